@@ -1,0 +1,1 @@
+//! A Timeline in, metrics out.

@@ -1,0 +1,1 @@
+//! Inside the workload: python hooks that write records into the segment and return.

@@ -1,0 +1,1 @@
+//! An analysis in, bytes out: text, JSON, Chrome.

@@ -1,0 +1,1 @@
+//! Opens a trace into one Timeline on one clock.

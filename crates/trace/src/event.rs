@@ -1,0 +1,199 @@
+//! The record: 32 bytes, fixed for ever. Everything the workload says goes through this one shape;
+//! longer text follows as `Text` records in front of the record that owns it.
+
+/// A name written once into the segment's name table and referred to by number. Numbers start at 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    pub const NONE: NameId = NameId(0);
+    /// The name did not fit into the table: its text precedes the record as `Text` records.
+    pub const INLINE: NameId = NameId(u32::MAX);
+}
+
+/// What a record says. The numbers are on disk and in shared memory: never renumbered, never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u16)]
+pub enum Kind {
+    /// `time` begin, `extra` id, `value` id of the enclosing scope (0: none).
+    ScopeBegin = 1,
+    /// `time` end, `extra` id, `value` begin time. Complete by itself, should its begin be overwritten.
+    ScopeEnd = 2,
+    /// As `ScopeBegin`, for a step (one request, batch or iteration).
+    StepBegin = 3,
+    StepEnd = 4,
+    /// A moment: `time`, `value` id of the enclosing scope.
+    Mark = 5,
+    /// A whole Python call, written when it ends: `time` begin, `value` duration, `extra` depth.
+    Call = 6,
+    /// A whole call of a C function, as `Call`.
+    CCall = 7,
+    /// 24 bytes of text that belong to the next record of the same ring that is not `Text`.
+    Text = 8,
+}
+
+impl Kind {
+    pub fn from_u16(number: u16) -> Option<Kind> {
+        Some(match number {
+            1 => Kind::ScopeBegin,
+            2 => Kind::ScopeEnd,
+            3 => Kind::StepBegin,
+            4 => Kind::StepEnd,
+            5 => Kind::Mark,
+            6 => Kind::Call,
+            7 => Kind::CCall,
+            8 => Kind::Text,
+            _ => return None,
+        })
+    }
+}
+
+/// One record. `time` and durations are in the segment's clock (see [`crate::clock`]).
+/// `flags` holds how many `Text` records stand before this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Event {
+    pub time: u64,
+    pub value: u64,
+    pub thread: u32,
+    pub name: NameId,
+    pub kind: u16,
+    pub flags: u16,
+    pub extra: u32,
+}
+
+pub const EVENT_SIZE: usize = 32;
+pub const EVENT_WORDS: usize = EVENT_SIZE / 8;
+const _: () = assert!(size_of::<Event>() == EVENT_SIZE && align_of::<Event>() == 8);
+
+impl Event {
+    #[inline(always)]
+    pub fn to_words(self) -> [u64; EVENT_WORDS] {
+        [
+            self.time,
+            self.value,
+            u64::from(self.thread) | u64::from(self.name.0) << 32,
+            u64::from(self.kind) | u64::from(self.flags) << 16 | u64::from(self.extra) << 32,
+        ]
+    }
+
+    #[inline(always)]
+    pub fn from_words(words: [u64; EVENT_WORDS]) -> Event {
+        Event {
+            time: words[0],
+            value: words[1],
+            thread: words[2] as u32,
+            name: NameId((words[2] >> 32) as u32),
+            kind: words[3] as u16,
+            flags: (words[3] >> 16) as u16,
+            extra: (words[3] >> 32) as u32,
+        }
+    }
+}
+
+/// Which text a `Text` record carries a piece of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextRole {
+    /// The owner's name, when it did not fit into the name table.
+    Name,
+    /// The owner's tags or metadata: a JSON object.
+    Args,
+}
+
+pub const TEXT_BYTES: usize = 24;
+/// Longest name or JSON object carried by one record; longer text is cut at a character and counted.
+pub const MAX_TEXT: usize = 4096;
+
+/// Cuts `text` to at most `limit` bytes without splitting a character.
+pub fn cut(text: &str, limit: usize) -> &str {
+    if text.len() <= limit {
+        return text;
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Splits text into `Text` records, ready to be pushed in front of their owner.
+pub fn text_records(role: TextRole, text: &str) -> impl Iterator<Item = [u64; EVENT_WORDS]> + '_ {
+    let role = u64::from(role == TextRole::Args);
+    cut(text, MAX_TEXT).as_bytes().chunks(TEXT_BYTES).map(move |chunk| {
+        let mut bytes = [0u8; TEXT_BYTES];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or([0; 8]));
+        [word(0), word(8), word(16), Kind::Text as u64 | (chunk.len() as u64) << 16 | role << 32]
+    })
+}
+
+/// Gathers the `Text` records that precede an owner. One per ring, reused for every record.
+#[derive(Default, Debug)]
+pub struct TextGatherer {
+    pieces: Vec<(TextRole, [u8; TEXT_BYTES], usize)>,
+}
+
+impl TextGatherer {
+    /// Takes one `Text` record. More than any owner can have means damage: the oldest are let go.
+    pub fn add(&mut self, words: [u64; EVENT_WORDS]) {
+        if self.pieces.len() >= 2 * MAX_TEXT / TEXT_BYTES + 2 {
+            self.pieces.clear();
+        }
+        let mut bytes = [0u8; TEXT_BYTES];
+        for (i, word) in words[..3].iter().enumerate() {
+            bytes[i * 8..i * 8 + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let length = ((words[3] >> 16) as u16 as usize).min(TEXT_BYTES);
+        let role = if (words[3] >> 32) as u32 == 1 { TextRole::Args } else { TextRole::Name };
+        self.pieces.push((role, bytes, length));
+    }
+
+    /// The owner has come: its name and args texts, each only if all its pieces are there.
+    pub fn take(&mut self, event: &Event) -> (Option<String>, Option<String>) {
+        let wanted = event.flags as usize;
+        let whole = wanted > 0 && self.pieces.len() >= wanted;
+        let start = self.pieces.len() - if whole { wanted } else { 0 };
+        let gather = |role| {
+            let bytes: Vec<u8> =
+                self.pieces[start..].iter().filter(|p| p.0 == role).flat_map(|p| p.1[..p.2].iter().copied()).collect();
+            (whole && !bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let texts = (gather(TextRole::Name), gather(TextRole::Args));
+        self.pieces.clear();
+        texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_survives_its_words() {
+        let event = Event { time: 1, value: u64::MAX, thread: 7, name: NameId(9), kind: 6, flags: 3, extra: u32::MAX };
+        assert_eq!(Event::from_words(event.to_words()), event);
+    }
+
+    #[test]
+    fn text_is_cut_at_a_character_and_comes_back_whole() {
+        assert_eq!(cut("aé", 2), "a");
+        let name = "naïve ".repeat(9);
+        let args = r#"{"key":3}"#;
+        let mut gatherer = TextGatherer::default();
+        let mut count = 0;
+        for words in text_records(TextRole::Name, &name).chain(text_records(TextRole::Args, args)) {
+            gatherer.add(words);
+            count += 1;
+        }
+        let owner = Event { time: 0, value: 0, thread: 0, name: NameId::INLINE, kind: 5, flags: count, extra: 0 };
+        assert_eq!(gatherer.take(&owner), (Some(name), Some(args.to_owned())));
+    }
+
+    #[test]
+    fn an_owner_whose_text_was_overwritten_has_none() {
+        let mut gatherer = TextGatherer::default();
+        text_records(TextRole::Args, &"x".repeat(50)).skip(1).for_each(|words| gatherer.add(words));
+        let owner = Event { time: 0, value: 0, thread: 0, name: NameId(1), kind: 5, flags: 3, extra: 0 };
+        assert_eq!(gatherer.take(&owner), (None, None));
+    }
+}

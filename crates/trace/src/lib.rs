@@ -1,0 +1,15 @@
+//! The contract between the workload and everything outside it: what a record is, which clock it carries,
+//! how names are written once, how a ring and a segment are laid out, and what the tables on disk are called.
+//! Runs on both sides, so it depends on libc alone and never panics on what it reads.
+
+pub mod clock;
+pub mod event;
+pub mod names;
+pub mod ring;
+pub mod segment;
+pub mod status;
+pub mod tables;
+
+pub use clock::{Anchor, Mapping, Nanos, Source, Ticks};
+pub use event::{Event, Kind, NameId};
+pub use segment::{Segment, SegmentReader};

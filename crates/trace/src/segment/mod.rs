@@ -1,0 +1,127 @@
+//! The segment: one file per process, mapped by the workload that writes it and the recorder that reads it.
+//! Header, status page, ring directory, name table, then rings, each taken from the budget when a thread first writes.
+
+mod memory;
+mod reader;
+mod writer;
+
+pub use reader::{ReadError, RingView, SegmentReader};
+pub use writer::{CreateError, OwnedRing, Segment};
+
+use crate::clock::Anchor;
+use crate::event::EVENT_SIZE;
+use crate::status::{Collector, CollectorStatus};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// "INFSCOPE" in the byte order of the machine: a segment never leaves it.
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"INFSCOPE");
+/// Raised when an older recorder would misread a newer segment.
+pub const VERSION: u32 = 1;
+/// File name suffix of a segment that is ready to be read.
+pub const SUFFIX: &str = ".segment";
+
+/// Rings that one process can have at once; each thread that writes holds one.
+pub const MOST_RINGS: usize = 1024;
+/// Open calls that survive a kill. CPython's default recursion limit is 1000.
+pub const OPEN_CALLS: usize = 1024;
+const TEXT_WORDS: usize = 32;
+
+pub(crate) const PAGE: usize = 4096;
+pub(crate) const STATUS_AT: usize = PAGE;
+pub(crate) const RINGS_AT: usize = 2 * PAGE;
+pub(crate) const NAMES_AT: usize = RINGS_AT + MOST_RINGS * size_of::<RingEntry>();
+pub(crate) const OPEN_BYTES: usize = OPEN_CALLS * 16;
+
+/// Who writes a segment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Identity {
+    pub pid: u32,
+    pub parent: u32,
+    /// Field 22 of /proc/PID/stat: together with the pid it names a process for ever.
+    pub start_ticks: u64,
+    /// Program and script only: arguments may hold secrets.
+    pub program: String,
+    pub python: String,
+}
+
+#[repr(C)]
+pub(crate) struct Header {
+    pub magic: AtomicU64,
+    pub version: AtomicU32,
+    pub record_bytes: AtomicU32,
+    pub pid: AtomicU32,
+    pub parent: AtomicU32,
+    pub start_ticks: AtomicU64,
+    pub clock: AtomicU32,
+    /// 1 while a recorder wants records. The recorder clears it when it leaves; the collectors then stop.
+    pub wanted: AtomicU32,
+    /// The pid of the recorder that drains this segment, 0 if none.
+    pub recorder: AtomicU32,
+    pub rings: AtomicU32,
+    pub names_bytes: AtomicU64,
+    pub names_head: AtomicU64,
+    pub start: AnchorCell,
+    /// The recorder's last anchor, so that a recovery after its death has a second point.
+    pub latest: AnchorCell,
+    pub program: [AtomicU64; TEXT_WORDS],
+    pub python: [AtomicU64; 4],
+}
+
+const _: () = assert!(size_of::<Header>() <= PAGE);
+const _: () = assert!(Collector::ALL.len() * size_of::<CollectorStatus>() <= PAGE);
+const _: () = assert!(NAMES_AT.is_multiple_of(PAGE));
+
+#[repr(C)]
+pub(crate) struct AnchorCell([AtomicU64; 4]);
+
+impl AnchorCell {
+    pub fn set(&self, anchor: Anchor) {
+        let words = [anchor.ticks, anchor.mono, anchor.real, anchor.bracket];
+        self.0.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+    }
+
+    /// None if never set.
+    pub fn get(&self) -> Option<Anchor> {
+        let [ticks, mono, real, bracket] = std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed));
+        (mono != 0).then_some(Anchor { ticks, mono, real, bracket })
+    }
+}
+
+/// One line of the ring directory. Two cache lines, so that writer and reader do not disturb each other.
+#[repr(C, align(128))]
+pub(crate) struct RingEntry {
+    /// 0 unused, 1 owned by a thread, 2 free to be taken over.
+    pub state: AtomicU32,
+    pub thread: AtomicU32,
+    /// Where the open calls start; the records follow them.
+    pub offset: AtomicU64,
+    pub records: AtomicU64,
+    pub head: AtomicU64,
+    pub depth: AtomicU64,
+    _line: [AtomicU64; 3],
+    /// First record not yet on disk, as the recorder says.
+    pub durable: AtomicU64,
+}
+
+const _: () = assert!(size_of::<RingEntry>() == 128);
+
+pub(crate) const OWNED: u32 = 1;
+pub(crate) const FREE: u32 = 2;
+
+/// Bytes of a ring of that many records, open calls included.
+pub(crate) fn ring_bytes(records: u64) -> Option<u64> {
+    records.checked_mul(EVENT_SIZE as u64)?.checked_add(OPEN_BYTES as u64)
+}
+
+pub(crate) fn set_text(cells: &[AtomicU64], text: &str) {
+    let mut bytes = crate::event::cut(text, cells.len() * 8).bytes();
+    for cell in cells {
+        cell.store(u64::from_le_bytes(std::array::from_fn(|_| bytes.next().unwrap_or(0))), Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn get_text(cells: &[AtomicU64]) -> String {
+    let bytes = cells.iter().flat_map(|cell| cell.load(Ordering::Relaxed).to_le_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

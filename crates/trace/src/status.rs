@@ -1,0 +1,80 @@
+//! The status page of a segment: what each collector is doing, what it dropped, its own errors, its own cost.
+//! The workload counts here and never prints.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Collectors by number. The numbers are in shared memory: never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Collector {
+    Scopes = 0,
+    Calls = 1,
+}
+
+impl Collector {
+    pub const ALL: [Collector; 2] = [Collector::Scopes, Collector::Calls];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Collector::Scopes => "scopes",
+            Collector::Calls => "calls",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum State {
+    Off = 0,
+    On = 1,
+    /// Could not start, or stopped by itself: the message says why.
+    Failed = 2,
+}
+
+pub const MESSAGE_BYTES: usize = 192;
+
+/// One collector's line. 256 bytes, zero when never used.
+#[repr(C)]
+pub struct CollectorStatus {
+    state: AtomicU32,
+    _reserved: AtomicU32,
+    /// Records that found no ring.
+    pub dropped: AtomicU64,
+    /// Own errors, caught and survived (panics included).
+    pub errors: AtomicU64,
+    /// Begins and ends that did not pair, or calls nested too deep to follow.
+    pub unpaired: AtomicU64,
+    /// Names or metadata longer than the limit, cut.
+    pub cut: AtomicU64,
+    /// Things let go because a table was full (functions beyond the limit).
+    pub overflow: AtomicU64,
+    _spare: [AtomicU64; 2],
+    message: [AtomicU64; MESSAGE_BYTES / 8],
+}
+
+const _: () = assert!(size_of::<CollectorStatus>() == 256);
+
+impl CollectorStatus {
+    pub fn set(&self, state: State, message: &str) {
+        let mut bytes = crate::event::cut(message, MESSAGE_BYTES).bytes();
+        for cell in &self.message {
+            let word = std::array::from_fn(|_| bytes.next().unwrap_or(0));
+            cell.store(u64::from_le_bytes(word), Ordering::Relaxed);
+        }
+        self.state.store(state as u32, Ordering::Release);
+    }
+
+    pub fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            1 => State::On,
+            2 => State::Failed,
+            _ => State::Off,
+        }
+    }
+
+    pub fn message(&self) -> String {
+        let bytes: Vec<u8> = self.message.iter().flat_map(|cell| cell.load(Ordering::Relaxed).to_le_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}

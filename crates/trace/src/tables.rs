@@ -1,0 +1,217 @@
+//! What a trace on disk is called: file names, tables, columns and the numbers in them. The recorder writes them, the
+//! timeline reads them, and so does any Parquet tool; docs/trace-format.md describes them for people.
+
+/// `format_version` of manifest.json. Raised when an older reader would misread a newer trace.
+pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_NAME: &str = "inferscope-trace";
+pub const MANIFEST: &str = "manifest.json";
+/// Held (flock) by the living recorder of a trace.
+pub const LOCK: &str = "recorder.lock";
+/// The report in a trace's folder.
+pub const REPORT: &str = "report.txt";
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Table {
+    Slices,
+    Samples,
+    Stacks,
+    Names,
+    Counters,
+    Threads,
+    Losses,
+    Anchors,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ColumnType {
+    Int32,
+    Int64,
+    Text,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column {
+    pub name: &'static str,
+    pub kind: ColumnType,
+    pub optional: bool,
+    /// Values that lie near their neighbours (times, ids): stored as differences.
+    pub delta: bool,
+}
+
+const fn time(name: &'static str) -> Column {
+    Column { name, kind: ColumnType::Int64, optional: false, delta: true }
+}
+const fn int(name: &'static str) -> Column {
+    Column { name, kind: ColumnType::Int32, optional: false, delta: false }
+}
+const fn text(name: &'static str) -> Column {
+    Column { name, kind: ColumnType::Text, optional: false, delta: false }
+}
+const fn optional(column: Column) -> Column {
+    Column { optional: true, ..column }
+}
+
+impl Table {
+    pub const ALL: [Table; 8] = [
+        Table::Slices,
+        Table::Samples,
+        Table::Stacks,
+        Table::Names,
+        Table::Counters,
+        Table::Threads,
+        Table::Losses,
+        Table::Anchors,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Slices => "slices",
+            Table::Samples => "samples",
+            Table::Stacks => "stacks",
+            Table::Names => "names",
+            Table::Counters => "counters",
+            Table::Threads => "threads",
+            Table::Losses => "losses",
+            Table::Anchors => "anchors",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    pub fn columns(self) -> &'static [Column] {
+        const fn sequence(name: &'static str) -> Column {
+            Column { name, kind: ColumnType::Int32, optional: false, delta: true }
+        }
+        match self {
+            Table::Slices => {
+                const {
+                    &[
+                        time("start_ns"),
+                        // Null while the slice is open; a later row with the same id closes it.
+                        optional(time("dur_ns")),
+                        int("process"),
+                        int("thread"),
+                        int("kind"),
+                        int("name"),
+                        optional(int("id")),
+                        optional(int("parent")),
+                        optional(text("args")),
+                    ]
+                }
+            }
+            Table::Samples => const { &[time("time_ns"), int("process"), int("thread"), int("stack"), int("state")] },
+            // A stack is a leaf of a tree of frames: follow `parent` to the root.
+            Table::Stacks => const { &[sequence("id"), optional(int("parent")), int("name"), int("line")] },
+            Table::Names => const { &[sequence("id"), text("text"), optional(text("file")), optional(int("line"))] },
+            Table::Counters => {
+                const { &[time("time_ns"), int("process"), int("thread"), int("counter"), time("value")] }
+            }
+            Table::Threads => const { &[time("time_ns"), int("process"), int("thread"), text("name")] },
+            Table::Losses => {
+                const { &[time("time_ns"), int("process"), text("collector"), text("what"), time("count")] }
+            }
+            Table::Anchors => const { &[time("ticks"), time("mono_ns"), time("real_ns"), time("residual_ns")] },
+        }
+    }
+}
+
+/// `slices.kind`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum SliceKind {
+    Scope = 1,
+    Step = 2,
+    /// A moment; its duration is 0.
+    Mark = 3,
+    Call = 4,
+    CCall = 5,
+}
+
+impl SliceKind {
+    pub fn from_i32(number: i32) -> Option<SliceKind> {
+        Some(match number {
+            1 => SliceKind::Scope,
+            2 => SliceKind::Step,
+            3 => SliceKind::Mark,
+            4 => SliceKind::Call,
+            5 => SliceKind::CCall,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SliceKind::Scope => "scope",
+            SliceKind::Step => "step",
+            SliceKind::Mark => "mark",
+            SliceKind::Call => "call",
+            SliceKind::CCall => "c-call",
+        }
+    }
+}
+
+/// Bits of `samples.state`.
+pub mod sample_state {
+    pub const ACTIVE: i32 = 1;
+    pub const GIL: i32 = 2;
+}
+
+/// `process` of rows that concern the whole machine, and `thread` of rows that concern the whole process.
+pub const HOST: i32 = -1;
+pub const WHOLE_PROCESS: i32 = 0;
+
+/// Segment files of a table: `slices.000001-000001.parquet`. A compacted file carries the range that it replaces,
+/// so that a reader who finds both (the compactor was killed) takes the wider one.
+pub fn file_name(table: Table, first: u32, last: u32) -> String {
+    format!("{}.{first:06}-{last:06}.parquet", table.name())
+}
+
+/// The inverse of [`file_name`].
+pub fn parse_file_name(name: &str) -> Option<(Table, u32, u32)> {
+    let mut parts = name.strip_suffix(".parquet")?.split('.');
+    let table = Table::from_name(parts.next()?)?;
+    let (first, last) = parts.next()?.split_once('-')?;
+    let range = (first.parse().ok()?, last.parse().ok()?);
+    (parts.next().is_none() && range.0 <= range.1).then_some((table, range.0, range.1))
+}
+
+/// The files that a reader takes: per table, in order, without those that a wider file replaces.
+pub fn current_files(mut files: Vec<(Table, u32, u32)>) -> Vec<(Table, u32, u32)> {
+    files.sort_by_key(|(table, first, last)| (*table, *first, u32::MAX - *last));
+    let mut kept: Vec<(Table, u32, u32)> = Vec::new();
+    for file in files {
+        match kept.last() {
+            Some(last) if last.0 == file.0 && last.2 >= file.2 => {}
+            _ => kept.push(file),
+        }
+    }
+    kept
+}
+
+/// Key of the Parquet footer entry of a slices file that says which ring records are in it:
+/// `segment:ring:next` joined by `;`, where `next` is the first record of that ring not yet on disk.
+pub const COVERED: &str = "inferscope.covered";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_come_back() {
+        assert_eq!(parse_file_name(&file_name(Table::Slices, 3, 17)), Some((Table::Slices, 3, 17)));
+        for bad in
+            ["slices.parquet", "slices.3-1.parquet", "x.1-1.parquet", "slices.1-1.parquet.tmp", "slices.1-1.2.parquet"]
+        {
+            assert_eq!(parse_file_name(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_compacted_file_replaces_what_it_covers() {
+        let (s, n) = (Table::Slices, Table::Names);
+        let files = vec![(s, 2, 2), (s, 1, 1), (s, 1, 2), (s, 3, 3), (n, 1, 1)];
+        assert_eq!(current_files(files), [(s, 1, 2), (s, 3, 3), (n, 1, 1)]);
+    }
+}
