@@ -10,7 +10,6 @@ use std::path::Path;
 pub(crate) struct Memory {
     base: *mut u8,
     bytes: usize,
-    copy: Option<Vec<u64>>,
 }
 
 // SAFETY: the memory is only reached through atomics, and lives as long as `Memory`.
@@ -24,24 +23,26 @@ const MADV_POPULATE_WRITE: libc::c_int = 23;
 impl Memory {
     /// Maps a file for reading and writing, shared with every other process that maps it.
     pub fn map(file: &File, bytes: usize) -> io::Result<Memory> {
+        Memory::take(bytes, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    /// A copy in our own memory, page-aligned like a mapping: for files that nobody writes any more and that
+    /// we do not trust.
+    pub fn copy(bytes: &[u8]) -> io::Result<Memory> {
+        let memory = Memory::take(bytes.len(), libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        // SAFETY: fresh memory of at least that size, which nobody else knows yet.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.base, bytes.len()) };
+        Ok(memory)
+    }
+
+    fn take(bytes: usize, flags: libc::c_int, file: libc::c_int) -> io::Result<Memory> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping at an address the kernel chooses aliases nothing of ours.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Memory { base: base.cast(), bytes, copy: None })
-    }
-
-    /// A copy in our own memory: for files that nobody writes any more and that we do not trust.
-    pub fn copy(bytes: &[u8]) -> Memory {
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
-            let mut padded = [0u8; 8];
-            padded[..chunk.len()].copy_from_slice(chunk);
-            *word = u64::from_ne_bytes(padded);
-        }
-        Memory { base: words.as_mut_ptr().cast(), bytes: words.len() * 8, copy: Some(words) }
+        Ok(Memory { base: base.cast(), bytes })
     }
 
     pub fn bytes(&self) -> usize {
@@ -93,10 +94,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.copy.is_none() {
-            // SAFETY: this mapping is ours and every reference into it borrows `self`.
-            unsafe { libc::munmap(self.base.cast(), self.bytes) };
-        }
+        // SAFETY: this mapping is ours and every reference into it borrows `self`.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
     }
 }
 

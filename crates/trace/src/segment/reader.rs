@@ -89,7 +89,7 @@ impl SegmentReader {
         if bytes.len() < NAMES_AT {
             return Err(ReadError::NotASegment);
         }
-        SegmentReader::check(Memory::copy(bytes))
+        SegmentReader::check(Memory::copy(bytes)?)
     }
 
     fn check(memory: Memory) -> Result<SegmentReader, ReadError> {
