@@ -1,0 +1,99 @@
+# What one can do here. `make help` lists the targets; .ci/run calls the same ones.
+# Needs Rust, a CPython 3.10 or later and make; everything else goes into .venv and .venvs.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first Python that is new enough and can make environments.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 python3.10; do \
+  $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && command -v $$p && break; done)
+BENCH ?= full
+PYTEST ?=
+
+TOOLS := .venvs/tools/bin
+PIP := -m pip --quiet --disable-pip-version-check
+SOURCES := $(shell find crates python -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \) \
+  -not -path '*/tests/*') Cargo.toml Cargo.lock pyproject.toml setup.py README.md
+
+.PHONY: help
+help: ## List these targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: .venv/installed ## Record the example service, print its summary, say where trace and report are.
+	PATH="$(CURDIR)/.venv/bin:$$PATH" inferscope run -- examples/service.py
+
+.PHONY: test
+test: dist/built ## Run every test that needs no framework: Rust, then Python on each CPython found.
+	cargo test --locked
+	$(TOOLS)/python tests/every_python.py "$$(cat dist/built)" -- $(PYTEST)
+
+.PHONY: test-frameworks
+test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
+	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
+
+.PHONY: bench
+bench: .venvs/bench/installed ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
+	cargo build --locked --release -p inferscope-trace --example ring_speed
+	.venvs/bench/bin/python benches/run.py $(if $(filter quick,$(BENCH)),--quick)
+
+.PHONY: lint
+lint: $(TOOLS)/installed ## Check formatting, warnings, types and the house rules.
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(TOOLS)/ruff check
+	$(TOOLS)/ruff format --check
+	$(TOOLS)/mypy
+	$(TOOLS)/python tests/house_rules.py
+
+.PHONY: wheel
+wheel: dist/built ## Build the one wheel that serves CPython 3.10 and later into dist/.
+	@cat dist/built
+
+.PHONY: gpu-test
+gpu-test: ## On a machine with an NVIDIA GPU: record a CUDA program and check that nothing is harmed.
+	$(PYTHON) tests/gpu/run.py
+
+.PHONY: gpu-bench
+gpu-bench: ## On a machine with an NVIDIA GPU: measure how much a PyTorch CUDA loop slows down under `inferscope run`.
+	$(PYTHON) benches/gpu.py
+
+.PHONY: clean
+clean: ## Remove what the other targets made, except Cargo's target folder.
+	rm -rf .venv .venvs build dist python/*.egg-info
+
+# --- what the targets above stand on ---
+
+$(TOOLS)/installed: tests/requirements-tools.txt
+	@test -n "$(PYTHON)" || { echo "no CPython 3.10 or later with venv found: install one, or say PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv .venvs/tools
+	$(TOOLS)/python $(PIP) install -r $<
+	touch $@
+
+# setuptools keeps what it once copied into build/: a module that was deleted since would come back.
+dist/built: $(SOURCES) | $(TOOLS)/installed
+	rm -rf build dist
+	$(TOOLS)/python $(PIP) wheel --no-deps --wheel-dir dist/plain .
+	$(TOOLS)/auditwheel repair --wheel-dir dist dist/plain/*.whl || \
+	  { echo "not a manylinux wheel: it is good for this machine and its like" >&2; cp dist/plain/*.whl dist; }
+	ls dist/*.whl > $@
+
+.venv/installed: dist/built
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(PIP) install 'numpy>=1.26'
+	.venv/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
+	touch $@
+
+.venvs/frameworks/installed: dist/built tests/frameworks/requirements.txt tests/requirements.txt
+	$(PYTHON) -m venv .venvs/frameworks
+	.venvs/frameworks/bin/python $(PIP) install -r tests/requirements.txt -r tests/frameworks/requirements.txt
+	.venvs/frameworks/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
+	touch $@
+
+.venvs/bench/installed: dist/built benches/requirements.txt
+	$(PYTHON) -m venv .venvs/bench
+	.venvs/bench/bin/python $(PIP) install -r benches/requirements.txt
+	.venvs/bench/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
+	touch $@

@@ -1,0 +1,34 @@
+"""The native parts of the package: the in-target library, which `import inferscope` loads, and the `inferscope`
+command itself. Everything else about the package is in pyproject.toml."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+from setuptools_rust import Binding, RustBin, RustExtension
+
+workspace = (Path(__file__).parent / "Cargo.toml").read_text(encoding="utf-8")
+version = re.search(r'^\[workspace\.package\]\n(?:.+\n)*?version = "([^"]+)"', workspace, re.MULTILINE)
+if version is None:
+    raise SystemExit("setup.py: Cargo.toml has no version under [workspace.package]")
+
+# Cargo.lock decides what is built, here as everywhere.
+locked = ["--locked"]
+
+setup(
+    version=version.group(1),
+    rust_extensions=[
+        RustExtension(
+            "inferscope._native",
+            path="crates/collectors/Cargo.toml",
+            binding=Binding.PyO3,
+            py_limited_api=True,
+            debug=False,
+            cargo_manifest_args=locked,
+        ),
+        # The binary itself lands in the environment's bin folder: no Python has to start before it does.
+        RustBin("inferscope", path="crates/cli/Cargo.toml", debug=False, cargo_manifest_args=locked),
+    ],
+    # One wheel for CPython 3.10 and every later version.
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+)
