@@ -35,9 +35,9 @@ test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), Num
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
 
 .PHONY: bench
-bench: .venvs/bench/installed ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
+bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
-	.venvs/bench/bin/python benches/run.py $(if $(filter quick,$(BENCH)),--quick)
+	$(TOOLS)/python benches/run.py "$$(cat dist/built)" $(if $(filter quick,$(BENCH)),--quick)
 
 .PHONY: lint
 lint: $(TOOLS)/installed ## Check formatting, warnings, types and the house rules.
@@ -76,7 +76,7 @@ $(TOOLS)/installed: tests/requirements-tools.txt
 dist/built: $(SOURCES) | $(TOOLS)/installed
 	rm -rf build dist
 	$(TOOLS)/python $(PIP) wheel --no-deps --wheel-dir dist/plain .
-	$(TOOLS)/auditwheel repair --wheel-dir dist dist/plain/*.whl || \
+	PATH="$(CURDIR)/$(TOOLS):$$PATH" auditwheel repair --wheel-dir dist dist/plain/*.whl || \
 	  { echo "not a manylinux wheel: it is good for this machine and its like" >&2; cp dist/plain/*.whl dist; }
 	ls dist/*.whl > $@
 
@@ -90,10 +90,4 @@ dist/built: $(SOURCES) | $(TOOLS)/installed
 	$(PYTHON) -m venv .venvs/frameworks
 	.venvs/frameworks/bin/python $(PIP) install -r tests/requirements.txt -r tests/frameworks/requirements.txt
 	.venvs/frameworks/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
-	touch $@
-
-.venvs/bench/installed: dist/built benches/requirements.txt
-	$(PYTHON) -m venv .venvs/bench
-	.venvs/bench/bin/python $(PIP) install -r benches/requirements.txt
-	.venvs/bench/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
 	touch $@

@@ -4,72 +4,16 @@ with the one built wheel in it. The end-to-end tests run whole on one version an
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
-import re
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-MINORS = range(10, 15)
+from pythons import ROOT, environment, find
+
 # The whole suite runs here: what most people run inference on. If it is missing, on the newest found.
 FAVOURITE = "3.12"
-
-
-def candidates(minor: str) -> list[Path]:
-    """Where a CPython of this version may be: pyenv's folder, then PATH."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = [folder / "bin" / "python" for folder in pyenv.glob(f"{minor}.*") if re.fullmatch(r"[\d.]+", folder.name)]
-    found.sort(key=lambda python: int(python.parent.parent.name.split(".")[2]), reverse=True)
-    on_path = [Path(folder) / f"python{minor}" for folder in os.get_exec_path()]
-    return [python for python in [*found, *on_path] if os.access(python, os.X_OK)]
-
-
-def usable(python: Path, minor: str) -> bool:
-    """It starts, is CPython of that version (a pyenv shim may start another or none) and can make environments."""
-    check = (
-        "import sys, ensurepip, venv; "
-        f"sys.exit((sys.implementation.name, '%d.%d' % sys.version_info[:2]) != ('cpython', '{minor}'))"
-    )
-    return subprocess.run([python, "-c", check], capture_output=True, cwd="/").returncode == 0
-
-
-def find() -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for number in MINORS:
-        minor = f"3.{number}"
-        there = candidates(minor)
-        working = next((python for python in there if usable(python, minor)), None)
-        if working:
-            found[minor] = working
-        elif there:
-            print(f"CPython {minor}: {there[0]} is there but cannot make environments (is its venv package missing?)")
-        else:
-            print(f"CPython {minor}: none on this machine, not tested")
-    return found
-
-
-def environment(minor: str, python: Path, wheel: Path, requirements: list[Path]) -> Path:
-    """An environment with the wheel and what the tests need; made again only when one of these has changed."""
-    folder = ROOT / ".venvs" / minor
-    inside = folder / "bin" / "python"
-    stamp = folder / "stamp"
-    parts = [str(python).encode(), wheel.read_bytes(), *(file.read_bytes() for file in requirements)]
-    wanted = hashlib.sha256(b"\0".join(parts)).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted and inside.exists():
-        return inside
-    if not inside.exists() or subprocess.run([inside, "-c", ""], capture_output=True).returncode != 0:
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([python, "-m", "venv", folder], check=True)
-    pip = [inside, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-    files = [option for file in requirements for option in ("-r", file)]
-    subprocess.run([*pip, *files], check=True)
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True)
-    stamp.write_text(wanted)
-    return inside
 
 
 def run(minor: str, python: Path, whole: bool, extra: list[str]) -> bool:
