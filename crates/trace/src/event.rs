@@ -30,6 +30,8 @@ pub enum Kind {
     CCall = 7,
     /// 24 bytes of text that belong to the next record of the same ring that is not `Text`.
     Text = 8,
+    /// A whole pause of the garbage collector, as `Call`; `extra` is the generation.
+    Gc = 9,
 }
 
 impl Kind {
@@ -43,6 +45,7 @@ impl Kind {
             6 => Kind::Call,
             7 => Kind::CCall,
             8 => Kind::Text,
+            9 => Kind::Gc,
             _ => return None,
         })
     }

@@ -9,15 +9,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub enum Collector {
     Scopes = 0,
     Calls = 1,
+    Gc = 2,
 }
 
 impl Collector {
-    pub const ALL: [Collector; 2] = [Collector::Scopes, Collector::Calls];
+    pub const ALL: [Collector; 3] = [Collector::Scopes, Collector::Calls, Collector::Gc];
 
     pub fn name(self) -> &'static str {
         match self {
             Collector::Scopes => "scopes",
             Collector::Calls => "calls",
+            Collector::Gc => "gc",
         }
     }
 }

@@ -127,6 +127,8 @@ pub enum SliceKind {
     Mark = 3,
     Call = 4,
     CCall = 5,
+    /// A pause of the garbage collector.
+    Gc = 6,
 }
 
 impl SliceKind {
@@ -137,6 +139,7 @@ impl SliceKind {
             3 => SliceKind::Mark,
             4 => SliceKind::Call,
             5 => SliceKind::CCall,
+            6 => SliceKind::Gc,
             _ => return None,
         })
     }
@@ -148,6 +151,7 @@ impl SliceKind {
             SliceKind::Mark => "mark",
             SliceKind::Call => "call",
             SliceKind::CCall => "c-call",
+            SliceKind::Gc => "gc",
         }
     }
 }

@@ -70,6 +70,12 @@ impl Memory {
         }
     }
 
+    /// Frees the pages, here and in the file. They read as zero afterwards.
+    pub fn discard(&self) {
+        // SAFETY: the whole of our own mapping. Where the file system cannot do it nothing happens.
+        unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_REMOVE) };
+    }
+
     /// A shared object at an offset. None when it would reach outside.
     ///
     /// # Safety

@@ -55,8 +55,16 @@ impl OwnedRing {
 impl Segment {
     /// Creates `<pid>-<start>.segment` in `folder` and maps it for ever: threads may write until the very end
     /// of the process, so it is never unmapped. `busy` sizes the rings for millions of records a second.
+    ///
+    /// A process that replaced its program (exec) keeps its pid and start: the new program's segment gets a number,
+    /// so that the old program's records stay for the recorder.
     pub fn create(folder: &Path, budget: usize, who: &Identity, busy: bool) -> Result<&'static Segment, CreateError> {
-        let path = folder.join(format!("{}-{}{SUFFIX}", who.pid, who.start_ticks));
+        let mut path = folder.join(format!("{}-{}{SUFFIX}", who.pid, who.start_ticks));
+        let mut number = 2;
+        while path.exists() {
+            path = folder.join(format!("{}-{}-{number}{SUFFIX}", who.pid, who.start_ticks));
+            number += 1;
+        }
         let hidden = folder.join(format!(".{}-{}.new", who.pid, who.start_ticks));
         Segment::make(&hidden, &path, budget, who, busy).map_err(|error| {
             let _ = std::fs::remove_file(&hidden);
@@ -102,10 +110,21 @@ impl Segment {
         unsafe { self.memory.at(0) }.expect("a segment is larger than its header")
     }
 
+    /// 1 while a recorder wants records. For the hot path: read it once a record, it costs one load.
+    pub fn wanted_cell(&self) -> &AtomicU32 {
+        &self.header().wanted
+    }
+
     /// Whether a recorder still wants records.
     #[inline]
     pub fn wanted(&self) -> bool {
-        self.header().wanted.load(Ordering::Relaxed) != 0
+        self.wanted_cell().load(Ordering::Relaxed) != 0
+    }
+
+    /// Gives the memory back once the recorder has read everything. The mapping stays, for a thread may still hold
+    /// a ring; what it writes then goes nowhere.
+    pub fn discard(&self) {
+        self.memory.discard();
     }
 
     pub fn status(&self, collector: Collector) -> &CollectorStatus {
