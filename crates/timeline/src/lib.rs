@@ -1,1 +1,23 @@
-//! Opens a trace into one Timeline on one clock.
+//! Opens a trace into one [`Timeline`] on one clock: tracks per process and thread, slices sorted so that a parent comes
+//! before its children, samples, counters, names, losses. Reads whatever is there and says what is not; what the
+//! events mean is left to `analysis`.
+
+#[cfg(feature = "fixture")]
+pub mod fixture;
+mod import;
+mod names;
+mod open;
+mod slices;
+mod sort;
+mod stacks;
+mod timeline;
+
+pub use names::{Name, NameIndex, Names};
+pub use open::{OpenError, open, open_with};
+pub use slices::{Detail, Slice, Slices};
+pub use stacks::{Frame, StackIndex, Stacks};
+pub use timeline::{
+    Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
+    Timeline, Track, TrackIndex,
+};
+pub use trace::tables::SliceKind;

@@ -1,0 +1,3 @@
+//! Readers, one a format; each gives a [`crate::Timeline`].
+
+pub mod native;

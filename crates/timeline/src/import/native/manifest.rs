@@ -1,0 +1,174 @@
+//! Reads manifest.json leniently: a field that is missing or of the wrong type is unknown, an unknown field is ignored.
+//! Only three things are errors: another format, a newer version, and text that is not JSON at all.
+
+use crate::timeline::*;
+use serde_json::Value;
+
+/// 40,000 processes fit; more is not a manifest of ours, and is not taken into memory.
+pub const LARGEST: u64 = 16 << 20;
+/// Notes beyond this are counted, not kept.
+const MOST_NOTES: usize = 200;
+
+#[derive(Debug, Default)]
+pub struct Manifest {
+    pub info: Info,
+    pub started_ns: Option<u64>,
+    pub ended_ns: Option<u64>,
+    pub processes: Vec<Process>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub enum Refused {
+    NotOurs(String),
+    Newer(u64),
+    Damaged(String),
+}
+
+pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
+    if bytes.is_empty() {
+        return Err(Refused::Damaged("manifest.json is empty".into()));
+    }
+    let root: Value = serde_json::from_slice(bytes)
+        .map_err(|error| Refused::Damaged(format!("manifest.json is cut or damaged ({error})")))?;
+    match root.get("format").and_then(Value::as_str) {
+        Some(trace::tables::FORMAT_NAME) => {}
+        Some(other) => return Err(Refused::NotOurs(format!("its manifest says format {:?}", cut(other, 40)))),
+        None => return Err(Refused::NotOurs("its manifest.json does not name a format".into())),
+    }
+    match root.get("format_version") {
+        Some(version) => match version.as_u64() {
+            Some(version) if version > u64::from(trace::tables::FORMAT_VERSION) => return Err(Refused::Newer(version)),
+            Some(_) => {}
+            None => return Err(Refused::Damaged("its manifest.json has a format_version that is not a number".into())),
+        },
+        None => return Err(Refused::Damaged("its manifest.json has no format_version".into())),
+    }
+    Ok(read(&Object(&root)))
+}
+
+fn read(root: &Object<'_>) -> Manifest {
+    let (clock, host, settings) = (root.object("clock"), root.object("host"), root.object("settings"));
+    let info = Info {
+        state: match root.text("state").as_str() {
+            "recording" => State::Recording,
+            "complete" => State::Complete,
+            "recovered" => State::Recovered,
+            _ => State::Unknown,
+        },
+        version: root.text("inferscope"),
+        created_unix_ns: root.number("created_unix_ns").unwrap_or(0),
+        command: root.text("command"),
+        exit: exit(&root.object("exit")),
+        clock: Clock {
+            source: clock.text("source"),
+            unix_minus_mono_ns: clock.0.get("unix_minus_mono_ns").and_then(Value::as_i64).unwrap_or(0),
+            residual_ns: clock.number("residual_ns").unwrap_or(0),
+        },
+        host: Host {
+            hostname: host.text("hostname"),
+            kernel: host.text("kernel"),
+            cpu_model: host.text("cpu_model"),
+            cpu_count: host.number("cpu_count"),
+            numa_nodes: host.number("numa_nodes"),
+            ram_bytes: host.number("ram_bytes"),
+        },
+        settings: Settings {
+            rate_hz: settings.0.get("rate_hz").and_then(Value::as_f64).filter(|rate| rate.is_finite()),
+            calls: match settings.0.get("calls") {
+                Some(Value::Bool(on)) => Some(*on),
+                Some(Value::String(kind)) => Some(!matches!(kind.as_str(), "" | "0" | "off" | "false")),
+                _ => None,
+            },
+            min_us: settings.number("min_us"),
+        },
+    };
+    let mut notes: Vec<String> = root.list("notes").filter_map(Value::as_str).map(|note| cut(note, 500)).collect();
+    if notes.len() > MOST_NOTES {
+        let more = notes.len() - MOST_NOTES;
+        notes.truncate(MOST_NOTES);
+        notes.push(format!("{more} further notes of the recorder are not shown."));
+    }
+    Manifest {
+        info,
+        started_ns: root.number("started_ns").filter(|time| *time > 0),
+        ended_ns: root.number("ended_ns").filter(|time| *time > 0),
+        processes: root.list("processes").map(|process| self::process(&Object(process))).collect(),
+        notes,
+    }
+}
+
+fn exit(exit: &Object<'_>) -> Option<Exit> {
+    let small = |key| exit.0.get(key).and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
+    small("code").map(Exit::Code).or(small("signal").map(Exit::Signal))
+}
+
+fn process(process: &Object<'_>) -> Process {
+    Process {
+        pid: process.0.get("pid").and_then(Value::as_i64).unwrap_or(0),
+        parent_pid: process.0.get("parent_pid").and_then(Value::as_i64).unwrap_or(0),
+        program: process.text("program"),
+        python: process.text("python"),
+        started_ns: process.number("started_ns").filter(|time| *time > 0),
+        ended_ns: process.number("ended_ns").filter(|time| *time > 0),
+        collectors: process
+            .list("collectors")
+            .map(Object)
+            .map(|c| CollectorState { name: c.text("name"), state: c.text("state"), reason: c.text("reason") })
+            .collect(),
+    }
+}
+
+/// A JSON value of which only wanted fields of the wanted type are seen.
+struct Object<'a>(&'a Value);
+
+impl<'a> Object<'a> {
+    fn text(&self, key: &str) -> String {
+        self.0.get(key).and_then(Value::as_str).map(|text| cut(text, 4096)).unwrap_or_default()
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.0.get(key).and_then(Value::as_u64)
+    }
+
+    fn object(&self, key: &str) -> Object<'a> {
+        Object(self.0.get(key).unwrap_or(&Value::Null))
+    }
+
+    fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> {
+        self.0.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default().iter()
+    }
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    trace::event::cut(text, limit).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_the_wrong_type_are_unknown_and_new_ones_ignored() {
+        let text = r#"{"format":"inferscope-trace","format_version":1,"state":7,"started_ns":-3,"exit":{"signal":9},
+            "processes":[{"pid":"x","program":"python"},3],"settings":{"rate_hz":100},"colour":"blue","notes":[1,"a"]}"#;
+        let manifest = parse(text.as_bytes()).unwrap();
+        assert_eq!((manifest.info.state, manifest.started_ns), (State::Unknown, None));
+        assert_eq!(manifest.info.exit, Some(Exit::Signal(9)));
+        assert_eq!(manifest.processes.len(), 2);
+        assert_eq!(manifest.processes[0].program, "python");
+        assert_eq!(manifest.info.settings.rate_hz, Some(100.0));
+        assert_eq!(manifest.notes, ["a"]);
+    }
+
+    #[test]
+    fn another_format_a_newer_version_and_damage_are_told_apart() {
+        assert!(matches!(parse(br#"{"format":"chrome"}"#), Err(Refused::NotOurs(_))));
+        assert!(matches!(parse(br#"[1,2]"#), Err(Refused::NotOurs(_))));
+        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":2}"#), Err(Refused::Newer(2))));
+        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":"x"}"#), Err(Refused::Damaged(_))));
+        assert!(matches!(parse(br#"{"format":"inferscope-tr"#), Err(Refused::Damaged(_))));
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(matches!(parse(deep.as_bytes()), Err(Refused::Damaged(_))));
+    }
+}

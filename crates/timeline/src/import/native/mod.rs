@@ -1,0 +1,104 @@
+//! Reads our own trace: a folder with manifest.json and Parquet tables. A file that is broken is left out and named in
+//! the notes; the rest opens.
+
+mod events;
+mod load;
+mod manifest;
+mod quiet;
+mod table;
+mod thrift;
+mod vet;
+
+use crate::{OpenError, Timeline};
+use load::Loader;
+use manifest::{Manifest, Refused};
+use std::io::Read;
+use std::path::Path;
+use trace::tables::{self, MANIFEST, Table};
+
+/// Names come before what refers to them. Anchors are left: the recorder has already applied them.
+const ORDER: [Table; 7] =
+    [Table::Names, Table::Stacks, Table::Threads, Table::Slices, Table::Samples, Table::Counters, Table::Losses];
+
+pub fn read(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    let unreadable = |source| OpenError::Unreadable { path: folder.into(), source };
+    let (mut files, mut entries) = (Vec::new(), 0usize);
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        entries += 1;
+        let name = entry.map_err(unreadable)?.file_name();
+        files.extend(name.to_str().and_then(tables::parse_file_name));
+    }
+    let files = tables::current_files(files);
+    let (manifest, note) = read_manifest(folder, entries, !files.is_empty())?;
+    let size = |(table, first, last): &(Table, u32, u32)| {
+        std::fs::metadata(folder.join(tables::file_name(*table, *first, *last))).map_or(0, |metadata| metadata.len())
+    };
+    let total = files.iter().map(size).sum();
+    let mut done = 0;
+    let mut loader = Loader::new(manifest);
+    loader.notes.extend(note);
+    for table in ORDER {
+        for file in files.iter().filter(|file| file.0 == table) {
+            let name = tables::file_name(file.0, file.1, file.2);
+            let result = table::read(&folder.join(&name), table, &mut |rows| loader.take(table, rows));
+            if let Err(damage) = result {
+                let kept = match damage.rows_read {
+                    0 => "what it held is missing".to_owned(),
+                    rows => format!("its first {rows} rows were read, the rest is missing"),
+                };
+                loader.notes.push(format!("{name} is damaged ({}): {kept}.", damage.what));
+            }
+            done += size(file);
+            progress(done, total);
+        }
+    }
+    Ok(loader.finish())
+}
+
+/// The manifest; where it is broken but tables are there, an empty one and a note that says so.
+fn read_manifest(folder: &Path, entries: usize, tables: bool) -> Result<(Manifest, Option<String>), OpenError> {
+    let path = folder.join(MANIFEST);
+    let without = |what: String| {
+        Ok((Manifest::default(), Some(format!("{what}: times and processes are as far as the events tell."))))
+    };
+    let file = match std::fs::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return match (tables, entries) {
+                (true, _) => without("manifest.json is missing".into()),
+                (false, 0) => Err(OpenError::Empty { path: folder.into() }),
+                (false, _) => Err(OpenError::NotATrace { path: folder.into(), why: why_no_manifest(folder) }),
+            };
+        }
+        Err(source) => return Err(OpenError::Unreadable { path, source }),
+    };
+    let mut bytes = Vec::new();
+    file.take(manifest::LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| OpenError::Unreadable { path: path.clone(), source })?;
+    let parsed = if bytes.len() as u64 > manifest::LARGEST {
+        Err(Refused::Damaged(format!("manifest.json is larger than {} MB", manifest::LARGEST >> 20)))
+    } else {
+        manifest::parse(&bytes)
+    };
+    match parsed {
+        Ok(manifest) => Ok((manifest, None)),
+        Err(Refused::NotOurs(why)) => Err(OpenError::NotATrace { path: folder.into(), why }),
+        Err(Refused::Newer(found)) => {
+            Err(OpenError::NewerVersion { path: folder.into(), found, known: tables::FORMAT_VERSION })
+        }
+        Err(Refused::Damaged(what)) if tables => without(what),
+        Err(Refused::Damaged(what)) => Err(OpenError::Damaged { file: folder.into(), what }),
+    }
+}
+
+/// A folder of traces is the likeliest mistake.
+fn why_no_manifest(folder: &Path) -> String {
+    let inside = std::fs::read_dir(folder).ok().and_then(|entries| {
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.join(MANIFEST).is_file()).max()
+    });
+    match inside {
+        Some(path) => format!("it holds traces; name one, such as {}", path.display()),
+        None => format!("it has no {MANIFEST}"),
+    }
+}

@@ -1,0 +1,263 @@
+//! Reads one Parquet file of a table in batches of rows. Columns are found by name: an unknown one is passed over, and a
+//! missing one reads as null where the table allows that. What the columns mean is left to the caller.
+
+use super::quiet::quietly;
+use super::vet;
+use parquet::basic::{Compression, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use std::fs::File;
+use std::path::Path;
+use trace::tables::{ColumnType, Table};
+
+/// Small enough to stay in the processor's cache, large enough to make a batch's own cost vanish.
+const BATCH: usize = 8192;
+
+/// Why a file could not be read to its end, and how many of its rows were.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub what: String,
+    pub rows_read: u64,
+}
+
+/// A batch of rows.
+pub struct Rows {
+    table: Table,
+    columns: Vec<Buffer>,
+    pub count: usize,
+}
+
+enum Values {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Text(Vec<ByteArray>),
+}
+
+struct Buffer {
+    values: Values,
+    /// 1 where the row has a value; empty when all have.
+    levels: Vec<i16>,
+    /// For text, which stays packed: the place of each row's value.
+    places: Vec<u32>,
+}
+
+impl Rows {
+    fn buffer(&self, column: &str) -> &Buffer {
+        let place = self.table.columns().iter().position(|c| c.name == column).expect("a column of the table");
+        &self.columns[place]
+    }
+
+    pub fn ints(&self, column: &str) -> &[i32] {
+        match &self.buffer(column).values {
+            Values::Int32(values) => values,
+            _ => &[],
+        }
+    }
+
+    pub fn longs(&self, column: &str) -> &[i64] {
+        match &self.buffer(column).values {
+            Values::Int64(values) => values,
+            _ => &[],
+        }
+    }
+
+    pub fn texts(&self, column: &str) -> Texts<'_> {
+        Texts(self.buffer(column))
+    }
+
+    /// Per row, 1 if there is a value; empty if every row has one.
+    pub fn levels(&self, column: &str) -> &[i16] {
+        &self.buffer(column).levels
+    }
+}
+
+/// A column of text.
+pub struct Texts<'a>(&'a Buffer);
+
+impl Texts<'_> {
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        let Values::Text(values) = &self.0.values else { return None };
+        if self.0.levels.is_empty() {
+            return values.get(row).map(ByteArray::data);
+        }
+        (self.0.levels[row] == 1).then(|| values[self.0.places[row] as usize].data())
+    }
+
+    pub fn any(&self) -> bool {
+        self.0.levels.is_empty() || self.0.levels.contains(&1)
+    }
+}
+
+/// Calls `each` for every batch of the file. Returns how many rows there were.
+pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&Rows)) -> Result<u64, Damage> {
+    let mut rows_read = 0;
+    read_into(path, table, &mut rows_read, each).map_err(|what| Damage { what, rows_read }).map(|()| rows_read)
+}
+
+fn read_into(path: &Path, table: Table, rows_read: &mut u64, each: &mut dyn FnMut(&Rows)) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| format!("it cannot be opened ({error})"))?;
+    let metadata = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?;
+    if !metadata.is_file() {
+        return Err("it is not a file".into());
+    }
+    let length = metadata.len();
+    vet::footer(&file, length)?;
+    let vetted = file.try_clone().map_err(|error| error.to_string())?;
+    let reader =
+        quietly(|| SerializedFileReader::new(file).map_err(|error| format!("its footer is damaged ({error})")))?;
+    vet::rows(reader.metadata().file_metadata().num_rows(), length)?;
+    let mut total = 0i64;
+    for group in 0..reader.num_row_groups() {
+        let declared = quietly(|| Ok(reader.metadata().row_group(group).num_rows()))?;
+        let count = vet::rows(declared, length)?;
+        total = total.saturating_add(declared);
+        vet::rows(total, length)?;
+        let columns = quietly(|| columns(&reader, group, table, &vetted, length))?;
+        read_group(columns, table, count, rows_read, each)?;
+    }
+    Ok(())
+}
+
+/// The readers of a row group in the table's order; None where the file has no such column.
+fn columns(
+    reader: &SerializedFileReader<File>,
+    group: usize,
+    table: Table,
+    file: &File,
+    length: u64,
+) -> Result<Vec<Option<ColumnReader>>, String> {
+    let metadata = reader.metadata().row_group(group);
+    let rows = reader.get_row_group(group).map_err(|error| error.to_string())?;
+    let open = |column: &trace::tables::Column| {
+        let Some(place) = metadata.columns().iter().position(|chunk| chunk.column_descr().name() == column.name) else {
+            return if column.optional { Ok(None) } else { Err(format!("its column {} is missing", column.name)) };
+        };
+        let chunk = metadata.column(place);
+        let expected = match column.kind {
+            ColumnType::Int32 => Type::INT32,
+            ColumnType::Int64 => Type::INT64,
+            ColumnType::Text => Type::BYTE_ARRAY,
+        };
+        let shape = chunk.column_descr();
+        if chunk.column_type() != expected || shape.max_def_level() > 1 || shape.max_rep_level() > 0 {
+            return Err(format!("its column {} has another type", column.name));
+        }
+        let (start, size) = chunk.byte_range();
+        vet::pages(file, length, start, size, chunk.compression() != Compression::UNCOMPRESSED)?;
+        rows.get_column_reader(place).map(Some).map_err(|error| error.to_string())
+    };
+    table.columns().iter().map(open).collect()
+}
+
+fn read_group(
+    mut readers: Vec<Option<ColumnReader>>,
+    table: Table,
+    count: u64,
+    rows_read: &mut u64,
+    each: &mut dyn FnMut(&Rows),
+) -> Result<(), String> {
+    let empty = |kind| match kind {
+        ColumnType::Int32 => Values::Int32(Vec::new()),
+        ColumnType::Int64 => Values::Int64(Vec::new()),
+        ColumnType::Text => Values::Text(Vec::new()),
+    };
+    let buffer = |kind| Buffer { values: empty(kind), levels: Vec::new(), places: Vec::new() };
+    let columns = table.columns().iter().map(|column| buffer(column.kind)).collect();
+    let mut rows = Rows { table, columns, count: 0 };
+    let mut left = count;
+    while left > 0 {
+        let want = left.min(BATCH as u64) as usize;
+        quietly(|| {
+            readers.iter_mut().zip(&mut rows.columns).try_for_each(|(reader, buffer)| buffer.fill(reader, want))
+        })?;
+        rows.count = want;
+        each(&rows);
+        *rows_read += want as u64;
+        left -= want as u64;
+    }
+    Ok(())
+}
+
+impl Buffer {
+    /// Takes the next `want` rows of a column, with nulls as 0 in their places (text stays packed).
+    fn fill(&mut self, reader: &mut Option<ColumnReader>, want: usize) -> Result<(), String> {
+        self.levels.clear();
+        match (reader, &mut self.values) {
+            (Some(ColumnReader::Int32ColumnReader(reader)), Values::Int32(values)) => {
+                next(reader, want, &mut self.levels, values)?;
+                spread(values, &self.levels);
+            }
+            (Some(ColumnReader::Int64ColumnReader(reader)), Values::Int64(values)) => {
+                next(reader, want, &mut self.levels, values)?;
+                spread(values, &self.levels);
+            }
+            (Some(ColumnReader::ByteArrayColumnReader(reader)), Values::Text(values)) => {
+                next(reader, want, &mut self.levels, values)?;
+                let mut place = 0;
+                self.places.clear();
+                self.places.extend(self.levels.iter().map(|level| {
+                    place += u32::from(*level == 1);
+                    place.saturating_sub(1)
+                }));
+            }
+            (None, values) => {
+                self.levels.resize(want, 0);
+                match values {
+                    Values::Int32(values) => values.resize(want, 0),
+                    Values::Int64(values) => values.resize(want, 0),
+                    Values::Text(_) => self.places.resize(want, 0),
+                }
+            }
+            _ => return Err("a column has another type".into()),
+        }
+        Ok(())
+    }
+}
+
+fn next<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    want: usize,
+    levels: &mut Vec<i16>,
+    values: &mut Vec<T::T>,
+) -> Result<(), String> {
+    values.clear();
+    let (records, found, _) = reader
+        .read_records(want, Some(levels), None, values)
+        .map_err(|error| format!("a page is damaged ({error})"))?;
+    let present = if levels.is_empty() { records } else { levels.iter().filter(|level| **level == 1).count() };
+    if records != want || found != present || values.len() != present || !(levels.is_empty() || levels.len() == want) {
+        return Err("its columns have different lengths".into());
+    }
+    Ok(())
+}
+
+/// Moves packed values to their rows.
+fn spread<T: Copy + Default>(values: &mut Vec<T>, levels: &[i16]) {
+    if levels.is_empty() || values.len() == levels.len() {
+        return;
+    }
+    let mut packed = values.len();
+    values.resize(levels.len(), T::default());
+    for row in (0..levels.len()).rev() {
+        values[row] = if levels[row] == 1 {
+            packed -= 1;
+            values[packed]
+        } else {
+            T::default()
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_values_go_to_their_rows() {
+        let mut values = vec![1, 2, 3];
+        spread(&mut values, &[0, 1, 0, 1, 1, 0]);
+        assert_eq!(values, [0, 1, 0, 2, 3, 0]);
+    }
+}

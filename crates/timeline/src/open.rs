@@ -1,0 +1,47 @@
+//! `open`: a path in, a [`Timeline`] out, or one clear reason why not. Which kind of file it is decides who reads it;
+//! today that is our own trace, and files of other tools join in `import`.
+
+use crate::Timeline;
+use crate::import::native;
+use std::path::{Path, PathBuf};
+
+/// Why a path could not be opened. Each says what is wrong and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no trace at {0}: check the path, or record one with `inferscope run -- <command>`", path.display())]
+    Missing { path: PathBuf },
+    #[error("{0} is not a trace: {why}. A trace is the folder that `inferscope run` writes", path.display())]
+    NotATrace { path: PathBuf, why: String },
+    #[error("{0} is empty: nothing was recorded in it, or what was recorded has been removed", path.display())]
+    Empty { path: PathBuf },
+    #[error(
+        "{0} was written by a newer InferScope (format {found}, this one reads up to {known}): install the newer version",
+        path.display()
+    )]
+    NewerVersion { path: PathBuf, found: u64, known: u32 },
+    #[error("{0} is damaged: {what}, and no table beside it can be read", file.display())]
+    Damaged { file: PathBuf, what: String },
+    #[error("cannot read {0}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+}
+
+/// Opens a trace. What is broken in it is left out and named in [`Timeline::notes`]; the rest opens.
+pub fn open(path: &Path) -> Result<Timeline, OpenError> {
+    open_with(path, &mut |_, _| {})
+}
+
+/// As [`open`]; `progress` is called now and then with the bytes read so far and the bytes to read.
+pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    let metadata = std::fs::metadata(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => OpenError::Missing { path: path.into() },
+        _ => OpenError::Unreadable { path: path.into(), source },
+    })?;
+    if !metadata.is_dir() {
+        let why = match path.file_name().and_then(|name| name.to_str()) {
+            Some(trace::tables::MANIFEST) => "give the folder that holds it".to_owned(),
+            _ => "it is not a folder".to_owned(),
+        };
+        return Err(OpenError::NotATrace { path: path.into(), why });
+    }
+    native::read(path, progress)
+}

@@ -1,0 +1,70 @@
+//! Puts events in the order that everything after relies on: by track, then start, then longer first, so that a parent
+//! comes before its children. Works on indexes, so that each column moves once.
+
+use std::ops::Range;
+
+pub struct Sorted {
+    /// Where each track's events are.
+    pub ranges: Vec<Range<usize>>,
+    /// The old place of each event; None when they are in order already.
+    pub order: Option<Vec<u32>>,
+}
+
+/// `longer` is asked only where two events of a track start together. Where that is equal too, the later row comes first: a
+/// recorder writes a slice when it ends, so of two that start and end together the inner one was written first.
+pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tracks: usize) -> Sorted {
+    let mut counts = vec![0usize; tracks + 1];
+    track.iter().for_each(|track| counts[*track as usize + 1] += 1);
+    for index in 0..tracks {
+        counts[index + 1] += counts[index];
+    }
+    let ranges = (0..tracks).map(|index| counts[index]..counts[index + 1]).collect();
+    let in_order = |a: usize, b: usize| (track[a], start[a]) < (track[b], start[b]);
+    if (1..track.len()).all(|index| in_order(index - 1, index)) {
+        return Sorted { ranges, order: None };
+    }
+    let mut order = vec![0u32; track.len()];
+    let mut next = counts.clone();
+    for (index, track) in track.iter().enumerate() {
+        let place = &mut next[*track as usize];
+        order[*place] = index as u32;
+        *place += 1;
+    }
+    let mut keys: Vec<(u64, u32)> = Vec::new();
+    for index in 0..tracks {
+        let part = &mut order[counts[index]..counts[index + 1]];
+        keys.clear();
+        keys.extend(part.iter().map(|index| (start[*index as usize], *index)));
+        keys.sort_by_key(|key| key.0);
+        for same in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            same.sort_by_key(|key| (u64::MAX - longer(key.1 as usize), u32::MAX - key.1));
+        }
+        part.iter_mut().zip(&keys).for_each(|(place, key)| *place = key.1);
+    }
+    Sorted { ranges, order: Some(order) }
+}
+
+pub fn gather<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
+    *column = order.iter().map(|index| column[*index as usize]).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracks_then_start_then_longer_then_the_later_row() {
+        let track = [1, 0, 0, 0, 1];
+        let start = [5, 7, 7, 7, 1];
+        let dur = [1, 2, 9, 2, 1];
+        let sorted = by_track(&track, &start, |index| dur[index], 3);
+        assert_eq!(sorted.ranges, [0..3, 3..5, 5..5]);
+        assert_eq!(sorted.order, Some(vec![2, 3, 1, 4, 0]));
+    }
+
+    #[test]
+    fn what_is_in_order_stays() {
+        assert!(by_track(&[0, 0, 1], &[1, 2, 0], |_| 0, 2).order.is_none());
+        assert!(by_track(&[], &[], |_| 0, 0).order.is_none());
+    }
+}

@@ -1,0 +1,192 @@
+//! The `Timeline`: everything a trace holds, in columns, on one clock. All times are `CLOCK_MONOTONIC` nanoseconds;
+//! `start` is the moment that reports call zero.
+
+use crate::{Names, Slices, Stacks};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Index into [`Timeline::processes`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ProcessIndex(pub u32);
+
+/// Index into [`Timeline::tracks`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TrackIndex(pub u32);
+
+#[derive(Debug, Default)]
+pub struct Timeline {
+    pub info: Info,
+    pub start: u64,
+    pub end: u64,
+    pub processes: Vec<Process>,
+    /// One per thread, ordered by process; the main thread first.
+    pub tracks: Vec<Track>,
+    pub names: Names,
+    pub slices: Slices,
+    pub samples: Samples,
+    pub stacks: Stacks,
+    pub counters: Vec<Counter>,
+    pub losses: Vec<Loss>,
+    /// One line each: what is missing, and why.
+    pub notes: Vec<String>,
+}
+
+impl Timeline {
+    pub fn duration(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    pub fn process(&self, track: &Track) -> &Process {
+        &self.processes[track.process.0 as usize]
+    }
+
+    pub fn tracks_of(&self, process: ProcessIndex) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(move |track| track.process == process)
+    }
+}
+
+/// What the manifest says of the recording as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Info {
+    pub state: State,
+    pub version: String,
+    pub created_unix_ns: u64,
+    pub command: String,
+    pub exit: Option<Exit>,
+    pub clock: Clock,
+    pub host: Host,
+    pub settings: Settings,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum State {
+    /// The recorder had not finished: it is still at work, or was killed.
+    Recording,
+    Complete,
+    /// The recorder was killed, and a later command saved what it had left.
+    Recovered,
+    #[default]
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    pub source: String,
+    pub unix_minus_mono_ns: i64,
+    /// The error bar of every time in the trace.
+    pub residual_ns: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    pub hostname: String,
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: Option<u64>,
+    pub numa_nodes: Option<u64>,
+    pub ram_bytes: Option<u64>,
+}
+
+/// The settings of the recording that change what its numbers mean. None: the manifest does not say.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub rate_hz: Option<f64>,
+    pub calls: Option<bool>,
+    /// Calls shorter than this were not recorded.
+    pub min_us: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// 0 when the manifest does not know it.
+    pub pid: i64,
+    pub parent_pid: i64,
+    pub program: String,
+    /// The Python version; empty for a process that is not Python.
+    pub python: String,
+    pub started_ns: Option<u64>,
+    pub ended_ns: Option<u64>,
+    pub collectors: Vec<CollectorState>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct CollectorState {
+    pub name: String,
+    pub state: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Track {
+    pub process: ProcessIndex,
+    pub tid: i32,
+    /// Empty when no name was recorded.
+    pub name: Arc<str>,
+    pub slices: Range<usize>,
+    pub samples: Range<usize>,
+}
+
+/// Columns of samples, sorted by track and time.
+#[derive(Debug, Default)]
+pub struct Samples {
+    pub time: Vec<u64>,
+    /// Index into [`Stacks`]; 0 when the stack is unknown.
+    pub stack: Vec<u32>,
+    pub state: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    pub time: u64,
+    pub stack: crate::StackIndex,
+    pub active: bool,
+    pub gil: bool,
+}
+
+impl Samples {
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
+    pub fn get(&self, index: usize) -> Sample {
+        let state = i32::from(self.state[index]);
+        Sample {
+            time: self.time[index],
+            stack: crate::StackIndex(self.stack[index]),
+            active: state & trace::tables::sample_state::ACTIVE != 0,
+            gil: state & trace::tables::sample_state::GIL != 0,
+        }
+    }
+}
+
+/// One recorded series, sorted by time.
+#[derive(Debug, Default)]
+pub struct Counter {
+    /// None: the whole machine.
+    pub process: Option<ProcessIndex>,
+    /// None: the whole process.
+    pub tid: Option<i32>,
+    pub name: Arc<str>,
+    pub time: Vec<u64>,
+    pub value: Vec<i64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub time: u64,
+    /// None: the recorder as a whole.
+    pub process: Option<ProcessIndex>,
+    pub collector: String,
+    pub what: String,
+    pub count: u64,
+}

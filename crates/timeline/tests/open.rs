@@ -1,0 +1,167 @@
+//! Opens traces written by the fixture: what belongs together comes together, and what is damaged is said.
+
+use timeline::fixture::{Fixture, TemporaryFolder};
+use timeline::{OpenError, Timeline};
+
+fn open(text: &str) -> Timeline {
+    let folder = TemporaryFolder::new("open");
+    Fixture::parse(text).write(folder.path());
+    timeline::open(folder.path()).unwrap()
+}
+
+/// The slices as text: track, depth by time, name, times.
+fn draw(timeline: &Timeline) -> String {
+    let mut text = String::new();
+    for track in &timeline.tracks {
+        text += &format!("{}/{} {}\n", timeline.process(track).pid, track.tid, track.name);
+        let mut ends: Vec<u64> = Vec::new();
+        for index in track.slices.clone() {
+            let slice = timeline.slices.get(index);
+            while ends.last().is_some_and(|end| *end <= slice.start && slice.dur > 0) {
+                ends.pop();
+            }
+            let micros = |time: u64| (time - timeline.start) / 1000;
+            text += &format!(
+                "{}{} {} {}..{}{}{}\n",
+                "  ".repeat(ends.len() + 1),
+                slice.kind.name(),
+                timeline.names.text(slice.name),
+                micros(slice.start),
+                micros(slice.end()),
+                if slice.open { " open" } else { "" },
+                timeline.slices.args(index).map(|args| format!(" {args}")).unwrap_or_default(),
+            );
+            ends.push(slice.end());
+        }
+    }
+    text
+}
+
+#[test]
+fn slices_nest_by_time_on_their_tracks() {
+    let timeline = open(
+        r#"
+        process 100 serve.py 3.12.1
+        thread 0 100 MainThread
+        thread 0 90 early
+        call 0 100 30..40 matmul@np.py:3
+        call 0 100 20..60 forward@model.py:12
+        scope 0 100 20..80 decode #2 ^1 {"n":3}
+        step 0 100 10..90 request #1
+        call 0 90 5..6 f@x.py:1
+        "#,
+    );
+    assert_eq!(
+        draw(&timeline),
+        "100/100 MainThread\n  step request 10..90\n    scope decode 20..80 {\"n\":3}\n      call forward 20..60\n        \
+         call matmul 30..40\n100/90 early\n  call f 5..6\n"
+    );
+    assert_eq!(timeline.duration(), 90_000);
+    assert_eq!(timeline.notes, [] as [&str; 0]);
+}
+
+#[test]
+fn a_complete_slice_replaces_its_checkpoints_and_the_rest_ends_with_the_process() {
+    let timeline = open(
+        "process 100 serve.py 3.12.1
+        scope 0 100 10.. a #1
+        scope 0 100 20.. b #2 ^1
+        scope 0 100 10.. a #1
+        scope 0 100 20..30 b #2 ^1
+        step 0 100 25.. a #2
+        mark 0 100 50 end",
+    );
+    assert_eq!(
+        draw(&timeline),
+        "100/100 \n  scope a 10..50 open\n    scope b 20..30\n      step a 25..50 open\n        mark end 50..50\n"
+    );
+}
+
+#[test]
+fn equal_names_are_unified_and_unknown_references_are_placeholders() {
+    let folder = TemporaryFolder::new("odd");
+    let mut fixture = Fixture::parse("process 100 a 3.12\ncall 0 100 0..9 f@a.py:1\ncall 0 100 2..3 f@a.py:1");
+    use trace::tables::Table;
+    fixture.row(Table::Names, [77.into(), "f".into(), "a.py".into(), 1.into()]);
+    for (process, name, kind) in [(0, 77, 4), (9, 12345, 4), (-7, 77, 4), (0, 77, 99)] {
+        let row = [
+            6_000_000_000i64.into(),
+            5.into(),
+            process.into(),
+            100.into(),
+            kind.into(),
+            name.into(),
+            None::<i64>.into(),
+            None::<i64>.into(),
+            None::<&str>.into(),
+        ];
+        fixture.row(Table::Slices, row);
+    }
+    fixture.row(Table::Samples, [6_000_000_000i64.into(), 0.into(), 100.into(), 31.into(), 1.into()]);
+    fixture.write(folder.path());
+    let timeline = timeline::open(folder.path()).unwrap();
+    let f = timeline.slices.get(timeline.tracks[0].slices.start).name;
+    let same = timeline.tracks[0].slices.clone().all(|index| timeline.slices.get(index).name == f);
+    assert!(same && timeline.tracks[0].slices.len() == 3);
+    assert_eq!(timeline.processes.len(), 3);
+    assert_eq!(timeline.processes[1].program, "process 9, not in the manifest");
+    assert_eq!(
+        timeline.notes,
+        [
+            "1 events refer to a name that is missing.",
+            "1 samples refer to a stack that is missing.",
+            "1 slices are of a kind that this version does not know, and are left out.",
+            "2 processes have events but are not in the manifest.",
+        ]
+    );
+}
+
+#[test]
+fn samples_walk_to_their_root_and_counters_are_series() {
+    let timeline = open(
+        "process 100 a 3.12
+        sample 0 100 10 active,gil main@a.py:3;work@a.py:9
+        sample 0 100 20 idle main@a.py:3
+        counter 0 0 10 rss_bytes 4096
+        counter 0 0 20 rss_bytes 8192
+        counter 0 100 20 cpu_ns 5
+        counter -1 0 20 psi_cpu_some_us 1
+        loss 0 calls 3 records overwritten",
+    );
+    let first = timeline.samples.get(0);
+    assert!(first.active && first.gil && !timeline.samples.get(1).active);
+    let walk: Vec<_> = timeline.stacks.walk(first.stack).map(|(_, f)| (timeline.names.text(f.name), f.line)).collect();
+    assert_eq!(walk, [("work", 9), ("main", 3)]);
+    let series: Vec<_> =
+        timeline.counters.iter().map(|c| (&*c.name, c.process.is_some(), c.tid, c.value.len())).collect();
+    assert_eq!(
+        series,
+        [("rss_bytes", true, None, 2), ("cpu_ns", true, Some(100), 1), ("psi_cpu_some_us", false, None, 1)]
+    );
+    assert_eq!((timeline.losses[0].count, timeline.losses[0].what.as_str()), (3, "records overwritten"));
+    assert!(timeline.slices.is_empty());
+}
+
+#[test]
+fn each_thing_that_is_not_a_trace_has_its_own_error() {
+    let folder = TemporaryFolder::new("errors");
+    let at = |name: &str| folder.path().join(name);
+    assert!(matches!(timeline::open(&at("nowhere")), Err(OpenError::Missing { .. })));
+    std::fs::write(at("file"), "x").unwrap();
+    assert!(matches!(timeline::open(&at("file")), Err(OpenError::NotATrace { .. })));
+    let with = |name: &str, manifest: &str| {
+        std::fs::create_dir_all(at(name)).unwrap();
+        std::fs::write(at(name).join("manifest.json"), manifest).unwrap();
+        timeline::open(&at(name)).unwrap_err()
+    };
+    std::fs::create_dir_all(at("empty")).unwrap();
+    assert!(matches!(timeline::open(&at("empty")), Err(OpenError::Empty { .. })));
+    assert!(matches!(with("other", r#"{"format":"zip"}"#), OpenError::NotATrace { .. }));
+    assert!(matches!(
+        with("newer", r#"{"format":"inferscope-trace","format_version":9}"#),
+        OpenError::NewerVersion { found: 9, .. }
+    ));
+    assert!(matches!(with("cut", r#"{"format":"infer"#), OpenError::Damaged { .. }));
+    let error = timeline::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it holds traces; name one, such as"), "{error}");
+}
