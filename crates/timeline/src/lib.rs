@@ -2,6 +2,7 @@
 //! before its children, samples, counters, names, losses. Reads whatever is there and says what is not; what the
 //! events mean is left to `analysis`.
 
+mod builder;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 mod import;
@@ -10,8 +11,10 @@ mod open;
 mod slices;
 mod sort;
 mod stacks;
+mod text;
 mod timeline;
 
+pub use builder::{Builder, More};
 pub use names::{Name, NameIndex, Names};
 pub use open::{OpenError, open, open_with};
 pub use slices::{Detail, Slice, Slices};

@@ -1,0 +1,165 @@
+//! Builds a [`Timeline`] event by event, for readers whose source is not a table and for tests. Events may come in any
+//! order; [`Builder::finish`] sorts them as every other `Timeline` is sorted.
+
+use crate::names::Texts;
+use crate::slices::{Detail, OPEN};
+use crate::{
+    Counter, Loss, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track, TrackIndex, sort,
+};
+use std::collections::HashMap;
+use trace::tables::sample_state;
+
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// What is not events (information, notes, losses) is set here directly.
+    pub timeline: Timeline,
+    texts: Texts,
+    slice_track: Vec<u32>,
+    sample_track: Vec<u32>,
+    frames: HashMap<(u32, NameIndex, u32), StackIndex>,
+    counters: HashMap<(Option<ProcessIndex>, Option<i32>, String), usize>,
+}
+
+/// What a slice may have beside its time: see [`Detail`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct More<'a> {
+    pub id: u32,
+    pub parent: u32,
+    /// A JSON object.
+    pub args: Option<&'a str>,
+    /// It never ended; the duration lasts to the end of its process.
+    pub open: bool,
+}
+
+impl Builder {
+    pub fn process(&mut self, process: Process) -> ProcessIndex {
+        self.timeline.processes.push(process);
+        ProcessIndex(self.timeline.processes.len() as u32 - 1)
+    }
+
+    /// Tracks keep the order in which they are added; the main thread of a process comes first by agreement.
+    pub fn track(&mut self, process: ProcessIndex, tid: i32, name: &str) -> TrackIndex {
+        self.timeline.tracks.push(Track { process, tid, name: self.texts.get(name), slices: 0..0, samples: 0..0 });
+        TrackIndex(self.timeline.tracks.len() as u32 - 1)
+    }
+
+    pub fn name(&mut self, text: &str, file: &str, line: u32) -> NameIndex {
+        let (text, file) = (self.texts.get(text), self.texts.get(file));
+        self.timeline.names.intern(Name { text, file, line })
+    }
+
+    pub fn slice(&mut self, track: TrackIndex, kind: SliceKind, name: NameIndex, start: u64, dur: u64, more: More<'_>) {
+        let args = more.args.map_or(0, |args| self.texts.index(args) + 1);
+        let detail = Detail { id: more.id, parent: more.parent, args };
+        let slices = &mut self.timeline.slices;
+        slices.start.push(start);
+        slices.dur.push(dur);
+        slices.name.push(name.0);
+        slices.kind.push(kind as u8 | if more.open { OPEN } else { 0 });
+        if detail == Detail::default() {
+            slices.detail.push(0);
+        } else {
+            slices.details.push(detail);
+            slices.detail.push(slices.details.len() as u32);
+        }
+        self.slice_track.push(track.0);
+    }
+
+    /// The stack that calls `name` from `parent` (None: a root); `line` is the one being executed.
+    pub fn frame(&mut self, parent: Option<StackIndex>, name: NameIndex, line: u32) -> StackIndex {
+        let stacks = &mut self.timeline.stacks;
+        let key = (parent.map_or(0, |parent| parent.0), name, line);
+        *self.frames.entry(key).or_insert_with(|| stacks.push(parent, name, line))
+    }
+
+    pub fn sample(&mut self, track: TrackIndex, time: u64, stack: StackIndex, active: bool, gil: bool) {
+        let bit = |set: bool, bit: i32| if set { bit as u8 } else { 0 };
+        self.timeline.samples.time.push(time);
+        self.timeline.samples.stack.push(stack.0);
+        self.timeline.samples.state.push(bit(active, sample_state::ACTIVE) | bit(gil, sample_state::GIL));
+        self.sample_track.push(track.0);
+    }
+
+    pub fn count(&mut self, process: Option<ProcessIndex>, tid: Option<i32>, name: &str, time: u64, value: i64) {
+        let key = (process, tid, name.to_owned());
+        let all = &mut self.timeline.counters;
+        let place = *self.counters.entry(key).or_insert_with(|| {
+            all.push(Counter { process, tid, name: name.into(), ..Counter::default() });
+            all.len() - 1
+        });
+        all[place].time.push(time);
+        all[place].value.push(value);
+    }
+
+    pub fn loss(&mut self, process: Option<ProcessIndex>, collector: &str, what: &str, count: u64) {
+        let time = self.timeline.start;
+        self.timeline.losses.push(Loss { time, process, collector: collector.into(), what: what.into(), count });
+    }
+
+    /// Sorts, and takes start and end from the events where they were not set.
+    pub fn finish(mut self) -> Timeline {
+        let mut timeline = self.timeline;
+        let slices = &mut timeline.slices;
+        slices.args = std::mem::take(&mut self.texts).all;
+        let sorted = sort::by_track(&self.slice_track, &slices.start, |index| slices.dur[index], timeline.tracks.len());
+        timeline.tracks.iter_mut().zip(sorted.ranges).for_each(|(track, range)| track.slices = range);
+        if let Some(order) = sorted.order {
+            sort::gather(&mut slices.start, &order);
+            sort::gather(&mut slices.dur, &order);
+            sort::gather(&mut slices.name, &order);
+            sort::gather(&mut slices.kind, &order);
+            sort::gather(&mut slices.detail, &order);
+        }
+        let samples = &mut timeline.samples;
+        let sorted = sort::by_track(&self.sample_track, &samples.time, |_| 0, timeline.tracks.len());
+        timeline.tracks.iter_mut().zip(sorted.ranges).for_each(|(track, range)| track.samples = range);
+        if let Some(order) = sorted.order {
+            sort::gather(&mut samples.time, &order);
+            sort::gather(&mut samples.stack, &order);
+            sort::gather(&mut samples.state, &order);
+        }
+        for counter in &mut timeline.counters {
+            let mut order: Vec<u32> = (0..counter.time.len() as u32).collect();
+            order.sort_by_key(|index| counter.time[*index as usize]);
+            sort::gather(&mut counter.time, &order);
+            sort::gather(&mut counter.value, &order);
+        }
+        span(&mut timeline);
+        timeline
+    }
+}
+
+fn span(timeline: &mut Timeline) {
+    let ends = timeline.slices.start.iter().zip(&timeline.slices.dur).map(|(start, dur)| start.saturating_add(*dur));
+    let counted = || timeline.counters.iter().flat_map(|counter| counter.time.iter().copied());
+    let sampled = || timeline.samples.time.iter().copied();
+    let first = timeline.slices.start.iter().copied().chain(sampled()).chain(counted()).min();
+    let last = ends.chain(sampled()).chain(counted()).max();
+    if let (Some(first), Some(last), 0) = (first, last, timeline.end) {
+        (timeline.start, timeline.end) = (first, last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_out_by_track_and_time_with_the_parent_first() {
+        let mut builder = Builder::default();
+        let process = builder.process(Process { pid: 7, ..Process::default() });
+        let (a, b) = (builder.track(process, 7, "main"), builder.track(process, 8, "worker"));
+        let name = builder.name("f", "a.py", 3);
+        builder.slice(b, SliceKind::Call, name, 5, 1, More::default());
+        builder.slice(a, SliceKind::Call, name, 2, 1, More::default());
+        builder.slice(a, SliceKind::Scope, name, 2, 9, More { id: 1, args: Some("{}"), ..More::default() });
+        let stack = builder.frame(None, name, 4);
+        assert_eq!(builder.frame(None, name, 4), stack);
+        builder.sample(b, 20, stack, true, false);
+        let timeline = builder.finish();
+        assert_eq!(timeline.tracks.iter().map(|track| track.slices.clone()).collect::<Vec<_>>(), [0..2, 2..3]);
+        assert_eq!((timeline.slices.kind(0), timeline.slices.args(0)), (SliceKind::Scope, Some("{}")));
+        assert_eq!((timeline.start, timeline.end), (2, 20));
+        assert!(timeline.samples.get(0).active && !timeline.samples.get(0).gil);
+    }
+}
