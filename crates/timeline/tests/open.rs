@@ -65,15 +65,15 @@ fn a_complete_slice_replaces_its_checkpoints_and_the_rest_ends_with_the_process(
     let timeline = open(
         "process 100 serve.py 3.12.1
         scope 0 100 10.. a #1
-        scope 0 100 20.. b #2 ^1
+        scope 0 100 20.. b #2 ^1 {}
         scope 0 100 10.. a #1
-        scope 0 100 20..30 b #2 ^1
+        scope 0 100 20..30 b #2
         step 0 100 25.. a #2
         mark 0 100 50 end",
     );
     assert_eq!(
         draw(&timeline),
-        "100/100 \n  scope a 10..50 open\n    scope b 20..30\n      step a 25..50 open\n        mark end 50..50\n"
+        "100/100 \n  scope a 10..50 open\n    scope b 20..30 {}\n      step a 25..50 open\n        mark end 50..50\n"
     );
 }
 

@@ -152,9 +152,12 @@ impl SliceRows {
     fn close(&mut self, loader: &Loader, end: u64) {
         if !self.open.is_empty() {
             for (index, place) in self.slices.detail.iter().enumerate().filter(|(_, place)| **place > 0) {
-                let id = self.slices.details[*place as usize - 1].id;
+                let detail = &mut self.slices.details[*place as usize - 1];
                 let process = loader.threads[self.thread[index] as usize].process.0;
-                self.open.remove(&(process, self.slices.kind[index], id));
+                let Some(begun) = self.open.remove(&(process, self.slices.kind[index], detail.id)) else { continue };
+                // Where very many were open, the end knows neither: only the checkpoint does.
+                detail.parent = if detail.parent == 0 { begun.detail.parent } else { detail.parent };
+                detail.args = if detail.args == 0 { begun.detail.args } else { detail.args };
             }
         }
         let mut open: Vec<OpenSlice> = std::mem::take(&mut self.open).into_values().collect();
