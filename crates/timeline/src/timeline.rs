@@ -39,6 +39,10 @@ impl Timeline {
     pub fn process(&self, track: &Track) -> &Process {
         &self.processes[track.process.0 as usize]
     }
+
+    pub fn tracks_of(&self, process: ProcessIndex) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(move |track| track.process == process)
+    }
 }
 
 /// What the manifest says of the recording as a whole.
