@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# A home, or a checkout, of one person or one machine has no place in the repository. (Written so that this file passes.)
+# The home or the checkout of one person has no place in the repository.
 MACHINE_PATH = re.compile(r"(?<![\w.~}])/(?:root|work|home/[a-z][\w-]*|Users/\w+)/[\w.]")
 UNFINISHED = re.compile(
     r"\b(?:TODO|FIXME|XXX|HACK)\b|\btodo!\(|\bunimplemented!\(|#\[ignore|pytest\.mark\.(?:skip|xfail)"

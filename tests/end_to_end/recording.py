@@ -1,0 +1,160 @@
+"""Runs the installed `inferscope` command on small scripts and looks at what it left: exit, output, trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+INFERSCOPE = Path(sys.executable).with_name("inferscope")
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCOPE, STEP, MARK, CALL, C_CALL = 1, 2, 3, 4, 5
+# Generous: these machines have few cores, and a hang is what it is for.
+PATIENCE_S = 60
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) -> Any:
+    """Waits for a condition, by looking, and gives its value."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain: {what}"
+        time.sleep(0.01)
+    return value
+
+
+@dataclass
+class Trace:
+    """A trace's folder, read the way docs/trace-format.md tells anybody to read it."""
+
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+
+    @property
+    def report(self) -> str:
+        return (self.folder / "report.txt").read_text(encoding="utf-8")
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        files = []
+        for file in self.folder.glob(f"{name}.*.parquet"):
+            first, last = re.fullmatch(rf"{name}\.(\d+)-(\d+)\.parquet", file.name).groups()
+            files.append((int(first), -int(last), file))
+        rows, covered = [], 0
+        for _, last, file in sorted(files):
+            if -last > covered:  # Else a wider, compacted file has replaced it.
+                covered = -last
+                rows += pyarrow.parquet.read_table(file).to_pylist()
+        return rows
+
+    def names(self) -> dict[int, str]:
+        return {row["id"]: row["text"] for row in self.table("names")}
+
+    def slices(self, kind: int | None = None) -> list[dict[str, Any]]:
+        """Slices with their names' text; a complete one replaces the open one with the same id."""
+        names = self.names()
+        rows = [row | {"text": names[row["name"]]} for row in self.table("slices") if kind in (None, row["kind"])]
+        closed = {
+            (row["process"], row["kind"], row["id"])
+            for row in rows
+            if row["dur_ns"] is not None and row["id"] is not None
+        }
+        return [
+            row for row in rows if row["dur_ns"] is not None or (row["process"], row["kind"], row["id"]) not in closed
+        ]
+
+    def texts(self, kind: int) -> list[str]:
+        return [row["text"] for row in sorted(self.slices(kind), key=lambda row: row["start_ns"])]
+
+    def hottest(self) -> dict[tuple[str, int], int]:
+        """(function, line) at the top of each sampled stack, with how often it was there."""
+        names = self.names()
+        leaves = {row["id"]: (names[row["name"]], row["line"]) for row in self.table("stacks")}
+        counts: dict[tuple[str, int], int] = {}
+        for sample in self.table("samples"):
+            leaf = leaves[sample["stack"]]
+            counts[leaf] = counts.get(leaf, 0) + 1
+        return counts
+
+    def lost(self) -> int:
+        return sum(row["count"] for row in self.table("losses"))
+
+
+@dataclass
+class Recorded:
+    code: int
+    out: bytes
+    err: bytes
+    trace: Trace
+
+    @property
+    def told(self) -> str:
+        return self.err.decode(errors="replace")
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Ours, without anything of InferScope's own: a test says what it wants. PATH starts with the tested Python."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("INFERSCOPE")}
+    kept["PATH"] = f"{INFERSCOPE.parent}{os.pathsep}{kept['PATH']}"
+    return kept | extra
+
+
+def inferscope(*arguments: object, timeout: float = PATIENCE_S, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    options.setdefault("env", environment())
+    command = [os.fspath(INFERSCOPE), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, timeout=timeout, **options)
+
+
+def analyze(trace: Path | Trace, **options: Any) -> str:
+    folder = trace.folder if isinstance(trace, Trace) else trace
+    done = inferscope("analyze", folder, **options)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def signalled(code: int, number: signal.Signals) -> bool:
+    """How `subprocess` shows a death by signal, or how a shell would."""
+    return code in (-number, 128 + number)
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+class Recording:
+    """A recording in the background, for tests that do something to it in the middle."""
+
+    def __init__(self, folder: Path, command: Sequence[object], *options: object, **popen: Any) -> None:
+        self.trace = Trace(folder)
+        popen.setdefault("env", environment())
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        arguments = ["run", "--output", folder, *options, "--", *command]
+        self.process = subprocess.Popen([os.fspath(INFERSCOPE), *map(str, arguments)], **popen)
+
+    def line(self) -> str:
+        """The next line that the workload prints."""
+        return self.process.stdout.readline().decode().strip()
+
+    def finish(self) -> Recorded:
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return Recorded(self.process.returncode, out, err, self.trace)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE_S)

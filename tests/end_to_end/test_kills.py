@@ -1,0 +1,166 @@
+"""Workload, recorder, or both are killed in the middle: what was recorded before is there when `inferscope analyze`
+opens the trace, what is missing is said, and the workload goes on when only the recorder died."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+from recording import CALL, PATIENCE_S, SCOPE, STEP, alive, analyze, until
+
+# Says what it has recorded, then waits to be killed: all that it said must be in the trace.
+WORKLOAD = """
+    import os, sys, time
+    from inferscope import scope, step, mark_event
+    print(os.getpid(), flush=True)
+    with scope("open for ever", tags={"why": "killed"}):
+        number = 0
+        while True:
+            with step("round"):
+                for _ in range(50):
+                    with scope("inner"): number += 1
+            print(number, flush=True)
+            time.sleep(0.002)
+"""
+
+
+class Workload:
+    """A recording of it, and the last number that it said was recorded."""
+
+    def __init__(self, recording):
+        self.recording = recording
+        self.pid = int(recording.line())
+        self.said = 0
+
+    def read(self, lines):
+        for _ in range(lines):
+            self.said = int(self.recording.line())
+
+    def read_the_rest(self):
+        for line in self.recording.process.stdout.read().decode().splitlines(keepends=True):
+            if line.endswith("\n"):
+                self.said = int(line)
+
+
+@pytest.fixture
+def workload(script, start):
+    return Workload(start(script(WORKLOAD)))
+
+
+def complete_up_to(trace, said):
+    """Everything that was said to be recorded is there, and the scope that never closed is there as open."""
+    inner = [row for row in trace.slices(SCOPE) if row["text"] == "inner"]
+    assert len(inner) >= said > 0
+    assert len(trace.slices(STEP)) >= said // 50
+    (outer,) = [row for row in trace.slices(SCOPE) if row["text"] == "open for ever"]
+    assert outer["dur_ns"] is None
+    assert trace.lost() == 0
+
+
+@pytest.mark.parametrize("lines", [1, 40, 400])
+def test_the_workload_is_killed(workload, lines):
+    workload.read(lines)
+    os.kill(workload.pid, signal.SIGKILL)
+    workload.read_the_rest()
+    assert workload.recording.process.wait(PATIENCE_S) == -signal.SIGKILL
+    trace = workload.recording.trace
+    assert trace.manifest["exit"] == {"signal": 9}
+    complete_up_to(trace, workload.said)
+    assert "open for ever" in analyze(trace)
+
+
+@pytest.mark.parametrize("lines", [1, 40, 400])
+def test_the_recorder_is_killed_and_the_workload_goes_on(workload, lines):
+    workload.read(lines)
+    workload.recording.process.kill()
+    workload.recording.process.wait(PATIENCE_S)
+    before = workload.said
+    workload.read(lines)  # It goes on.
+    assert workload.said > before
+    assert alive(workload.pid)
+    os.kill(workload.pid, signal.SIGKILL)
+    until(lambda: not alive(workload.pid), "the workload is gone")
+    summary = analyze(workload.recording.trace)
+    assert "recorder" in summary
+    assert workload.recording.trace.manifest["state"] == "recovered"
+    complete_up_to(workload.recording.trace, before)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_are_killed_at_a_random_moment(workload, seed):
+    workload.read(random.Random(seed).choice([1, 3, 10, 30, 100, 300]))
+    victims = [workload.pid, workload.recording.process.pid]
+    random.Random(seed).shuffle(victims)
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    workload.recording.process.wait(PATIENCE_S)
+    until(lambda: not alive(workload.pid), "the workload is gone")
+    workload.read_the_rest()
+    analyze(workload.recording.trace)
+    complete_up_to(workload.recording.trace, workload.said)
+
+
+def test_a_recovered_trace_is_opened_again_and_leaves_nothing_in_shared_memory(workload):
+    workload.read(20)
+    os.killpg(workload.recording.process.pid, signal.SIGKILL)
+    workload.recording.process.wait(PATIENCE_S)
+    until(lambda: not alive(workload.pid), "the workload is gone")
+    segments = workload.recording.trace.manifest["segments"]
+    assert os.listdir(segments)
+    first = analyze(workload.recording.trace)
+    assert not os.path.exists(segments)
+    assert analyze(workload.recording.trace).splitlines()[2:] == first.splitlines()[2:]
+
+
+def test_a_trace_is_readable_while_it_is_recorded(workload):
+    workload.read(20)
+    until(lambda: list(workload.recording.trace.folder.glob("slices.*.parquet")), "a closed file")
+    summary = analyze(workload.recording.trace)
+    assert "recording" in summary or "still" in summary
+    assert alive(workload.pid)
+    workload.read(20)
+    # Looking did not take anything away from the living recorder.
+    os.kill(workload.pid, signal.SIGKILL)
+    workload.read_the_rest()
+    workload.recording.process.wait(PATIENCE_S)
+    complete_up_to(workload.recording.trace, workload.said)
+
+
+def test_calls_that_were_open_at_the_kill_are_shown_as_open(script, start):
+    recording = start(
+        script("""
+            import os, time
+            def outermost(): middle()
+            def middle(): innermost()
+            def innermost():
+                print(os.getpid(), flush=True)
+                while True: time.sleep(1)
+            outermost()
+        """),
+        options=("--calls",),
+    )
+    pid = int(recording.line())
+    os.kill(pid, signal.SIGKILL)
+    recording.finish()
+    still_open = {row["text"].rpartition(".")[2] for row in recording.trace.slices(CALL) if row["dur_ns"] is None}
+    assert {"outermost", "middle", "innermost"} <= still_open
+
+
+def test_the_recorder_is_killed_during_its_last_moments(script, start):
+    """At any moment of the finish: the trace is whole, either as recovered or as complete."""
+    path = script("""
+        from inferscope import scope
+        for _ in range(2000):
+            with scope("x"): pass
+        print("end", flush=True)
+    """)
+    for delay in (0.0, 0.01, 0.03, 0.1, 0.2):
+        recording = start(path, folder=path.parent / f"trace-{delay}")
+        assert recording.line() == "end"
+        time.sleep(delay)  # Not to wait for something: to hit different moments.
+        recording.process.kill()
+        recording.process.wait(PATIENCE_S)
+        analyze(recording.trace)
+        assert recording.trace.texts(SCOPE) == ["x"] * 2000
+        assert recording.trace.manifest["state"] in ("recovered", "complete")
