@@ -1,5 +1,5 @@
 """What `make gpu-test` and `make gpu-bench` need of a machine: an NVIDIA GPU, PyTorch in this Python, and InferScope,
-installed or as a wheel in dist/. A GPU machine often has neither Rust nor a network, so the standard library must do."""
+installed or as a wheel in dist/. A GPU machine often has neither Rust nor a network, so the standard library does."""
 
 from __future__ import annotations
 
