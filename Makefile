@@ -27,7 +27,7 @@ demo: .venv/installed ## Record the example service, print its summary, say wher
 
 .PHONY: test
 test: dist/built ## Run every test that needs no framework: Rust, then Python on each CPython found.
-	cargo test --locked
+	cargo test --locked --workspace
 	$(TOOLS)/python tests/every_python.py "$$(cat dist/built)" -- $(PYTEST)
 
 .PHONY: test-frameworks

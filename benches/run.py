@@ -1,0 +1,120 @@
+"""`make bench`: every figure that we promise, measured here and now, with the peers in the same run. Ratios between
+interleaved runs are what counts; absolute times depend on the machine and on what else it does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from pythons import environment, find  # noqa: E402
+from table import Row, render  # noqa: E402
+
+MB = 1024 * 1024
+
+
+def run(command: list[str | Path]) -> Any:
+    """The JSON object on the last line of what a benchmark prints."""
+    began = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed with {done.returncode}")
+    print(
+        f"  {Path(command[1] if len(command) > 1 else command[0]).name}: {time.monotonic() - began:.0f} s", flush=True
+    )
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def ring() -> list[Row]:
+    binary = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "ring_speed"
+    result = run([binary])
+    median = result["event_ns"]["median"]
+    measured = f"{median:.1f} ns with its clock reading, {result['push_ns']['median']:.1f} ns without"
+    return [Row("write one event into the ring", "≤ 25 ns median", measured, median <= 25)]
+
+
+def library(wheel: Path) -> list[Row]:
+    with zipfile.ZipFile(wheel) as archive:
+        size = archive.getinfo("inferscope/_native.abi3.so").file_size
+    return [Row("in-target library", "≤ 1.5 MB", f"{size / 1e6:.2f} MB", size <= 1.5e6)]
+
+
+def finish(python: Path, quick: bool) -> list[Row]:
+    sizes = ["--calls", "1000000", "--peer-calls", "300000"] if quick else []
+    r = run([python, HERE / "finish.py", *sizes])
+    lost = ", ".join(f"{count} {what}" for what, count in r["lost"].items()) or "none lost"
+    ours, theirs = f"{r['events'] / 1e6:.1f} M call events", f"VizTracer, {r['peer_calls'] / 1e6:.1f} M calls"
+    # Within a tenth, or 8 MB: allocators keep a little.
+    grown = r["own_late_bytes"] - r["own_early_bytes"]
+    flat = grown <= max(8 * MB, r["own_early_bytes"] * 0.1)
+    memory = f"{r['peak_bytes'] / MB:.0f} MB, {r['own_peak_bytes'] / MB:.0f} MB of it its own; "
+    memory += "flat" if flat else f"grew by {grown / MB:.0f} MB"
+    return [
+        Row(
+            "end of the workload to a readable trace",
+            "≤ 2 s after 10 M calls",
+            f"{r['wait_s']:.2f} s after {ours}; {lost}",
+            r["wait_s"] <= 2,
+            f"{theirs}: {r['peer_wait_s']:.1f} s",
+        ),
+        Row(
+            "bytes per event on disk",
+            "≤ 20",
+            f"{r['bytes_per_event']:.1f}",
+            r["bytes_per_event"] <= 20,
+            f"{theirs}: {r['peer_bytes_per_event']:.0f}",
+        ),
+        Row(
+            "recorder memory over that run",
+            "flat, ≤ 150 MB",
+            memory,
+            flat and r["peak_bytes"] <= 150 * MB,
+            f"{theirs}: {r['peer_peak_bytes'] / MB:.0f} MB",
+        ),
+    ]
+
+
+def stacks(python: Path, quick: bool) -> list[Row]:
+    r = run([python, HERE / "stacks.py", *(["--rounds", "3", "--work", "6000"] if quick else [])])
+    percent = {name: (values["wall"] - 1) * 100 for name, values in r.items()}
+    noise = abs(percent["again"])
+    measured = f"{percent['inferscope']:+.1f} % (plain run again: {percent['again']:+.1f} %)"
+    peers = ", ".join(f"{name} {percent[name]:+.1f} %" for name in ("py-spy", "pyinstrument", "scalene"))
+    reached = percent["inferscope"] <= max(1.0, noise)
+    return [Row("stacks at 100 Hz, slowdown", "≤ 1 % (within noise)", measured, reached, peers)]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("wheel", type=Path)
+    options.add_argument(
+        "--quick", action="store_true", help="a few minutes, for CI: fewer rounds, smaller runs, two Pythons"
+    )
+    chosen = options.parse_args()
+    wheel = chosen.wheel.resolve()
+    found = find()
+    pythons = {
+        minor: environment(f"bench-{minor}", python, wheel, [HERE / "requirements.txt"])
+        for minor, python in found.items()
+    }
+    main_one = pythons.get("3.12") or list(pythons.values())[-1]
+    load = os.getloadavg()[0]
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
+    rows = [*ring(), *stacks(main_one, chosen.quick), *finish(main_one, chosen.quick), *library(wheel)]
+    print(render(rows))
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
