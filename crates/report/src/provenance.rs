@@ -1,0 +1,51 @@
+//! Where an export comes from, in a few lines: the recording, the error of its clock, what was lost and what is not in it.
+//! Formats of other tools have a comment for this at best; every export writes it where its format allows.
+
+use std::collections::BTreeMap;
+use timeline::{Process, State, Timeline, Track};
+
+/// What an empty export says in place of events.
+pub const NOTHING: &str = "nothing was recorded in this trace";
+
+/// One fact a line; never empty.
+pub fn lines(timeline: &Timeline) -> Vec<String> {
+    let info = &timeline.info;
+    let state = match info.state {
+        State::Complete => "the recording is complete",
+        State::Recording => "the recorder had not finished: the end is missing",
+        State::Recovered => "the recorder was killed; this is what was saved afterwards",
+        State::Unknown => "whether the recording is complete is not known",
+    };
+    let mut lines = vec![format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command))];
+    lines.push(format!("{state}; times are good to {} ns", info.clock.residual_ns));
+    if timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty() {
+        lines.push(NOTHING.into());
+    }
+    let mut lost: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for loss in &timeline.losses {
+        let count = lost.entry((&loss.collector, &loss.what)).or_default();
+        *count = count.saturating_add(loss.count);
+    }
+    lines.extend(lost.into_iter().map(|((collector, what), count)| format!("lost by {collector}: {count} {what}")));
+    lines.extend(timeline.notes.iter().cloned());
+    lines
+}
+
+fn known(text: &str) -> &str {
+    if text.is_empty() { "(not recorded)" } else { text }
+}
+
+/// `serve.py (100)`.
+pub fn process(process: &Process) -> String {
+    let program = if process.program.is_empty() { "process" } else { &process.program };
+    match process.pid {
+        0 => format!("{program} (pid not recorded)"),
+        pid => format!("{program} ({pid})"),
+    }
+}
+
+/// `MainThread (100)`.
+pub fn thread(track: &Track) -> String {
+    let name = if track.name.is_empty() { "thread" } else { &*track.name };
+    format!("{name} ({})", track.tid)
+}
