@@ -1,7 +1,7 @@
 //! Writes the timelines of the tests in every export format into a folder, for readers of other tools to try:
 //! `cargo run -p inferscope-report --example exports -- FOLDER`.
 
-#[path = "../tests/exports/timelines.rs"]
+#[path = "../tests/formats/timelines.rs"]
 mod timelines;
 
 use report::{collapsed, perfetto, pprof, speedscope};
