@@ -1,0 +1,172 @@
+//! Function → name, by the address of its code object, which is kept alive so that the address stays its own. Found
+//! again in a table without collisions' chains: one multiplication and one comparison.
+
+use super::super::gil::Gil;
+use super::super::text::plain;
+use super::filter::Filter;
+use crate::session::Session;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::Ordering;
+use trace::NameId;
+use trace::event::{MAX_TEXT, cut};
+use trace::names::SEPARATOR;
+use trace::status::Collector;
+
+/// Functions that one process may have recorded; beyond, they are left out and counted.
+const MOST: usize = 65_536;
+const QUICK: usize = 8192;
+
+#[derive(Clone, Copy)]
+struct Quick {
+    function: usize,
+    /// `NONE`: not recorded.
+    name: NameId,
+}
+
+/// Addresses are spread well enough by one multiplication.
+#[derive(Default)]
+struct ByAddress(u64);
+
+impl Hasher for ByAddress {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte) ^ self.0 as usize));
+    }
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (address as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+type Names = HashMap<usize, Known, BuildHasherDefault<ByAddress>>;
+
+struct Known {
+    name: NameId,
+    /// Keeps the address taken. None where the address is no object's.
+    _kept: Option<Py<PyAny>>,
+}
+
+static RECENT: Gil<[Quick; QUICK]> = Gil::new([Quick { function: 0, name: NameId::NONE }; QUICK]);
+static NAMES: Gil<Option<Names>> = Gil::new(None);
+static FILTER: Gil<Option<Filter>> = Gil::new(None);
+
+#[inline(always)]
+fn place(function: usize) -> usize {
+    ((function as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - QUICK.ilog2())) as usize
+}
+
+/// The name of a function that was seen recently; `NONE` if it is not recorded. None: ask [`known`] or [`admit`].
+///
+/// # Safety
+/// The GIL is held.
+#[inline(always)]
+pub unsafe fn recent(function: usize) -> Option<NameId> {
+    // SAFETY: by the caller's promise; the borrow ends here.
+    let quick = unsafe { RECENT.get()[place(function)] };
+    (quick.function == function).then_some(quick.name)
+}
+
+/// The name of a function that was seen before.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn known(function: usize) -> Option<NameId> {
+    // SAFETY: by the caller's promise; nothing here calls Python.
+    unsafe {
+        let name = NAMES.get().as_ref()?.get(&function)?.name;
+        RECENT.get()[place(function)] = Quick { function, name };
+        Some(name)
+    }
+}
+
+/// Starts with nothing known and this filter.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn prepare(filter: Filter) {
+    // SAFETY: by the caller's promise. What was kept is let go after the tables are in order, for that may run code.
+    unsafe {
+        *RECENT.get() = [Quick { function: 0, name: NameId::NONE }; QUICK];
+        *FILTER.get() = Some(filter);
+        let old = NAMES.get().replace(Names::default());
+        drop(old);
+    }
+}
+
+/// Takes a function up: decides whether it is recorded and gives it a name. `NONE`: it is not.
+///
+/// `keep_unwanted` remembers the decision against it too; without, the caller sees to it not to be asked again.
+///
+/// # Safety
+/// The GIL is held, no exception is set, `code` is a code object, `module` gives the name of its module.
+#[cold]
+#[inline(never)]
+pub unsafe fn admit(
+    session: &Session,
+    code: usize,
+    module: impl FnOnce(Python<'_>) -> Option<String>,
+    keep_unwanted: bool,
+) -> NameId {
+    // SAFETY: by the caller's promise.
+    if let Some(name) = unsafe { known(code) } {
+        return name;
+    }
+    // SAFETY: as above.
+    if unsafe { NAMES.get() }.as_ref().is_none_or(|names| names.len() >= MOST) {
+        session.status(Collector::Calls).overflow.fetch_add(1, Ordering::Relaxed);
+        return NameId::NONE;
+    }
+    Python::attach(|py| {
+        // SAFETY: the caller's reference outlives this call.
+        let object = unsafe { Bound::from_borrowed_ptr(py, code as *mut ffi::PyObject) };
+        let text = |attribute: &str| object.getattr(attribute).ok().and_then(|value| value.str().ok());
+        let file = text("co_filename").map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+        // SAFETY: by the caller's promise; the borrow ends before Python is called.
+        let filter = unsafe { FILTER.get() }.clone().unwrap_or_default();
+        let module = if filter.asks_for_module() { module(py).unwrap_or_default() } else { String::new() };
+        let name = if filter.wants(&module, &file) {
+            let qualified = text("co_qualname").or_else(|| text("co_name"));
+            let function = qualified.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let line = text("co_firstlineno").map(|line| line.to_string()).unwrap_or_default();
+            // The file and the line are worth more than the end of a very long name.
+            let function = plain(cut(&function, MAX_TEXT / 4));
+            intern(session, &format!("{function}{SEPARATOR}{}{SEPARATOR}{line}", plain(cut(&file, MAX_TEXT / 2))))
+        } else {
+            NameId::NONE
+        };
+        if name != NameId::NONE || keep_unwanted {
+            // SAFETY: by the caller's promise.
+            unsafe { remember(code, name, Some(object.unbind())) };
+        }
+        name
+    })
+}
+
+/// Calls have no room for a name beside the record: when the table is full, the function is left out and counted.
+pub fn intern(session: &Session, text: &str) -> NameId {
+    match session.intern(text) {
+        NameId::INLINE => {
+            session.status(Collector::Calls).overflow.fetch_add(1, Ordering::Relaxed);
+            NameId::NONE
+        }
+        name => name,
+    }
+}
+
+/// # Safety
+/// The GIL is held.
+pub unsafe fn remember(function: usize, name: NameId, kept: Option<Py<PyAny>>) {
+    // SAFETY: by the caller's promise; nothing here calls Python.
+    unsafe {
+        if let Some(names) = NAMES.get()
+            && names.len() < MOST
+        {
+            names.insert(function, Known { name, _kept: kept });
+            RECENT.get()[place(function)] = Quick { function, name };
+        }
+    }
+}

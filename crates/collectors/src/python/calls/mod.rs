@@ -1,0 +1,73 @@
+//! Calls: begin and end of every Python function, and of C functions where wanted. Chooses the interpreter's fastest
+//! way; the rest of the module is the same for all.
+
+mod c_functions;
+mod filter;
+mod functions;
+mod hook_object;
+mod monitoring;
+mod open;
+mod profile_hook;
+
+use crate::session::Session;
+use crate::settings::Calls;
+use filter::Filter;
+use pyo3::prelude::*;
+use trace::Ticks;
+use trace::clock::{Mapping, Source, now};
+use trace::status::{Collector, State};
+
+/// Starts recording calls, if the settings say so. If it cannot, the status page says why and the workload goes on.
+pub fn start(py: Python<'_>, session: &'static Session, package: &str) {
+    let settings = &session.settings;
+    if settings.calls == Calls::Off {
+        return;
+    }
+    // SAFETY: attached.
+    unsafe { functions::prepare(Filter::new(&settings.include, &settings.exclude, package)) };
+    open::set_shortest(ticks(settings.min_us));
+    let with_c = settings.calls == Calls::WithC;
+    let started = c_functions::prepare(py).and_then(|()| {
+        if py.version_info() >= (3, 12) { monitoring::start(py, with_c) } else { profile_hook::start(py, with_c) }
+    });
+    let status = session.status(Collector::Calls);
+    match started {
+        Ok(note) => status.set(State::On, note),
+        Err(error) => {
+            stop(py);
+            status.set(State::Failed, &error.value(py).to_string());
+        }
+    }
+}
+
+/// Stops, and leaves the interpreter as it was found.
+pub fn stop(py: Python<'_>) {
+    let stopped = if py.version_info() >= (3, 12) { monitoring::stop(py) } else { profile_hook::stop(py) };
+    if stopped.is_err() {
+        crate::guard::count_error(Collector::Calls);
+    }
+}
+
+/// A forked child goes on with the hooks it inherited, but in a segment with names of its own.
+pub fn after_fork(py: Python<'_>, session: &'static Session, package: &str) {
+    stop(py);
+    start(py, session, package);
+}
+
+/// Microseconds in ticks of this process's clock.
+fn ticks(microseconds: u64) -> u64 {
+    if microseconds == 0 {
+        return 0;
+    }
+    let mapping = Mapping::calibrate(Source::detect());
+    let here = now();
+    let second = 1_000_000_000;
+    let nanos = mapping.nanos(Ticks(here + second)).0.saturating_sub(mapping.nanos(Ticks(here)).0).max(1);
+    let ticks = u128::from(microseconds) * 1000 * u128::from(second) / u128::from(nanos);
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+/// `__name__` of a module's globals.
+fn module_name(globals: &Bound<'_, PyAny>) -> Option<String> {
+    globals.get_item("__name__").ok()?.extract().ok()
+}

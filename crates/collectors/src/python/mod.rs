@@ -1,0 +1,10 @@
+//! What is collected from Python itself, by hooks that CPython calls with the GIL held.
+
+mod arguments;
+pub mod calls;
+mod docs;
+pub mod gc;
+pub mod gil;
+mod json;
+pub mod scopes;
+pub mod text;

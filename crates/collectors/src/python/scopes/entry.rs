@@ -1,0 +1,269 @@
+//! One time that a scope was entered. The context variable holds the innermost entry; each knows the one around it, so
+//! exits in any order, in another task or in another thread find their begin.
+
+use super::super::gil::Gil;
+use super::{context, record};
+use crate::guard::guarded;
+use crate::session;
+use pyo3::ffi::*;
+use std::ptr;
+use trace::status::Collector;
+use trace::{Kind, NameId};
+
+/// Refers to no object of the user's but the name, so it can be part of no cycle.
+#[repr(C)]
+pub struct Entry {
+    head: PyObject,
+    /// The entry around this one, owned, or null.
+    pub outer: *mut Entry,
+    /// Only while a generator is suspended: the innermost entry inside it, owned, or null for this one itself.
+    inner: *mut Entry,
+    /// A `str`, owned.
+    name: *mut PyObject,
+    begin: u64,
+    /// The scope object that was entered, by its number: the object itself may be gone.
+    pub scope: u64,
+    pub id: u32,
+    name_id: NameId,
+    /// Which session knows the id. 0 once it is closed.
+    pub generation: u32,
+    end_kind: Kind,
+}
+
+static TYPE: Gil<*mut PyTypeObject> = Gil::new(ptr::null_mut());
+
+#[inline(always)]
+pub unsafe fn is_entry(object: *mut PyObject) -> bool {
+    // SAFETY: any object has a type; the GIL is held.
+    unsafe { Py_TYPE(object) == *TYPE.get() }
+}
+
+/// What a new entry needs to be told.
+pub struct Begin {
+    pub kind: Kind,
+    pub name: *mut PyObject,
+    pub name_id: NameId,
+    pub scope: u64,
+    pub id: u32,
+    pub generation: u32,
+}
+
+impl Entry {
+    /// A new entry inside `outer` (whose reference it takes over), or null without memory.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[inline(always)]
+    pub unsafe fn new(begin: Begin, outer: *mut Entry) -> *mut Entry {
+        // SAFETY: the type is made before any scope is; all fields are written before anybody sees the object.
+        unsafe {
+            let entry: *mut Entry = PyObject_New(*TYPE.get());
+            if entry.is_null() {
+                PyErr_Clear();
+                Py_XDECREF(outer.cast());
+                return entry;
+            }
+            (*entry).outer = outer;
+            (*entry).inner = ptr::null_mut();
+            (*entry).name = Py_NewRef(begin.name);
+            (*entry).begin = 0;
+            (*entry).scope = begin.scope;
+            (*entry).id = begin.id;
+            (*entry).name_id = begin.name_id;
+            (*entry).generation = begin.generation;
+            (*entry).end_kind = if begin.kind == Kind::StepBegin { Kind::StepEnd } else { Kind::ScopeEnd };
+            entry
+        }
+    }
+
+    pub fn set_begin(&mut self, ticks: u64) {
+        self.begin = ticks;
+    }
+
+    pub fn open(&self) -> bool {
+        self.generation != 0
+    }
+}
+
+/// The nearest entry at or around `entry` that is open in this generation, as a new reference; takes `entry`'s over.
+///
+/// # Safety
+/// The GIL is held.
+#[inline(always)]
+pub unsafe fn nearest_open(mut entry: *mut Entry, generation: u32) -> *mut Entry {
+    // SAFETY: `entry` is null or a live entry that we own a reference to.
+    unsafe {
+        while !entry.is_null() && (*entry).generation != generation {
+            let outer = (*entry).outer;
+            Py_XINCREF(outer.cast());
+            Py_DECREF(entry.cast());
+            entry = outer;
+        }
+        entry
+    }
+}
+
+/// Ends an entry at `now`: writes its record and, if it is the innermost of this context, uncovers the one around it.
+/// `innermost` is what the context says, borrowed.
+///
+/// # Safety
+/// The GIL is held, no exception is set, `entry` is alive and open.
+pub unsafe fn close(entry: *mut Entry, innermost: *mut Entry, now: u64) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let generation = std::mem::replace(&mut (*entry).generation, 0);
+        if let Some(session) = session::current()
+            && session.generation == generation
+        {
+            let entry = &*entry;
+            record::end(session, entry.end_kind, (entry.name, entry.name_id), entry.id, entry.begin, now);
+        }
+        if innermost == entry {
+            Py_XINCREF((*entry).outer.cast());
+            let outer = nearest_open((*entry).outer, generation);
+            context::set(outer);
+            Py_XDECREF(outer.cast());
+        }
+    }
+}
+
+/// The generator yields: its caller is not inside this scope.
+unsafe fn pause(entry: *mut Entry) {
+    // SAFETY: the GIL is held and `entry` alive, as for every method.
+    unsafe {
+        let innermost = context::get();
+        if innermost != entry && (*entry).inner.is_null() && leads_to(innermost, entry) {
+            // Scopes that the generator's own code has open wait with it.
+            (*entry).inner = innermost;
+        } else {
+            Py_XDECREF(innermost.cast());
+        }
+        context::set((*entry).outer);
+    }
+}
+
+/// The generator runs on, inside whatever its present caller has open.
+unsafe fn resume(entry: *mut Entry) {
+    // SAFETY: as for `pause`.
+    unsafe {
+        let caller = nearest_open(context::get(), (*entry).generation);
+        // A task that was started inside the generator and now drives it is no new surrounding.
+        let (outer, spare) = if leads_to(caller, entry) { ((*entry).outer, caller) } else { (caller, (*entry).outer) };
+        (*entry).outer = outer;
+        let inner = std::mem::replace(&mut (*entry).inner, ptr::null_mut());
+        context::set(if inner.is_null() { entry } else { inner });
+        Py_XDECREF(spare.cast());
+        Py_XDECREF(inner.cast());
+    }
+}
+
+/// The generator is over.
+unsafe fn end(entry: *mut Entry) {
+    let now = trace::clock::now();
+    // SAFETY: as for `pause`.
+    unsafe {
+        let innermost = context::get();
+        close(entry, innermost, now);
+        Py_XDECREF(innermost.cast());
+    }
+}
+
+/// Whether `target` is `entry` or lies around it.
+unsafe fn leads_to(mut entry: *mut Entry, target: *mut Entry) -> bool {
+    // SAFETY: each entry keeps the next one alive, and the first is the caller's.
+    unsafe {
+        while !entry.is_null() && entry != target {
+            entry = (*entry).outer;
+        }
+    }
+    !entry.is_null()
+}
+
+/// A method without arguments that does something to an open entry.
+unsafe fn act(this: *mut PyObject, what: unsafe fn(*mut Entry)) -> *mut PyObject {
+    // SAFETY: CPython calls methods with a live object of the type and the GIL.
+    unsafe {
+        let entry: *mut Entry = this.cast();
+        if (*entry).open() {
+            guarded(Collector::Scopes, (), || what(entry));
+        }
+        Py_NewRef(Py_None())
+    }
+}
+
+unsafe extern "C" fn method_pause(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by CPython.
+    unsafe { act(this, pause) }
+}
+
+unsafe extern "C" fn method_resume(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by CPython.
+    unsafe { act(this, resume) }
+}
+
+unsafe extern "C" fn method_end(this: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by CPython.
+    unsafe { act(this, end) }
+}
+
+unsafe extern "C" fn dealloc(this: *mut PyObject) {
+    // SAFETY: the last reference is gone; the fields are ours to let go.
+    unsafe {
+        let entry: *mut Entry = this.cast();
+        let kind = Py_TYPE(this);
+        Py_XDECREF((*entry).inner.cast());
+        // A long chain is let go in a loop: a thousand nested deallocations could overflow the stack.
+        let mut outer = (*entry).outer;
+        while !outer.is_null() && Py_REFCNT(outer.cast()) == 1 {
+            let next = std::mem::replace(&mut (*outer).outer, ptr::null_mut());
+            Py_DECREF(outer.cast());
+            outer = next;
+        }
+        Py_XDECREF(outer.cast());
+        Py_DECREF((*entry).name);
+        PyObject_Free(this.cast());
+        Py_DECREF(kind.cast());
+    }
+}
+
+/// Makes the type. False with an exception set if that fails.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn prepare() -> bool {
+    static METHODS: Gil<[PyMethodDef; 4]> = Gil::new([
+        method(c"pause", method_pause),
+        method(c"resume", method_resume),
+        method(c"end", method_end),
+        PyMethodDef::zeroed(),
+    ]);
+    // SAFETY: the spec is read during the call; methods live for ever.
+    unsafe {
+        let mut slots = [
+            PyType_Slot { slot: Py_tp_dealloc, pfunc: dealloc as *mut _ },
+            PyType_Slot { slot: Py_tp_methods, pfunc: METHODS.get().as_mut_ptr().cast() },
+            PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
+        ];
+        let mut spec = PyType_Spec {
+            name: c"inferscope._native.Entry".as_ptr(),
+            basicsize: size_of::<Entry>() as i32,
+            itemsize: 0,
+            flags: (Py_TPFLAGS_DEFAULT | DISALLOW_INSTANTIATION) as u32,
+            slots: slots.as_mut_ptr(),
+        };
+        *TYPE.get() = PyType_FromSpec(&mut spec).cast();
+        !(*TYPE.get()).is_null()
+    }
+}
+
+/// Objects of these types come from our functions alone (3.10 and later know the flag; pyo3-ffi hides it).
+pub const DISALLOW_INSTANTIATION: std::ffi::c_ulong = 1 << 7;
+
+pub const fn method(name: &'static std::ffi::CStr, function: PyCFunction) -> PyMethodDef {
+    PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: PyMethodDefPointer { PyCFunction: function },
+        ml_flags: METH_NOARGS,
+        ml_doc: ptr::null(),
+    }
+}

@@ -1,0 +1,256 @@
+//! Thread → ring. A thread claims a ring at its first event and gives it back when it ends. Finding it again costs one
+//! comparison while the same thread goes on writing, which under the GIL is nearly always.
+
+use crate::session::Session;
+use std::cell::UnsafeCell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use trace::event::EVENT_WORDS;
+use trace::segment::OwnedRing;
+use trace::status::Collector;
+
+/// A call that is nested deeper than the segment's open calls reach.
+#[derive(Clone, Copy)]
+pub struct DeepCall {
+    pub word: u64,
+    pub start: u64,
+}
+
+/// What a writing thread has. Only that thread touches it, and with the GIL held except at its very end.
+pub struct Writing {
+    pub ring: OwnedRing,
+    pub tid: u32,
+    pub deep: Vec<DeepCall>,
+    generation: u32,
+    epoch: u32,
+    forks: u32,
+}
+
+impl Writing {
+    /// Lets another thread have the ring. A ring that is the parent's of a forked child stays as it is.
+    fn give_back(self) {
+        if self.forks == FORKS.load(Ordering::Relaxed) {
+            self.ring.release();
+        }
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, words: [u64; EVENT_WORDS]) {
+        self.ring.writer.push(words);
+    }
+}
+
+/// A place for a thread's state. Places are never freed, so that [`LAST_THREAD`] never dangles; when its thread ends
+/// the next new thread takes it over.
+struct Place {
+    /// The thread pointer of the owner, 0 if free. Written by the owner alone.
+    owner: AtomicUsize,
+    next: AtomicPtr<Place>,
+    writing: UnsafeCell<Option<Writing>>,
+    /// Events to let go before the next attempt, when there was no ring left.
+    patience: UnsafeCell<u32>,
+}
+
+// SAFETY: the cells are reached by the owner alone (`owner` says who that is); the rest is atomic.
+unsafe impl Sync for Place {}
+
+/// Threads that found no ring ask again this rarely: asking takes a lock and a walk through the directory.
+const PATIENCE: u32 = 1024;
+
+static NOBODY: Place = Place {
+    owner: AtomicUsize::new(0),
+    next: AtomicPtr::new(ptr::null_mut()),
+    writing: UnsafeCell::new(None),
+    patience: UnsafeCell::new(0),
+};
+static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+/// The place of the thread that wrote last.
+static LAST_THREAD: AtomicPtr<Place> = AtomicPtr::new((&raw const NOBODY).cast_mut());
+/// Raised when open calls of before are void.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+/// How many forks lie between the first process and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+struct Handle(*const Place);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: places are never freed, and this one is ours until `owner` is cleared.
+        let place = unsafe { &*self.0 };
+        if place.owner.load(Ordering::Relaxed) != thread_pointer() {
+            return; // A forked child took it away.
+        }
+        // SAFETY: we are the owner.
+        if let Some(writing) = unsafe { &mut *place.writing.get() }.take() {
+            writing.give_back();
+        }
+        place.owner.store(0, Ordering::Release);
+    }
+}
+
+thread_local! {
+    static HANDLE: UnsafeCell<Option<Handle>> = const { UnsafeCell::new(None) };
+}
+
+/// A number that differs between living threads and costs one instruction.
+#[inline(always)]
+fn thread_pointer() -> usize {
+    let pointer: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the x86-64 ABI keeps the thread control block's own address at fs:0.
+    unsafe {
+        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly, pure));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reading the thread pointer has no precondition.
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem, pure));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        pointer = HANDLE.try_with(|handle| handle.get() as usize).unwrap_or(0);
+    }
+    pointer
+}
+
+/// The ring of this thread, if it is the thread that wrote last. The GIL must be held, and Python must not be
+/// called while the result is in use: it could come back here.
+#[inline(always)]
+pub fn last() -> Option<&'static mut Writing> {
+    // SAFETY: places are never freed.
+    let place = unsafe { &*LAST_THREAD.load(Ordering::Relaxed) };
+    if place.owner.load(Ordering::Relaxed) == thread_pointer() {
+        // SAFETY: we are the owner, and by the caller's promise nobody of this thread has it already.
+        unsafe { &mut *place.writing.get() }.as_mut()
+    } else {
+        None
+    }
+}
+
+/// The ring of this thread, claimed if need be. None: there is none left, which was counted. Rules as for [`last`].
+#[inline(always)]
+pub fn writing(session: &'static Session, collector: Collector) -> Option<&'static mut Writing> {
+    match last() {
+        Some(writing) => Some(writing),
+        None => find(session, collector),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find(session: &'static Session, collector: Collector) -> Option<&'static mut Writing> {
+    let place = HANDLE
+        .try_with(|handle| {
+            // SAFETY: the cell is this thread's, and nothing below calls back into here.
+            let handle = unsafe { &mut *handle.get() };
+            let known = handle.as_ref().map(|handle| handle.0);
+            // SAFETY: places are never freed.
+            let known = known.filter(|place| unsafe { &**place }.owner.load(Ordering::Relaxed) == thread_pointer());
+            let place = known.unwrap_or_else(take_place);
+            if known.is_none() {
+                // The old handle, if any, belongs to another owner now: its drop sees that and does nothing.
+                *handle = Some(Handle(place));
+            }
+            place
+        })
+        .ok();
+    // SAFETY: places are never freed.
+    let place = unsafe { place?.as_ref() }?;
+    // SAFETY: we are the owner, and hold the GIL.
+    let (writing, patience) = unsafe { (&mut *place.writing.get(), &mut *place.patience.get()) };
+    let epoch = EPOCH.load(Ordering::Relaxed);
+    match writing {
+        Some(current) if current.generation == session.generation => {
+            if current.epoch != epoch {
+                current.epoch = epoch;
+                current.deep.clear();
+                current.ring.depth.store(0, Ordering::Relaxed);
+            }
+        }
+        _ => {
+            if let Some(old) = writing.take() {
+                old.give_back();
+            }
+            if *patience > 0 {
+                *patience -= 1;
+            } else {
+                // SAFETY: plain system call.
+                let tid = unsafe { libc::gettid() } as u32;
+                *writing = session.segment.claim(tid).map(|ring| Writing {
+                    ring,
+                    tid,
+                    deep: Vec::new(),
+                    generation: session.generation,
+                    epoch,
+                    forks: FORKS.load(Ordering::Relaxed),
+                });
+                *patience = if writing.is_none() { PATIENCE } else { 0 };
+            }
+        }
+    }
+    if writing.is_none() {
+        session.status(collector).dropped.fetch_add(1, Ordering::Relaxed);
+    } else {
+        LAST_THREAD.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+    }
+    writing.as_mut()
+}
+
+/// A free place, or a new one.
+fn take_place() -> *const Place {
+    let me = thread_pointer();
+    let mut at = PLACES.load(Ordering::Acquire);
+    // SAFETY: places are never freed and the list only grows.
+    while let Some(place) = unsafe { at.as_ref() } {
+        if place.owner.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // SAFETY: we have just become the owner.
+            unsafe { *place.patience.get() = 0 };
+            return place;
+        }
+        at = place.next.load(Ordering::Relaxed);
+    }
+    let place = Box::leak(Box::new(Place {
+        owner: AtomicUsize::new(me),
+        next: AtomicPtr::new(PLACES.load(Ordering::Acquire)),
+        writing: UnsafeCell::new(None),
+        patience: UnsafeCell::new(0),
+    }));
+    loop {
+        let head = place.next.load(Ordering::Relaxed);
+        match PLACES.compare_exchange(head, place, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => return place,
+            Err(other) => place.next.store(other, Ordering::Relaxed),
+        }
+    }
+}
+
+/// The next event of every thread finds its ring anew.
+pub fn forget_current() {
+    LAST_THREAD.store((&raw const NOBODY).cast_mut(), Ordering::Relaxed);
+}
+
+/// What was open when recording stopped is void when it goes on.
+pub fn forget_open_calls() {
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Runs between fork and return in the child: every ring is the parent's from here on. Touches only atomics.
+pub fn forked() {
+    forget_current();
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// In a forked child, a little later: no place belongs to anybody. The forking thread is the only one there is.
+pub fn forget_parent() {
+    forget_current();
+    let mut at = PLACES.load(Ordering::Acquire);
+    // SAFETY: as in `take_place`.
+    while let Some(place) = unsafe { at.as_ref() } {
+        // SAFETY: there is no other thread.
+        if let Some(writing) = unsafe { &mut *place.writing.get() }.take() {
+            writing.give_back();
+        }
+        place.owner.store(0, Ordering::Relaxed);
+        at = place.next.load(Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,153 @@
+"""Starting and stopping. Under `inferscope run` a recorder is there already and this process joins it; alone, the package
+starts one, detached, over the same kind of segment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _surface
+
+if TYPE_CHECKING:
+    from ._alone import Recorder
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_recorder: Recorder | None = None
+_report: str | None = None
+_warned: set[str] = set()
+
+
+def start(
+    output: str | os.PathLike[str] | None = None,
+    *,
+    rate_hz: int | None = None,
+    calls: bool | str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    min_us: int | None = None,
+    native: bool | None = None,
+    memory_hz: float | None = None,
+    trace_size_mb: int | None = None,
+) -> bool:
+    """Starts recording this process and the ones it starts; True if it is being recorded now.
+
+    Under ``inferscope run`` this joins the recorder that is there, and the options are the command's. Alone it starts
+    one; each option left out is taken from ``INFERSCOPE_*``, ``.inferscope.yaml`` or the default, as for the command.
+    Starting twice is the same as once. If recording is not possible, one warning says why and the program goes on.
+
+        inferscope.start(calls=True, include=["my_model"])
+        ...
+        inferscope.stop()
+        print(inferscope.report_path())
+
+    :param output: folder of the trace; by default a new one in ``./inferscope-traces``
+    :param rate_hz: how often stacks are sampled, 0 for not at all
+    :param calls: record every Python call; ``"c"`` for calls of C functions too
+    :param include: record calls of these modules or files only
+    :param exclude: do not record calls of these modules or files
+    :param min_us: do not record calls shorter than this
+    :param native: sample native frames too
+    :param memory_hz: how often memory is sampled
+    :param trace_size_mb: shared memory for each process
+    """
+    global _recorder, _report
+    if _surface.native_error is not None:
+        _warn(f"nothing is recorded: the native part cannot be loaded ({_surface.native_error})")
+        return False
+    from . import _native
+
+    if _native.is_recording():
+        return True
+    if _join() is None:
+        return True
+    from . import _alone
+
+    options = {
+        "rate_hz": rate_hz,
+        "calls": calls,
+        "include": include,
+        "exclude": exclude,
+        "min_us": min_us,
+        "native": native,
+        "memory_hz": memory_hz,
+        "trace_size_mb": trace_size_mb,
+    }
+    try:
+        _recorder = _alone.Recorder(output, options, join=_join)
+    except _alone.CannotRecord as reason:
+        _warn(f"nothing is recorded: {reason}")
+        return False
+    _report = _recorder.report
+    for name, state, message in _native.status():
+        if state == "failed":
+            _warn(f"{name} are not recorded: {message}")
+    return True
+
+
+def stop(timeout: float = 60.0) -> str | None:
+    """Stops recording and waits until the report is written, at most `timeout` seconds. Returns where it is.
+
+    Under ``inferscope run`` only this process stops; the command writes the report when the program ends.
+    """
+    global _recorder, _report
+    if _surface.native_error is not None:
+        return None
+    from . import _native
+
+    _native.stop()
+    recorder, _recorder = _recorder, None
+    if recorder is not None and recorder.is_ours():
+        _report = recorder.finish(timeout)
+    return report_path()
+
+
+def is_recording() -> bool:
+    """Whether what this process does is being recorded now."""
+    if _surface.native_error is not None:
+        return False
+    from . import _native
+
+    return _native.is_recording()
+
+
+def report_path() -> str | None:
+    """Where the report is, or will be. None if nothing was recorded, or if only ``inferscope run`` knows."""
+    if _report is None and is_recording() and os.environ.get("INFERSCOPE_OUTPUT"):
+        return os.path.join(os.path.abspath(os.environ["INFERSCOPE_OUTPUT"]), "report.txt")
+    return _report
+
+
+def begin_if_asked() -> None:
+    """At import: joins a recorder that is there, or starts one if the environment says so. Never fails."""
+    try:
+        reason = _join() if os.environ.get("INFERSCOPE_SEGMENTS") else ""
+        if reason is not None and os.environ.get("INFERSCOPE_ENABLE", "").lower() in ("1", "true", "yes", "on"):
+            start()
+        elif reason and os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace"):
+            print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
+    except Exception as error:
+        _warn(f"nothing is recorded: {error}")
+
+
+def _join() -> str | None:
+    """Records into the folder that the environment names. Returns why not, or None."""
+    folder = os.environ.get("INFERSCOPE_SEGMENTS")
+    if not folder or not os.path.isdir(folder):
+        return f"the recorder's folder {folder} is gone" if folder else "no recorder is there"
+    if _surface.native_error is not None:
+        return f"the native part cannot be loaded ({_surface.native_error})"
+    from . import _native, _program
+
+    return _native.start(_program.program(), _program.version(), _PACKAGE)
+
+
+def _warn(text: Any) -> None:
+    """Once for each reason."""
+    text = f"inferscope: {text}"
+    if text not in _warned:
+        _warned.add(text)
+        import warnings
+
+        warnings.warn(text, RuntimeWarning, stacklevel=3)

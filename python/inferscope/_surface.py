@@ -1,0 +1,19 @@
+"""The functions that the program calls: the native ones, or ones that do nothing where the native part cannot be loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+native_error: Exception | None = None
+
+if TYPE_CHECKING:
+    from ._native import Scope, __version__, mark_event, scope, step
+else:
+    try:
+        from ._native import Scope, __version__, mark_event, scope, step
+    except Exception as error:
+        from ._nothing import Scope, __version__, mark_event, scope, step
+
+        native_error = error
+
+__all__ = ["Scope", "__version__", "mark_event", "native_error", "scope", "step"]
