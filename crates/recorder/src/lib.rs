@@ -1,26 +1,116 @@
 //! The recorder: everything that happens outside the workload while it is recorded.
 //! launch → drain → sample → store → finish.
 
+mod command;
+mod counters;
+mod cpu;
+mod dictionary;
+mod drain;
+mod host;
+mod launch;
+mod lock;
+pub mod manifest;
+mod memory;
+mod messages;
+mod notes;
 mod outcome;
+mod output;
+mod pace;
+mod package;
+mod proc;
+mod processes;
+mod protocol;
+mod recording;
+mod recover;
 mod settings;
+mod signals;
+mod store;
+mod sweep;
+mod watch;
 
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
+pub use output::TRACES;
 pub use settings::{Calls, Settings};
 
+use command::Command;
+use launch::Running;
+use lock::{Lock, Refused};
+use output::Output;
+use recording::Recording;
+use signals::Signals;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts a command and records it until it ends. Signals and the exit pass through.
 pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> {
-    let _ = (settings, command);
-    unimplemented!()
+    check(settings)?;
+    let command = Command::resolve(command)?;
+    if let Some(outer) = launch::outer_recorder() {
+        return run_unrecorded(&command, outer);
+    }
+    sweep::sweep();
+    let signals = Signals::block();
+    let package = package::find();
+    let output = Output::create(settings, &command.short, None)?;
+    let variables = launch::environment(settings, &output.segments, package.as_deref());
+    let mut recording = Recording::start(settings, output, command.described.clone())?;
+    let running = match Running::start(&command, variables, &signals) {
+        Ok(running) => running,
+        Err(error) => {
+            recording.discard();
+            return Err(error);
+        }
+    };
+    recording.injected = package.is_some();
+    if package.is_none() {
+        recording.shared.notes.add(NO_PACKAGE);
+    }
+    recording.watch(running.pid(), Lock::process(running.pid()).ok());
+    let exit = running.wait(&signals);
+    let (outcome, done) = recording.finish(Some(exit));
+    done.remove_segments();
+    Ok(outcome)
+}
+
+const NO_PACKAGE: &str = "scopes and calls are not recorded: the python package is not installed beside the command";
+
+/// A command inside a recorded command: its processes are recorded by the outer recorder already.
+fn run_unrecorded(command: &Command, outer: u32) -> Result<Outcome, Error> {
+    let signals = Signals::block();
+    let exit = Running::start(command, Vec::new(), &signals)?.wait(&signals);
+    let note = format!("process {outer} records this command already: see its trace");
+    Ok(Outcome { trace: None, exit, notes: vec![note] })
 }
 
 /// Records a process that was not started by us, until it ends, `duration` has passed, or Ctrl-C.
 pub fn attach(settings: &Settings, pid: u32, duration: Option<Duration>) -> Result<Outcome, Error> {
-    let _ = (settings, pid, duration);
-    unimplemented!()
+    check(settings)?;
+    let missing = || Error::NoSuchProcess { pid };
+    let start_ticks = proc::stat(pid).map(|stat| stat.start_ticks).filter(|start| proc::alive(pid, *start));
+    let start_ticks = start_ticks.ok_or_else(missing)?;
+    if settings.rate_hz > 0 {
+        let hint = |why: String| format!("{why} Without stacks (--no-stacks) its threads and memory can be recorded.");
+        cpu::permission::check(pid).map_err(|why| Error::NotPermitted { pid, why: hint(why) })?;
+    }
+    let lock = claim(pid)?;
+    sweep::sweep();
+    let signals = Signals::block();
+    let program = proc::program(pid);
+    let output = Output::create(settings, &program, None)?;
+    let mut recording = Recording::start(settings, output, program)?;
+    recording.watch(pid, lock);
+    let end = duration.map(|duration| Instant::now() + duration);
+    while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        let came = signals.next(left.min(Duration::from_millis(50)));
+        if came.is_some_and(|came| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&came.number)) {
+            break;
+        }
+    }
+    let (outcome, done) = recording.finish(None);
+    done.remove_segments();
+    Ok(outcome)
 }
 
 /// The recorder that the Python package starts for its own process. `finish` is called with the trace's folder when
@@ -31,31 +121,58 @@ pub fn record(
     pid: u32,
     finish: impl FnOnce(&Path) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
-    let _ = (settings, segments, pid, finish);
-    unimplemented!()
+    check(settings)?;
+    let missing = || Error::NoSuchProcess { pid };
+    let start_ticks = proc::stat(pid).map(|stat| stat.start_ticks).ok_or_else(missing)?;
+    let lock = claim(pid)?;
+    sweep::sweep();
+    // The workload decides when this ends: a signal to the whole group must not cut the recording short.
+    let _signals = Signals::block();
+    let (described, short) = command::describe_process(pid);
+    let output = Output::create(settings, &short, Some(segments))?;
+    let mut recording = Recording::start(settings, output, described)?;
+    recording.watch(pid, lock);
+    let caller = protocol::Caller::new(segments, pid, start_ticks);
+    caller.wait(|| recording.shared.processes.has_segment(pid));
+    let (outcome, done) = recording.finish(None);
+    let report = outcome.trace.as_deref().and_then(finish);
+    caller.tell_done(report.as_deref());
+    caller.linger();
+    done.remove_segments();
+    Ok(outcome)
+}
+
+fn claim(pid: u32) -> Result<Option<Lock>, Error> {
+    match Lock::process(pid) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(Refused::Held(holder)) => Err(Error::AlreadyRecorded { pid, holder }),
+        // No place for locks: better to record than not.
+        Err(Refused::Io(_)) => Ok(None),
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), Error> {
+    if settings.native && !has_native() { Err(Error::NoNative) } else { Ok(()) }
 }
 
 /// Completes a trace whose recorder was killed, from the segments that it left. None: there is nothing to do.
 pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
-    let _ = trace;
-    unimplemented!()
+    recover::recover(trace)
 }
 
 /// What each source of outside samples costs for this process, for `doctor`.
 pub fn source_costs(pid: u32) -> Vec<SourceCost> {
-    let _ = pid;
-    unimplemented!()
+    watch::costs::measure(pid)
 }
 
 /// Whether the stacks of this process can be sampled; if not, which setting forbids it.
 pub fn can_sample(pid: u32) -> Result<(), String> {
-    let _ = pid;
-    unimplemented!()
+    cpu::permission::check(pid)
 }
 
 /// The Python package beside this command, whose `_inject` folder brings the collectors in.
 pub fn package() -> Option<PathBuf> {
-    unimplemented!()
+    package::find()
 }
 
 /// Whether native frames were built in.

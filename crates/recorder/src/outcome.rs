@@ -5,7 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 /// How the command ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Exit {
     Code(i32),
     /// Killed by this signal; the caller does the same to itself, so that its parent sees no difference.

@@ -1,0 +1,223 @@
+//! Python stacks, sampled from outside without stopping the process: one thread of ours per Python process, on a fixed
+//! schedule. A stack that could not be read is counted; a process that cannot be sampled is noted, and all else goes on.
+
+use super::permission;
+use super::thread_ids::{self, ThreadIds};
+use super::threads::NamedByPython;
+use crate::dictionary::Frame;
+use crate::drain::Shared;
+use crate::manifest::Collector;
+use crate::messages::{Message, Outbox, Sample};
+use crate::proc;
+use py_spy::config::LockingStrategy;
+use py_spy::{PythonSpy, StackTrace};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trace::clock::monotonic;
+use trace::tables::sample_state;
+
+/// What one sampler samples, and how.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub process: i32,
+    pub pid: u32,
+    pub start_ticks: u64,
+    pub rate_hz: u32,
+    pub native: bool,
+}
+
+pub(crate) struct Sampler {
+    pub target: Target,
+    pub shared: Shared,
+    pub outbox: Outbox,
+    pub named: NamedByPython,
+    pub stop: Arc<AtomicBool>,
+}
+
+const SKIPPED: &str = "stack samples skipped because the machine or the sampler was late";
+const TORN: &str = "stacks that could not be read because they changed meanwhile";
+const WAITING: &str = "stack samples dropped while the disk took nothing";
+
+/// How long a Python process may take until its stacks can be read: imports of its own start-up included.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Failures in a row that mean more than a torn stack: the process may have become another program.
+const MOST_FAILURES: u32 = 20;
+
+impl Sampler {
+    /// Samples until the process ends or the recording does.
+    pub fn run(self) {
+        while let Some(spy) = self.connect() {
+            self.report("on", "");
+            if !self.sample(spy) {
+                return;
+            }
+        }
+    }
+
+    fn wanted(&self) -> bool {
+        !self.stop.load(Ordering::Acquire) && proc::alive(self.target.pid, self.target.start_ticks)
+    }
+
+    fn report(&self, state: &str, reason: &str) {
+        let collector = Collector { name: "stacks".into(), state: state.into(), reason: reason.into() };
+        self.shared.processes.set_collectors(self.target.process, &[collector]);
+    }
+
+    /// Finds the interpreter in the process. None: it has ended, or cannot be sampled, and that was noted.
+    fn connect(&self) -> Option<PythonSpy> {
+        let Target { pid, process, native, .. } = self.target;
+        let blocking = if native { LockingStrategy::Lock } else { LockingStrategy::NonBlocking };
+        let config = py_spy::Config { blocking, native, ..py_spy::Config::default() };
+        let started = Instant::now();
+        let mut pause = Duration::from_millis(10);
+        loop {
+            // The interpreter is usually not there yet when the process has just begun.
+            std::thread::sleep(pause);
+            if !self.wanted() {
+                return None;
+            }
+            let attempt = guarded(|| {
+                let mut spy = PythonSpy::new(pid as i32, &config)?;
+                spy.get_stack_traces().map(|_| spy)
+            });
+            let error = match attempt {
+                Ok(spy) => {
+                    self.shared.processes.set_python(process, spy.version.to_string());
+                    trim();
+                    return Some(spy);
+                }
+                Err(error) => error,
+            };
+            if !self.wanted() {
+                return None;
+            }
+            let reason = match permission::check(pid) {
+                Err(reason) => reason,
+                Ok(()) if error.contains("Unsupported version") => error,
+                Ok(()) if started.elapsed() > PATIENCE => error,
+                Ok(()) => {
+                    pause = (pause * 2).min(Duration::from_millis(500));
+                    continue;
+                }
+            };
+            self.report("failed", &reason);
+            self.shared.notes.add(format!("no stacks of process {pid}: {reason}"));
+            return None;
+        }
+    }
+
+    /// Samples on a fixed schedule. True: try to connect again.
+    fn sample(&self, mut spy: PythonSpy) -> bool {
+        let interval = Duration::from_nanos(1_000_000_000 / u64::from(self.target.rate_hz.clamp(1, 1000)));
+        let mut next = Instant::now();
+        let (mut failures, mut ids) = (0, ThreadIds::default());
+        let mut lost = Lost::default();
+        while !self.stop.load(Ordering::Acquire) {
+            let now = Instant::now();
+            if now < next {
+                // In pieces, so that a slow rate does not hold up the end.
+                std::thread::sleep((next - now).min(Duration::from_millis(50)));
+                continue;
+            }
+            let before = monotonic().0;
+            match guarded(|| spy.get_stack_traces()) {
+                Ok(traces) => {
+                    failures = 0;
+                    let time = before.midpoint(monotonic().0) as i64;
+                    self.send(&traces, time, &mut ids, &mut lost);
+                }
+                Err(_) if !self.wanted() => break,
+                Err(_) => {
+                    failures += 1;
+                    lost.torn += 1;
+                    if failures >= MOST_FAILURES {
+                        lost.send(self);
+                        return true;
+                    }
+                }
+            }
+            let late = Instant::now().saturating_duration_since(next).as_nanos() / interval.as_nanos();
+            lost.skipped += late as u64;
+            next += interval * (late as u32 + 1);
+            lost.send_at_times(self);
+        }
+        lost.send(self);
+        false
+    }
+
+    fn send(&self, traces: &[StackTrace], time: i64, ids: &mut ThreadIds, lost: &mut Lost) {
+        let Target { pid, process, .. } = self.target;
+        let old_python = traces.iter().any(|trace| trace.os_thread_id.is_none());
+        let (all, running) = if old_python { thread_ids::threads(pid) } else { Default::default() };
+        let mut rows = Vec::with_capacity(traces.len());
+        for trace in traces.iter().filter(|trace| !trace.frames.is_empty()) {
+            let found = || ids.find(pid, trace.thread_id, &all);
+            let thread = trace.os_thread_id.map(|thread| thread as i32).or_else(found).unwrap_or(0);
+            let active = trace.active && (trace.os_thread_id.is_some() || running.contains(&thread));
+            let frames = trace.frames.iter().rev().map(|frame| Frame {
+                function: &frame.name,
+                file: frame.module.as_deref().filter(|_| frame.filename.is_empty()).unwrap_or(&frame.filename),
+                line: frame.line,
+            });
+            let Some(stack) = self.shared.dictionary.stack(frames) else {
+                lost.waiting += 1;
+                continue;
+            };
+            let bit = |set: bool, bit: i32| if set { bit } else { 0 };
+            let state = bit(active, sample_state::ACTIVE) | bit(trace.owns_gil, sample_state::GIL);
+            rows.push(Sample { time, process, thread, stack, state });
+            if let Some(name) = trace.thread_name.as_ref().filter(|name| self.named.set(process, thread, name)) {
+                self.outbox.send(Message::Thread { process, thread, name: name.clone() });
+            }
+        }
+        if !rows.is_empty() {
+            self.outbox.send(Message::Samples(rows));
+        }
+    }
+}
+
+/// Runs py-spy, which may stumble over memory that changes under it.
+fn guarded<T, E: std::fmt::Display>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| format!("{error:#}")),
+        Err(_) => Err("the stack reader failed".into()),
+    }
+}
+
+/// Gives back what looking for symbols took: tens of megabytes for a large interpreter.
+fn trim() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: only returns free memory to the system.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Losses since the last report.
+#[derive(Default)]
+struct Lost {
+    skipped: u64,
+    torn: u64,
+    waiting: u64,
+    reported: Option<Instant>,
+}
+
+impl Lost {
+    fn send_at_times(&mut self, sampler: &Sampler) {
+        if self.reported.is_none_or(|time| time.elapsed() >= Duration::from_secs(1)) {
+            self.send(sampler);
+        }
+    }
+
+    fn send(&mut self, sampler: &Sampler) {
+        self.reported = Some(Instant::now());
+        for (count, what) in [(&mut self.skipped, SKIPPED), (&mut self.torn, TORN), (&mut self.waiting, WAITING)] {
+            let count = std::mem::take(count);
+            if count > 0 {
+                let process = sampler.target.process;
+                sampler.outbox.send(Message::Loss { process, collector: "stacks", what, count });
+            }
+        }
+    }
+}

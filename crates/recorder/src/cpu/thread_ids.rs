@@ -1,0 +1,63 @@
+//! Which kernel thread a Python thread is. Python 3.11 and later say it themselves; before, the Python thread id is the
+//! address of the C library's own record of the thread, in which the kernel's number stands at a place that we find.
+
+use super::permission::read_memory;
+use std::collections::HashSet;
+
+#[derive(Default)]
+pub(crate) struct ThreadIds {
+    /// Where in that record the number stands, once found.
+    offset: Option<usize>,
+}
+
+/// glibc's record is 2304 bytes long, musl's much shorter; the number is in the first kilobyte of either.
+const SEARCHED: usize = 1024;
+
+impl ThreadIds {
+    /// The kernel's number of a Python thread, if it is one of `threads`.
+    pub fn find(&mut self, pid: u32, python_id: u64, threads: &HashSet<i32>) -> Option<i32> {
+        let address = usize::try_from(python_id).ok()?;
+        if let Some(offset) = self.offset {
+            let mut bytes = [0; 4];
+            read_memory(pid, address + offset, &mut bytes).ok()?;
+            return Some(i32::from_ne_bytes(bytes)).filter(|thread| threads.contains(thread));
+        }
+        let mut bytes = [0; SEARCHED];
+        read_memory(pid, address, &mut bytes).ok()?;
+        let numbers = bytes.chunks_exact(4).map(|word| i32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        let (at, thread) = numbers.enumerate().find(|(_, number)| threads.contains(number))?;
+        self.offset = Some(at * 4);
+        Some(thread)
+    }
+}
+
+/// The kernel's threads of a process, and which of them run at this moment.
+pub(crate) fn threads(pid: u32) -> (HashSet<i32>, HashSet<i32>) {
+    let (mut all, mut running) = (HashSet::new(), HashSet::new());
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let Some(thread) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        all.insert(thread);
+        let stat = std::fs::read(task.path().join("stat")).unwrap_or_default();
+        if crate::proc::Stat::parse(&String::from_utf8_lossy(&stat)).is_some_and(|stat| stat.state == b'R') {
+            running.insert(thread);
+        }
+    }
+    (all, running)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_thread_is_found_by_its_address() {
+        // SAFETY: plain questions about this thread.
+        let (address, thread) = unsafe { (libc::pthread_self(), libc::gettid()) };
+        let pid = std::process::id();
+        let (all, _) = threads(pid);
+        let mut ids = ThreadIds::default();
+        assert_eq!(ids.find(pid, address as u64, &all), Some(thread));
+        assert_eq!(ids.find(pid, address as u64, &all), Some(thread));
+        assert_eq!(ids.find(pid, 8, &all), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! One segment of the workload, being drained: how far each ring was read, what its names are called in the trace, and
+//! which of its records are on disk.
+
+use super::clock::Clock;
+use super::losses::{Losses, OVERWRITTEN};
+use super::pairing::Pairing;
+use crate::dictionary::Dictionary;
+use crate::store::{Checkpoint, Covered, Store};
+use std::sync::atomic::Ordering;
+use trace::event::{EVENT_WORDS, TextGatherer};
+use trace::names::NameCursor;
+use trace::ring::Reader;
+use trace::segment::{Identity, SegmentReader};
+use trace::status::Collector;
+use trace::tables::Table;
+
+pub(crate) type Record = [u64; EVENT_WORDS];
+
+/// Where drained records go.
+pub(crate) struct Sink<'a> {
+    pub store: &'a mut Store,
+    pub dictionary: &'a Dictionary,
+    pub clock: &'a Clock,
+    pub losses: &'a mut Losses,
+    pub buffer: &'a mut Vec<Record>,
+    /// Counts up; every ring is visited once in each.
+    pub round: u64,
+}
+
+/// What a visit to a segment found.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Visit {
+    pub records: u64,
+    /// A quarter of some ring is not on disk: time to close a file.
+    pub ripe: bool,
+    /// Records were left in some ring.
+    pub cut_short: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Ring {
+    pub position: u64,
+    pub texts: TextGatherer,
+    /// Text records that were read but whose owner was not: they do not count as read.
+    pub pending: u64,
+    pub durable: u64,
+}
+
+impl Ring {
+    /// What came before is gone: no owner follows for the text that is here.
+    pub fn forget_text(&mut self) {
+        if self.pending > 0 {
+            (self.texts, self.pending) = (TextGatherer::default(), 0);
+        }
+    }
+}
+
+/// Where the process of a segment is in its life, as far as draining goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Living,
+    /// Cannot be seen in /proc but writes (another pid namespace): never taken for dead.
+    Hidden,
+    /// Dead, with records to read.
+    Dying,
+    /// Dead and read: the segment may go once that is on disk.
+    Gone,
+}
+
+pub(crate) struct Attached {
+    pub phase: Phase,
+    pub segment: String,
+    pub who: Identity,
+    pub process: i32,
+    pub(super) reader: SegmentReader,
+    pub(super) rings: Vec<Ring>,
+    cursor: NameCursor,
+    /// Trace-wide numbers by the segment's numbers.
+    pub(super) names: Vec<i32>,
+    pub(super) unknown: i32,
+    pub(super) pairing: Pairing,
+    pub(super) counted: [[u64; 5]; Collector::ALL.len()],
+}
+
+/// Records taken from a ring at a time: a megabyte.
+const CHUNK: usize = 32 << 10;
+
+impl Attached {
+    /// `covered` says where the disk ends, for a segment that another recorder drained before.
+    pub fn new(segment: String, reader: SegmentReader, process: i32, covered: &Covered) -> Attached {
+        let ring = |number: u32| {
+            let position = covered.get(&segment, number);
+            Ring { position, durable: position, ..Ring::default() }
+        };
+        let rings = (0..reader.rings() as u32).map(ring).collect();
+        Attached {
+            phase: Phase::Living,
+            who: reader.identity(),
+            segment,
+            process,
+            reader,
+            rings,
+            cursor: NameCursor::default(),
+            names: vec![0],
+            unknown: 0,
+            pairing: Pairing::new(process),
+            counted: Default::default(),
+        }
+    }
+
+    pub fn reader(&self) -> &SegmentReader {
+        &self.reader
+    }
+
+    pub fn reopen(&mut self, id: i32, left: Checkpoint) {
+        self.pairing.reopen(id, left);
+    }
+
+    /// Reads what is new in every ring, as far as the store has room.
+    pub fn drain(&mut self, sink: &mut Sink<'_>) -> Visit {
+        let mut visit = Visit::default();
+        self.rings.resize_with(self.reader.rings(), Ring::default);
+        for number in 0..self.rings.len() {
+            self.drain_ring(number, sink, &mut visit);
+        }
+        if !visit.cut_short {
+            self.pairing.settle(sink.round, sink.store.batch(Table::Slices));
+        }
+        visit
+    }
+
+    fn drain_ring(&mut self, number: usize, sink: &mut Sink<'_>, visit: &mut Visit) {
+        loop {
+            let Some(view) = self.reader.ring(number) else { return };
+            let ring = &mut self.rings[number];
+            if sink.store.is_full() || sink.dictionary.is_full() {
+                visit.cut_short |= view.head.load(Ordering::Acquire) > ring.position;
+                return;
+            }
+            sink.buffer.clear();
+            let mut reader = Reader::new(view.head, view.slots, ring.position);
+            let lost = reader.drain(sink.buffer, CHUNK);
+            ring.position = reader.position();
+            if lost > 0 {
+                sink.losses.add(self.process, "recorder", OVERWRITTEN, lost);
+                ring.forget_text();
+            }
+            visit.ripe |= ring.position.saturating_sub(ring.durable) >= view.slots.len() as u64 / 4;
+            visit.records += sink.buffer.len() as u64;
+            let all = sink.buffer.len() < CHUNK;
+            // After the records: a name is published before the first record that uses it.
+            self.read_names(sink.dictionary);
+            self.convert(number, sink);
+            if all {
+                return;
+            }
+        }
+    }
+
+    fn read_names(&mut self, dictionary: &Dictionary) {
+        if self.unknown == 0 {
+            self.unknown = dictionary.name("(unknown)", None, None);
+            self.names[0] = self.unknown;
+        }
+        let names = &mut self.names;
+        self.cursor.read(self.reader.names(), |_, text| names.push(dictionary.segment_name(&text)));
+    }
+}

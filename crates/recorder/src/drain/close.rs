@@ -1,0 +1,134 @@
+//! Closing files: in which order things go to disk, what happens when the disk takes nothing, and the end.
+
+use super::{Drain, Phase};
+use crate::lock::Lock;
+use crate::recover::RESCUED;
+use crate::store::Covered;
+use std::time::Instant;
+use trace::tables::Table;
+
+pub(crate) const FOLDER_REMOVED: &str =
+    "files of the trace were removed while recording; they were put back from open descriptors";
+
+/// What is left when the recording ends.
+pub(crate) struct Ended {
+    /// Processes that still run; their records end here.
+    pub running: usize,
+    /// Records that could not be written to the trace, but are kept in shared memory.
+    pub kept: bool,
+}
+
+impl Drain {
+    /// Writes everything that was read, then tells the rings. A failure keeps everything where it is.
+    pub fn close(&mut self) -> bool {
+        self.last_close = Instant::now();
+        // An end whose begin is in a ring that was read before it: one more look finds it.
+        for _ in 0..3 {
+            if !self.attached.iter().any(|attached| attached.waits_for_begins()) || self.store.is_full() {
+                break;
+            }
+            self.visit();
+        }
+        for attached in &mut self.attached {
+            attached.checkpoint(self.store.batch(Table::Slices));
+            attached.count_losses(&mut self.losses);
+            self.shared.processes.set_collectors(attached.process, &attached.collectors());
+        }
+        self.losses.hand_over(&mut self.store);
+        let result = self.write();
+        let done = result.is_ok();
+        if done {
+            self.release();
+        }
+        if let Some(error) = result.as_ref().err().filter(|_| self.failing.is_none()) {
+            self.shared.notes.add(format!(
+                "the trace could not be written for a while ({error}): records waited in shared memory, \
+                 and the oldest may have been overwritten"
+            ));
+        }
+        self.failing = result.err();
+        done
+    }
+
+    fn write(&mut self) -> std::io::Result<()> {
+        // Names before whatever refers to them, also when there are more than one batch takes.
+        while !self.shared.dictionary.hand_over(&mut self.store) {
+            self.store.close_names()?;
+        }
+        let covered = self.covered();
+        // A process is in the manifest before a row carries its number.
+        if let Some(processes) = self.shared.processes.take_changed() {
+            self.manifest.processes = processes;
+            self.manifest.notes = self.shared.notes.all();
+            if let Err(error) = self.manifest.write(&self.trace) {
+                self.shared.processes.set_changed();
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    return Err(error);
+                }
+            }
+        }
+        let restored = self.store.restored;
+        self.store.close(&covered)?;
+        if self.store.restored > restored {
+            self.shared.notes.add(FOLDER_REMOVED);
+            self.shared.processes.set_changed();
+            // The lock went with the folder.
+            self.lock = Lock::take(&self.trace.join(trace::tables::LOCK)).ok();
+        }
+        Ok(())
+    }
+
+    fn covered(&self) -> Covered {
+        let mut covered = Covered::default();
+        self.attached.iter().for_each(|attached| attached.cover(&mut covered));
+        covered
+    }
+
+    /// Reads everything that is attached to the end and writes it. Returns how many records there were.
+    pub fn drain_all(&mut self) -> std::io::Result<u64> {
+        let mut records = 0;
+        loop {
+            let visit = self.visit();
+            records += visit.records;
+            if !self.close() {
+                return Err(self.failing.take().unwrap_or_else(|| std::io::ErrorKind::Other.into()));
+            }
+            if !visit.cut_short {
+                return Ok(records);
+            }
+        }
+    }
+
+    /// Records that were overwritten before they could be read, so far.
+    pub fn lost_records(&self) -> u64 {
+        self.losses.overwritten
+    }
+
+    /// The command has ended: reads what is left, tells those who still run to stop, and closes.
+    pub fn finish(&mut self) -> Ended {
+        self.find_dead();
+        loop {
+            self.find_segments();
+            self.find_dead();
+            // Those who run on are told, so that the rings come to rest.
+            self.attached.iter().for_each(|attached| attached.reader().set_wanted(false));
+            let visit = self.visit();
+            self.receive();
+            let done = self.close();
+            if !done || !(visit.cut_short || self.more_segments()) {
+                break;
+            }
+        }
+        let runs = |phase| matches!(phase, Phase::Living | Phase::Hidden);
+        let running = self.attached.iter().filter(|attached| runs(attached.phase)).count();
+        let kept = self.failing.is_some();
+        if kept {
+            let covered = self.covered();
+            // What the disk does not take goes beside the segments; a recovery finds it there.
+            if let Err(error) = self.store.rescue(&self.segments.join(RESCUED), &covered) {
+                self.shared.notes.add(format!("the last samples are lost: {error}"));
+            }
+        }
+        Ended { running, kept }
+    }
+}

@@ -1,0 +1,111 @@
+//! The other half of draining a segment: saying what is on disk, counting what the collectors lost, and the last rows of
+//! a process that is gone.
+
+use super::attached::Attached;
+use super::clock::Clock;
+use super::losses::Losses;
+use super::pairing::{Begun, push};
+use crate::manifest;
+use crate::store::{Columns, Covered};
+use std::sync::atomic::Ordering;
+use trace::clock::Ticks;
+use trace::status::{Collector, CollectorStatus, State};
+use trace::tables::SliceKind;
+
+/// The counters of the status page, as sentences.
+const COUNTS: [&str; 5] = [
+    "records that found no room in shared memory",
+    "errors inside the collector, survived",
+    "begins and ends that did not pair",
+    "names or metadata cut to 4096 bytes",
+    "functions beyond the limit, not recorded",
+];
+
+fn counts(status: &CollectorStatus) -> [u64; 5] {
+    [&status.dropped, &status.errors, &status.unpaired, &status.cut, &status.overflow]
+        .map(|count| count.load(Ordering::Relaxed))
+}
+
+impl Attached {
+    /// Notes how far the rings were read. Text whose owner was not read yet will be read again after a kill.
+    pub fn cover(&self, covered: &mut Covered) {
+        for (number, ring) in self.rings.iter().enumerate().filter(|(_, ring)| ring.position > 0) {
+            covered.set(&self.segment, number as u32, ring.position - ring.pending);
+        }
+    }
+
+    /// Everything that was read is on disk: the rings may be reclaimed so far.
+    pub fn set_durable(&mut self) {
+        for (number, ring) in self.rings.iter_mut().enumerate() {
+            let next = ring.position - ring.pending;
+            if next != ring.durable {
+                ring.durable = next;
+                if let Some(view) = self.reader.ring(number) {
+                    view.set_durable(next);
+                }
+            }
+        }
+    }
+
+    /// Whether records came since the last visit.
+    pub fn has_more(&self) -> bool {
+        let heads = (0..self.reader.rings()).map(|number| {
+            let head = self.reader.ring(number).map_or(0, |view| view.head.load(Ordering::Acquire));
+            head > self.rings.get(number).map_or(0, |ring| ring.position)
+        });
+        heads.into_iter().any(|more| more)
+    }
+
+    /// Scopes that are open go to disk as such, before the ring may forget their begin.
+    pub fn checkpoint(&mut self, rows: &mut Columns) {
+        self.pairing.settle(u64::MAX, rows);
+        self.pairing.checkpoint(rows);
+    }
+
+    pub fn waits_for_begins(&self) -> bool {
+        self.pairing.waits()
+    }
+
+    /// The writer is dead: what it had open will never end.
+    pub fn abandon(&mut self, clock: &Clock, rows: &mut Columns) {
+        self.pairing.abandon(rows);
+        let mapping = clock.mapping(self.reader.source());
+        for view in (0..self.reader.rings()).filter_map(|number| self.reader.ring(number)) {
+            for (name, ticks) in view.open_calls() {
+                let begun = Begun {
+                    start: mapping.nanos(Ticks(ticks)).0 as i64,
+                    thread: view.thread as i32,
+                    kind: SliceKind::Call,
+                    name: self.names.get(name.0 as usize).copied().unwrap_or(self.unknown),
+                    parent: None,
+                    args: None,
+                };
+                push(rows, self.process, None, &begun, None);
+            }
+        }
+    }
+
+    /// What the collectors counted since the last time.
+    pub fn count_losses(&mut self, losses: &mut Losses) {
+        for (collector, counted) in Collector::ALL.into_iter().zip(&mut self.counted) {
+            let now = counts(self.reader.status(collector));
+            for ((now, before), what) in now.iter().zip(counted.iter()).zip(COUNTS) {
+                losses.add(self.process, collector.name(), what, now.saturating_sub(*before));
+            }
+            *counted = now;
+        }
+    }
+
+    /// What the collectors say about themselves.
+    pub fn collectors(&self) -> [manifest::Collector; Collector::ALL.len()] {
+        Collector::ALL.map(|collector| {
+            let status = self.reader.status(collector);
+            let state = match status.state() {
+                State::On => "on",
+                State::Off => "off",
+                State::Failed => "failed",
+            };
+            manifest::Collector { name: collector.name().into(), state: state.into(), reason: status.message() }
+        })
+    }
+}

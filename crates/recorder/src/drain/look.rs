@@ -1,0 +1,128 @@
+//! Looking around: which segments are new, and which processes have died. A segment outlives its process, so nothing is
+//! lost between two looks.
+
+use super::{Attached, Drain, Phase};
+use crate::proc;
+use crate::store::Covered;
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use trace::SegmentReader;
+use trace::segment::SUFFIX;
+
+#[derive(Default)]
+pub(super) struct Look {
+    next: Option<Instant>,
+    next_health: Option<Instant>,
+    /// Segments that are attached, or that we leave alone.
+    known: HashSet<String>,
+    /// There are segments that we have no room for yet.
+    more: bool,
+}
+
+const EVERY: Duration = Duration::from_millis(20);
+/// Mappings at a time. Address space is free, page tables and patience are not.
+const MOST_ATTACHED: usize = 512;
+/// So many dead processes are worth a file of their own: their shared memory is freed after it.
+const MOST_GONE: usize = 64;
+
+impl Drain {
+    pub(super) fn look_around(&mut self, now: Instant) {
+        if self.look.next.is_none_or(|next| now >= next) {
+            self.look.next = Some(now + EVERY);
+            self.find_segments();
+        }
+        if self.look.next_health.is_none_or(|next| now >= next) {
+            self.find_dead();
+            // Asking about hundreds of processes takes milliseconds: never more than a fiftieth of the time.
+            self.look.next_health = Some(now + EVERY.max(now.elapsed() * 50));
+        }
+    }
+
+    /// Attaches new segments. Returns how many.
+    pub(super) fn find_segments(&mut self) -> usize {
+        let Ok(entries) = std::fs::read_dir(&self.segments) else { return 0 };
+        self.look.more = false;
+        let mut found = 0;
+        for entry in entries.flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let Some(segment) = file.strip_suffix(SUFFIX).filter(|name| !self.look.known.contains(*name)) else {
+                continue;
+            };
+            if self.attached.len() >= MOST_ATTACHED {
+                self.look.more = true;
+                break;
+            }
+            self.look.known.insert(segment.to_owned());
+            match self.attach(segment, &entry.path()) {
+                Ok(attached) => {
+                    self.attached.push(attached);
+                    found += 1;
+                }
+                Err(why) => {
+                    self.shared.notes.add(format!("the records of segment {segment} are not in the trace: {why}"))
+                }
+            }
+        }
+        found
+    }
+
+    /// Takes in a segment that a killed recorder left.
+    pub fn adopt(&mut self, attached: Attached) {
+        self.look.known.insert(attached.segment.clone());
+        self.attached.push(attached);
+    }
+
+    /// Leaves a segment alone.
+    pub fn leave(&mut self, segment: &str) {
+        self.look.known.insert(segment.to_owned());
+    }
+
+    fn attach(&self, segment: &str, path: &Path) -> Result<Attached, String> {
+        let reader = SegmentReader::open(path).map_err(|error| format!("it {error}"))?;
+        reader
+            .claim(std::process::id(), proc::exists)
+            .map_err(|holder| format!("process {holder} already records it"))?;
+        reader.set_latest_anchor(self.clock.latest());
+        let process = self.shared.processes.found_segment(&reader.identity());
+        Ok(Attached::new(segment.to_owned(), reader, process, &Covered::default()))
+    }
+
+    pub(super) fn find_dead(&mut self) {
+        for attached in self.attached.iter_mut().filter(|attached| attached.phase == Phase::Living) {
+            if !proc::alive(attached.who.pid, attached.who.start_ticks) {
+                attached.phase = Phase::Dying;
+                self.shared.processes.ended(attached.process);
+            }
+        }
+    }
+
+    pub(super) fn is_crowded(&self) -> bool {
+        let gone = self.attached.iter().filter(|attached| attached.phase == Phase::Gone).count();
+        gone >= MOST_GONE || (self.look.more && gone > 0)
+    }
+
+    /// Everything read so far is on disk: lets go of the dead.
+    pub(super) fn release(&mut self) {
+        let (known, folder) = (&mut self.look.known, &self.segments);
+        self.attached.retain_mut(|attached| {
+            attached.set_durable();
+            if attached.phase != Phase::Gone {
+                return true;
+            }
+            if attached.has_more() {
+                attached.phase = Phase::Hidden;
+                return true;
+            }
+            let name = format!("{}{SUFFIX}", attached.segment);
+            if std::fs::remove_file(folder.join(name)).is_ok() {
+                known.remove(&attached.segment);
+            }
+            false
+        });
+    }
+
+    pub(super) fn more_segments(&self) -> bool {
+        self.look.more
+    }
+}

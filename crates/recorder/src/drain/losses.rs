@@ -1,0 +1,36 @@
+//! What was lost, counted until the next file is closed: never silently, never twice.
+
+use crate::store::{Cell, Store};
+use std::collections::BTreeMap;
+use trace::clock::monotonic;
+use trace::tables::Table;
+
+#[derive(Default)]
+pub(crate) struct Losses {
+    counts: BTreeMap<(i32, &'static str, &'static str), u64>,
+    /// Records that were overwritten, in all.
+    pub overwritten: u64,
+}
+
+pub(crate) const OVERWRITTEN: &str = "records overwritten before they could be written to disk";
+pub(crate) const DAMAGED: &str = "records of an unknown kind";
+pub(crate) const ROWS: &str = "rows dropped while the disk took nothing";
+pub(crate) const QUEUE: &str = "samples dropped because the recorder could not keep up";
+
+impl Losses {
+    pub fn add(&mut self, process: i32, collector: &'static str, what: &'static str, count: u64) {
+        if count > 0 {
+            self.overwritten += if what == OVERWRITTEN { count } else { 0 };
+            *self.counts.entry((process, collector, what)).or_default() += count;
+        }
+    }
+
+    /// Moves the counts into the table. What finds no room stays counted here.
+    pub fn hand_over(&mut self, store: &mut Store) {
+        let time = Cell::Long(monotonic().0 as i64);
+        self.counts.retain(|(process, collector, what), count| {
+            let row = [time, Cell::Int(*process), Cell::Text(collector), Cell::Text(what), Cell::Long(*count as i64)];
+            !store.push(Table::Losses, &row)
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! Starts the command and waits for it. It keeps our standard streams, process group and signal settings; it only gets
+//! a few variables more. It is never tied to us: when we die, it goes on.
+
+use crate::command::Command;
+use crate::outcome::{Error, Exit};
+use crate::settings::{Calls, Settings};
+use crate::signals::{Came, Signals};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+const RECORDER_PID: &str = "INFERSCOPE_RECORDER_PID";
+const SEGMENTS: &str = "INFERSCOPE_SEGMENTS";
+
+/// The recorder that already records whatever this process starts.
+pub(crate) fn outer_recorder() -> Option<u32> {
+    let pid: u32 = std::env::var(RECORDER_PID).ok()?.parse().ok()?;
+    let folder = std::env::var_os(SEGMENTS)?;
+    (pid != std::process::id() && crate::proc::exists(pid) && Path::new(&folder).is_dir()).then_some(pid)
+}
+
+/// What the collectors in the workload are told.
+pub(crate) fn environment(
+    settings: &Settings,
+    segments: &Path,
+    package: Option<&Path>,
+) -> Vec<(&'static str, OsString)> {
+    let calls = match settings.calls {
+        Calls::Off => "0",
+        Calls::Python => "1",
+        Calls::WithC => "c",
+    };
+    let mut variables: Vec<(&'static str, OsString)> = vec![
+        (SEGMENTS, segments.into()),
+        (RECORDER_PID, std::process::id().to_string().into()),
+        ("INFERSCOPE_TRACE_SIZE_MB", settings.trace_size_mb.to_string().into()),
+        ("INFERSCOPE_CALLS", calls.into()),
+        ("INFERSCOPE_CALLS_INCLUDE", settings.include.join(",").into()),
+        ("INFERSCOPE_CALLS_EXCLUDE", settings.exclude.join(",").into()),
+        ("INFERSCOPE_CALLS_MIN_US", settings.min_us.to_string().into()),
+    ];
+    if let Some(package) = package {
+        let mut path = package.join("_inject").into_os_string();
+        if let Some(before) = std::env::var_os("PYTHONPATH").filter(|before| !before.is_empty()) {
+            path.push(":");
+            path.push(before);
+        }
+        variables.push(("PYTHONPATH", path));
+    }
+    variables
+}
+
+pub(crate) struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub fn start(
+        command: &Command,
+        variables: Vec<(&'static str, OsString)>,
+        signals: &Signals,
+    ) -> Result<Running, Error> {
+        let mut process = std::process::Command::new(&command.program);
+        process.arg0(&command.called).args(&command.arguments).envs(variables);
+        // SAFETY: the closure makes only async-signal-safe calls.
+        unsafe { process.pre_exec(signals.restore_in_child()) };
+        let program = command.program.to_string_lossy().into_owned();
+        let child = process.spawn().map_err(|error| match error.kind() {
+            // It was there a moment ago: what is missing is the interpreter that its first line names.
+            io::ErrorKind::NotFound => Error::NotExecutable { program, why: "its interpreter does not exist".into() },
+            io::ErrorKind::PermissionDenied => Error::NotExecutable { program, why: "permission denied".into() },
+            _ => Error::NotExecutable { program, why: error.to_string() },
+        })?;
+        Ok(Running { child })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end and passes signals on until then.
+    pub fn wait(mut self, signals: &Signals) -> Exit {
+        loop {
+            if let Some(exit) = self.ended() {
+                return exit;
+            }
+            match signals.next(Duration::from_millis(100)) {
+                Some(came) if passes(came) => {
+                    // SAFETY: the child was not waited for yet, so the pid is still its own.
+                    unsafe { libc::kill(self.pid() as i32, came.number) };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Option<Exit> {
+        // Looks without taking: stops that belong to a sampler's ptrace must stay for it.
+        // SAFETY: `info` is plain data that the call fills.
+        let ended = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            let asked = libc::waitid(libc::P_PID, self.pid(), &mut info, flags);
+            asked != 0 || [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED].contains(&info.si_code)
+        };
+        if !ended {
+            return None;
+        }
+        let status = self.child.wait().ok()?;
+        Some(status.signal().map_or_else(|| Exit::Code(status.code().unwrap_or(1)), Exit::Signal))
+    }
+}
+
+/// What is for the workload and has not reached it by itself.
+fn passes(came: Came) -> bool {
+    came.number != libc::SIGCHLD && !came.from_terminal
+}

@@ -1,0 +1,105 @@
+//! Locks that the kernel releases when their holder dies: one on a trace, so that nobody recovers what is being recorded,
+//! and one on each recorded process, so that two recorders do not meet.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub(crate) struct Lock {
+    // Held as long as this descriptor is open.
+    _file: File,
+    /// To be removed when let go of.
+    path: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Who holds it, as far as it says.
+    Held(u32),
+    Io(io::Error),
+}
+
+impl Lock {
+    /// The lock on a file, which stays when the lock is gone.
+    pub fn take(path: &Path) -> Result<Lock, Refused> {
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(Refused::Io)?;
+        // SAFETY: a plain system call on an open descriptor.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
+                return Err(Refused::Io(error));
+            }
+            let mut holder = String::new();
+            let _ = file.read_to_string(&mut holder);
+            return Err(Refused::Held(holder.trim().parse().unwrap_or(0)));
+        }
+        // On a full disk the lock is held without saying by whom.
+        let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Lock { _file: file, path: None })
+    }
+
+    /// The lock on recording a process. Err: who records it already.
+    pub fn process(pid: u32) -> Result<Lock, Refused> {
+        let path = folder().map_err(Refused::Io)?.join(pid.to_string());
+        for _ in 0..100 {
+            let mut lock = Lock::take(&path)?;
+            // The last holder may have removed the file between our open and our lock: then ours is nobody's.
+            let ours = lock._file.metadata().map(|file| file.ino());
+            if ours.ok() == std::fs::metadata(&path).ok().map(|file| file.ino()) {
+                lock.path = Some(path);
+                return Ok(lock);
+            }
+        }
+        Err(Refused::Io(io::ErrorKind::WouldBlock.into()))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// This user's folder of locks.
+fn folder() -> io::Result<PathBuf> {
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let shared = Path::new("/dev/shm");
+    let parent = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+    let folder = parent.join(format!("inferscope-{user}-locks"));
+    match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Somebody else's folder under our name could keep us from recording anything.
+    if std::fs::symlink_metadata(&folder)?.uid() != user {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_recorded_once_at_a_time() {
+        let me = std::process::id();
+        let lock = Lock::process(me).unwrap();
+        assert!(matches!(Lock::process(me), Err(Refused::Held(holder)) if holder == me));
+        drop(lock);
+        drop(Lock::process(me).unwrap());
+    }
+}

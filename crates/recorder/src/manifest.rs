@@ -1,0 +1,157 @@
+//! manifest.json: what the trace is, where it comes from, and what is missing from it. Replaced as a whole by a
+//! rename, so a reader never sees half of one.
+
+use crate::settings::{Calls, Settings};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::Path;
+use trace::tables::{FORMAT_NAME, FORMAT_VERSION, MANIFEST};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Recording,
+    Complete,
+    /// Completed after the recorder was killed.
+    Recovered,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: String,
+    pub format_version: u32,
+    pub state: State,
+    pub inferscope: String,
+    pub created_unix_ns: u64,
+    pub started_ns: u64,
+    pub ended_ns: Option<u64>,
+    pub recorder_pid: u32,
+    /// Where the workload's segments are while they hold records that are not in the trace.
+    pub segments: Option<String>,
+    /// Program and script, never arguments: they may hold secrets.
+    pub command: String,
+    pub exit: Option<crate::Exit>,
+    pub clock: Clock,
+    pub host: Host,
+    pub settings: Recorded,
+    pub processes: Vec<Process>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Clock {
+    pub source: String,
+    pub unix_minus_mono_ns: i64,
+    /// The error bar of every time in the trace.
+    pub residual_ns: u64,
+    /// The counter starts anew with every boot.
+    #[serde(default)]
+    pub boot_id: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Host {
+    pub hostname: String,
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: u32,
+    pub numa_nodes: u32,
+    pub ram_bytes: u64,
+}
+
+/// The settings that a reader of the trace needs.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Recorded {
+    pub rate_hz: u32,
+    pub native: bool,
+    pub calls: bool,
+    pub c_calls: bool,
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub min_us: u64,
+    pub trace_size_mb: u32,
+    pub memory_hz: f64,
+}
+
+impl From<&Settings> for Recorded {
+    fn from(settings: &Settings) -> Recorded {
+        Recorded {
+            rate_hz: settings.rate_hz,
+            native: settings.native,
+            calls: settings.calls != Calls::Off,
+            c_calls: settings.calls == Calls::WithC,
+            include: settings.include.clone(),
+            exclude: settings.exclude.clone(),
+            min_us: settings.min_us,
+            trace_size_mb: settings.trace_size_mb,
+            memory_hz: settings.memory_hz,
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    pub parent_pid: u32,
+    pub program: String,
+    pub python: String,
+    pub started_ns: u64,
+    pub ended_ns: Option<u64>,
+    pub collectors: Vec<Collector>,
+    /// Field 22 of /proc/PID/stat.
+    #[serde(default)]
+    pub start_ticks: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Collector {
+    pub name: String,
+    /// `on`, `off` or `failed`.
+    pub state: String,
+    pub reason: String,
+}
+
+impl Manifest {
+    /// The manifest of a recording that starts now.
+    pub fn new(command: String, settings: &Settings, source: trace::Source) -> Manifest {
+        let (mono, real) = (trace::clock::monotonic().0, trace::clock::realtime());
+        Manifest {
+            format: FORMAT_NAME.into(),
+            format_version: FORMAT_VERSION,
+            state: State::Recording,
+            inferscope: env!("CARGO_PKG_VERSION").into(),
+            created_unix_ns: real,
+            started_ns: mono,
+            ended_ns: None,
+            recorder_pid: std::process::id(),
+            segments: None,
+            command,
+            exit: None,
+            clock: Clock {
+                source: if source == trace::Source::Tsc { "tsc" } else { "monotonic" }.into(),
+                unix_minus_mono_ns: real as i64 - mono as i64,
+                residual_ns: 0,
+                boot_id: crate::host::boot_id(),
+            },
+            host: crate::host::describe(),
+            settings: settings.into(),
+            processes: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let unfinished = folder.join(format!("{MANIFEST}.tmp"));
+        let text = serde_json::to_vec_pretty(self)?;
+        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, folder.join(MANIFEST)));
+        written.inspect_err(|_| {
+            let _ = fs::remove_file(&unfinished);
+        })
+    }
+
+    pub fn read(folder: &Path) -> io::Result<Manifest> {
+        let text = fs::read(folder.join(MANIFEST))?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+}

@@ -1,0 +1,145 @@
+//! Where a recording goes: the trace's folder, and the folder of segments in shared memory.
+
+use crate::lock::{Lock, Refused};
+use crate::outcome::Error;
+use crate::protocol::PROTOCOL_FILES;
+use crate::recover::RESCUED;
+use crate::settings::{Calls, Settings};
+use std::ffi::CString;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use trace::segment::SUFFIX;
+use trace::tables::{LOCK, MANIFEST, parse_file_name};
+
+/// Traces without a name of their own are gathered here.
+pub const TRACES: &str = "inferscope-traces";
+/// In a segments folder: the trace that it belongs to.
+pub(crate) const TRACE_FILE: &str = "trace";
+
+pub(crate) struct Output {
+    /// As the user gave it.
+    pub shown: PathBuf,
+    pub trace: PathBuf,
+    pub segments: PathBuf,
+    pub lock: Lock,
+    /// Why the segments are not where they should be.
+    pub note: Option<String>,
+}
+
+impl Output {
+    /// Makes both folders. `given` is the segments folder when the workload made it.
+    pub fn create(settings: &Settings, program: &str, given: Option<&Path>) -> Result<Output, Error> {
+        let shown = settings.output.clone().unwrap_or_else(|| Path::new(TRACES).join(new_name(program)));
+        let fail = |why: String| Error::Output { path: shown.clone(), why };
+        let trace = std::path::absolute(&shown).map_err(|error| fail(error.to_string()))?;
+        check_empty(&trace).map_err(fail)?;
+        fs::create_dir_all(&trace).map_err(|error| fail(error.to_string()))?;
+        let lock = Lock::take(&trace.join(LOCK)).map_err(|refused| match refused {
+            Refused::Held(holder) => fail(format!("process {holder} records there")),
+            Refused::Io(error) => fail(error.to_string()),
+        })?;
+        let (segments, note) = match given {
+            Some(folder) => (std::path::absolute(folder).map_err(|error| fail(error.to_string()))?, None),
+            None => {
+                make_segments(settings, &trace).map_err(|error| fail(format!("no folder for segments: {error}")))?
+            }
+        };
+        fs::write(segments.join(TRACE_FILE), trace.as_os_str().as_bytes()).map_err(|error| fail(error.to_string()))?;
+        Ok(Output { shown, trace, segments, lock, note })
+    }
+}
+
+/// Removes what `Output::create` and the start of a recording made, and no folder that holds anything else.
+pub(crate) fn discard(trace: &Path, segments: &Path) {
+    remove_segments(segments);
+    for file in [LOCK, MANIFEST] {
+        let _ = fs::remove_file(trace.join(file));
+    }
+    let _ = fs::remove_dir(trace);
+    if let Some(parent) = trace.parent().filter(|parent| parent.ends_with(TRACES)) {
+        let _ = fs::remove_dir(parent);
+    }
+}
+
+/// Removes a segments folder: only what is known to be ours, for its path comes from a manifest.
+pub(crate) fn remove_segments(folder: &Path) {
+    let rescued = folder.join(RESCUED);
+    for place in [&rescued, folder] {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let segment = name.ends_with(SUFFIX) || name.starts_with('.') && name.ends_with(".new");
+            let table = place == rescued && (parse_file_name(&name).is_some() || name == MANIFEST);
+            if segment || table || name == TRACE_FILE || PROTOCOL_FILES.contains(&name.as_str()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        let _ = fs::remove_dir(place);
+    }
+}
+
+/// A trace never mixes with what is there already.
+fn check_empty(folder: &Path) -> Result<(), String> {
+    match fs::read_dir(folder) {
+        Ok(_) if folder.join(MANIFEST).exists() => Err("there is a trace already".into()),
+        Ok(mut entries) => entries.next().map_or(Ok(()), |_| Err("the folder is not empty".into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// `20260131-235959-serve-1234`: sorts by time, says what it is.
+fn new_name(program: &str) -> String {
+    let program: String =
+        program.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let program = trace::event::cut(&program, 64);
+    format!("{}-{program}-{}", local_time(trace::clock::realtime(), "%Y%m%d-%H%M%S"), std::process::id())
+}
+
+/// Nanoseconds since 1970 as local time.
+pub(crate) fn local_time(unix_ns: u64, format: &str) -> String {
+    let seconds = (unix_ns / 1_000_000_000) as libc::time_t;
+    let mut buffer = [0u8; 64];
+    let Ok(format) = CString::new(format) else { return String::new() };
+    // SAFETY: `broken` is plain data that localtime_r fills; strftime writes at most the buffer's length.
+    let length = unsafe {
+        let mut broken: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&seconds, &mut broken);
+        libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &broken)
+    };
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+/// Bytes free where a folder is.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: `stat` is plain data that the call fills.
+    let stat = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &mut stat) == 0).then_some(stat)?
+    };
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
+/// The segments folder: in shared memory, or beside the trace where that is too small. Only this user may look in.
+fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Option<String>)> {
+    // Without calls a process needs a few megabytes; with them it uses what it is given.
+    let wanted = u64::from(settings.trace_size_mb).min(if settings.calls == Calls::Off { 16 } else { u64::MAX }) << 20;
+    let make = |folder: PathBuf| fs::DirBuilder::new().mode(0o700).create(&folder).map(|()| folder);
+    let free = free_bytes(Path::new("/dev/shm"));
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let random = RandomState::new().hash_one(trace) as u32;
+    if free.is_some_and(|free| free >= wanted) {
+        let name = format!("inferscope-{user}-{}-{random:08x}", std::process::id());
+        if let Ok(folder) = make(Path::new("/dev/shm").join(name)) {
+            return Ok((folder, None));
+        }
+    }
+    let why = free.map_or("cannot be used".into(), |free| format!("has only {} MB free", free >> 20));
+    let note = format!("/dev/shm {why}: the workload's segments are on disk, in the trace's folder, which is slower");
+    Ok((make(trace.join("segments"))?, Some(note)))
+}

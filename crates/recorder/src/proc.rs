@@ -1,0 +1,97 @@
+//! The few facts about processes that several parts of the recorder ask /proc for.
+
+use std::fs;
+
+/// What /proc/PID/stat says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stat {
+    pub state: u8,
+    pub parent: u32,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub threads: u32,
+    /// With the pid, the name of a process for ever: pids are used again.
+    pub start_ticks: u64,
+    pub resident_pages: u64,
+}
+
+impl Stat {
+    pub fn parse(text: &str) -> Option<Stat> {
+        // The name may hold spaces and parentheses; it ends at the last one.
+        let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+        // Numbered as in proc(5), where the state is field 3.
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        Some(Stat {
+            state: *fields.first()?.as_bytes().first()?,
+            parent: field(4)? as u32,
+            minor_faults: field(10)?,
+            major_faults: field(12)?,
+            threads: field(20)? as u32,
+            start_ticks: field(22)?,
+            resident_pages: field(24)?,
+        })
+    }
+}
+
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
+    Stat::parse(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?))
+}
+
+/// Whether exactly this process still runs. One that has ended but was not yet waited for does not.
+pub(crate) fn alive(pid: u32, start_ticks: u64) -> bool {
+    let Some(stat) = stat(pid) else { return false };
+    let same = stat.start_ticks == start_ticks;
+    // The first thread may be gone while others go on.
+    let ended = matches!(stat.state, b'Z' | b'X')
+        && fs::read_dir(format!("/proc/{pid}/task")).map_or(true, |tasks| tasks.count() <= 1);
+    same && !ended
+}
+
+pub(crate) fn exists(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let asked = unsafe { libc::kill(pid as i32, 0) };
+    asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
+/// The program of a process: the name that it was started by, without its folder.
+pub(crate) fn program(pid: u32) -> String {
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let name = exe.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    name.or_else(|| Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned())).unwrap_or_default()
+}
+
+/// When a process started, in CLOCK_MONOTONIC nanoseconds (to the tick: 10 ms).
+pub(crate) fn started_ns(start_ticks: u64) -> u64 {
+    let read = |clock| {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` outlives the call.
+        unsafe { libc::clock_gettime(clock, &mut time) };
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let suspended = read(libc::CLOCK_BOOTTIME).saturating_sub(read(libc::CLOCK_MONOTONIC));
+    // SAFETY: a plain question.
+    let hertz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    (start_ticks * (1_000_000_000 / hertz)).saturating_sub(suspended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_confuse() {
+        let text = "12 (a) b) R 7 1 1 0 -1 0 100 0 5 0 3 2 0 0 20 0 4 0 777 1000 55 0";
+        let stat = Stat::parse(text).unwrap();
+        assert_eq!((stat.state, stat.parent, stat.minor_faults, stat.major_faults), (b'R', 7, 100, 5));
+        assert_eq!((stat.threads, stat.start_ticks, stat.resident_pages), (4, 777, 55));
+        assert_eq!(Stat::parse("12 (a"), None);
+    }
+
+    #[test]
+    fn we_are_alive_and_a_reused_pid_is_not_us() {
+        let me = std::process::id();
+        let stat = stat(me).unwrap();
+        assert!(alive(me, stat.start_ticks) && !alive(me, stat.start_ticks + 1));
+        assert!(started_ns(stat.start_ticks) <= trace::clock::monotonic().0);
+    }
+}

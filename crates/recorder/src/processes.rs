@@ -1,0 +1,156 @@
+//! The processes of a recording, numbered in the order they were found. Rows carry the number; the manifest holds
+//! the list. Shared by the drain, which finds segments, and the watcher, which finds processes in /proc.
+
+use crate::manifest::{Collector, Process};
+use crate::proc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[derive(Clone, Default)]
+pub(crate) struct Processes(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    list: Vec<Process>,
+    by_identity: HashMap<(u32, u64), usize>,
+    living: Vec<Living>,
+    /// Numbers of processes that have or had a segment.
+    with_segment: HashSet<i32>,
+    changed: bool,
+    left_out: u64,
+}
+
+/// A process that has not ended, as far as we know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Living {
+    pub number: i32,
+    pub pid: u32,
+    pub start_ticks: u64,
+    pub has_segment: bool,
+}
+
+/// A list that long is 15 MB; whatever starts more processes is recorded under the last number.
+const MOST: usize = 50_000;
+
+impl Processes {
+    /// Goes on with the list of a trace whose recorder was killed.
+    pub fn continued(list: Vec<Process>) -> Processes {
+        let by_identity = list.iter().enumerate().map(|(at, p)| ((p.pid, p.start_ticks), at)).collect();
+        Processes(Arc::new(Mutex::new(Inner { list, by_identity, ..Inner::default() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a process, a new one if it was not known.
+    pub fn register(&self, pid: u32, parent: u32, start_ticks: u64, program: &str) -> i32 {
+        let mut inner = self.lock();
+        if let Some(at) = inner.by_identity.get(&(pid, start_ticks)) {
+            return *at as i32;
+        }
+        inner.changed = true;
+        if inner.list.len() >= MOST {
+            inner.left_out += 1;
+            return MOST as i32 - 1;
+        }
+        let at = inner.list.len();
+        inner.list.push(Process {
+            pid,
+            parent_pid: parent,
+            program: program.to_owned(),
+            started_ns: proc::started_ns(start_ticks),
+            start_ticks,
+            ..Process::default()
+        });
+        inner.by_identity.insert((pid, start_ticks), at);
+        inner.living.push(Living { number: at as i32, pid, start_ticks, has_segment: false });
+        at as i32
+    }
+
+    /// A process has a segment: from it we know its Python and its script.
+    pub fn found_segment(&self, who: &trace::segment::Identity) -> i32 {
+        let number = self.register(who.pid, who.parent, who.start_ticks, &who.program);
+        let mut inner = self.lock();
+        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid) {
+            process.program.clone_from(&who.program);
+            process.python.clone_from(&who.python);
+        }
+        inner.living.iter_mut().filter(|living| living.number == number).for_each(|living| living.has_segment = true);
+        inner.with_segment.insert(number);
+        inner.changed = true;
+        number
+    }
+
+    pub fn set_python(&self, number: i32, python: String) {
+        let mut inner = self.lock();
+        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.python.is_empty()) {
+            process.python = python;
+            inner.changed = true;
+        }
+    }
+
+    /// Sets what is known of some collectors; others keep their line.
+    pub fn set_collectors(&self, number: i32, collectors: &[Collector]) {
+        let mut inner = self.lock();
+        let Some(process) = inner.list.get_mut(number as usize) else { return };
+        let mut changed = false;
+        for new in collectors {
+            match process.collectors.iter_mut().find(|old| old.name == new.name) {
+                Some(old) if old == new => {}
+                Some(old) => (*old, changed) = (new.clone(), true),
+                None => {
+                    process.collectors.push(new.clone());
+                    changed = true;
+                }
+            }
+        }
+        inner.changed |= changed;
+    }
+
+    pub fn ended(&self, number: i32) {
+        let now = trace::clock::monotonic().0;
+        let mut inner = self.lock();
+        inner.living.retain(|living| living.number != number);
+        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.ended_ns.is_none()) {
+            process.ended_ns = Some(now);
+            inner.changed = true;
+        }
+    }
+
+    pub fn living(&self) -> Vec<Living> {
+        self.lock().living.clone()
+    }
+
+    pub fn has_segment(&self, pid: u32) -> bool {
+        self.lock().living.iter().any(|living| living.pid == pid && living.has_segment)
+    }
+
+    pub fn ever_had_segment(&self, number: i32) -> bool {
+        self.lock().with_segment.contains(&number)
+    }
+
+    pub fn python(&self, number: i32) -> String {
+        self.lock().list.get(number as usize).map(|process| process.python.clone()).unwrap_or_default()
+    }
+
+    /// The list, if it changed since it was last taken.
+    pub fn take_changed(&self) -> Option<Vec<Process>> {
+        let mut inner = self.lock();
+        std::mem::take(&mut inner.changed).then(|| inner.list.clone())
+    }
+
+    /// The list was not written after all.
+    pub fn set_changed(&self) {
+        self.lock().changed = true;
+    }
+
+    pub fn all(&self) -> Vec<Process> {
+        self.lock().list.clone()
+    }
+
+    /// Processes beyond the limit.
+    pub fn left_out(&self) -> u64 {
+        self.lock().left_out
+    }
+}

@@ -1,0 +1,187 @@
+//! Completes a trace whose recorder was killed: the rings in shared memory still hold what had not reached the disk, and
+//! the footers on disk say exactly where to go on. May be killed itself, and run again.
+
+use crate::dictionary::Dictionary;
+use crate::drain::{Attached, Clock, Drain, Phase, Shared};
+use crate::lock::{Lock, Refused};
+use crate::manifest::{Manifest, State};
+use crate::messages::channel;
+use crate::notes::Notes;
+use crate::outcome::{Error, Recovered};
+use crate::output::{self, local_time};
+use crate::proc;
+use crate::processes::Processes;
+use crate::store::{Checkpoint, Left, Store, scan};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace::SegmentReader;
+use trace::clock::{Anchor, Source};
+use trace::segment::SUFFIX;
+use trace::tables::{LOCK, MANIFEST, parse_file_name};
+
+/// In a segments folder: tables that the trace's disk did not take.
+pub(crate) const RESCUED: &str = "rescued";
+
+pub(crate) fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
+    let not_a_trace = |error: io::Error| Error::NotATrace { path: trace.to_owned(), why: error.to_string() };
+    let manifest = Manifest::read(trace).map_err(not_a_trace)?;
+    if manifest.state != State::Recording || manifest.format_version > trace::tables::FORMAT_VERSION {
+        return Ok(None);
+    }
+    let lock = match Lock::take(&trace.join(LOCK)) {
+        Ok(lock) => lock,
+        Err(Refused::Held(_)) => return Ok(None),
+        Err(Refused::Io(error)) => return Err(unwritable(trace, error)),
+    };
+    let segments = manifest.segments.as_ref().map(PathBuf::from).unwrap_or_default();
+    let manifest = take_rescued(trace, &segments.join(RESCUED), manifest).map_err(|error| unwritable(trace, error))?;
+    let store = Store::open(trace).map_err(|error| unwritable(trace, error))?;
+    let left = scan(&store.files());
+    let mut work = Work::new(trace, store, manifest, &left, lock);
+    left.unreadable.iter().for_each(|file| work.notes.add(format!("{file} is damaged: what is in it is not shown")));
+    work.drain_segments(&segments, left)?;
+    work.finish(trace, &segments).map(Some)
+}
+
+fn unwritable(trace: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            Error::ReadOnlyTrace { path: trace.to_owned() }
+        }
+        _ => Error::Output { path: trace.to_owned(), why: error.to_string() },
+    }
+}
+
+/// Moves tables and manifest that the recorder had to leave beside the segments.
+fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> io::Result<Manifest> {
+    let Ok(entries) = fs::read_dir(rescued) else { return Ok(manifest) };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let unfinished = trace.join(format!("{name}.tmp"));
+        if parse_file_name(&name).is_some() || name == MANIFEST {
+            let copied = fs::copy(entry.path(), &unfinished).and_then(|_| fs::rename(&unfinished, trace.join(&name)));
+            copied.inspect_err(|_| _ = fs::remove_file(&unfinished))?;
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Manifest::read(trace)
+}
+
+struct Work {
+    drain: Drain,
+    notes: Notes,
+    processes: Processes,
+    records: u64,
+    /// When the recorder last gave a sign of life, in nanoseconds since 1970.
+    last_sign: Option<u64>,
+}
+
+impl Work {
+    fn new(trace: &Path, store: Store, manifest: Manifest, left: &Left, lock: Lock) -> Work {
+        let notes = Notes::default();
+        manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
+        let processes = Processes::continued(manifest.processes.clone());
+        let dictionary = Arc::new(Dictionary::new(left.last_name));
+        let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone() };
+        let clock = Clock::start(Source::Monotonic);
+        let last_sign = left.last_anchor.map(|(_, real)| real as u64);
+        let segments = manifest.segments.as_ref().map_or_else(|| trace.to_owned(), PathBuf::from);
+        let drain = Drain::new(store, manifest, segments, clock, channel().1, shared).hold(lock);
+        Work { drain, notes, processes, records: 0, last_sign }
+    }
+
+    /// One segment after the other: each may be a hundred megabytes.
+    fn drain_segments(&mut self, folder: &Path, left: Left) -> Result<(), Error> {
+        let mut open: HashMap<i32, Vec<(i32, Checkpoint)>> = HashMap::new();
+        for ((process, id), checkpoint) in left.open {
+            open.entry(process).or_default().push((id, checkpoint));
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let Some(segment) = file.strip_suffix(SUFFIX) else { continue };
+            self.drain.leave(segment);
+            let reader = match self.open(&entry.path(), segment) {
+                Ok(reader) => reader,
+                Err(why) => {
+                    self.notes.add(format!("the records of segment {segment} are not in the trace: {why}"));
+                    continue;
+                }
+            };
+            let (who, anchor) = (reader.identity(), reader.latest_anchor());
+            self.last_sign = self.last_sign.max(anchor.map(|anchor| anchor.real));
+            let process = self.processes.found_segment(&who);
+            self.drain.clock = self.clock(&reader);
+            let mut attached = Attached::new(segment.to_owned(), reader, process, &left.covered);
+            open.remove(&process).into_iter().flatten().for_each(|(id, slice)| attached.reopen(id, slice));
+            if !proc::alive(who.pid, who.start_ticks) {
+                attached.phase = Phase::Dying;
+                self.processes.ended(process);
+            }
+            self.drain.adopt(attached);
+            self.records += self.drain.drain_all().map_err(|error| unwritable(Path::new(&file), error))?;
+        }
+        Ok(())
+    }
+
+    /// A dead process's segment is copied: nobody vouches for its file any more.
+    fn open(&self, path: &Path, segment: &str) -> Result<SegmentReader, String> {
+        let identity = segment.split_once('-').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
+        let reader = if identity.is_some_and(|(pid, start)| proc::alive(pid, start)) {
+            SegmentReader::open(path)
+        } else {
+            fs::read(path).map_err(Into::into).and_then(|bytes| SegmentReader::load(&bytes))
+        };
+        let reader = reader.map_err(|error| format!("it {error}"))?;
+        let claimed = reader.claim(std::process::id(), proc::exists);
+        claimed.map_err(|holder| format!("process {holder} records it"))?;
+        Ok(reader)
+    }
+
+    /// The clock of a segment, from the readings in its header; or from now, in case the machine still runs.
+    fn clock(&self, reader: &SegmentReader) -> Clock {
+        let (first, latest) = (reader.start_anchor(), reader.latest_anchor());
+        let same_boot = self.drain.manifest.clock.boot_id == crate::host::boot_id();
+        let second = if same_boot { Some(Anchor::take(reader.source())) } else { latest };
+        match (first, second) {
+            (Some(first), Some(second)) => Clock::again(reader.source(), first, second),
+            _ => Clock::start(reader.source()),
+        }
+    }
+
+    fn finish(mut self, trace: &Path, segments: &Path) -> Result<Recovered, Error> {
+        let lost = self.drain.lost_records();
+        let ended = self.drain.finish();
+        if ended.kept {
+            let why = self.drain.failing.take().map(|error| error.to_string()).unwrap_or_default();
+            return Err(Error::Output { path: trace.to_owned(), why });
+        }
+        if let Err(error) = self.drain.store.finish(Some(segments)) {
+            self.notes.add(format!("the trace is in many small files, because they could not be joined: {error}"));
+        }
+        let clean_end = self.drain.manifest.ended_ns.is_some();
+        if !clean_end {
+            let when = self.last_sign.map_or("an unknown time".into(), |real| local_time(real, "%H:%M:%S"));
+            self.notes.add(format!(
+                "the recorder was killed at {when}: {} records were recovered from shared memory, {lost} had been \
+                 overwritten; stacks, memory and threads after {when} are missing",
+                self.records
+            ));
+        }
+        if ended.running > 0 {
+            self.notes.add(format!("{} processes still run; they are recorded up to now", ended.running));
+        }
+        let manifest = &mut self.drain.manifest;
+        let last = manifest.created_unix_ns.max(self.last_sign.unwrap_or(0)) - manifest.created_unix_ns;
+        manifest.ended_ns = manifest.ended_ns.or(Some(manifest.started_ns + last));
+        (manifest.state, manifest.segments) = (State::Recovered, None);
+        (manifest.processes, manifest.notes) = (self.processes.all(), self.notes.all());
+        manifest.write(trace).map_err(|error| unwritable(trace, error))?;
+        if ended.running == 0 {
+            output::remove_segments(segments);
+        }
+        Ok(Recovered { records: self.records, lost, notes: self.notes.all() })
+    }
+}

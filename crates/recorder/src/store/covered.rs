@@ -1,0 +1,81 @@
+//! Which ring records are in slices files: per segment and ring, the first record that is not. Stands in the footer
+//! of every slices file, so that a recovery goes on exactly where the disk ends.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Covered(BTreeMap<String, BTreeMap<u32, u64>>);
+
+impl Covered {
+    pub fn set(&mut self, segment: &str, ring: u32, next: u64) {
+        let rings = match self.0.get_mut(segment) {
+            Some(rings) => rings,
+            None => self.0.entry(segment.to_owned()).or_default(),
+        };
+        let entry = rings.entry(ring).or_default();
+        *entry = next.max(*entry);
+    }
+
+    pub fn get(&self, segment: &str, ring: u32) -> u64 {
+        self.0.get(segment).and_then(|rings| rings.get(&ring)).copied().unwrap_or(0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes over what is farther.
+    pub fn merge(&mut self, other: &Covered) {
+        for (segment, rings) in &other.0 {
+            rings.iter().for_each(|(ring, next)| self.set(segment, *ring, *next));
+        }
+    }
+
+    /// Forgets segments that are gone: nobody will ask for them again.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|segment, _| keep(segment));
+    }
+
+    /// Ignores what it cannot read: the worst that follows is that a record is read twice.
+    pub fn parse(text: &str) -> Covered {
+        let mut covered = Covered::default();
+        for entry in text.split(';') {
+            let mut parts = entry.rsplitn(3, ':');
+            let (next, ring, segment) = (parts.next(), parts.next(), parts.next());
+            if let (Some(Ok(next)), Some(Ok(ring)), Some(segment)) =
+                (next.map(str::parse), ring.map(str::parse), segment)
+            {
+                covered.set(segment, ring, next);
+            }
+        }
+        covered
+    }
+}
+
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.0.iter().flat_map(|(segment, rings)| rings.iter().map(move |(r, n)| (segment, r, n)));
+        for (number, (segment, ring, next)) in entries.enumerate() {
+            write!(f, "{}{segment}:{ring}:{next}", if number > 0 { ";" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_back_and_keeps_the_farthest() {
+        let mut covered = Covered::default();
+        covered.set("12-34", 0, 7);
+        covered.set("12-34", 3, 1);
+        covered.set("5-6", 0, 9);
+        assert_eq!(Covered::parse(&covered.to_string()), covered);
+        covered.merge(&Covered::parse("12-34:0:5;12-34:3:8"));
+        assert_eq!((covered.get("12-34", 0), covered.get("12-34", 3), covered.get("x", 0)), (7, 8, 0));
+        assert_eq!(Covered::parse("nonsense;a:b;1:2:x"), Covered::default());
+    }
+}

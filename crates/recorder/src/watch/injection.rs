@@ -1,0 +1,80 @@
+//! Why a Python process has no segment although the collectors were to be brought in. Its arguments and environment are
+//! looked at and forgotten, never stored.
+
+use super::Seen;
+use crate::notes::Notes;
+use crate::processes::Processes;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What in the way a process was started keeps the collectors out. None: nothing that we know of.
+pub(super) fn why_not(pid: u32) -> Option<String> {
+    let words = |file: &str| -> Vec<String> {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    };
+    if let Some(flag) = isolating_flag(&words("cmdline")) {
+        return Some(format!("started with -{flag}, which keeps out what the program did not ask for"));
+    }
+    let told = words("environ").iter().any(|variable| variable.starts_with("INFERSCOPE_SEGMENTS="));
+    (!told).then(|| "started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
+}
+
+/// Notes which Python processes have no scopes and calls, and why: one note for each reason.
+pub(crate) fn explain_missing(seen: &Seen, processes: &Processes, notes: &Notes) {
+    let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (number, (pid, reason)) in seen.python.iter().filter(|(number, _)| !processes.ever_had_segment(**number)) {
+        let python = processes.python(*number);
+        let minor = python.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+        let old = minor.is_some_and(|minor| minor < 10) || python.starts_with("2.");
+        let old = old.then(|| format!("it runs Python {python}, and collectors need 3.10 or later"));
+        let unknown = || "it ended early, or its start-up did not import the collectors".to_owned();
+        reasons.entry(old.or_else(|| reason.clone()).unwrap_or_else(unknown)).or_default().push(*pid);
+    }
+    for (reason, pids) in reasons {
+        let who = match pids.as_slice() {
+            [one] => format!("process {one}"),
+            many => format!("{} Python processes (process {} first)", many.len(), many.iter().min().unwrap_or(&0)),
+        };
+        notes.add(format!("no scopes and calls of {who}: {reason}"));
+    }
+}
+
+/// -I, -S or -E, alone or among other letters, before the script.
+fn isolating_flag(words: &[String]) -> Option<char> {
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty() && !letters.starts_with('-'))?;
+        for (at, letter) in letters.char_indices() {
+            match letter {
+                'I' | 'S' | 'E' => return Some(letter),
+                'c' | 'm' => return None,
+                // The value is the rest of this word, or the next one.
+                'W' | 'X' => {
+                    if at + 1 == letters.len() {
+                        rest.next();
+                    }
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_found_before_the_script_only() {
+        let flag = |line: &str| isolating_flag(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(flag("python -I x.py"), Some('I'));
+        assert_eq!(flag("python -uS x.py"), Some('S'));
+        assert_eq!(flag("python -X dev -E x.py"), Some('E'));
+        assert_eq!(flag("python x.py -S"), None);
+        assert_eq!(flag("python -W I -c -S"), None);
+        assert_eq!(flag("python -XImportant -m x -E"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! The watcher: finds the processes that belong to the recording, starts a stack sampler for each Python among them, and
+//! reads from /proc what the kernel knows about them. One thread, whose whole cost is bounded.
+
+pub(crate) mod costs;
+mod injection;
+mod sources;
+mod tree;
+
+pub(crate) use injection::explain_missing;
+
+use crate::cpu::stacks::{Sampler, Target};
+use crate::cpu::threads::NamedByPython;
+use crate::drain::Shared;
+use crate::lock::{Lock, Refused};
+use crate::messages::Outbox;
+use crate::pace::Pace;
+use crate::proc;
+use crate::processes::Living;
+use crate::settings::Settings;
+use sources::Sources;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tree::Tree;
+
+pub(crate) struct Watch {
+    settings: Settings,
+    shared: Shared,
+    outbox: Outbox,
+    stop: Arc<AtomicBool>,
+    tree: Tree,
+    look: Pace,
+    sources: Sources,
+    named: NamedByPython,
+    samplers: HashMap<i32, JoinHandle<()>>,
+    /// Nobody else records these while we do. None: somebody does, or there is no place for locks.
+    locks: HashMap<i32, Option<Lock>>,
+    seen: Seen,
+}
+
+/// What the watcher saw, for the notes at the end.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Python processes, and why each may have no segment (None: unknown).
+    pub python: HashMap<i32, (u32, Option<String>)>,
+    /// Processes beyond the number that is sampled.
+    pub not_sampled: u64,
+}
+
+/// Python processes sampled at a time: each takes a thread of ours.
+const MOST_SAMPLERS: usize = 64;
+
+impl Watch {
+    /// Watches `root` and its descendants. `lock` says that nobody else records `root`.
+    pub fn new(
+        settings: &Settings,
+        root: u32,
+        lock: Option<Lock>,
+        shared: Shared,
+        outbox: Outbox,
+        stop: Arc<AtomicBool>,
+    ) -> Watch {
+        let named = NamedByPython::default();
+        let mut locks = HashMap::new();
+        if let Some(stat) = proc::stat(root) {
+            let number = shared.processes.register(root, stat.parent, stat.start_ticks, &proc::program(root));
+            locks.insert(number, lock);
+        }
+        Watch {
+            tree: Tree::new(root),
+            look: Pace::new(Duration::from_millis(200)),
+            sources: Sources::new(settings.memory_hz, named.clone(), &shared, outbox.clone()),
+            samplers: HashMap::new(),
+            locks,
+            seen: Seen::default(),
+            settings: settings.clone(),
+            named,
+            shared,
+            outbox,
+            stop,
+        }
+    }
+
+    /// Watches until told to stop.
+    pub fn run(mut self) -> Seen {
+        let notes = self.shared.notes.clone();
+        while !self.stop.load(Ordering::Acquire) {
+            notes.guard("the watcher", || self.turn());
+            let next = self.look.next().min(self.sources.next());
+            let pause = next.saturating_duration_since(Instant::now());
+            std::thread::park_timeout(pause.clamp(Duration::from_millis(1), Duration::from_millis(200)));
+        }
+        notes.guard("the watcher", || self.sources.read(&self.shared.processes.living(), true));
+        for sampler in std::mem::take(&mut self.samplers).into_values() {
+            let _ = sampler.join();
+        }
+        self.seen
+    }
+
+    fn turn(&mut self) {
+        let mut look = std::mem::replace(&mut self.look, Pace::new(Duration::ZERO));
+        look.run(|| self.look_around());
+        self.look = look;
+        self.sources.read(&self.shared.processes.living(), false);
+    }
+
+    fn look_around(&mut self) {
+        for found in self.tree.look() {
+            let program = proc::program(found.pid);
+            let number = self.shared.processes.register(found.pid, found.parent, found.start_ticks, &program);
+            self.seen.python.insert(number, (found.pid, injection::why_not(found.pid)));
+            // Not sampled before, or it has become another program since.
+            if self.samplers.get(&number).is_some_and(JoinHandle::is_finished) {
+                self.samplers.remove(&number);
+            }
+        }
+        for process in self.shared.processes.living() {
+            if !proc::alive(process.pid, process.start_ticks) {
+                self.shared.processes.ended(process.number);
+                self.sources.forget(process.number);
+                self.samplers.remove(&process.number);
+                self.locks.remove(&process.number);
+            } else if process.has_segment || self.tree.is_python(process.pid) {
+                self.start_sampler(&process);
+            }
+        }
+    }
+
+    fn start_sampler(&mut self, process: &Living) {
+        if self.settings.rate_hz == 0 || self.samplers.contains_key(&process.number) {
+            return;
+        }
+        if self.samplers.values().filter(|sampler| !sampler.is_finished()).count() >= MOST_SAMPLERS {
+            self.seen.not_sampled += 1;
+            return;
+        }
+        if !self.locks.contains_key(&process.number) {
+            let lock = Lock::process(process.pid);
+            if let Err(Refused::Held(holder)) = lock {
+                let (pid, number) = (process.pid, process.number);
+                self.shared.notes.add(format!("no stacks of process {pid}: process {holder} records it already"));
+                self.samplers.insert(number, std::thread::spawn(|| ()));
+                return;
+            }
+            self.locks.insert(process.number, lock.ok());
+        }
+        let target = Target {
+            process: process.number,
+            pid: process.pid,
+            start_ticks: process.start_ticks,
+            rate_hz: self.settings.rate_hz,
+            native: self.settings.native,
+        };
+        let sampler = Sampler {
+            target,
+            shared: self.shared.clone(),
+            outbox: self.outbox.clone(),
+            named: self.named.clone(),
+            stop: Arc::clone(&self.stop),
+        };
+        match std::thread::Builder::new().name("stacks".into()).spawn(move || sampler.run()) {
+            Ok(thread) => _ = self.samplers.insert(process.number, thread),
+            Err(error) => self.shared.notes.add(format!("no stacks of process {}: {error}", process.pid)),
+        }
+    }
+}

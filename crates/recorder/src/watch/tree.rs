@@ -1,0 +1,97 @@
+//! The processes that descend from the one that is recorded, and which of them are Python. New processes are looked at
+//! once, and again only when they become another program or might have loaded Python since.
+
+use crate::proc;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Tree {
+    members: HashMap<u32, Member>,
+    /// All processes of the machine at the last look: only new ones need a closer one.
+    seen: HashSet<u32>,
+}
+
+struct Member {
+    start_ticks: u64,
+    program: Option<PathBuf>,
+    python: bool,
+    again: Instant,
+    pause: Duration,
+}
+
+/// A process of the tree that runs Python.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub pid: u32,
+    pub parent: u32,
+    pub start_ticks: u64,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(400);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl Tree {
+    pub fn new(root: u32) -> Tree {
+        let mut tree = Tree { members: HashMap::new(), seen: HashSet::new() };
+        tree.add(root);
+        tree
+    }
+
+    fn add(&mut self, pid: u32) {
+        let Some(stat) = proc::stat(pid) else { return };
+        let again = Instant::now();
+        let start_ticks = stat.start_ticks;
+        self.members.insert(pid, Member { start_ticks, program: None, python: false, again, pause: FIRST_PAUSE });
+    }
+
+    /// Looks at all processes, and returns those that have turned out to be Python.
+    pub fn look(&mut self) -> Vec<Found> {
+        let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let now: HashSet<u32> = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let new = now.difference(&self.seen).filter(|pid| !self.members.contains_key(pid));
+        let mut new: Vec<(u32, u32)> = new.filter_map(|pid| Some((*pid, proc::stat(*pid)?.parent))).collect();
+        // A parent may be listed after its child: until nothing joins any more.
+        loop {
+            let (joined, rest): (Vec<_>, Vec<_>) =
+                new.into_iter().partition(|(_, parent)| self.members.contains_key(parent));
+            if joined.is_empty() {
+                break;
+            }
+            joined.iter().for_each(|(pid, _)| self.add(*pid));
+            new = rest;
+        }
+        self.members.retain(|pid, _| now.contains(pid));
+        self.seen = now;
+        self.members.iter_mut().filter_map(|(pid, member)| member.check(*pid)).collect()
+    }
+
+    /// Whether this process runs Python, as far as was looked.
+    pub fn is_python(&self, pid: u32) -> bool {
+        self.members.get(&pid).is_some_and(|member| member.python)
+    }
+}
+
+impl Member {
+    fn check(&mut self, pid: u32) -> Option<Found> {
+        let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+        if program != self.program {
+            *self = Member { program, python: false, again: Instant::now(), pause: FIRST_PAUSE, ..*self };
+        }
+        if self.python || Instant::now() < self.again {
+            return None;
+        }
+        self.again += self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        let stat = proc::stat(pid).filter(|stat| stat.start_ticks == self.start_ticks)?;
+        self.python = looks_like_python(pid);
+        self.python.then_some(Found { pid, parent: stat.parent, start_ticks: self.start_ticks })
+    }
+}
+
+/// By the name of its program, or because it has loaded Python's library.
+fn looks_like_python(pid: u32) -> bool {
+    proc::program(pid).contains("python")
+        || fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| String::from_utf8_lossy(&maps).contains("libpython"))
+}
