@@ -1,9 +1,19 @@
 //! An analysis in, bytes out: text, JSON, Chrome.
 
+pub mod chrome;
 pub mod collapsed;
+mod escape;
+pub mod json;
+mod json_text;
 mod lanes;
 pub mod perfetto;
 pub mod pprof;
 mod provenance;
 mod sampled;
 pub mod speedscope;
+mod style;
+pub mod text;
+mod units;
+
+pub use style::{Ink, Style};
+pub use units::{bytes, count, duration};

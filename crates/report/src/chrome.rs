@@ -1,0 +1,252 @@
+//! Chrome trace JSON, which Perfetto, chrome://tracing and DevTools open: every event of the timeline. Slices are `X`, or
+//! `b` and `e` where two overlap without nesting (asyncio tasks on one thread); marks `i`; counters `C`; stack samples are
+//! `P` events with the `Profile` and `ProfileChunk` of a CPU profile, one profile a thread. Times are µs after the start.
+
+use crate::json_text::{Event, Quoted, Separator};
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::ops::Range;
+use timeline::{ProcessIndex, Slice, SliceKind, StackIndex, Timeline, Track};
+
+pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
+    let mut writer = Writer {
+        timeline,
+        names: Quoted::new(timeline),
+        pids: pids(timeline),
+        event: Event::default(),
+        separator: Separator::new(),
+        async_id: 0,
+    };
+    writer.head(out)?;
+    for (index, track) in timeline.tracks.iter().enumerate() {
+        writer.slices(track, out)?;
+        writer.samples(index as u64 + 1, track, out)?;
+    }
+    writer.counters(out)?;
+    out.write_all(b"\n]}\n")
+}
+
+/// The machine's counters are those of process 0, which no recorded process can be.
+const HOST_PID: u64 = 0;
+/// For processes whose number is unknown or taken: above any that Linux gives out.
+const FIRST_FREE_PID: u64 = 1 << 30;
+const SAMPLES_A_CHUNK: usize = 1000;
+
+/// A number for each process that no other has: its own where possible (after `exec` two have the same).
+fn pids(timeline: &Timeline) -> Vec<u64> {
+    let mut taken = HashSet::new();
+    let choose = |(index, process): (usize, &timeline::Process)| match u64::try_from(process.pid) {
+        Ok(pid) if pid > 0 && pid < FIRST_FREE_PID && taken.insert(pid) => pid,
+        _ => FIRST_FREE_PID + index as u64,
+    };
+    timeline.processes.iter().enumerate().map(choose).collect()
+}
+
+struct Writer<'a> {
+    timeline: &'a Timeline,
+    names: Quoted,
+    pids: Vec<u64>,
+    event: Event,
+    separator: Separator,
+    async_id: u64,
+}
+
+impl Writer<'_> {
+    fn head(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let info = &self.timeline.info;
+        let start = self.timeline.start.saturating_add_signed(info.clock.unix_minus_mono_ns);
+        self.event.raw(r#"{"displayTimeUnit":"ns","otherData":{"tool":"InferScope","version":"#).text(&info.version);
+        self.event.raw(r#","command":"#).text(&info.command).raw(r#","hostname":"#).text(&info.host.hostname);
+        self.event.raw(r#","start_unix_ns":""#).number(start).raw(r#"","clock_error_ns":""#);
+        self.event.number(info.clock.residual_ns).raw(r#"","notes":"#).text(&self.timeline.notes.join("\n"));
+        let losses = self.timeline.losses.iter().map(|l| format!("{}: {} {}", l.collector, l.count, l.what));
+        self.event.raw(r#","losses":"#).text(&losses.collect::<Vec<_>>().join("\n"));
+        self.event.raw("},\n\"traceEvents\":[").send(out)?;
+        for (index, process) in self.timeline.processes.iter().enumerate() {
+            self.metadata("process_name", self.pids[index], 0, &process.program, out)?;
+        }
+        if self.timeline.counters.iter().any(|counter| counter.process.is_none()) {
+            self.metadata("process_name", HOST_PID, 0, "the machine", out)?;
+        }
+        for track in self.timeline.tracks.iter().filter(|track| !track.name.is_empty()) {
+            self.metadata("thread_name", self.pid(Some(track.process)), tid(track.tid), &track.name, out)?;
+        }
+        Ok(())
+    }
+
+    fn pid(&self, process: Option<ProcessIndex>) -> u64 {
+        process.map_or(HOST_PID, |process| self.pids[process.0 as usize])
+    }
+
+    fn metadata(&mut self, what: &str, pid: u64, tid: u64, name: &str, out: &mut impl Write) -> io::Result<()> {
+        self.event.raw(self.separator.next()).raw(r#"{"ph":"M","pid":"#).number(pid).raw(r#","tid":"#).number(tid);
+        self.event.raw(r#","name":""#).raw(what).raw(r#"","args":{"name":"#).text(name).raw("}}").send(out)
+    }
+
+    /// `{"ph":"X","pid":1,"tid":2,"ts":3.456`: what every event begins with.
+    fn begin(&mut self, phase: &str, pid: u64, tid: u64, time: u64) {
+        let time = time.saturating_sub(self.timeline.start);
+        self.event.raw(self.separator.next()).raw(r#"{"ph":""#).raw(phase).raw(r#"","pid":"#).number(pid);
+        self.event.raw(r#","tid":"#).number(tid).raw(r#","ts":"#).micros(time);
+    }
+
+    fn slices(&mut self, track: &Track, out: &mut impl Write) -> io::Result<()> {
+        let (pid, tid) = (self.pid(Some(track.process)), tid(track.tid));
+        let mut ends: Vec<u64> = Vec::new();
+        for index in track.slices.clone() {
+            let slice = self.timeline.slices.get(index);
+            while ends.last().is_some_and(|end| *end <= slice.start) {
+                ends.pop();
+            }
+            let nests = ends.last().is_none_or(|end| slice.end() <= *end);
+            let phase = match (slice.kind, nests) {
+                (SliceKind::Mark, _) => "i",
+                (_, true) => "X",
+                (_, false) => "b",
+            };
+            self.begin(phase, pid, tid, slice.start);
+            if phase == "X" {
+                ends.push(slice.end());
+                self.event.raw(r#","dur":"#).micros(slice.dur);
+            } else if phase == "i" {
+                self.event.raw(r#","s":"t""#);
+            } else {
+                self.async_id += 1;
+                self.event.raw(r#","id":"#).number(self.async_id);
+            }
+            self.label(&slice);
+            self.args(index, &slice);
+            self.event.send(out)?;
+            if phase == "b" {
+                self.begin("e", pid, tid, slice.end());
+                self.event.raw(r#","id":"#).number(self.async_id);
+                self.label(&slice);
+                self.event.raw("}").send(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, slice: &Slice) {
+        let name = self.names.get(slice.name);
+        self.event.raw(r#","cat":""#).raw(slice.kind.name()).raw(r#"","name":"#).bytes(name);
+    }
+
+    /// `,"args":{...}}`: the place of a function, the recorded arguments, and whether the slice never ended.
+    fn args(&mut self, index: usize, slice: &Slice) {
+        let name = self.timeline.names.get(slice.name);
+        let args = self.timeline.slices.args(index);
+        if name.file.is_empty() && args.is_none() && !slice.open {
+            self.event.raw("}");
+            return;
+        }
+        let mut comma = "";
+        self.event.raw(r#","args":{"#);
+        if !name.file.is_empty() {
+            self.event.raw(r#""file":"#).text(&name.file).raw(r#","line":"#).number(name.line.into());
+            comma = ",";
+        }
+        if slice.open {
+            self.event.raw(comma).raw(r#""open":true"#);
+            comma = ",";
+        }
+        if let Some(args) = args {
+            self.event.raw(comma).raw(r#""args":"#).object(args);
+        }
+        self.event.raw("}}");
+    }
+
+    fn samples(&mut self, id: u64, track: &Track, out: &mut impl Write) -> io::Result<()> {
+        if track.samples.is_empty() {
+            return Ok(());
+        }
+        let (pid, tid) = (self.pid(Some(track.process)), tid(track.tid));
+        let mut micros = 0;
+        self.profile(id, pid, tid, "Profile", self.timeline.start);
+        self.event.raw(r#""startTime":0}}}"#).send(out)?;
+        let mut known = HashSet::new();
+        for first in track.samples.clone().step_by(SAMPLES_A_CHUNK) {
+            let chunk = first..track.samples.end.min(first + SAMPLES_A_CHUNK);
+            self.profile(id, pid, tid, "ProfileChunk", self.timeline.samples.time[first]);
+            self.event.raw(r#""cpuProfile":{"nodes":["#);
+            let mut nodes = Separator::new();
+            for index in chunk.clone() {
+                self.nodes(self.timeline.samples.get(index).stack, &mut known, &mut nodes);
+            }
+            self.event.raw(r#"],"samples":["#);
+            self.list(&chunk, |event, timeline, index| _ = event.number(timeline.samples.stack[index].into()));
+            self.event.raw(r#"]},"timeDeltas":["#);
+            self.list(&chunk, |event, timeline, index| {
+                // The format counts whole microseconds; rounding each sample, not each step, keeps errors from adding up.
+                let now = timeline.samples.time[index].saturating_sub(timeline.start) / 1000;
+                event.number(now.saturating_sub(micros));
+                micros = now;
+            });
+            self.event.raw(r#"],"states":["#);
+            self.list(&chunk, |event, timeline, index| _ = event.number(timeline.samples.state[index].into()));
+            self.event.raw("]}}}").send(out)?;
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, id: u64, pid: u64, tid: u64, name: &str, time: u64) {
+        self.begin("P", pid, tid, time);
+        self.event
+            .raw(r#","id":"#)
+            .number(id)
+            .raw(r#","cat":"disabled-by-default-v8.cpu_profiler","name":""#)
+            .raw(name);
+        self.event.raw(r#"","args":{"data":{"#);
+    }
+
+    fn list(&mut self, chunk: &Range<usize>, mut each: impl FnMut(&mut Event, &Timeline, usize)) {
+        for index in chunk.clone() {
+            self.event.raw(if index > chunk.start { "," } else { "" });
+            each(&mut self.event, self.timeline, index);
+        }
+    }
+
+    /// The frames of a stack that this profile has not named yet, callers first.
+    fn nodes(&mut self, stack: StackIndex, known: &mut HashSet<u32>, separator: &mut Separator) {
+        let stacks = &self.timeline.stacks;
+        let mut new: Vec<_> = stacks.walk(stack).take_while(|(index, _)| !known.contains(&index.0)).collect();
+        if stack.0 == 0 && known.insert(0) {
+            new.push((stack, stacks.frame(stack)));
+        }
+        for (index, frame) in new.into_iter().rev() {
+            known.insert(index.0);
+            let name = self.timeline.names.get(frame.name);
+            self.event.raw(separator.next()).raw(r#"{"id":"#).number(index.0.into());
+            if frame.parent.0 != 0 && known.contains(&frame.parent.0) {
+                self.event.raw(r#","parent":"#).number(frame.parent.0.into());
+            }
+            self.event.raw(r#","callFrame":{"functionName":"#).bytes(self.names.get(frame.name)).raw(r#","url":"#);
+            // Lines count from 0 in this format.
+            self.event
+                .text(&name.file)
+                .raw(r#","scriptId":0,"lineNumber":"#)
+                .signed(i64::from(frame.line) - 1)
+                .raw("}}");
+        }
+    }
+
+    fn counters(&mut self, out: &mut impl Write) -> io::Result<()> {
+        for counter in &self.timeline.counters {
+            let (pid, thread) = (self.pid(counter.process), counter.tid.map_or(0, tid));
+            for (time, value) in counter.time.iter().zip(&counter.value) {
+                self.begin("C", pid, thread, *time);
+                if counter.tid.is_some() {
+                    self.event.raw(r#","id":"#).number(thread);
+                }
+                self.event.raw(r#","name":"#).text(&counter.name).raw(r#","args":{"value":"#).signed(*value).raw("}}");
+                self.event.send(out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Thread numbers are positive; what a damaged trace holds stays apart and readable.
+fn tid(tid: i32) -> u64 {
+    u64::from(tid as u32)
+}

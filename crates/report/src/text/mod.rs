@@ -1,0 +1,165 @@
+//! The terminal summary: what was recorded, where its time went, what is missing. Beautiful on a terminal, plain in a
+//! pipe, and as wide as the place it goes to.
+
+mod spark;
+mod table;
+mod tables;
+
+use crate::style::{Ink, Style, left};
+use crate::units::{bytes, count, counted, date, duration};
+use analysis::{Curve, Metrics};
+use spark::sparkline;
+use std::io::{self, Write};
+use timeline::{Exit, State, Timeline};
+use unicode_width::UnicodeWidthStr;
+
+/// Writes the summary with at most `top` rows in each table.
+pub fn write(
+    timeline: &Timeline,
+    metrics: &Metrics,
+    top: usize,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let page = Page { timeline, metrics, top, style };
+    page.head(out)?;
+    page.curves(out)?;
+    page.spreads(out, "Steps", &metrics.steps)?;
+    page.spreads(out, "Scopes", &metrics.scopes)?;
+    if let Some(samples) = &metrics.samples {
+        page.sampled_functions(out, samples)?;
+        page.sampled_lines(out, samples)?;
+    }
+    if let Some(calls) = &metrics.calls {
+        page.calls(out, calls)?;
+    }
+    page.spreads(out, "Pauses for garbage collection", &metrics.pauses)?;
+    page.marks(out)?;
+    page.processes(out)?;
+    page.threads(out)?;
+    page.missing(out)
+}
+
+struct Page<'a> {
+    timeline: &'a Timeline,
+    metrics: &'a Metrics,
+    top: usize,
+    style: &'a Style,
+}
+
+impl Page<'_> {
+    fn heading(&self, out: &mut impl Write, title: &str, note: &str) -> io::Result<()> {
+        let gap = if note.is_empty() { "" } else { "  " };
+        let note = self.style.fit(&self.style.plain(note), self.style.width.saturating_sub(title.width() + 2));
+        writeln!(out, "\n{}{gap}{}", self.style.ink(Ink::Heading, title), self.style.ink(Ink::Faint, &note))
+    }
+
+    fn head(&self, out: &mut impl Write) -> io::Result<()> {
+        let (info, style) = (&self.timeline.info, self.style);
+        let command = if info.command.is_empty() { "a recording" } else { &info.command };
+        writeln!(out, "{}", style.ink(Ink::Heading, &style.fit(command, style.width)))?;
+        let mut facts = vec![format!("{} recorded", duration(self.metrics.duration))];
+        facts.extend(match info.exit {
+            Some(Exit::Code(code)) => Some(format!("exit code {code}")),
+            Some(Exit::Signal(signal)) => Some(format!("killed by signal {signal}")),
+            None => None,
+        });
+        facts.push(counted(self.metrics.processes.len(), "process", "processes"));
+        facts.push(counted(self.metrics.threads.len(), "thread", "threads"));
+        facts.extend(self.metrics.samples.as_ref().map(|s| counted(s.taken as usize, "sample", "samples")));
+        if self.metrics.slices > 0 {
+            facts.push(counted(self.metrics.slices, "slice", "slices"));
+        }
+        self.facts(out, &facts)?;
+        let mut facts = Vec::new();
+        if info.created_unix_ns > 0 {
+            facts.push(date(info.created_unix_ns));
+        }
+        facts.extend((!info.host.hostname.is_empty()).then(|| info.host.hostname.clone()));
+        let cores = info.host.cpu_count.map(|cores| counted(cores as usize, "core", "cores"));
+        facts.extend(cores);
+        facts.extend((!info.host.cpu_model.is_empty()).then(|| info.host.cpu_model.clone()));
+        facts.extend((!info.clock.source.is_empty()).then(|| format!("clock ±{}", duration(info.clock.residual_ns))));
+        self.facts(out, &facts)
+    }
+
+    /// Facts on as many lines as they need.
+    fn facts(&self, out: &mut impl Write, facts: &[String]) -> io::Result<()> {
+        let mut line = String::new();
+        for fact in facts {
+            let fact = self.style.fit(&self.style.plain(fact), self.style.width);
+            if !line.is_empty() && line.width() + self.style.dot().width() + fact.width() > self.style.width {
+                writeln!(out, "{}", self.style.ink(Ink::Faint, &line))?;
+                line.clear();
+            }
+            line = if line.is_empty() { fact } else { line + self.style.dot() + &fact };
+        }
+        if line.is_empty() { Ok(()) } else { writeln!(out, "{}", self.style.ink(Ink::Faint, &line)) }
+    }
+
+    fn curves(&self, out: &mut impl Write) -> io::Result<()> {
+        let cores = self.timeline.info.host.cpu_count;
+        let cpu = self.metrics.cpu.as_ref().map(|curve| {
+            let of = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
+            let text = format!("mean {:.2} cores, at most {:.2}{of}", curve.mean, curve.peak.value);
+            ("CPU", curve, text)
+        });
+        let memory = self.metrics.memory.as_ref().map(|curve| {
+            let text = format!("at most {} after {}", bytes(curve.peak.value as u64), duration(curve.peak.at));
+            ("Memory", curve, text)
+        });
+        let curves: Vec<(&str, &Curve, String)> = [cpu, memory].into_iter().flatten().collect();
+        if curves.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let text = curves.iter().map(|curve| curve.2.width()).max().unwrap_or(0);
+        let width = self.style.width.saturating_sub(8 + 2 + text).max(20);
+        for (label, curve, text) in curves {
+            // CPU against its own peak, so that one busy core of 128 still shows.
+            let line = sparkline(&curve.buckets, curve.peak.value, width, self.style);
+            let label = self.style.ink(Ink::Heading, &left(label, 8));
+            let line = self.style.ink(Ink::Bar, &left(&line, width));
+            writeln!(out, "{label}{line}  {}", self.style.plain(&text))?;
+        }
+        Ok(())
+    }
+
+    /// Everything that the numbers above do not show.
+    fn missing(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut lines: Vec<(Ink, String)> = Vec::new();
+        for loss in &self.metrics.losses {
+            lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.what)));
+        }
+        lines.extend(self.timeline.notes.iter().map(|note| (Ink::Warn, note.clone())));
+        let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));
+        lines.extend(absent.map(|line| (Ink::Plain, line)));
+        let complete = matches!(self.timeline.info.state, State::Complete | State::Recovered);
+        if self.metrics.losses.is_empty() && self.timeline.notes.is_empty() && complete {
+            lines.insert(0, (Ink::Good, "no event was lost".into()));
+        }
+        self.heading(out, "What is missing", "")?;
+        for (ink, line) in lines {
+            let line = self.style.plain(&crate::escape::visible(&line));
+            for (place, part) in wrap(&line, self.style.width.saturating_sub(4)).into_iter().enumerate() {
+                let lead = if place == 0 { "  " } else { "    " };
+                writeln!(out, "{lead}{}", self.style.ink(ink, &part))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Breaks a line at spaces.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("never empty");
+        if !last.is_empty() && last.width() + 1 + word.width() > width {
+            lines.push(word.into());
+        } else {
+            *last = if last.is_empty() { word.into() } else { format!("{last} {word}") };
+        }
+    }
+    lines
+}
