@@ -19,7 +19,7 @@ FAVOURITE = "3.12"
 def run(minor: str, python: Path, whole: bool, extra: list[str]) -> bool:
     suites = [["tests/python"]]
     if whole:
-        suites += [["tests/end_to_end"], ["tests/docs"]]
+        suites += [["tests/exports"], ["tests/end_to_end"], ["tests/docs"]]
     else:
         suites += [["tests/end_to_end", "-m", "every_python"]]
     environ = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}

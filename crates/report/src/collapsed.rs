@@ -1,6 +1,7 @@
 //! Collapsed stacks, as flamegraph.pl, inferno and speedscope read them: `process;thread;frame;frame count`, one line for
 //! each different stack, counted in samples. The format has no escapes, so what would break a line is replaced.
 
+use crate::escape::visible;
 use crate::{provenance, sampled};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -91,17 +92,10 @@ fn frame(timeline: &Timeline, key: Key, line: &mut String) {
     }
 }
 
-/// A semicolon would be another frame and a line break another stack: U+2028 and its like break lines for some readers.
+/// A semicolon would be another frame, and a line break another stack.
 fn escape(text: &str, line: &mut String) {
     if text.is_empty() {
         line.push_str("(unnamed)");
     }
-    for letter in text.chars() {
-        match letter {
-            ';' => line.push(':'),
-            '\u{2028}' | '\u{2029}' => line.extend(letter.escape_unicode()),
-            letter if letter.is_control() => line.extend(letter.escape_default()),
-            letter => line.push(letter),
-        }
-    }
+    line.extend(visible(text).chars().map(|letter| if letter == ';' { ':' } else { letter }));
 }

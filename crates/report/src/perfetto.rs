@@ -41,7 +41,9 @@ fn recording<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
     for line in provenance::lines(timeline) {
         packets.plain(timeline.start, instant(line, Vec::new()))?;
     }
-    for loss in &timeline.losses {
+    let mut losses: Vec<&timeline::Loss> = timeline.losses.iter().collect();
+    losses.sort_by_key(|loss| loss.time);
+    for loss in losses {
         let facts = vec![
             annotations::named("collector", &*loss.collector),
             annotations::named("count", loss.count),
@@ -50,7 +52,9 @@ fn recording<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
                 loss.process.map_or(-1, |process| timeline.processes[process.0 as usize].pid),
             ),
         ];
-        packets.plain(loss.time, instant(format!("lost: {}", loss.what), facts))?;
+        // One of an unknown time would stretch the view back to the machine's start.
+        let time = loss.time.max(timeline.start);
+        packets.plain(time, instant(format!("lost: {}", loss.what), facts))?;
     }
     Ok(())
 }

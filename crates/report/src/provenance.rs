@@ -4,9 +4,6 @@
 use std::collections::BTreeMap;
 use timeline::{Process, State, Timeline, Track};
 
-/// What an empty export says in place of events.
-pub const NOTHING: &str = "nothing was recorded in this trace";
-
 /// One fact a line; never empty.
 pub fn lines(timeline: &Timeline) -> Vec<String> {
     let info = &timeline.info;
@@ -19,7 +16,7 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
     let mut lines = vec![format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command))];
     lines.push(format!("{state}; times are good to {} ns", info.clock.residual_ns));
     if timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty() {
-        lines.push(NOTHING.into());
+        lines.push("nothing was recorded in this trace".into());
     }
     let mut lost: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for loss in &timeline.losses {

@@ -36,7 +36,7 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
         profiles.slices(track)?;
     }
     if profiles.written == 0 {
-        profiles.begin("sampled", provenance::NOTHING, 0)?;
+        profiles.begin("sampled", "no sample and no slice was recorded in this trace", 0)?;
         write!(profiles.out, "\"samples\":[],\"weights\":[]}}")?;
     }
     write!(profiles.out, "]}}")?;

@@ -18,12 +18,9 @@ pub const NOT_CLOSED: u64 = 3;
 const ANNOTATION_NAMES: [(u64, &str); 3] =
     [(ID, "scope id"), (PARENT, "parent scope id"), (NOT_CLOSED, "not closed when the recording ended")];
 
-/// Numbers of categories: those of slices are their kinds, these are ours.
+/// Numbers of categories: those of slices are their kinds, below 100; these are ours.
 pub const SAMPLED: u64 = 100;
 pub const RECORDING: u64 = 101;
-
-const KINDS: [SliceKind; 6] =
-    [SliceKind::Scope, SliceKind::Step, SliceKind::Mark, SliceKind::Call, SliceKind::CCall, SliceKind::Gc];
 
 pub struct Packets<'a, W: Write> {
     out: BufWriter<&'a mut W>,
@@ -48,8 +45,8 @@ impl<'a, W: Write> Packets<'a, W> {
             clocks.push(clock(CLOCK_REALTIME, real));
         }
         let name = |iid: u64, name: &str| InternedName { iid: Some(iid), name: Some(name.into()) };
-        let mut event_categories: Vec<InternedName> =
-            KINDS.iter().map(|kind| name(*kind as u64, kind.name())).collect();
+        let kinds = (0..SAMPLED as i32).filter_map(SliceKind::from_i32);
+        let mut event_categories: Vec<InternedName> = kinds.map(|kind| name(kind as u64, kind.name())).collect();
         event_categories.extend([name(SAMPLED, "sampled"), name(RECORDING, "recording")]);
         packets.send(TracePacket {
             clock_snapshot: Some(ClockSnapshot { clocks, primary_trace_clock: Some(CLOCK_MONOTONIC) }),

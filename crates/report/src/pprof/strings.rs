@@ -1,5 +1,7 @@
-//! pprof's string table: every text once, referred to by its place. The first is empty, as the format asks.
+//! pprof's string table: every text once, referred to by its place. The first is empty, as the format asks. pprof prints
+//! texts to the terminal as they are, so what a terminal would obey is written out.
 
+use crate::escape::visible;
 use std::collections::HashMap;
 
 pub struct Strings {
@@ -14,7 +16,8 @@ impl Default for Strings {
 
 impl Strings {
     pub fn index(&mut self, text: &str) -> i64 {
-        if let Some(index) = self.known.get(text) {
+        let text = visible(text);
+        if let Some(index) = self.known.get(&*text) {
             return *index;
         }
         let index = self.known.len() as i64;

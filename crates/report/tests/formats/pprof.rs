@@ -103,11 +103,14 @@ fn a_function_has_one_entry_and_a_location_for_each_line() {
 }
 
 #[test]
-fn names_that_try_to_break_out_arrive_as_they_are() {
+fn what_a_terminal_would_obey_is_written_out() {
     let profile = read(&timelines::hostile());
-    let name = profile.string_table.iter().position(|text| text == timelines::HOSTILE).unwrap() as i64;
+    let hostile = |text: &String| text.starts_with("a;b c\\td\\r\\n7 \\u{0}\\u{1b}[31m");
+    let name = profile.string_table.iter().position(hostile).unwrap() as i64;
     assert!(profile.function.iter().any(|function| (function.name, function.filename) == (name, name)));
     assert!(profile.comment.contains(&name));
+    assert!(profile.string_table.iter().all(|text| !text.chars().any(char::is_control)));
+    assert!(profile.string_table[name as usize].contains("名前 🦀"));
 }
 
 #[test]

@@ -83,6 +83,6 @@ fn an_empty_recording_says_so() {
     let file = read(&timelines::nothing());
     let profiles = file["profiles"].as_array().unwrap();
     assert_eq!(profiles.len(), 1);
-    assert_eq!(profiles[0]["name"], "nothing was recorded in this trace");
+    assert_eq!(profiles[0]["name"], "no sample and no slice was recorded in this trace");
     assert_eq!(profiles[0]["samples"], Value::Array(Vec::new()));
 }
