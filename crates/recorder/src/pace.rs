@@ -16,6 +16,11 @@ impl Pace {
         Pace { wanted, interval: wanted, next: Instant::now() }
     }
 
+    /// The same, at another rate from the next time on.
+    pub fn at(self, wanted: Duration) -> Pace {
+        Pace { wanted, ..self }
+    }
+
     /// Runs `read` if it is time, and stretches the interval to what it cost.
     pub fn run(&mut self, read: impl FnOnce()) {
         let now = Instant::now();

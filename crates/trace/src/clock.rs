@@ -129,6 +129,7 @@ struct Piece {
 }
 
 impl Piece {
+    #[inline]
     fn at(&self, ticks: u64) -> u64 {
         let delta = i128::from(ticks) - i128::from(self.ticks);
         let nanos = i128::from(self.mono) + ((delta * i128::from(self.slope)) >> 32);

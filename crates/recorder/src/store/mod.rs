@@ -75,7 +75,6 @@ impl Store {
         self.batches.iter().any(Columns::is_full)
     }
 
-
     /// Writes every batch that has rows. What could not be written stays for the next attempt.
     pub fn close(&mut self, covered: &Covered) -> io::Result<()> {
         let folder = self.files.folder().to_owned();

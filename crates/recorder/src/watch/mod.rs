@@ -32,6 +32,7 @@ pub(crate) struct Watch {
     stop: Arc<AtomicBool>,
     tree: Tree,
     look: Pace,
+    started: Instant,
     sources: Sources,
     named: NamedByPython,
     samplers: HashMap<i32, JoinHandle<()>>,
@@ -49,6 +50,10 @@ pub(crate) struct Seen {
     pub not_sampled: u64,
 }
 
+/// While a command starts up, wrappers become Python and children appear quickly.
+const FIRST_LOOKS: Duration = Duration::from_millis(25);
+const START_UP: Duration = Duration::from_secs(2);
+const LATER_LOOKS: Duration = Duration::from_millis(200);
 /// Python processes sampled at a time: each takes a thread of ours.
 const MOST_SAMPLERS: usize = 64;
 
@@ -70,7 +75,8 @@ impl Watch {
         }
         Watch {
             tree: Tree::new(root),
-            look: Pace::new(Duration::from_millis(200)),
+            look: Pace::new(FIRST_LOOKS),
+            started: Instant::now(),
             sources: Sources::new(settings.memory_hz, named.clone(), &shared, outbox.clone()),
             samplers: HashMap::new(),
             locks,
@@ -100,9 +106,10 @@ impl Watch {
     }
 
     fn turn(&mut self) {
-        let mut look = std::mem::replace(&mut self.look, Pace::new(Duration::ZERO));
+        let often = if self.started.elapsed() < START_UP { FIRST_LOOKS } else { LATER_LOOKS };
+        let mut look = std::mem::replace(&mut self.look, Pace::new(often));
         look.run(|| self.look_around());
-        self.look = look;
+        self.look = look.at(often);
         self.sources.read(&self.shared.processes.living(), false);
     }
 
