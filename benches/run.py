@@ -50,6 +50,36 @@ def library(wheel: Path) -> list[Row]:
     return [Row("in-target library", "≤ 1.5 MB", f"{size / 1e6:.2f} MB", size <= 1.5e6)]
 
 
+def scopes(pythons: dict[str, Path], quick: bool) -> list[Row]:
+    rows = []
+    for minor, python in pythons.items():
+        ns = run([python, HERE / "scopes.py", *(["--rounds", "15"] if quick else [])])["ns"]
+        measured = f"{ns['enabled']:.0f} ns / {ns['disabled']:.0f} ns"
+        peers = (
+            f"VizTracer log_event {ns['VizTracer log_event']:.0f} ns, empty context manager {ns['empty class']:.0f} ns"
+        )
+        reached = ns["enabled"] <= 400 and ns["disabled"] <= 60
+        rows.append(Row(f"scope, enabled / disabled, {minor}", "≤ 400 ns / ≤ 60 ns", measured, reached, peers))
+    return rows
+
+
+def calls(pythons: dict[str, Path], quick: bool) -> list[Row]:
+    rows = []
+    for minor, python in pythons.items():
+        added = run([python, HERE / "calls.py", *(["--rounds", "5"] if quick else [])])["added_ns"]
+        ours, monitored = added["inferscope"], int(minor.split(".")[1]) >= 12
+        most = 0.5 if monitored else 0.75
+        ratios = {peer: ours / added[peer] for peer in ("VizTracer", "cProfile")}
+        shares = ", ".join(f"{ratio:.2f} of {peer}'s" for peer, ratio in ratios.items())
+        peers = ", ".join(f"{peer} {added[peer]:.0f} ns" for peer in ("VizTracer", "cProfile", "yappi"))
+        what, target = f"--calls, added to a call, {minor}", f"≤ {most} of VizTracer's and of cProfile's"
+        rows.append(Row(what, target, f"{ours:.0f} ns: {shares}", max(ratios.values()) <= most, peers))
+        if monitored:
+            outside = added["outside the filter"]
+            rows.append(Row(f"a call outside the filter, {minor}", "≤ 5 ns", f"{outside:.1f} ns", outside <= 5))
+    return rows
+
+
 def finish(python: Path, quick: bool) -> list[Row]:
     sizes = ["--calls", "1000000", "--peer-calls", "300000"] if quick else []
     r = run([python, HERE / "finish.py", *sizes])
@@ -111,9 +141,12 @@ def main() -> None:
     main_one = pythons.get("3.12") or list(pythons.values())[-1]
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
-    rows = [*ring(), *stacks(main_one, chosen.quick), *finish(main_one, chosen.quick), *library(wheel)]
+    some = {
+        minor: python for minor, python in pythons.items() if not chosen.quick or minor in ("3.11", "3.12")
+    } or pythons
+    rows = [*ring(), *scopes(some, chosen.quick), *calls(some, chosen.quick), *finish(main_one, chosen.quick)]
+    rows += [*stacks(main_one, chosen.quick), *library(wheel)]
     print(render(rows))
-    sys.exit(0)
 
 
 if __name__ == "__main__":
