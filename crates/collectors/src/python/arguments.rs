@@ -24,6 +24,11 @@ pub unsafe fn arguments<const N: usize>(
     let count = count as usize;
     // SAFETY: by the caller's promise.
     unsafe {
+        if count == 1 && keywords.is_null() {
+            // Nearly always, and worth not calling memcpy for.
+            found[0] = *args;
+            return Some(found);
+        }
         let mut good = count <= N;
         if good {
             for (at, slot) in found.iter_mut().enumerate().take(count) {

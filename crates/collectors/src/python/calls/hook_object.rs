@@ -1,10 +1,10 @@
 //! The object that stands beside the profile hook of a thread. Python sees it in `sys.getprofile()` and may call it, which
 //! puts the hook (back) in place; when it goes although nobody stopped us, another profiler took the hook.
 
+use super::super::callable::make_type;
 use super::super::gil::Gil;
 use super::profile_hook;
 use crate::guard::guarded;
-use crate::python::scopes::DISALLOW_INSTANTIATION;
 use crate::session;
 use crate::thread;
 use pyo3::ffi::*;
@@ -78,17 +78,10 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
         PyType_Slot { slot: Py_tp_dealloc, pfunc: dealloc as *mut _ },
         PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
     ];
-    let mut spec = PyType_Spec {
-        name: c"inferscope._native.ProfileHook".as_ptr(),
-        basicsize: size_of::<PyObject>() as i32,
-        itemsize: 0,
-        flags: (Py_TPFLAGS_DEFAULT | DISALLOW_INSTANTIATION) as u32,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: attached; the spec is read during the call.
+    // SAFETY: attached; the type has no fields of its own.
     unsafe {
         if (*TYPE.get()).is_null() {
-            let made = PyType_FromSpec(&mut spec);
+            let made = make_type(c"inferscope._native.ProfileHook", size_of::<PyObject>(), 0, &mut slots);
             if made.is_null() {
                 return Err(PyErr::fetch(py));
             }

@@ -1,10 +1,10 @@
 //! Calls on 3.12 and later: `sys.monitoring`. The callbacks are objects with a vectorcall and nothing else: CPython
 //! jumps straight into them, which is a third cheaper than the cheapest function object.
 
+use super::super::callable::{HAVE_VECTORCALL, Vectorcall, make_type, vectorcall_at};
 use super::super::gil::Gil;
 use super::{c_functions, functions, open};
 use crate::guard::guarded;
-use crate::python::scopes::DISALLOW_INSTANTIATION;
 use crate::session;
 use crate::thread;
 use pyo3::exceptions::PyValueError;
@@ -15,8 +15,6 @@ use std::mem::offset_of;
 use std::ptr;
 use trace::status::Collector;
 use trace::{Kind, NameId, clock};
-
-type Vectorcall = unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, usize, *mut PyObject) -> *mut PyObject;
 
 #[repr(C)]
 struct Callback {
@@ -232,34 +230,17 @@ unsafe extern "C" fn call(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject) 
 }
 
 fn callback(py: Python<'_>, vectorcall: Vectorcall) -> PyResult<Bound<'_, PyAny>> {
-    // Hidden by the limited API of 3.10, and there all the same: the flag, and the member that says where.
-    const HAVE_VECTORCALL: std::ffi::c_ulong = 1 << 11;
-    let mut members = [
-        ffi::PyMemberDef {
-            name: c"__vectorcalloffset__".as_ptr(),
-            type_code: ffi::Py_T_PYSSIZET,
-            offset: offset_of!(Callback, vectorcall) as ffi::Py_ssize_t,
-            flags: ffi::Py_READONLY,
-            doc: ptr::null(),
-        },
-        ffi::PyMemberDef::default(),
-    ];
+    let mut members = vectorcall_at(offset_of!(Callback, vectorcall));
     let mut slots = [
         ffi::PyType_Slot { slot: ffi::Py_tp_members, pfunc: members.as_mut_ptr().cast() },
         ffi::PyType_Slot { slot: ffi::Py_tp_call, pfunc: call as *mut _ },
         ffi::PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
     ];
-    let mut spec = ffi::PyType_Spec {
-        name: c"inferscope._native.Callback".as_ptr(),
-        basicsize: size_of::<Callback>() as i32,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL | DISALLOW_INSTANTIATION) as u32,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: attached; the type copies what the spec points to, and the one field is set at once.
+    // SAFETY: attached; the type has one field, which is set at once.
     unsafe {
         if (*TYPE.get()).is_null() {
-            let made = ffi::PyType_FromSpec(&mut spec);
+            let size = size_of::<Callback>();
+            let made = make_type(c"inferscope._native.Callback", size, HAVE_VECTORCALL, &mut slots);
             if made.is_null() {
                 return Err(PyErr::fetch(py));
             }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use std::ffi::c_int;
 use std::mem::transmute;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace::status::Collector;
 use trace::{Kind, NameId, clock};
 
@@ -62,32 +62,35 @@ pub fn running() -> bool {
 }
 
 unsafe extern "C" fn hook(_: *mut PyObject, frame: *mut PyFrameObject, what: c_int, arg: *mut PyObject) -> c_int {
-    let now = clock::now();
     // SAFETY: called by CPython with a live frame, the GIL and no exception set.
     unsafe {
         match what {
             CALL => {
                 let code = code_of(frame);
-                if session::current().is_some()
+                let name = functions::recent(code);
+                if name == Some(NameId::NONE) {
+                    // Outside the filter.
+                } else if let Some(name) = name
+                    && session::current().is_some()
                     && let Some(writing) = thread::last()
-                    && let Some(name) = functions::recent(code)
                 {
-                    if name != NameId::NONE {
-                        open::begin(writing, code, name);
-                    }
+                    open::begin(writing, code, name);
                 } else {
                     guarded(Collector::Calls, (), || begin(code, frame));
                 }
                 look_around();
             }
             RETURN => {
+                let now = clock::now();
                 let code = code_of(frame);
-                if !thread::last().is_some_and(|writing| open::end(writing, code, Kind::Call, now)) {
+                let ended = thread::last().is_some_and(|writing| open::end(writing, code, Kind::Call, now));
+                if !ended && functions::recent(code) != Some(NameId::NONE) {
                     guarded(Collector::Calls, (), || end(code, Kind::Call, now));
                 }
             }
             C_CALL if WITH_C.load(Ordering::Relaxed) => guarded(Collector::Calls, (), || c_begin(frame, arg)),
             C_RETURN | C_EXCEPTION if WITH_C.load(Ordering::Relaxed) => guarded(Collector::Calls, (), || {
+                let now = clock::now();
                 if let Some(identity) = c_functions::identity(arg) {
                     end(identity, Kind::CCall, now);
                 }
@@ -101,11 +104,44 @@ unsafe extern "C" fn hook(_: *mut PyObject, frame: *mut PyFrameObject, what: c_i
 /// The address of a frame's code object, which the frame keeps alive.
 #[inline(always)]
 unsafe fn code_of(frame: *mut PyFrameObject) -> usize {
-    // SAFETY: the caller's frame is alive, and with it its code.
+    // SAFETY: the caller's frame is alive, and with it its code; `learn_frames` tried what is read here.
+    unsafe {
+        match FRAMES.load(Ordering::Relaxed) {
+            CODE_IN_FRAME => *frame.cast::<usize>().add(3),
+            CODE_BEHIND_FRAME => *(*frame.cast::<*const usize>().add(3)).add(4),
+            _ => ask_for_code(frame),
+        }
+    }
+}
+
+#[cold]
+unsafe fn ask_for_code(frame: *mut PyFrameObject) -> usize {
+    // SAFETY: as for `code_of`.
     unsafe {
         let code = PyFrame_GetCode(frame);
         Py_DECREF(code.cast());
         code as usize
+    }
+}
+
+static FRAMES: AtomicU8 = AtomicU8::new(0);
+/// 3.10: the frame's fourth word.
+const CODE_IN_FRAME: u8 = 1;
+/// 3.11: the fourth word leads to the inner frame, whose fifth word it is.
+const CODE_BEHIND_FRAME: u8 = 2;
+
+/// Finds out whether a frame of this interpreter is laid out as its version says. If not, we ask for the code each time.
+fn learn_frames(py: Python<'_>) {
+    // SAFETY: attached; the frame is borrowed from the interpreter, which runs it now.
+    unsafe {
+        let frame = PyEval_GetFrame();
+        let layout = if py.version_info() >= (3, 11) { CODE_BEHIND_FRAME } else { CODE_IN_FRAME };
+        if !frame.is_null() {
+            FRAMES.store(layout, Ordering::Relaxed);
+            if code_of(frame) != ask_for_code(frame) {
+                FRAMES.store(0, Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -260,6 +296,7 @@ pub fn start(py: Python<'_>, with_c: bool) -> PyResult<&'static str> {
     }
     let set_profile = interpreter_function(c"PyEval_SetProfile")
         .ok_or_else(|| PyRuntimeError::new_err("this Python has no PyEval_SetProfile"))?;
+    learn_frames(py);
     WITH_C.store(with_c, Ordering::Relaxed);
     RUNNING.store(true, Ordering::Relaxed);
     // SAFETY: attached; the signatures are those of CPython 3.10 and 3.11, which alone come here.

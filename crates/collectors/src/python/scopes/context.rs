@@ -2,6 +2,7 @@
 //! its own answer. The functions behind it are outside the limited API but unchanged since 3.7.1: looked up by name.
 
 use super::super::gil::Gil;
+use super::super::refs::one_less;
 use super::entry::{self, Entry};
 use pyo3::ffi::*;
 use std::ffi::{CStr, c_char, c_int};
@@ -74,7 +75,7 @@ pub unsafe fn get() -> *mut Entry {
         if value.is_null() || entry::is_entry(value) {
             return value.cast();
         }
-        Py_DECREF(value);
+        one_less(value);
         ptr::null_mut()
     }
 }
@@ -93,7 +94,7 @@ pub unsafe fn set(entry: *mut Entry) {
         if token.is_null() {
             PyErr_Clear();
         } else {
-            Py_DECREF(token);
+            one_less(token);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! One time that a scope was entered. The context variable holds the innermost entry; each knows the one around it, so
 //! exits in any order, in another task or in another thread find their begin.
 
+use super::super::callable::{make_type, method};
 use super::super::gil::Gil;
+use super::super::refs::{Used, none, one_less, one_less_if_any, one_more};
 use super::{context, record};
 use crate::guard::guarded;
 use crate::session;
@@ -31,6 +33,7 @@ pub struct Entry {
 }
 
 static TYPE: Gil<*mut PyTypeObject> = Gil::new(ptr::null_mut());
+static USED: Gil<Used<Entry>> = Gil::new(Used::new());
 
 #[inline(always)]
 pub unsafe fn is_entry(object: *mut PyObject) -> bool {
@@ -57,15 +60,15 @@ impl Entry {
     pub unsafe fn new(begin: Begin, outer: *mut Entry) -> *mut Entry {
         // SAFETY: the type is made before any scope is; all fields are written before anybody sees the object.
         unsafe {
-            let entry: *mut Entry = PyObject_New(*TYPE.get());
+            let entry = USED.get().take().unwrap_or_else(|| PyObject_New(*TYPE.get()));
             if entry.is_null() {
                 PyErr_Clear();
-                Py_XDECREF(outer.cast());
+                one_less_if_any(outer.cast());
                 return entry;
             }
             (*entry).outer = outer;
             (*entry).inner = ptr::null_mut();
-            (*entry).name = Py_NewRef(begin.name);
+            (*entry).name = one_more(begin.name);
             (*entry).begin = 0;
             (*entry).scope = begin.scope;
             (*entry).id = begin.id;
@@ -95,8 +98,10 @@ pub unsafe fn nearest_open(mut entry: *mut Entry, generation: u32) -> *mut Entry
     unsafe {
         while !entry.is_null() && (*entry).generation != generation {
             let outer = (*entry).outer;
-            Py_XINCREF(outer.cast());
-            Py_DECREF(entry.cast());
+            if !outer.is_null() {
+                one_more(outer.cast());
+            }
+            one_less(entry.cast());
             entry = outer;
         }
         entry
@@ -119,10 +124,13 @@ pub unsafe fn close(entry: *mut Entry, innermost: *mut Entry, now: u64) {
             record::end(session, entry.end_kind, (entry.name, entry.name_id), entry.id, entry.begin, now);
         }
         if innermost == entry {
-            Py_XINCREF((*entry).outer.cast());
-            let outer = nearest_open((*entry).outer, generation);
+            let mut outer = (*entry).outer;
+            if !outer.is_null() {
+                one_more(outer.cast());
+                outer = nearest_open(outer, generation);
+            }
             context::set(outer);
-            Py_XDECREF(outer.cast());
+            one_less_if_any(outer.cast());
         }
     }
 }
@@ -136,7 +144,7 @@ unsafe fn pause(entry: *mut Entry) {
             // Scopes that the generator's own code has open wait with it.
             (*entry).inner = innermost;
         } else {
-            Py_XDECREF(innermost.cast());
+            one_less_if_any(innermost.cast());
         }
         context::set((*entry).outer);
     }
@@ -152,8 +160,8 @@ unsafe fn resume(entry: *mut Entry) {
         (*entry).outer = outer;
         let inner = std::mem::replace(&mut (*entry).inner, ptr::null_mut());
         context::set(if inner.is_null() { entry } else { inner });
-        Py_XDECREF(spare.cast());
-        Py_XDECREF(inner.cast());
+        one_less_if_any(spare.cast());
+        one_less_if_any(inner.cast());
     }
 }
 
@@ -164,7 +172,7 @@ unsafe fn end(entry: *mut Entry) {
     unsafe {
         let innermost = context::get();
         close(entry, innermost, now);
-        Py_XDECREF(innermost.cast());
+        one_less_if_any(innermost.cast());
     }
 }
 
@@ -187,7 +195,7 @@ unsafe fn act(this: *mut PyObject, what: unsafe fn(*mut Entry)) -> *mut PyObject
         if (*entry).open() {
             guarded(Collector::Scopes, (), || what(entry));
         }
-        Py_NewRef(Py_None())
+        none()
     }
 }
 
@@ -210,19 +218,21 @@ unsafe extern "C" fn dealloc(this: *mut PyObject) {
     // SAFETY: the last reference is gone; the fields are ours to let go.
     unsafe {
         let entry: *mut Entry = this.cast();
-        let kind = Py_TYPE(this);
-        Py_XDECREF((*entry).inner.cast());
+        one_less_if_any((*entry).inner.cast());
         // A long chain is let go in a loop: a thousand nested deallocations could overflow the stack.
         let mut outer = (*entry).outer;
         while !outer.is_null() && Py_REFCNT(outer.cast()) == 1 {
             let next = std::mem::replace(&mut (*outer).outer, ptr::null_mut());
-            Py_DECREF(outer.cast());
+            one_less(outer.cast());
             outer = next;
         }
-        Py_XDECREF(outer.cast());
-        Py_DECREF((*entry).name);
-        PyObject_Free(this.cast());
-        Py_DECREF(kind.cast());
+        one_less_if_any(outer.cast());
+        one_less((*entry).name);
+        if !USED.get().put(entry) {
+            let kind = Py_TYPE(this);
+            PyObject_Free(this.cast());
+            one_less(kind.cast());
+        }
     }
 }
 
@@ -244,26 +254,7 @@ pub unsafe fn prepare() -> bool {
             PyType_Slot { slot: Py_tp_methods, pfunc: METHODS.get().as_mut_ptr().cast() },
             PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
         ];
-        let mut spec = PyType_Spec {
-            name: c"inferscope._native.Entry".as_ptr(),
-            basicsize: size_of::<Entry>() as i32,
-            itemsize: 0,
-            flags: (Py_TPFLAGS_DEFAULT | DISALLOW_INSTANTIATION) as u32,
-            slots: slots.as_mut_ptr(),
-        };
-        *TYPE.get() = PyType_FromSpec(&mut spec).cast();
+        *TYPE.get() = make_type(c"inferscope._native.Entry", size_of::<Entry>(), 0, &mut slots).cast();
         !(*TYPE.get()).is_null()
-    }
-}
-
-/// Objects of these types come from our functions alone (3.10 and later know the flag; pyo3-ffi hides it).
-pub const DISALLOW_INSTANTIATION: std::ffi::c_ulong = 1 << 7;
-
-pub const fn method(name: &'static std::ffi::CStr, function: PyCFunction) -> PyMethodDef {
-    PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: PyMethodDefPointer { PyCFunction: function },
-        ml_flags: METH_NOARGS,
-        ml_doc: ptr::null(),
     }
 }

@@ -5,12 +5,13 @@ mod context;
 mod entry;
 mod record;
 mod scope;
+mod surface;
 
 pub use context::interpreter_function;
-pub use entry::DISALLOW_INSTANTIATION;
 
 use super::arguments::{Imported, arguments};
 use super::gil::Gil;
+use super::refs::{none, one_less, one_less_if_any, one_more};
 use super::text::name_of;
 use crate::guard::guarded;
 use crate::session::{self, Session};
@@ -26,7 +27,7 @@ static STEPS: Imported = Imported::new(c"inferscope._steps", c"steps");
 #[inline(always)]
 unsafe fn exact_name(name: *mut PyObject) -> *mut PyObject {
     // SAFETY: the GIL is held and `name` is an argument.
-    unsafe { if PyUnicode_CheckExact(name) != 0 { Py_NewRef(name) } else { name_in_words(name) } }
+    unsafe { if PyUnicode_CheckExact(name) != 0 { one_more(name) } else { name_in_words(name) } }
 }
 
 /// Whatever was given as a name: a profiler does not fail for it.
@@ -34,10 +35,10 @@ unsafe fn exact_name(name: *mut PyObject) -> *mut PyObject {
 unsafe fn name_in_words(name: *mut PyObject) -> *mut PyObject {
     // SAFETY: as for `exact_name`.
     unsafe {
-        let mut words = if PyUnicode_Check(name) != 0 { Py_NewRef(name) } else { PyObject_Str(name) };
+        let mut words = if PyUnicode_Check(name) != 0 { one_more(name) } else { PyObject_Str(name) };
         if !words.is_null() && PyUnicode_CheckExact(words) == 0 {
             let exact = PyUnicode_FromObject(words);
-            Py_DECREF(words);
+            one_less(words);
             words = exact;
         }
         if words.is_null() && PyErr_ExceptionMatches(PyExc_Exception) != 0 {
@@ -48,16 +49,18 @@ unsafe fn name_in_words(name: *mut PyObject) -> *mut PyObject {
     }
 }
 
+#[inline(always)]
 unsafe fn tags_of(tags: *mut PyObject) -> *mut PyObject {
     // SAFETY: the GIL is held; `tags` is null or an argument.
-    unsafe { if tags.is_null() || tags == Py_None() { ptr::null_mut() } else { Py_NewRef(tags) } }
+    unsafe { if tags.is_null() || tags == Py_None() { ptr::null_mut() } else { one_more(tags) } }
 }
 
+#[inline(always)]
 unsafe fn make(kind: Kind, name: *mut PyObject, tags: *mut PyObject) -> *mut PyObject {
     // SAFETY: the GIL is held; both are arguments.
     unsafe {
         let name = exact_name(name);
-        if name.is_null() { name } else { scope::new(kind, name, tags_of(tags)) }
+        if name.is_null() { name } else { surface::new(kind, name, tags_of(tags)) }
     }
 }
 
@@ -131,7 +134,7 @@ unsafe extern "C" fn mark_event(
                 return ptr::null_mut();
             }
         }
-        Py_NewRef(Py_None())
+        none()
     }
 }
 
@@ -149,8 +152,8 @@ unsafe fn mark(session: &'static Session, name: *mut PyObject, metadata: *mut Py
         let around = entry::nearest_open(context::get(), session.generation);
         let parent = if around.is_null() { 0 } else { (*around).id };
         record::mark(session, (name, name_id), parent, args.as_deref(), now);
-        Py_XDECREF(around.cast());
-        Py_DECREF(name);
+        one_less_if_any(around.cast());
+        one_less(name);
         Ok(())
     }
 }
@@ -182,12 +185,12 @@ pub unsafe fn add_to(module: *mut PyObject) -> bool {
             return false;
         }
         context::prepare();
-        let kind = scope::prepare();
+        let kind = surface::prepare();
         if kind.is_null() {
             return false;
         }
         let added = PyModule_AddObjectRef(module, c"Scope".as_ptr(), kind);
-        Py_DECREF(kind);
+        one_less(kind);
         added == 0 && PyModule_AddFunctions(module, FUNCTIONS.get().as_mut_ptr()) == 0
     }
 }
