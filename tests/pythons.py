@@ -17,7 +17,9 @@ MINORS = range(10, 15)
 def candidates(minor: str) -> list[Path]:
     """Where a CPython of this version may be: pyenv's folder, then PATH."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = [folder / "bin" / "python" for folder in pyenv.glob(f"{minor}.*") if re.fullmatch(r"[\d.]+", folder.name)]
+    found = [
+        folder / "bin" / f"python{minor}" for folder in pyenv.glob(f"{minor}.*") if re.fullmatch(r"[\d.]+", folder.name)
+    ]
     found.sort(key=lambda python: int(python.parent.parent.name.split(".")[2]), reverse=True)
     on_path = [Path(folder) / f"python{minor}" for folder in os.get_exec_path()]
     return [python for python in [*found, *on_path] if os.access(python, os.X_OK)]
