@@ -1,1 +1,39 @@
-fn main() {}
+//! The `inferscope` command: arguments in, exit code out. Each command is a file in `commands`; what they say when they
+//! cannot do their work is one sentence on stderr.
+
+mod args;
+mod commands;
+mod config;
+mod doctor;
+mod ending;
+mod failure;
+mod finish;
+mod open;
+mod output;
+mod terminal;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use config::Settings;
+use ending::Ending;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let ending = Arguments::try_parse().map_err(Failure::from).and_then(run).unwrap_or_else(|failure| failure.tell());
+    ending.leave()
+}
+
+fn run(arguments: Arguments) -> Result<Ending, Failure> {
+    let settings = |flags: config::Layer| Settings::load(arguments.layer().over(flags));
+    match &arguments.command {
+        Command::Run(run) => commands::run::run(&settings(run.recording.layer())?, run),
+        Command::Attach(attach) => commands::attach::run(&settings(attach.recording.layer())?, attach),
+        Command::Record(record) => commands::record::run(&settings(record.recording.layer())?, record),
+        Command::Analyze(analyze) => commands::analyze::run(&settings(analyze.layer())?, analyze),
+        Command::Export(export) => commands::export::run(&settings(config::Layer::default())?, export),
+        Command::Doctor => commands::doctor::run(&settings(config::Layer::default())?),
+        Command::Config(config) => commands::config::run(&settings(config::Layer::default())?, config),
+        Command::Completions { shell } => commands::completions::run(*shell),
+    }
+}

@@ -1,5 +1,6 @@
 //! An analysis in, bytes out: text, JSON, Chrome.
 
+pub mod brief;
 pub mod chrome;
 pub mod collapsed;
 mod escape;

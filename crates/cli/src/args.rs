@@ -1,0 +1,289 @@
+//! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
+//! the environment and the file, so that each has one meaning and one error.
+
+use crate::config::Layer;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Records any Python program, and tells where its time went.
+#[derive(Parser, Debug)]
+#[command(name = "inferscope", version, disable_help_subcommand = true, propagate_version = false)]
+#[command(after_help = "Examples:
+  inferscope run serve.py                     record a program; its output and exit code are untouched
+  inferscope run --calls -- python -m app     every Python call, too
+  inferscope attach 4711 --duration 30        a process that runs already
+  inferscope analyze                          the newest trace in ./inferscope-traces, again
+  inferscope export trace --format chrome --output trace.json      open it in ui.perfetto.dev
+  inferscope doctor                           what can be recorded here, and why not
+
+Settings come from flags, then INFERSCOPE_* variables, then .inferscope.yaml, then defaults: `inferscope config show`.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Only errors on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+
+    /// Say more on stderr about what is done
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+
+    /// When to use colour: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub color: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Start a command and record it until it ends
+    Run(Run),
+    /// Record a process that runs already: its stacks, threads and memory
+    Attach(Attach),
+    /// Print the summary of a trace
+    Analyze(Analyze),
+    /// Write every event of a trace for another tool
+    Export(Export),
+    /// Say what can be recorded on this machine, and why not
+    Doctor,
+    /// Show the settings, and where each comes from
+    Config(Config),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// The recorder that the Python package starts for its own process
+    #[command(hide = true)]
+    Record(Record),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope run serve.py --port 80           a .py file means the Python on PATH
+  inferscope run --output trace -- ./start.sh Python children are followed
+  inferscope run --calls --include mypackage --min-us 100 serve.py
+
+Exit code: that of the command (or death by the same signal); 126 and 127 if it cannot be started.")]
+pub struct Run {
+    #[command(flatten)]
+    pub recording: Recording,
+
+    /// Also write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub argv: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope attach 4711                      until it ends, or Ctrl-C
+  inferscope attach 4711 --duration 30 --rate 250
+
+Scopes and calls need `inferscope run`: they are recorded from inside.")]
+pub struct Attach {
+    /// The process to record
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
+    pub duration: Option<std::time::Duration>,
+
+    #[command(flatten)]
+    pub recording: Recording,
+
+    /// Also write the report to this file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Record {
+    /// The folder that the process made for its segments
+    #[arg(long, value_name = "DIR")]
+    pub segments: PathBuf,
+
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+
+    #[command(flatten)]
+    pub recording: Recording,
+}
+
+/// What to record: the flags of settings.
+#[derive(Args, Debug)]
+pub struct Recording {
+    /// The trace's folder, exactly [default: a new one in ./inferscope-traces]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<String>,
+
+    /// Stack samples a second, 1 to 1000 [default: 100]
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
+    rate: Option<String>,
+
+    /// No stack samples
+    #[arg(long, conflicts_with_all = ["rate", "native"])]
+    no_stacks: bool,
+
+    /// Native frames below the Python ones
+    #[arg(long)]
+    native: bool,
+
+    /// Every Python call; with `=c` also calls of C functions
+    #[arg(long, value_name = "c", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    calls: Option<String>,
+
+    /// Record only calls in these modules, packages or path patterns
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<String>,
+
+    /// Leave out calls in these modules, packages or path patterns
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+
+    /// Leave out calls shorter than this
+    #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
+    min_us: Option<String>,
+
+    /// Shared memory that each process may use [default: 100]
+    #[arg(long, value_name = "MB", allow_negative_numbers = true)]
+    trace_size_mb: Option<String>,
+
+    /// How often memory and threads are read, a second; 0 for never [default: 10]
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
+    memory_hz: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope analyze                          the newest trace in ./inferscope-traces
+  inferscope analyze trace --top 40 | less
+  inferscope analyze trace --output summary.txt
+
+A trace whose recorder was killed is completed first, from the shared memory that was left.")]
+pub struct Analyze {
+    /// The trace's folder [default: the newest in ./inferscope-traces]
+    #[arg(value_name = "TRACE")]
+    pub trace: Option<PathBuf>,
+
+    /// Write the summary to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Rows in each table [default: 12]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    top: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope export trace --format chrome --output trace.json      open it in ui.perfetto.dev
+  inferscope export trace --format json | jq '.events | length'")]
+pub struct Export {
+    /// The trace's folder [default: the newest in ./inferscope-traces]
+    #[arg(value_name = "TRACE")]
+    pub trace: Option<PathBuf>,
+
+    /// What to write
+    #[arg(short, long, value_name = "FORMAT")]
+    pub format: Format,
+
+    /// Write to this file [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Chrome trace JSON, for ui.perfetto.dev and chrome://tracing
+    Chrome,
+    /// InferScope trace JSON 1.0
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub struct Config {
+    #[command(subcommand)]
+    pub action: ConfigAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ConfigAction {
+    /// Every setting with its value and its origin
+    Show,
+}
+
+impl Arguments {
+    /// The settings that every command takes.
+    pub fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.flag("color", "--color", self.color.as_deref());
+        layer.flag("log_level", "--quiet", self.quiet.then_some("error"));
+        layer.flag("log_level", "--verbose", self.verbose.then_some("debug"));
+        layer
+    }
+}
+
+impl Recording {
+    pub fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.flag("output", "--output", self.output.as_deref());
+        layer.flag("rate_hz", "--rate", self.rate.as_deref());
+        // Whoever names a rate wants stacks, whatever the environment says.
+        layer.flag("stacks", "--rate", self.rate.as_ref().map(|_| "true"));
+        layer.flag("stacks", "--no-stacks", self.no_stacks.then_some("false"));
+        layer.flag("native", "--native", self.native.then_some("true"));
+        layer.flag("calls", "--calls", self.calls.as_deref());
+        layer.flag_list("calls_include", "--include", &self.include);
+        layer.flag_list("calls_exclude", "--exclude", &self.exclude);
+        layer.flag("calls_min_us", "--min-us", self.min_us.as_deref());
+        layer.flag("trace_size_mb", "--trace-size-mb", self.trace_size_mb.as_deref());
+        layer.flag("memory_hz", "--memory-hz", self.memory_hz.as_deref());
+        layer
+    }
+}
+
+impl Analyze {
+    pub fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.flag("top", "--top", self.top.as_deref());
+        layer
+    }
+}
+
+/// A number of seconds, with a fraction if you like, up to a year.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if seconds > 0.0 && seconds <= 31_536_000.0 {
+        return Ok(std::time::Duration::from_secs_f64(seconds));
+    }
+    Err("a recording takes more than 0 seconds and at most a year (31536000)".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_command_is_the_commands_own() {
+        let parsed = Arguments::try_parse_from(["inferscope", "run", "--rate", "50", "serve.py", "--rate", "9", "-q"]);
+        let Command::Run(run) = parsed.unwrap().command else { panic!("run") };
+        assert_eq!(run.argv, ["serve.py", "--rate", "9", "-q"]);
+        assert_eq!(run.recording.rate.as_deref(), Some("50"));
+    }
+
+    #[test]
+    fn calls_take_a_value_only_with_an_equals_sign() {
+        let parsed = Arguments::try_parse_from(["inferscope", "run", "--calls", "c"]).unwrap();
+        let Command::Run(run) = parsed.command else { panic!("run") };
+        assert_eq!((run.recording.calls.as_deref(), run.argv), (Some("true"), vec!["c".into()]));
+    }
+}

@@ -1,0 +1,23 @@
+//! `inferscope attach`: records a process that was not started by us, until it ends, the time is over, or Ctrl-C.
+
+use crate::args::Attach;
+use crate::config::Settings;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::finish::finish;
+
+pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
+    let until = match attach.duration {
+        Some(duration) => format!("for {duration:?}"),
+        None => "until it ends, or Ctrl-C".into(),
+    };
+    settings.say(format_args!("recording process {} {until}", attach.pid));
+    let outcome = recorder::attach(&settings.recording, attach.pid, attach.duration)?;
+    let Some(trace) = &outcome.trace else {
+        return Err(Failure::error(outcome.notes.join("; ")));
+    };
+    match finish(settings, trace, &outcome.notes, attach.report.as_deref()) {
+        Some(_) => Ok(outcome.exit.into()),
+        None => Ok(Ending::Code(1)),
+    }
+}

@@ -1,0 +1,14 @@
+//! `inferscope record`: the recorder that the Python package starts for its own process. Nobody types it.
+
+use crate::args::Record;
+use crate::config::{LogLevel, Settings};
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::finish::finish;
+
+pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
+    // It shares no terminal with anybody: what it says goes to a log that is read only when it fails.
+    let silent = Settings { log_level: LogLevel::Error, ..settings.clone() };
+    recorder::record(&silent.recording, &record.segments, record.pid, |trace| finish(&silent, trace, &[], None))?;
+    Ok(Ending::FINE)
+}

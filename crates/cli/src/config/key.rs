@@ -1,0 +1,164 @@
+//! The keys that there are, and how the text of a value becomes a value. One error for all sources: where it stands, what it
+//! says, and what would be right.
+
+use super::{Layer, Origin, Raw};
+use crate::failure::Failure;
+use recorder::Calls;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+pub struct Key {
+    pub name: &'static str,
+    pub what: &'static str,
+}
+
+impl Key {
+    /// The environment variable of a key.
+    pub fn variable(&self) -> String {
+        format!("INFERSCOPE_{}", self.name.to_uppercase())
+    }
+}
+
+const fn key(name: &'static str, what: &'static str) -> Key {
+    Key { name, what }
+}
+
+pub const KEYS: &[Key] = &[
+    key("output", "the trace's folder"),
+    key("stacks", "sample stacks"),
+    key("rate_hz", "stack samples a second"),
+    key("native", "native frames below the Python ones"),
+    key("calls", "every Python call: false, true, or c for C functions too"),
+    key("calls_include", "only calls in these modules or paths"),
+    key("calls_exclude", "no calls in these modules or paths"),
+    key("calls_min_us", "no calls shorter than this"),
+    key("trace_size_mb", "shared memory for each process"),
+    key("memory_hz", "readings of memory and threads a second"),
+    key("top", "rows in each table of the summary"),
+    key("color", "auto, always or never"),
+    key("log_level", "error, warning, info or debug"),
+    key("enable", "the Python package records without `inferscope run`"),
+];
+
+/// Takes values out of a layer and remembers how each is shown.
+pub struct Reader<'a> {
+    pub layer: &'a Layer,
+    pub shown: Vec<(&'static str, String, Origin)>,
+}
+
+impl Reader<'_> {
+    /// The value of a key, read by `parse`, or the default; `parse` says what would be right.
+    fn take<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        parse: impl FnOnce(&Raw) -> Result<T, String>,
+        show: impl FnOnce(&T) -> String,
+    ) -> Result<T, Failure> {
+        let (value, origin) = match self.layer.values.get(name) {
+            None => (default, Origin::Default),
+            Some((raw, origin)) => match parse(raw) {
+                Ok(value) => (value, origin.clone()),
+                Err(right) => return Err(Failure::usage(wrong(name, raw, origin, &right))),
+            },
+        };
+        self.shown.push((name, show(&value), origin));
+        Ok(value)
+    }
+
+    pub fn whole(
+        &mut self,
+        name: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+        hint: &str,
+    ) -> Result<u64, Failure> {
+        let right = format!("must be a whole number from {} to {} ({hint})", range.start(), range.end());
+        let parse = |raw: &Raw| one(raw).and_then(|text| text.parse().ok()).filter(|n| range.contains(n)).ok_or(right);
+        self.take(name, default, parse, u64::to_string)
+    }
+
+    pub fn number(&mut self, name: &'static str, default: f64, range: RangeInclusive<f64>) -> Result<f64, Failure> {
+        let right = format!("must be a number from {} to {}", range.start(), range.end());
+        let parse = |raw: &Raw| one(raw).and_then(|text| text.parse().ok()).filter(|n| range.contains(n)).ok_or(right);
+        self.take(name, default, parse, f64::to_string)
+    }
+
+    pub fn truth(&mut self, name: &'static str, default: bool) -> Result<bool, Failure> {
+        let parse = |raw: &Raw| one(raw).and_then(truth).ok_or_else(|| "must be true or false".into());
+        self.take(name, default, parse, bool::to_string)
+    }
+
+    pub fn calls(&mut self, name: &'static str) -> Result<Calls, Failure> {
+        let parse = |raw: &Raw| match one(raw) {
+            Some("c") => Ok(Calls::WithC),
+            Some(text) if truth(text) == Some(true) => Ok(Calls::Python),
+            Some(text) if truth(text) == Some(false) => Ok(Calls::Off),
+            _ => Err("must be true, false, or c for calls of C functions too".into()),
+        };
+        let show = |calls: &Calls| match calls {
+            Calls::Off => "false".into(),
+            Calls::Python => "true".into(),
+            Calls::WithC => "c".into(),
+        };
+        self.take(name, Calls::Off, parse, show)
+    }
+
+    pub fn choice(&mut self, name: &'static str, default: &str, choices: &[&str]) -> Result<String, Failure> {
+        let parse = |raw: &Raw| {
+            let text = one(raw).map(str::to_lowercase);
+            text.filter(|text| choices.contains(&text.as_str()))
+                .ok_or_else(|| format!("must be {}", choices.join(" or ")))
+        };
+        self.take(name, default.to_owned(), parse, String::clone)
+    }
+
+    /// Several, or one text with commas.
+    pub fn list(&mut self, name: &'static str) -> Result<Vec<String>, Failure> {
+        let parse = |raw: &Raw| {
+            let parts = raw.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|part| !part.is_empty());
+            Ok(parts.map(str::to_owned).collect())
+        };
+        self.take(
+            name,
+            Vec::new(),
+            parse,
+            |list: &Vec<String>| if list.is_empty() { "-".into() } else { list.join(",") },
+        )
+    }
+
+    pub fn path(&mut self, name: &'static str) -> Result<Option<PathBuf>, Failure> {
+        let parse = |raw: &Raw| match one(raw) {
+            Some(text) if !text.is_empty() => Ok(Some(PathBuf::from(text))),
+            _ => Err("must be the path of a folder".into()),
+        };
+        self.take(name, None, parse, |path| path.as_ref().map_or("-".into(), |path| path.display().to_string()))
+    }
+
+    pub fn in_order(mut self) -> Vec<(&'static str, String, Origin)> {
+        self.shown.sort_by_key(|(name, ..)| KEYS.iter().position(|key| key.name == *name));
+        self.shown
+    }
+}
+
+fn one(raw: &Raw) -> Option<&str> {
+    if let [text] = &raw[..] { Some(text) } else { None }
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn wrong(name: &str, raw: &Raw, origin: &Origin, right: &str) -> String {
+    let text = raw.join(",");
+    let text: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    match origin {
+        Origin::Flag(flag) => format!("{flag} {text}: {right}"),
+        Origin::Environment(variable) => format!("{variable}={text}: {right}"),
+        Origin::File { .. } | Origin::Default => format!("{origin}: {name}: {text}: {right}"),
+    }
+}

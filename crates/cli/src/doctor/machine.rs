@@ -1,0 +1,125 @@
+//! The kernel's permissions, the clock, and room in memory and on disk.
+
+use super::{Line, Mark};
+use std::ffi::CString;
+use std::fs::read_to_string;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub fn recordable() -> Vec<Line> {
+    let package = match recorder::package() {
+        Some(path) => Ok(format!("the Python package is in {}", path.display())),
+        None => Err("the Python package is not installed beside this command: `pip install inferscope`".to_owned()),
+    };
+    let inside = package.clone().map(|_| "inferscope run --calls; off unless asked for".to_owned());
+    let native = match recorder::has_native() {
+        true => Ok("inferscope run --native".to_owned()),
+        false => Err("this command was built without them (needs libunwind and the feature `native`)".to_owned()),
+    };
+    vec![
+        Line::of(children(), "stacks of commands we start"),
+        Line::of(others(), "stacks of other processes"),
+        Line::of(native, "native frames"),
+        Line::of(package, "scopes, steps, marks"),
+        Line::of(inside, "calls"),
+        Line::of(readable("/proc/self/stat", "from /proc"), "memory and threads"),
+        Line::of(readable("/proc/self/numa_maps", "per node, from /proc/PID/numa_maps"), "memory by NUMA node"),
+        Line::of(readable("/proc/pressure/cpu", "PSI, from /proc/pressure"), "pressure"),
+    ]
+}
+
+/// Tries on a child that waits for us.
+fn children() -> Result<String, String> {
+    let child = Command::new("sh").args(["-c", "read wait"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let mut child = child.map_err(|error| format!("cannot start a shell to try it on: {error}"))?;
+    let result = recorder::can_sample(child.id());
+    // Its input closes here, so it ends by itself.
+    drop(child.stdin.take());
+    _ = child.wait();
+    result.map(|()| "inferscope run".into())
+}
+
+fn others() -> Result<String, String> {
+    let scope = read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let capable = capable();
+    match scope.trim() {
+        "3" => Err("kernel.yama.ptrace_scope is 3: nobody may, until the next boot".into()),
+        "2" if !capable => Err("kernel.yama.ptrace_scope is 2: only root may".into()),
+        "1" if !capable => Err(
+            "kernel.yama.ptrace_scope is 1: use `inferscope run`, sudo, or `sudo sysctl kernel.yama.ptrace_scope=0`"
+                .into(),
+        ),
+        _ if capable => Ok("inferscope attach, of any user".into()),
+        _ => Ok("inferscope attach, of this user".into()),
+    }
+}
+
+/// CAP_SYS_PTRACE is bit 19.
+fn capable() -> bool {
+    let mask = status("CapEff:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    mask.is_some_and(|mask| mask & 1 << 19 != 0)
+}
+
+fn status(key: &str) -> Option<String> {
+    let text = read_to_string("/proc/self/status").ok()?;
+    text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().to_owned())
+}
+
+fn readable(path: &str, how: &str) -> Result<String, String> {
+    match std::fs::read(path) {
+        Ok(_) => Ok(how.to_owned()),
+        Err(error) => Err(format!("{path}: {error}")),
+    }
+}
+
+pub fn machine() -> Vec<Line> {
+    let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or("unknown".into(), |cores| cores.to_string());
+    let seccomp = match status("Seccomp:").as_deref() {
+        Some("0") | None => "no filter",
+        _ => "a filter is active (a container?)",
+    };
+    let capable = if capable() { "yes" } else { "no" };
+    let clock = match trace::Source::detect() {
+        trace::Source::Tsc => Line::new(Mark::Yes, "clock", "the processor's counter, read without a system call"),
+        trace::Source::Monotonic => Line::new(
+            Mark::Note,
+            "clock",
+            "CLOCK_MONOTONIC (the kernel does not trust the processor's counter): slower",
+        ),
+    };
+    vec![
+        Line::new(Mark::Note, "kernel", kernel.trim()),
+        Line::new(Mark::Note, "cores for us", cores),
+        Line::new(Mark::Note, "NUMA nodes", nodes()),
+        Line::new(Mark::Note, "seccomp", seccomp),
+        Line::new(Mark::Note, "CAP_SYS_PTRACE", capable),
+        clock,
+        room("/dev/shm", "/dev/shm", 100 << 20, "segments go to disk instead, which is slower"),
+        room(".", "disk here", 1 << 30, "a trace takes 5 to 20 bytes an event"),
+    ]
+}
+
+fn nodes() -> String {
+    let online = read_to_string("/sys/devices/system/node/online").unwrap_or_default();
+    if online.trim().is_empty() { "unknown".into() } else { online.trim().to_owned() }
+}
+
+fn room(path: &str, what: &str, wanted: u64, otherwise: &str) -> Line {
+    match free_bytes(Path::new(path)) {
+        Some(free) if free >= wanted => Line::new(Mark::Yes, what, format!("{} free", report::bytes(free))),
+        Some(free) => Line::new(Mark::No, what, format!("only {} free: {otherwise}", report::bytes(free))),
+        None => Line::new(Mark::No, what, format!("cannot be used: {otherwise}")),
+    }
+}
+
+fn free_bytes(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: `stat` is plain data that the call fills.
+    let stat = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &mut stat) == 0).then_some(stat)?
+    };
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}

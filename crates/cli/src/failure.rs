@@ -1,0 +1,82 @@
+//! Why a command could not do its work: one sentence, and the exit code that says of what sort it is.
+
+use crate::ending::Ending;
+use std::fmt::Display;
+use std::io;
+
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+    /// Help and version are no failure, but come the same way.
+    to_stdout: bool,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl Display) -> Failure {
+        Failure { code, message: message.to_string(), to_stdout: false }
+    }
+
+    pub fn error(message: impl Display) -> Failure {
+        Failure::new(1, message)
+    }
+
+    pub fn usage(message: impl Display) -> Failure {
+        Failure::new(2, message)
+    }
+
+    pub fn bad_input(message: impl Display) -> Failure {
+        Failure::new(5, message)
+    }
+
+    /// An error of writing. A reader who has left is not one: nobody wants the rest.
+    pub fn writing(what: impl Display, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure { code: 0, message: String::new(), to_stdout: false },
+            _ => Failure::error(format_args!("cannot write {what}: {error}")),
+        }
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn tell(self) -> Ending {
+        use std::io::Write;
+        if self.to_stdout {
+            // A closed pipe is no reason to complain about help.
+            _ = io::stdout().lock().write_all(self.message.as_bytes());
+        } else if !self.message.is_empty() {
+            eprintln!("inferscope: {}", self.message.trim_end());
+        }
+        Ending::Code(self.code.into())
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Failure {
+        if !error.use_stderr() {
+            let text = error.render();
+            let styled = crate::terminal::stdout_style("auto").colour;
+            let message = if styled { text.ansi().to_string() } else { text.to_string() };
+            return Failure { code: 0, message, to_stdout: true };
+        }
+        let text = error.render().to_string();
+        Failure::usage(text.strip_prefix("error: ").unwrap_or(&text))
+    }
+}
+
+impl From<timeline::OpenError> for Failure {
+    fn from(error: timeline::OpenError) -> Failure {
+        match error {
+            timeline::OpenError::Unreadable { .. } => Failure::error(error),
+            _ => Failure::bad_input(error),
+        }
+    }
+}
+
+impl From<recorder::Error> for Failure {
+    fn from(error: recorder::Error) -> Failure {
+        Failure::new(u8::try_from(error.exit_code()).unwrap_or(1), error)
+    }
+}

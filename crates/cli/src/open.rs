@@ -1,0 +1,69 @@
+//! Finds and opens the trace that a command was given: the newest one if none was named, completed first if its recorder
+//! was killed.
+
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::terminal::Progress;
+use std::panic::{catch_unwind, set_hook, take_hook};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use timeline::Timeline;
+use trace::tables::MANIFEST;
+
+pub fn open(settings: &Settings, given: Option<&Path>) -> Result<Timeline, Failure> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => newest(Path::new(recorder::TRACES))?,
+    };
+    if given.is_none() {
+        settings.say(format_args!("opening {}", path.display()));
+    }
+    recover(settings, &path);
+    read(settings, &path)
+}
+
+pub fn read(settings: &Settings, path: &Path) -> Result<Timeline, Failure> {
+    let before = Instant::now();
+    let mut progress = Progress::new("reading the trace");
+    let timeline = timeline::open_with(path, &mut |done, total| {
+        progress.at(|| format!("{} %", done.saturating_mul(100).checked_div(total).unwrap_or(100)));
+    })?;
+    drop(progress);
+    settings.debug(|| {
+        let (slices, samples) = (timeline.slices.len(), timeline.samples.len());
+        format!("read {slices} slices and {samples} samples in {:?}", before.elapsed())
+    });
+    Ok(timeline)
+}
+
+/// Their names begin with date and time, so the greatest is the newest.
+fn newest(folder: &Path) -> Result<PathBuf, Failure> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.join(MANIFEST).is_file()).max().ok_or_else(|| {
+        let text =
+            "there is no trace in ./inferscope-traces: name one, or record one with `inferscope run -- <command>`";
+        Failure::bad_input(text)
+    })
+}
+
+/// Saves what a killed recorder left in shared memory. If that fails the trace is still read as it is.
+fn recover(settings: &Settings, path: &Path) {
+    if !path.join(MANIFEST).is_file() {
+        return;
+    }
+    // A damaged trace may make no sense to the recorder either; that must not keep us from reading what does.
+    let hook = take_hook();
+    set_hook(Box::new(|_| {}));
+    let recovered = catch_unwind(|| recorder::recover(path));
+    set_hook(hook);
+    match recovered {
+        Ok(Ok(Some(recovered))) => {
+            let records = report::count(recovered.records);
+            settings
+                .say(format_args!("the recorder of this trace was killed; {records} records saved from shared memory"));
+        }
+        Ok(Ok(None)) | Ok(Err(recorder::Error::NotATrace { .. })) => {}
+        Ok(Err(error)) => settings.say(error),
+        Err(_) => settings.say("this trace is damaged and could not be completed; reading what is there"),
+    }
+}

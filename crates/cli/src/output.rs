@@ -1,0 +1,80 @@
+//! Where results go: stdout, or a file that appears whole or not at all.
+
+use crate::failure::Failure;
+use crate::terminal::Progress;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const BUFFER: usize = 1 << 20;
+
+/// Calls `write` with stdout, or with a file that takes the place of `path` when all is written.
+pub fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+        let mut out = Counted::new(io::stdout().lock(), "writing");
+        return write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::writing("the result", &error));
+    };
+    to_file(path, write).map_err(|error| Failure::writing(path.display(), &error))
+}
+
+pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // A device or a pipe is written to as it is; only a file can be replaced.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let mut out = Counted::new(File::options().write(true).open(path)?, "writing");
+        return write(&mut out).and_then(|()| out.flush());
+    }
+    // A link is followed: what it points to is replaced, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let unfinished = beside(&target)?;
+    let written = File::create(&unfinished).and_then(|file| {
+        let mut out = Counted::new(file, "writing");
+        write(&mut out)?;
+        out.flush()?;
+        std::fs::rename(&unfinished, &target)
+    });
+    if written.is_err() {
+        _ = std::fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// A name in the same folder, so that the rename stays on one disk.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+    let mut unfinished = std::ffi::OsString::from(".");
+    unfinished.push(name);
+    unfinished.push(format!(".{}.tmp", std::process::id()));
+    Ok(path.with_file_name(unfinished))
+}
+
+/// Buffers, and shows how much has been written.
+struct Counted<W: Write> {
+    inner: BufWriter<W>,
+    written: u64,
+    progress: Progress,
+}
+
+impl<W: Write> Counted<W> {
+    fn new(inner: W, what: &'static str) -> Counted<W> {
+        Counted { inner: BufWriter::with_capacity(BUFFER, inner), written: 0, progress: Progress::new(what) }
+    }
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        let before = self.written / BUFFER as u64;
+        self.written += count as u64;
+        if self.written / BUFFER as u64 > before {
+            self.progress.at(|| report::bytes(self.written));
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

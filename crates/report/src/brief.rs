@@ -1,0 +1,60 @@
+//! The few lines after a recording: how long, how much, what took most, and whether something is missing.
+
+use crate::style::{Ink, Style};
+use crate::units::{count, counted, duration, percent};
+use analysis::Metrics;
+use std::io::{self, Write};
+use timeline::Timeline;
+
+/// Notes beyond this are in the report.
+const MOST_NOTES: usize = 4;
+
+pub fn write(timeline: &Timeline, metrics: &Metrics, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let mut facts = vec![format!("{} recorded", duration(metrics.duration))];
+    facts.push(counted(metrics.processes.len(), "process", "processes"));
+    facts.push(counted(metrics.threads.len(), "thread", "threads"));
+    facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken as usize, "sample", "samples")));
+    if metrics.slices > 0 {
+        facts.push(counted(metrics.slices, "slice", "slices"));
+    }
+    let facts: Vec<String> = facts.iter().map(|fact| style.plain(fact)).collect();
+    line(out, style, Ink::Heading, "recorded", &facts.join(style.dot()))?;
+    let steps = metrics.steps.iter().filter(|step| step.count > 0).map(|step| ("step", step)).take(1);
+    let scopes = metrics.scopes.iter().filter(|scope| scope.count > 0).map(|scope| ("scope", scope)).take(2);
+    for (kind, spread) in steps.chain(scopes) {
+        let (p50, p99) = (duration(spread.p50), duration(spread.p99));
+        let name = style.fit(timeline.names.text(spread.name), 40);
+        line(out, style, Ink::Plain, kind, &format!("{name}: {} times, p50 {p50}, p99 {p99}", count(spread.count)))?;
+    }
+    if let Some((samples, hottest)) = metrics.samples.as_ref().and_then(|s| s.lines.first().map(|line| (s, line))) {
+        let name = timeline.names.get(hottest.name);
+        let place = if hottest.line > 0 { format!("{}:{}", name.file, hottest.line) } else { name.file.to_string() };
+        let share = percent(hottest.own, samples.active);
+        let text = format!("{} {} ({share} of running samples)", style.fit(&name.text, 40), style.fit_end(&place, 60));
+        line(out, style, Ink::Plain, "hottest", &text)?;
+    }
+    if let Some(function) = metrics.calls.as_ref().and_then(|calls| calls.functions.first()) {
+        let name = style.fit(timeline.names.text(function.name), 40);
+        let text = format!(
+            "{name}: {} of its own in {}",
+            duration(function.own),
+            counted(function.count as usize, "call", "calls")
+        );
+        line(out, style, Ink::Plain, "calls", &text)?;
+    }
+    for loss in metrics.losses.iter().take(MOST_NOTES) {
+        line(out, style, Ink::Warn, "lost", &format!("{} ({}): {}", count(loss.count), loss.collector, loss.what))?;
+    }
+    for note in timeline.notes.iter().take(MOST_NOTES) {
+        line(out, style, Ink::Warn, "note", note)?;
+    }
+    match timeline.notes.len().saturating_sub(MOST_NOTES) {
+        0 => Ok(()),
+        more => line(out, style, Ink::Warn, "note", &format!("{more} more in the report")),
+    }
+}
+
+fn line(out: &mut impl Write, style: &Style, ink: Ink, label: &str, text: &str) -> io::Result<()> {
+    let text = style.plain(&crate::escape::visible(text));
+    writeln!(out, "{} {}", style.ink(Ink::Faint, &format!("{label:8}")), style.ink(ink, &text))
+}
