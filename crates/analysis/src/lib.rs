@@ -16,3 +16,33 @@ pub use metrics::{LossTotal, Metrics, measure};
 pub use processes::{ProcessMetrics, ThreadMetrics};
 pub use samples::{SampleMetrics, SampledFunction, SampledLine};
 pub use spread::Spread;
+
+mod answer;
+mod blame;
+mod bottleneck;
+pub mod breakdown;
+mod diagnose;
+pub mod finding;
+mod frames;
+mod gil;
+pub mod health;
+pub mod phrase;
+mod proof;
+mod recorded;
+mod rule;
+pub mod rules;
+mod seen;
+mod series;
+mod share;
+pub mod steps;
+#[cfg(test)]
+mod testing;
+mod windows;
+
+pub use bottleneck::{Bottleneck, BottleneckKind};
+pub use breakdown::{Breakdown, Part, PartKind, Phase};
+pub use diagnose::{Diagnosis, Options, diagnose};
+pub use finding::{Abstention, Evidence, Finding, Gain, Place, Severity};
+pub use health::{HealthLine, HealthState};
+pub use rule::{Case, Rule, RuleDocs, Verdict};
+pub use steps::{Step, StepSource, Steps};

@@ -181,7 +181,8 @@ impl Reader {
         let track = self.here()?;
         let (active, gil) = (rest.contains(&"active"), rest.contains(&"gil"));
         let mut stack = None;
-        for frame in rest.last().filter(|word| !["active", "gil"].contains(word)).iter().flat_map(|s| s.split('>')) {
+        let named = rest.last().filter(|word| !["active", "gil"].contains(word));
+        for frame in named.map_or(Vec::new(), |stack| frames(stack)) {
             let (text, file, line) = place(frame, "app.py");
             let name = self.builder.name(text, file, 0);
             stack = Some(self.builder.frame(stack, name, line));
@@ -222,6 +223,17 @@ fn block(lines: &[String]) -> Option<usize> {
         depth -= i32::from(line == "end");
         depth < 0
     })
+}
+
+/// Frames apart; the `>` of `<lambda>` is part of its name.
+fn frames(stack: &str) -> Vec<&str> {
+    let mut inside = false;
+    let ends = |letter: char| {
+        let closes = letter == '>' && inside;
+        inside = letter == '<' || inside && !closes;
+        letter == '>' && !closes
+    };
+    stack.split(ends).collect()
 }
 
 /// `name[@file][:line]`.
@@ -279,6 +291,11 @@ mod tests {
         assert_eq!((timeline.losses[0].count, timeline.info.host.cpu_count), (3, Some(4)));
         let leaf = timeline.stacks.frame(timeline.samples.get(0).stack);
         assert_eq!((timeline.names.text(leaf.name), leaf.line), ("serve", 7));
+    }
+
+    #[test]
+    fn a_lambda_is_one_frame() {
+        assert_eq!(frames("main:3><lambda>:4>sort"), ["main:3", "<lambda>:4", "sort"]);
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
+//! costs the most and where, and what to do first.
+
+use crate::finding::{Abstention, Finding};
+use crate::health::{HealthLine, HealthState};
+use crate::phrase;
+use crate::rule::Case;
+use crate::share::Share;
+use crate::steps::StepSource;
+
+pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
+    let best = findings.iter().find(|finding| finding.gain.is_some());
+    [how_long(case), what(case, best), first(case, best, abstentions, health)]
+}
+
+fn how_long(case: &Case) -> String {
+    let steps = &case.steps;
+    if case.windows.total() == 0 {
+        return match steps.count() {
+            0 => "Nothing was recorded that takes time.".into(),
+            count => format!("{} recorded, and none takes any time.", phrase::counted(count as u64, "step")),
+        };
+    }
+    let took = phrase::duration(steps.p50());
+    let time = match (steps.source, steps.count()) {
+        (StepSource::Whole, _) => format!("The recording lasts {took}"),
+        (_, 1) => format!("The one {} takes {took}", name(&steps.name)),
+        (_, count) => {
+            let article = if "aeiouAEIOU".contains(steps.name.chars().next().unwrap_or('s')) { "An" } else { "A" };
+            let (count, p99) = (phrase::count(count as u64), phrase::duration(steps.p99()));
+            format!("{article} {} takes {took} (p50 of {count}; p99 {p99})", name(&steps.name))
+        }
+    };
+    let mut kinds = case.breakdown.kinds();
+    kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let kinds: Vec<String> =
+        kinds.iter().take(3).map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb())).collect();
+    let thread = if steps.source == StepSource::Whole { " of its busiest thread" } else { " of it" };
+    match kinds.as_slice() {
+        [] => format!("{time}."),
+        [one] => format!("{time}; {}.", one.replacen(" %", &format!(" %{thread}"), 1)),
+        [first, rest @ .., last] => {
+            let first = first.replacen(" %", &format!(" %{thread}"), 1);
+            let middle: String = rest.iter().map(|kind| format!(", {kind}")).collect();
+            format!("{time}; {first}{middle} and {last}.")
+        }
+    }
+}
+
+/// A name that could be misread is quoted.
+fn name(name: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+fn what(case: &Case, best: Option<&Finding>) -> String {
+    if let Some(finding) = best {
+        let gain = finding.gain.unwrap_or(crate::finding::Gain { low: 0.0, mid: 0.0, high: 0.0 });
+        let range = Share { low: gain.low / 100.0, mid: gain.mid / 100.0, high: gain.high / 100.0 };
+        let left = (case.steps.p50() as f64 * (1.0 - range.mid)) as u64;
+        let it = if case.steps.source == StepSource::Whole { "the recording would last" } else { "a step would take" };
+        let title = finding.title.trim_end_matches('.');
+        return format!("{title}; without it {it} {} ({} less).", phrase::duration(left), phrase::percent_range(range));
+    }
+    match case.breakdown.parts.first() {
+        Some(part) if !part.file.is_empty() => {
+            let at = match part.line {
+                0 => phrase::short_file(&part.file).to_owned(),
+                line => format!("{}:{line}", phrase::short_file(&part.file)),
+            };
+            format!(
+                "No rule found one cause for it; the largest part is {} ({at}) with {}.",
+                part.label,
+                phrase::percent(part.share)
+            )
+        }
+        Some(part) => format!(
+            "No rule found one cause for it; the largest part is {} with {}.",
+            part.label,
+            phrase::percent(part.share)
+        ),
+        None => "So there is nothing to find a cause for.".into(),
+    }
+}
+
+fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
+    let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
+    if let Some(bad) = health.iter().find(|line| line.state == HealthState::Bad && line.label != "recording") {
+        return full(&format!("Read this with care: {}: {}", bad.label, bad.text));
+    }
+    if let Some(action) = best.and_then(|finding| finding.actions.first()) {
+        return full(&format!("First: {action}"));
+    }
+    if case.windows.total() == 0 {
+        let note = case.timeline.notes.first().map(String::as_str);
+        return full(note.unwrap_or("Record again, for long enough: inferscope run -- <command>"));
+    }
+    match abstentions.first() {
+        Some(one) => full(&format!(
+            "{} could not look; {}: {}",
+            phrase::counted(abstentions.len() as u64, "rule"),
+            one.code,
+            one.reason
+        )),
+        None => "All rules could look.".into(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Which frame to name for a sample inside a step: the deepest one of the program's own code, unless that one stands around
+//! the step (a framework calls the step, and spends time of its own in it), and then the function on top.
+
+use crate::rule::Case;
+use crate::seen::Seen;
+use std::collections::{HashMap, HashSet};
+use timeline::{NameIndex, StackIndex, TrackIndex};
+
+pub struct Blame {
+    /// By track: the depth up to which frames stand around the steps. Only where other time has a home inside them.
+    around: HashMap<TrackIndex, u32>,
+}
+
+impl Blame {
+    pub fn new(case: &Case) -> Blame {
+        let mut base: HashMap<TrackIndex, StackIndex> = HashMap::new();
+        let mut homes: HashSet<(TrackIndex, StackIndex)> = HashSet::new();
+        let mut known: HashSet<(TrackIndex, StackIndex)> = HashSet::new();
+        for one in &case.seen.all {
+            let (track, stack) = (case.track(one), case.sample(one).stack);
+            if stack.0 == 0 || !known.insert((track, stack)) {
+                continue;
+            }
+            homes.insert((track, case.frames.home(stack)));
+            base.entry(track)
+                .and_modify(|base| *base = case.frames.shared(case.timeline, *base, stack))
+                .or_insert(stack);
+        }
+        let inside: HashSet<TrackIndex> = homes
+            .iter()
+            .filter(|(track, home)| {
+                base.get(track).is_some_and(|base| case.frames.depth(*home) > case.frames.depth(*base))
+            })
+            .map(|(track, _)| *track)
+            .collect();
+        let around = base.into_iter().filter(|(track, _)| inside.contains(track));
+        Blame { around: around.map(|(track, base)| (track, case.frames.depth(base))).collect() }
+    }
+
+    pub fn frame(&self, case: &Case, seen: &Seen) -> StackIndex {
+        let stack = case.sample(seen).stack;
+        let home = case.frames.home(stack);
+        match self.around.get(&case.track(seen)) {
+            Some(around) if case.frames.depth(home) < *around => stack,
+            _ => home,
+        }
+    }
+}
+
+/// A function and how many samples named it, with its lines.
+#[derive(Clone, Debug)]
+pub struct Blamed {
+    pub name: NameIndex,
+    pub count: u64,
+    /// A frame for each line, most samples first.
+    pub lines: Vec<(StackIndex, u64)>,
+}
+
+/// Functions by how many of the samples that fit name them, most first.
+pub fn functions(case: &Case, blame: &Blame, fits: impl Fn(&Seen) -> bool) -> Vec<Blamed> {
+    let mut by_line: HashMap<(NameIndex, u32), (StackIndex, u64)> = HashMap::new();
+    for one in case.seen.all.iter().filter(|one| fits(one)) {
+        let frame = blame.frame(case, one);
+        if frame.0 != 0 {
+            let line = case.timeline.stacks.frame(frame);
+            by_line.entry((line.name, line.line)).or_insert((frame, 0)).1 += 1;
+        }
+    }
+    let mut by_name: HashMap<NameIndex, Blamed> = HashMap::new();
+    for ((name, _), line) in by_line {
+        let blamed = by_name.entry(name).or_insert(Blamed { name, count: 0, lines: Vec::new() });
+        blamed.count += line.1;
+        blamed.lines.push(line);
+    }
+    let mut all: Vec<Blamed> = by_name.into_values().collect();
+    all.iter_mut().for_each(|one| one.lines.sort_by_key(|(frame, count)| (u64::MAX - count, *frame)));
+    all.sort_by_key(|one| (u64::MAX - one.count, one.name));
+    all
+}

@@ -1,0 +1,114 @@
+//! What the steps are bound by, in one word: where more than half of their time goes, if it goes to one thing.
+
+use crate::breakdown::PartKind;
+use crate::finding::Finding;
+use crate::phrase;
+use crate::rule::Case;
+use crate::rules::waits_in_step::{For, waits_for};
+use crate::seen::{Doing, Seen};
+use crate::share::Share;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bottleneck {
+    pub kind: BottleneckKind,
+    /// One sentence.
+    pub primary_cause: String,
+    pub confidence: f64,
+    pub evidence: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BottleneckKind {
+    Cpu,
+    Gpu,
+    Memory,
+    Launch,
+    Sync,
+    Input,
+    Comm,
+    Balanced,
+    Unknown,
+}
+
+impl BottleneckKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            BottleneckKind::Cpu => "cpu_bound",
+            BottleneckKind::Gpu => "gpu_bound",
+            BottleneckKind::Memory => "memory_bound",
+            BottleneckKind::Launch => "launch_bound",
+            BottleneckKind::Sync => "sync_bound",
+            BottleneckKind::Input => "input_bound",
+            BottleneckKind::Comm => "comm_bound",
+            BottleneckKind::Balanced => "balanced",
+            BottleneckKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// Bound by a thing means that it takes more than all others together.
+const HALF: f64 = 0.5;
+
+pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
+    let breakdown = &case.breakdown;
+    let evidence: Vec<String> = breakdown
+        .kinds()
+        .iter()
+        .map(|(kind, ns, share)| {
+            format!("{}: {} of a step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
+        })
+        .collect();
+    let (kind, confidence) = match (breakdown.total_ns, breakdown.samples) {
+        (0, _) => (BottleneckKind::Unknown, 0.0),
+        (_, 0) => by_parts(case),
+        _ => by_samples(case),
+    };
+    let pressure =
+        findings.iter().find(|finding| finding.code == "cpu-memory-pressure").and_then(|finding| finding.gain);
+    let (kind, confidence) = match pressure {
+        Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
+        _ => (kind, confidence),
+    };
+    let cause = findings.iter().find(|finding| finding.gain.is_some()).map(|finding| finding.title.clone());
+    let largest = breakdown.parts.first();
+    let primary_cause = cause.unwrap_or_else(|| match largest {
+        Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),
+        None => "nothing was recorded that takes time".into(),
+    });
+    Bottleneck { kind, primary_cause, confidence, evidence }
+}
+
+/// Recorded calls do not show waiting well: running is the most that they can say.
+fn by_parts(case: &Case) -> (BottleneckKind, f64) {
+    let share = |kind| case.breakdown.share(kind);
+    let runs = share(PartKind::Python) + share(PartKind::Native) + share(PartKind::Gc) + share(PartKind::Descheduled);
+    let count = case.windows.all().len() as f64;
+    match runs > HALF {
+        true => (BottleneckKind::Cpu, runs * (count + 1.0) / (count + 2.0)),
+        false => (BottleneckKind::Unknown, 0.0),
+    }
+}
+
+fn by_samples(case: &Case) -> (BottleneckKind, f64) {
+    let kind_of = |one: &Seen| match one.doing {
+        Doing::Python | Doing::Native | Doing::Gc => BottleneckKind::Cpu,
+        Doing::Gil => BottleneckKind::Sync,
+        Doing::Waiting => match waits_for(case, case.sample(one).stack) {
+            For::Lock => BottleneckKind::Sync,
+            For::Io => BottleneckKind::Input,
+            For::Nothing | For::Unknown => BottleneckKind::Unknown,
+        },
+    };
+    let kinds = [BottleneckKind::Cpu, BottleneckKind::Sync, BottleneckKind::Input, BottleneckKind::Unknown];
+    let shares: Vec<(BottleneckKind, Share)> =
+        kinds.into_iter().map(|kind| (kind, case.share(|one| kind_of(one) == kind).0)).collect();
+    if case.coverage() < HALF {
+        return (BottleneckKind::Unknown, 0.0);
+    }
+    let most = shares.iter().max_by(|a, b| a.1.mid.total_cmp(&b.1.mid));
+    match most {
+        Some((kind, share)) if share.mid > HALF => (*kind, share.surely_above(HALF) * case.coverage()),
+        Some((_, share)) => (BottleneckKind::Balanced, (1.0 - share.surely_above(HALF)) * case.coverage()),
+        None => (BottleneckKind::Unknown, 0.0),
+    }
+}

@@ -1,0 +1,144 @@
+//! Where the time of the steps goes: every nanosecond of them in exactly one part. Samples say it by function and line;
+//! recorded calls do where there are no samples; what neither saw is a part of its own.
+
+mod by_calls;
+mod part;
+mod phases;
+
+pub use part::{Part, PartKind};
+pub use phases::Phase;
+
+use crate::seen::{Doing, SeenSamples};
+use crate::steps::{StepSource, Steps};
+use crate::windows::Windows;
+use part::{Key, apportion};
+use std::collections::HashMap;
+use timeline::{NameIndex, Timeline};
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Breakdown {
+    /// Largest first. Their times add up to `total_ns` and `step_ns` exactly.
+    pub parts: Vec<Part>,
+    /// The named stretches of a step, in the order in which they begin. Empty where steps overlap on a thread.
+    pub phases: Vec<Phase>,
+    /// All steps together; where steps overlap on a thread, the time in which any was open.
+    pub total_ns: u64,
+    /// The mean of a step.
+    pub step_ns: u64,
+    /// Samples inside the steps.
+    pub samples: u64,
+    /// Steps were open at the same time on one thread, so a share is of the time in which any was.
+    pub overlapping: bool,
+}
+
+impl Breakdown {
+    /// `descheduled` is how long the steps' threads waited for a core inside the steps, where that is known.
+    pub fn new(
+        timeline: &Timeline,
+        steps: &Steps,
+        windows: &Windows,
+        frames: &crate::frames::Frames,
+        seen: &SeenSamples,
+        descheduled: Option<f64>,
+    ) -> Breakdown {
+        let total = windows.total();
+        let paused = seen.gc.iter().flat_map(|(track, all)| all.iter().map(|pause| (*track, pause.0, pause.1)));
+        let gc = sum(paused.map(|(track, start, end)| windows.overlap(track, start, end)));
+        let mut times: Vec<(Key, u64)> = if seen.all.is_empty() {
+            by_calls::times(timeline, windows, frames)
+        } else {
+            by_samples(timeline, seen, total.saturating_sub(seen.unseen_ns).saturating_sub(gc))
+        };
+        // Calls have the pauses in their place already.
+        if gc > 0 && !times.iter().any(|(key, _)| key.kind == PartKind::Gc) {
+            times.push((Key::of(PartKind::Gc), gc));
+        }
+        let known = sum(times.iter().map(|(_, ns)| *ns));
+        times.push((Key::of(PartKind::Unknown), total.saturating_sub(known)));
+        deschedule(&mut times, descheduled.unwrap_or(0.0));
+        times.retain(|(_, ns)| *ns > 0);
+        times.sort_by_key(|(key, ns)| (u64::MAX - ns, *key));
+        let step_ns = total.checked_div(steps.count() as u64).unwrap_or(0);
+        let means = apportion(step_ns, &times.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
+        let parts = times.iter().zip(means).map(|((key, ns), mean)| key.part(timeline, *ns, mean, total)).collect();
+        let phases = match steps.source {
+            StepSource::Step | StepSource::Scope if !windows.overlapping => phases::phases(timeline, steps, windows),
+            _ => Vec::new(),
+        };
+        let samples = seen.all.len() as u64;
+        Breakdown { parts, phases, total_ns: total, step_ns, samples, overlapping: windows.overlapping }
+    }
+
+    /// The share of all parts of a kind, 0 to 1.
+    pub fn share(&self, kind: PartKind) -> f64 {
+        self.parts.iter().filter(|part| part.kind == kind).map(|part| part.share).sum()
+    }
+
+    /// One part a function and kind, largest first; the line is that of its largest part.
+    pub fn functions(&self) -> Vec<Part> {
+        let mut all: Vec<Part> = Vec::new();
+        let mut places: HashMap<(&str, &str, PartKind), usize> = HashMap::new();
+        for part in &self.parts {
+            let place = *places.entry((&part.label, &part.file, part.kind)).or_insert(all.len());
+            if place == all.len() {
+                all.push(part.clone());
+            } else {
+                all[place].total_ns += part.total_ns;
+                all[place].ns += part.ns;
+                all[place].share += part.share;
+            }
+        }
+        all.sort_by_key(|part| u64::MAX - part.total_ns);
+        all
+    }
+
+    /// Every kind that has time, with its mean a step and its share.
+    pub fn kinds(&self) -> Vec<(PartKind, u64, f64)> {
+        let sum = |kind| {
+            let ns = self.parts.iter().filter(|part| part.kind == kind).map(|part| part.ns).sum();
+            (kind, ns, self.share(kind))
+        };
+        PartKind::ALL.into_iter().map(sum).filter(|(_, _, share)| *share > 0.0).collect()
+    }
+}
+
+/// Times that a damaged trace makes absurd do not overflow.
+fn sum(times: impl Iterator<Item = u64>) -> u64 {
+    times.fold(0, u64::saturating_add)
+}
+
+/// Splits the time that samples stand for by what they saw.
+fn by_samples(timeline: &Timeline, seen: &SeenSamples, time: u64) -> Vec<(Key, u64)> {
+    let mut counts: HashMap<Key, u64> = HashMap::new();
+    for one in seen.all.iter().filter(|one| one.doing != Doing::Gc) {
+        let stack = timeline.samples.get(one.sample as usize).stack;
+        let frame = timeline.stacks.frame(stack);
+        let kind = match one.doing {
+            Doing::Python => PartKind::Python,
+            Doing::Native => PartKind::Native,
+            Doing::Waiting => PartKind::Waiting,
+            Doing::Gil => PartKind::Gil,
+            Doing::Gc => PartKind::Gc,
+        };
+        let name = if stack.0 == 0 { NameIndex(0) } else { frame.name };
+        *counts.entry(Key { kind, name, line: frame.line }).or_default() += 1;
+    }
+    let (keys, weights): (Vec<Key>, Vec<u64>) = counts.into_iter().unzip();
+    keys.into_iter().zip(apportion(time, &weights)).collect()
+}
+
+/// Takes the time that a thread was ready but had no core out of the time that it seemed to run: a sample cannot tell.
+fn deschedule(times: &mut Vec<(Key, u64)>, descheduled: f64) {
+    let runs = |key: &Key| matches!(key.kind, PartKind::Python | PartKind::Native);
+    let running = sum(times.iter().filter(|(key, _)| runs(key)).map(|(_, ns)| *ns));
+    let taken = (descheduled.max(0.0) as u64).min(running);
+    if taken == 0 {
+        return;
+    }
+    let mut left = 0;
+    for (_, ns) in times.iter_mut().filter(|(key, _)| runs(key)) {
+        *ns = (u128::from(*ns) * u128::from(running - taken) / u128::from(running)) as u64;
+        left += *ns;
+    }
+    times.push((Key::of(PartKind::Descheduled), running - left));
+}

@@ -1,0 +1,86 @@
+//! Where the time of the steps goes by recorded calls: each moment belongs to the innermost call that is open. Exact, but a
+//! call that waits looks like one that runs unless its name tells.
+
+use super::part::{Key, PartKind};
+use crate::frames::{Frames, WAITS};
+use crate::windows::{Window, Windows};
+use std::collections::HashMap;
+use timeline::{NameIndex, SliceKind, Timeline};
+
+/// The time inside the windows by function, less what lies outside all calls.
+pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Key, u64)> {
+    let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
+    for (track, range) in windows.tracks() {
+        let slices = timeline.tracks[track.0 as usize].slices.clone();
+        let mut sweep = Sweep { windows: &windows.all()[range], at: 0, cursor: 0 };
+        let mut open: Vec<(u64, NameIndex, SliceKind)> = Vec::new();
+        for index in slices {
+            let kind = timeline.slices.kind(index);
+            if !matches!(kind, SliceKind::Call | SliceKind::CCall | SliceKind::Gc) {
+                continue;
+            }
+            let slice = timeline.slices.get(index);
+            sweep.up_to(slice.start, &mut open, &mut sums);
+            open.push((slice.end(), slice.name, kind));
+        }
+        sweep.up_to(u64::MAX, &mut open, &mut sums);
+    }
+    let key = |(name, kind): (NameIndex, SliceKind)| match kind {
+        SliceKind::Gc => Key::of(PartKind::Gc),
+        _ => {
+            let kind = match kind {
+                _ if frames.bits(name) & WAITS != 0 => PartKind::Waiting,
+                SliceKind::CCall => PartKind::Native,
+                _ => PartKind::Python,
+            };
+            Key { kind, name, line: timeline.names.get(name).line }
+        }
+    };
+    let mut times: HashMap<Key, u64> = HashMap::new();
+    for (call, ns) in sums {
+        *times.entry(key(call)).or_default() += ns;
+    }
+    times.into_iter().collect()
+}
+
+/// Walks forward in time over the windows of one track.
+struct Sweep<'a> {
+    windows: &'a [Window],
+    /// The first window that does not end before the cursor.
+    at: usize,
+    cursor: u64,
+}
+
+type Open = Vec<(u64, NameIndex, SliceKind)>;
+
+impl Sweep<'_> {
+    /// Gives the time up to `time` to the calls that are open, innermost first, and closes those that end.
+    fn up_to(&mut self, time: u64, open: &mut Open, sums: &mut HashMap<(NameIndex, SliceKind), u64>) {
+        while let Some((end, name, kind)) = open.last().copied() {
+            let until = end.min(time);
+            let inside = self.advance(until);
+            if inside > 0 {
+                *sums.entry((name, kind)).or_default() += inside;
+            }
+            if end > time {
+                return;
+            }
+            open.pop();
+        }
+        self.advance(time);
+    }
+
+    /// Moves the cursor and returns how much of the way lies in windows. Never moves back.
+    fn advance(&mut self, to: u64) -> u64 {
+        let mut inside = 0;
+        while let Some(window) = self.windows.get(self.at) {
+            inside += to.min(window.end).saturating_sub(self.cursor.max(window.start));
+            if window.end > to {
+                break;
+            }
+            self.at += 1;
+        }
+        self.cursor = self.cursor.max(to);
+        inside
+    }
+}

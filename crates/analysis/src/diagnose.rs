@@ -1,0 +1,55 @@
+//! `diagnose`: a timeline in, a [`Diagnosis`] out. Every rule looks; what they found is ranked by what the step would gain.
+
+use crate::answer;
+use crate::bottleneck::{self, Bottleneck};
+use crate::breakdown::Breakdown;
+use crate::finding::{Abstention, Finding};
+use crate::health::{self, HealthLine};
+use crate::rule::{Case, Verdict};
+use crate::rules::RULES;
+use crate::steps::Steps;
+use timeline::Timeline;
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The step or scope to look at by name. None: chosen from what was recorded.
+    pub step: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    pub steps: Steps,
+    pub breakdown: Breakdown,
+    /// Most to gain first; what has no gain after that, most severe first.
+    pub findings: Vec<Finding>,
+    /// Rules that could not look.
+    pub abstentions: Vec<Abstention>,
+    pub bottleneck: Bottleneck,
+    /// Three sentences for somebody who reads nothing else.
+    pub answer: [String; 3],
+    pub health: Vec<HealthLine>,
+}
+
+pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
+    let case = Case::new(timeline, options.step.as_deref());
+    let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
+    for rule in RULES {
+        match rule.look(&case) {
+            Verdict::Found(found) => findings.extend(found),
+            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
+            Verdict::Silent => {}
+        }
+    }
+    rank(&mut findings);
+    let bottleneck = bottleneck::of(&case, &findings);
+    let health = health::lines(&case, &findings);
+    let answer = answer::say(&case, &findings, &abstentions, &health);
+    Diagnosis { steps: case.steps, breakdown: case.breakdown, findings, abstentions, bottleneck, answer, health }
+}
+
+fn rank(findings: &mut [Finding]) {
+    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
+    findings.sort_by(|a, b| {
+        gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)).then(b.confidence.total_cmp(&a.confidence))
+    });
+}

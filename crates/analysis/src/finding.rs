@@ -1,0 +1,110 @@
+//! What a rule says: a [`Finding`] with its place, its gain and its proof, or an [`Abstention`] with its reason.
+
+use crate::share::Share;
+use timeline::TrackIndex;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// The rule's code.
+    pub code: &'static str,
+    /// One sentence that names the place and the number.
+    pub title: String,
+    pub place: Place,
+    /// What the step would gain. None: the data shows the problem, but not what it costs.
+    pub gain: Option<Gain>,
+    pub severity: Severity,
+    /// 0 to 1, from the data.
+    pub confidence: f64,
+    pub evidence: Vec<Evidence>,
+    /// What to do, the exact line to type where there is one.
+    pub actions: Vec<String>,
+    /// How to see that it helped.
+    pub verify: String,
+}
+
+/// Where in the program. What is not known is not said.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub function: Option<String>,
+    pub module: Option<String>,
+    pub kernel: Option<String>,
+    pub api: Option<String>,
+}
+
+/// Percent of the step's time, 0 to 100.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gain {
+    pub low: f64,
+    pub mid: f64,
+    pub high: f64,
+}
+
+impl From<Share> for Gain {
+    fn from(share: Share) -> Gain {
+        let percent = |fraction: f64| (fraction * 100.0).clamp(0.0, 100.0);
+        Gain { low: percent(share.low), mid: percent(share.mid), high: percent(share.high) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    Info,
+    Low,
+    Medium,
+    High,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
+
+    /// By what there is to gain at the least favourable end: a fifth of a step is worth a day of work, a twentieth is worth
+    /// an hour, less is worth knowing.
+    pub fn of(share: Share) -> Severity {
+        match share.low {
+            low if low >= 0.20 => Severity::High,
+            low if low >= 0.05 => Severity::Medium,
+            _ => Severity::Low,
+        }
+    }
+}
+
+/// One piece of proof. Times are the timeline's; with a track they are a range that a report can jump to.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Evidence {
+    pub text: String,
+    pub start: Option<u64>,
+    pub end: Option<u64>,
+    pub track: Option<TrackIndex>,
+    pub numbers: Vec<(String, f64)>,
+}
+
+impl Evidence {
+    pub fn said(text: impl Into<String>) -> Evidence {
+        Evidence { text: text.into(), ..Evidence::default() }
+    }
+
+    pub fn at(text: impl Into<String>, track: Option<TrackIndex>, start: u64, end: u64) -> Evidence {
+        Evidence { text: text.into(), start: Some(start), end: Some(end), track, numbers: Vec::new() }
+    }
+
+    pub fn number(mut self, name: &str, value: f64) -> Evidence {
+        self.numbers.push((name.to_owned(), value));
+        self
+    }
+}
+
+/// A rule that could not look, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Abstention {
+    pub code: &'static str,
+    pub reason: String,
+}

@@ -1,0 +1,170 @@
+//! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
+
+use crate::finding::Finding;
+use crate::phrase;
+use crate::rule::{Case, not_recorded};
+use crate::rules::dropped_records;
+use crate::steps::StepSource;
+use std::collections::BTreeMap;
+use timeline::State;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HealthLine {
+    pub state: HealthState,
+    pub label: &'static str,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum HealthState {
+    Ok,
+    /// Read the numbers with it in mind.
+    Warn,
+    /// Numbers may mislead.
+    Bad,
+}
+
+impl HealthState {
+    pub fn name(self) -> &'static str {
+        match self {
+            HealthState::Ok => "ok",
+            HealthState::Warn => "warn",
+            HealthState::Bad => "bad",
+        }
+    }
+
+    fn above(value: f64, warn: f64, bad: f64) -> HealthState {
+        match value {
+            _ if value >= bad => HealthState::Bad,
+            _ if value >= warn => HealthState::Warn,
+            _ => HealthState::Ok,
+        }
+    }
+}
+
+use HealthState::{Bad, Ok, Warn};
+
+pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
+    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
+    let mut lines = vec![
+        line("recording", recording(case)),
+        line("losses", losses(case)),
+        line("clock", clock(case)),
+        line("steps", steps(case)),
+        line("samples", samples(case)),
+    ];
+    for (code, label, fine) in [
+        ("unstable-iterations", "pace", "the steps keep one pace"),
+        ("overhead-in-window", "overhead", "not measured; samples are taken from outside the program"),
+    ] {
+        let said = findings.iter().find(|finding| finding.code == code);
+        let steady = code != "unstable-iterations" || case.steps.count() >= 40;
+        match said {
+            Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
+            None if steady => lines.push(line(label, (Ok, fine.into()))),
+            None => lines.push(line(label, (Ok, "too few steps to see a change of pace".into()))),
+        }
+    }
+    lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
+    lines.extend(case.timeline.notes.iter().map(|note| line("note", (Warn, note.clone()))));
+    lines
+}
+
+fn recording(case: &Case) -> (HealthState, String) {
+    let took = phrase::duration(case.timeline.duration());
+    match case.timeline.info.state {
+        _ if case.timeline.duration() == 0 => (Bad, "nothing was recorded that takes time".into()),
+        State::Complete => (Ok, format!("complete, {took}")),
+        State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
+        State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
+        State::Unknown => (Warn, format!("{took}; the trace does not say whether it is complete")),
+    }
+}
+
+fn losses(case: &Case) -> (HealthState, String) {
+    let losses = dropped_records::totals(case.timeline);
+    let lost = losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+    if lost == 0 {
+        return (Ok, "nothing was lost".into());
+    }
+    let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as f64;
+    let each: Vec<String> = losses
+        .iter()
+        .take(3)
+        .map(|loss| format!("{} {} ({})", phrase::count(loss.count), loss.collector, loss.what))
+        .collect();
+    (HealthState::above(lost as f64 / (lost as f64 + recorded), 0.0, 0.05), each.join(", "))
+}
+
+fn clock(case: &Case) -> (HealthState, String) {
+    let clock = &case.timeline.info.clock;
+    if clock.residual_ns == 0 && clock.source.is_empty() {
+        return (Warn, "the trace does not say how exact its times are".into());
+    }
+    let state = match case.steps.p50() {
+        0 => Ok,
+        step => HealthState::above(clock.residual_ns as f64 / step as f64, 0.01, 0.1),
+    };
+    (state, format!("times are good to {}", phrase::duration(clock.residual_ns)))
+}
+
+fn steps(case: &Case) -> (HealthState, String) {
+    let steps = &case.steps;
+    let mut text = match steps.source {
+        StepSource::Whole => "none".to_owned(),
+        _ => format!("{} \"{}\"", phrase::count(steps.count() as u64), steps.name),
+    };
+    text += &format!(": {}", steps.why);
+    let outliers = steps.steps.iter().filter(|step| step.outlier).count();
+    for (count, what) in [
+        (steps.warmups() as u64, "left out as warm-up"),
+        (steps.unfinished, "never ended"),
+        (outliers as u64, "far longer than usual"),
+    ] {
+        if count > 0 {
+            text += &format!("; {} {what}", phrase::count(count));
+        }
+    }
+    if case.windows.overlapping && steps.source != StepSource::Whole {
+        text += "; they overlap on a thread, so shares are of the time in which any was open";
+    }
+    let fine = steps.source != StepSource::Whole && steps.not_found.is_none();
+    (if fine { Ok } else { Warn }, text)
+}
+
+fn samples(case: &Case) -> (HealthState, String) {
+    let count = case.seen.all.len() as u64;
+    if count == 0 {
+        let plain = if case.timeline.samples.is_empty() {
+            "stacks were not sampled"
+        } else {
+            "no stack was sampled inside the steps"
+        };
+        return (Warn, not_recorded(case.timeline, "stacks", plain));
+    }
+    let unseen = 1.0 - case.coverage();
+    let state = if case.without_samples().is_some() { Bad } else { HealthState::above(unseen, 0.1, 0.5) };
+    let every = phrase::duration(case.seen.period_ns);
+    let seen = phrase::percent(case.coverage());
+    (state, format!("{} inside the steps, one every {every}; they stand for {seen} of the time", phrase::count(count)))
+}
+
+/// Collectors that were not on, each with its reason and in how many processes.
+fn collectors(case: &Case) -> Vec<(HealthState, String)> {
+    let mut all: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for collector in case.timeline.processes.iter().flat_map(|process| &process.collectors) {
+        if collector.state != "on" {
+            *all.entry((&collector.name, &collector.state, &collector.reason)).or_default() += 1;
+        }
+    }
+    let processes = case.timeline.processes.len() as u64;
+    all.into_iter()
+        .map(|((name, state, reason), count)| {
+            let mut text = format!("{name}: {}", if reason.is_empty() { state } else { reason });
+            if processes > 1 {
+                text += &format!(" (in {count} of {processes} processes)");
+            }
+            (if state == "failed" { Warn } else { Ok }, text)
+        })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! Numbers and places as people say them: `41.2 ms`, `31 %`, `compile_pattern (service.py:44)`.
+
+use crate::finding::Place;
+use crate::share::Share;
+
+/// Three digits are as many as anybody compares.
+pub fn duration(ns: u64) -> String {
+    let ns = ns as f64;
+    let (value, unit) = match ns {
+        _ if ns < 1e3 => (ns, "ns"),
+        _ if ns < 1e6 => (ns / 1e3, "µs"),
+        _ if ns < 1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    match value {
+        _ if unit == "ns" => format!("{value:.0} {unit}"),
+        _ if value < 9.995 => format!("{value:.2} {unit}"),
+        _ if value < 99.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
+/// A fraction as a percentage.
+pub fn percent(fraction: f64) -> String {
+    format!("{} %", digits(fraction))
+}
+
+pub fn percent_range(share: Share) -> String {
+    let (low, high) = (digits(share.low), digits(share.high));
+    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
+fn digits(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent == 0.0 || percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
+}
+
+/// `1234567` as `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `3 steps`, `1 step`.
+pub fn counted(number: u64, word: &str) -> String {
+    let plural = match word {
+        _ if number == 1 => "",
+        _ if word.ends_with("ch") || word.ends_with('s') || word.ends_with('x') => "es",
+        _ => "s",
+    };
+    format!("{} {word}{plural}", count(number))
+}
+
+pub fn bytes(number: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (number as f64, 0);
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{number} bytes") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+/// The end of a path by which people know a file. `__init__.py` alone says nothing.
+pub fn short_file(file: &str) -> &str {
+    let last = file.rsplit('/').next().unwrap_or(file);
+    let keep = if last == "__init__.py" || last == "__main__.py" { 2 } else { 1 };
+    let mut from = file.len();
+    for part in file.rsplit('/').take(keep) {
+        from = from.saturating_sub(part.len() + 1);
+    }
+    file[from..].trim_start_matches('/')
+}
+
+pub fn place(place: &Place) -> String {
+    let at = place.file.as_deref().map(|file| match place.line {
+        Some(line) => format!("{}:{line}", short_file(file)),
+        None => short_file(file).to_owned(),
+    });
+    match (&place.function, at) {
+        (Some(function), Some(at)) => format!("{function} ({at})"),
+        (Some(function), None) => function.clone(),
+        (None, Some(at)) => at,
+        (None, None) => "a place that was not recorded".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            [0, 999, 1_500, 41_234_000, 9_999_000_000].map(duration),
+            ["0 ns", "999 ns", "1.50 µs", "41.2 ms", "10.0 s"]
+        );
+        assert_eq!([0.0, 0.004, 0.0314, 0.31, 1.0].map(percent), ["0 %", "0.4 %", "3.1 %", "31 %", "100 %"]);
+        assert_eq!([7, 1_000, 1_234_567].map(count), ["7", "1,000", "1,234,567"]);
+        assert_eq!(
+            (counted(1, "batch"), counted(3, "batch"), counted(2, "step")),
+            ("1 batch".into(), "3 batches".into(), "2 steps".into())
+        );
+        assert_eq!((bytes(12), bytes(3 << 30)), ("12 bytes".into(), "3.0 GiB".into()));
+    }
+
+    #[test]
+    fn files_are_known_by_their_end() {
+        let files = ["/srv/app/service.py", "/usr/lib/python3.12/logging/__init__.py", "__init__.py", "a.py", ""];
+        assert_eq!(files.map(short_file), ["service.py", "logging/__init__.py", "__init__.py", "a.py", ""]);
+    }
+}

@@ -1,0 +1,171 @@
+//! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
+
+use crate::breakdown::Breakdown;
+use crate::finding::{Finding, Place};
+use crate::frames::Frames;
+use crate::gil;
+use crate::seen::{Seen, SeenSamples};
+use crate::series::{Growth, Nature, Readings};
+use crate::share::{Share, Tally};
+use crate::steps::{StepSource, Steps};
+use crate::windows::Windows;
+use timeline::{Sample, StackIndex, Timeline, TrackIndex};
+
+/// A rule looks at a case and says what it found. It never looks at what other rules said.
+pub trait Rule: Sync {
+    /// Its name everywhere, in kebab case.
+    fn code(&self) -> &'static str;
+    fn docs(&self) -> RuleDocs;
+    fn look(&self, case: &Case) -> Verdict;
+}
+
+/// The documentation of a rule, from which docs/rules.md is made.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleDocs {
+    /// One sentence: what it finds.
+    pub summary: &'static str,
+    /// Why it costs time, and how the data shows it.
+    pub why: &'static str,
+    /// What has to be recorded for it to look.
+    pub needs: &'static str,
+    /// What it says, as it says it.
+    pub example: &'static str,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    Found(Vec<Finding>),
+    Silent,
+    /// It could not look: why.
+    Abstain(String),
+}
+
+impl From<Finding> for Verdict {
+    fn from(finding: Finding) -> Verdict {
+        Verdict::Found(vec![finding])
+    }
+}
+
+pub struct Case<'a> {
+    pub timeline: &'a Timeline,
+    pub steps: Steps,
+    pub windows: Windows,
+    pub frames: Frames,
+    pub readings: Readings<'a>,
+    pub seen: SeenSamples,
+    /// How long the steps' threads were ready but had no core. None: not recorded.
+    pub run_queue: Option<Growth>,
+    pub breakdown: Breakdown,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(timeline: &'a Timeline, step: Option<&str>) -> Case<'a> {
+        let steps = Steps::find(timeline, step);
+        let windows = Windows::of_steps(&steps);
+        let frames = Frames::new(timeline);
+        let readings = Readings::new(timeline, &windows);
+        let mut seen = SeenSamples::find(timeline, &windows, &frames);
+        gil::settle(timeline, &windows, &frames, &readings, &mut seen);
+        let run_queue = run_queue(timeline, &windows, &readings);
+        let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
+        let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, descheduled);
+        Case { timeline, steps, windows, frames, readings, seen, run_queue, breakdown }
+    }
+
+    /// The share of the steps' time in which a sample fits, from the samples inside the steps.
+    pub fn share(&self, fits: impl Fn(&Seen) -> bool) -> (Share, Tally) {
+        let mut tally = Tally::default();
+        for stretch in self.seen.all.chunk_by(|a, b| a.window == b.window) {
+            tally.add(stretch.iter().filter(|one| fits(one)).count() as f64, stretch.len() as f64);
+        }
+        (tally.sampled().scaled(self.coverage()), tally)
+    }
+
+    /// The part of the steps' time that samples stand for.
+    pub fn coverage(&self) -> f64 {
+        match self.windows.total() {
+            0 => 0.0,
+            total => 1.0 - self.seen.unseen_ns.min(total) as f64 / total as f64,
+        }
+    }
+
+    pub fn sample(&self, seen: &Seen) -> Sample {
+        self.timeline.samples.get(seen.sample as usize)
+    }
+
+    pub fn track(&self, seen: &Seen) -> TrackIndex {
+        self.windows.all()[seen.window as usize].track
+    }
+
+    /// The function and the line being executed of a frame.
+    pub fn place(&self, frame: StackIndex) -> Place {
+        let frame = self.timeline.stacks.frame(frame);
+        let name = self.timeline.names.get(frame.name);
+        Place {
+            file: Some(name.file.to_string()).filter(|file| !file.is_empty()),
+            line: Some(frame.line).filter(|line| *line > 0),
+            function: Some(name.text.to_string()),
+            ..Place::default()
+        }
+    }
+
+    /// How the step is called in a sentence: "the step", "a request".
+    pub fn the_step(&self) -> &'static str {
+        if self.steps.source == StepSource::Whole { "the recording" } else { "the step" }
+    }
+
+    /// Why a rule that lives on samples cannot look, where it cannot.
+    pub fn without_samples(&self) -> Option<String> {
+        // With fewer, no share can be told from any other: Wilson's interval of one in twenty reaches from 1 to 24 %.
+        const LEAST: usize = 20;
+        match self.seen.all.len() {
+            _ if self.timeline.samples.is_empty() => {
+                Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))
+            }
+            0 => Some("no stack was sampled inside the steps".into()),
+            few if few < LEAST => {
+                Some(format!("only {few} stacks were sampled inside the steps; {LEAST} are the least"))
+            }
+            _ if self.coverage() < 0.5 => {
+                Some(format!("samples stand for only {} of the steps' time", crate::phrase::percent(self.coverage())))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Why a collector has nothing, in its own words where it left any.
+pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String {
+    let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    let reason = states.find(|state| state.name == collector && state.state != "on" && !state.reason.is_empty());
+    match reason {
+        Some(state) => format!("{plain}: {}", state.reason),
+        None => plain.to_owned(),
+    }
+}
+
+/// Waiting for a core happens only to a thread that is ready to run, and samples say when it was: growth between two
+/// readings falls into the steps as the active samples do.
+fn run_queue(timeline: &Timeline, windows: &Windows, readings: &Readings) -> Option<Growth> {
+    let mut sum: Option<Growth> = None;
+    for (track, _) in windows.tracks() {
+        let Some(counter) = readings.thread(track, "runqueue_wait_ns") else { continue };
+        let range = timeline.tracks[track.0 as usize].samples.clone();
+        let times = &timeline.samples.time[range.clone()];
+        let weight = |start: u64, end: u64| {
+            let from = range.start + times.partition_point(|time| *time < start);
+            let to = range.start + times.partition_point(|time| *time < end);
+            let active = || (from..to).filter(|index| timeline.samples.get(*index).active);
+            let inside = active().filter(|index| windows.at(track, timeline.samples.time[*index]).is_some()).count();
+            let all = active().count();
+            (all > 0).then(|| inside as f64 / all as f64)
+        };
+        if let Some(growth) = readings.inside(counter, windows, track, &Nature::Time(&weight)) {
+            match &mut sum {
+                Some(sum) => sum.join(&growth),
+                None => sum = Some(growth),
+            }
+        }
+    }
+    sum
+}

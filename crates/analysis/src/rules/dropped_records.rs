@@ -1,0 +1,109 @@
+//! `dropped-records`: part of what happened is not in the trace. The recorder counted what it lost.
+
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::phrase;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use std::collections::BTreeMap;
+use timeline::Timeline;
+
+pub struct DroppedRecords;
+
+impl Rule for DroppedRecords {
+    fn code(&self) -> &'static str {
+        "dropped-records"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Records were lost while recording, so counts and totals are too low.",
+            why: "Every loss is counted where it happens: records overwritten in a full ring, samples that came too late, stacks \
+                  that changed while they were read. Lost samples make shares less sure, not wrong; lost scopes and steps are \
+                  missing from every count.",
+            needs: "Nothing: a trace always says what it lost.",
+            example: "12,004 records were lost: 12,004 scopes (records overwritten before they could be written to disk)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let losses = totals(case.timeline);
+        let lost: u64 = losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add);
+        let Some(worst) = losses.first() else { return Verdict::Silent };
+        let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as u64;
+        let share = lost as f64 / lost.saturating_add(recorded).max(1) as f64;
+        let evidence = losses.iter().map(|loss| {
+            let text = format!("{} {}: {}", phrase::count(loss.count), loss.collector, loss.what);
+            Evidence { start: Some(loss.first), end: Some(loss.last), ..Evidence::said(text) }
+                .number("count", loss.count as f64)
+        });
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} lost: {} {} ({})",
+                if lost == 1 { "1 record was".to_owned() } else { format!("{} records were", phrase::count(lost)) },
+                phrase::count(worst.count),
+                worst.collector,
+                worst.what
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
+            confidence: 1.0, // Counted, not estimated.
+            evidence: evidence.take(8).collect(),
+            actions: vec![
+                "More room in the rings: inferscope run --trace-size-mb 400 -- ...".into(),
+                "Record less: a lower --rate, --min-us 100 with --calls, or --include only what matters.".into(),
+            ],
+            verify: "Record again: the health box should say that nothing was lost.".into(),
+        };
+        finding.into()
+    }
+}
+
+pub struct LossTotal {
+    pub collector: String,
+    pub what: String,
+    pub count: u64,
+    pub first: u64,
+    pub last: u64,
+}
+
+/// Losses of one kind added up, most first.
+pub fn totals(timeline: &Timeline) -> Vec<LossTotal> {
+    let mut all: BTreeMap<(&str, &str), LossTotal> = BTreeMap::new();
+    for loss in timeline.losses.iter().filter(|loss| loss.count > 0) {
+        let total = all.entry((&loss.collector, &loss.what)).or_insert_with(|| LossTotal {
+            collector: loss.collector.clone(),
+            what: loss.what.clone(),
+            count: 0,
+            first: loss.time,
+            last: loss.time,
+        });
+        total.count = total.count.saturating_add(loss.count);
+        total.first = total.first.min(loss.time);
+        total.last = total.last.max(loss.time);
+    }
+    let mut all: Vec<LossTotal> = all.into_values().collect();
+    all.sort_by_key(|loss| u64::MAX - loss.count);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    #[test]
+    fn losses_are_added_up_and_named() {
+        let found = found(
+            &DroppedRecords,
+            "track main\n step r 0..1s\n loss scopes 12000 overwritten\n loss scopes 4 overwritten\n loss stacks 1 torn",
+        );
+        assert_eq!(found[0].title, "12,005 records were lost: 12,004 scopes (overwritten)");
+        assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
+    }
+
+    #[test]
+    fn silent_when_nothing_was_lost() {
+        silent(&DroppedRecords, "track main\n step r 0..1s\n loss scopes 0 nothing");
+    }
+}

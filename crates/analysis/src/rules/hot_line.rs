@@ -1,0 +1,251 @@
+//! `hot-line`: one function of the program takes much of every step, and this line of it most.
+
+use crate::blame::{self, Blame, Blamed};
+use crate::breakdown::PartKind;
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::seen::{Doing, Seen};
+use crate::share::{Share, Tally};
+
+pub struct HotLine;
+
+/// A tenth of the step, at the least favourable end of the interval, is worth a look.
+const LEVEL: f64 = 0.10;
+/// More of them would not be hot.
+const MOST: usize = 3;
+
+impl Rule for HotLine {
+    fn code(&self) -> &'static str {
+        "hot-line"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "One function takes a tenth of the step or more.",
+            why: "Time is given to the deepest function of your own code that a sample shows, so that work inside a library \
+                  counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
+                  is what the step would save without that function: the most that any change to it can bring.",
+            needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
+            example: "31 % of the step is in build_vocabulary (service.py:57)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        match case.without_samples() {
+            None => sampled(case),
+            Some(_) if case.seen.all.is_empty() && has_calls(case) => by_calls(case),
+            Some(reason) => Verdict::Abstain(reason),
+        }
+    }
+}
+
+fn runs(one: &Seen) -> bool {
+    matches!(one.doing, Doing::Python | Doing::Native)
+}
+
+fn sampled(case: &Case) -> Verdict {
+    let blame = Blame::new(case);
+    // Samples count a thread that has no core as running; the counters know how much of it did not run.
+    let (_, running) = case.share(runs);
+    let shown = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
+    let scale = if running.mid() > 0.0 { (shown / (running.mid() * case.coverage())).min(1.0) } else { 0.0 };
+    let mut found = Vec::new();
+    for hot in blame::functions(case, &blame, runs).into_iter().take(MOST) {
+        let fits = |one: &Seen| runs(one) && name_of(case, &blame, one) == hot.name;
+        let (share, _) = case.share(fits);
+        let share = share.scaled(scale);
+        if share.low >= LEVEL {
+            found.push(finding(case, &hot, share, fits));
+        }
+    }
+    if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
+}
+
+fn name_of(case: &Case, blame: &Blame, one: &Seen) -> timeline::NameIndex {
+    case.timeline.stacks.frame(blame.frame(case, one)).name
+}
+
+fn finding(case: &Case, hot: &Blamed, share: Share, fits: impl Fn(&Seen) -> bool) -> Finding {
+    let place = hot.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame));
+    let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
+    let (with, all) = proof::windows_with(case, &fits);
+    let text =
+        format!("{} of {} samples inside the steps", phrase::count(hot.count), phrase::count(case.breakdown.samples));
+    let mut evidence = vec![Evidence::said(text).number("samples", hot.count as f64)];
+    for (frame, count) in hot.lines.iter().take(3) {
+        let at = phrase::place(&case.place(*frame));
+        evidence
+            .push(Evidence::said(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64));
+    }
+    if all > 1 {
+        evidence.push(
+            Evidence::said(format!("seen in {with} of the {all} steps that were sampled")).number("steps", with as f64),
+        );
+    }
+    evidence.extend(proof::best_step(case, "it is on the stack", &fits));
+    Finding {
+        code: HotLine.code(),
+        title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
+        actions: actions(&place, native * 2 > hot.count),
+        place,
+        gain: Some(share.into()),
+        severity: Severity::of(share),
+        confidence: share.surely_above(LEVEL) * case.coverage(),
+        evidence,
+        verify: proof::verify(case, share.mid),
+    }
+}
+
+fn actions(place: &Place, native: bool) -> Vec<String> {
+    let function = place.function.as_deref().unwrap_or("the function");
+    let line = place.line.map_or_else(|| "the call".to_owned(), |line| format!("line {line}"));
+    let work = match native {
+        true => format!(
+            "{line} runs native code: give it more work at once (one call for the whole batch), or smaller or narrower data."
+        ),
+        false => {
+            format!("{line} runs Python: do its work in one call over the whole array or string instead of a loop.")
+        }
+    };
+    let again = format!(
+        "If {function} gives the same result in every step, build it once before the steps, or put @functools.cache above it."
+    );
+    vec![
+        again,
+        work,
+        format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)),
+    ]
+}
+
+/// The module of a file, as `--include` takes it.
+fn module(place: &Place) -> String {
+    let file = place.file.as_deref().map_or("your_module", phrase::short_file);
+    file.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', ".")
+}
+
+fn has_calls(case: &Case) -> bool {
+    let calls = |part: &&crate::breakdown::Part| part.kind != PartKind::Unknown && !part.file.is_empty();
+    case.breakdown.parts.iter().any(|part| calls(&part))
+}
+
+/// Without samples: recorded calls, each by the time that no call inside it takes.
+fn by_calls(case: &Case) -> Verdict {
+    let hot = |part: &&crate::breakdown::Part| {
+        matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL
+    };
+    let mut tally = Tally::default();
+    case.windows.all().iter().for_each(|_| tally.add(0.0, 1.0));
+    let functions = case.breakdown.functions();
+    let found: Vec<Finding> = functions
+        .iter()
+        .filter(hot)
+        .take(MOST)
+        .map(|part| {
+            let place = Place {
+                file: Some(part.file.clone()).filter(|file| !file.is_empty()),
+                line: Some(part.line).filter(|line| *line > 0),
+                function: Some(part.label.clone()),
+                ..Place::default()
+            };
+            let share = Share::exactly(part.share);
+            let text = format!("{} of its own in all steps, by recorded calls", phrase::duration(part.total_ns));
+            Finding {
+                code: HotLine.code(),
+                title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
+                actions: actions(&place, part.kind == PartKind::Native),
+                place,
+                gain: Some(share.into()),
+                severity: Severity::of(share),
+                confidence: tally.repeats(),
+                evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
+                verify: proof::verify(case, share.mid),
+            }
+        })
+        .collect();
+    if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    /// The pieces of one function (a lambda here) are one, and library code counts for the line that called it.
+    #[test]
+    fn names_the_function_of_the_program_and_its_hottest_line() {
+        let found = found(
+            &HotLine,
+            "
+            track main
+            repeat 40 every 50ms
+              step request 0..40ms
+              sample 2ms active gil serve>encode:20>build:57><lambda>:57
+              sample 12ms active gil serve>encode:20>build:58
+              sample 22ms active gil serve>forward:80>matmul@/usr/lib/python3.12/site-packages/np.py:9
+              sample 32ms active gil serve>decode:90
+            end",
+        );
+        assert_eq!(found[0].title, "50 % of the step is in build (app.py:57)");
+        assert_eq!(
+            found.iter().map(|f| f.place.function.clone().unwrap()).collect::<Vec<_>>(),
+            ["build", "forward", "decode"]
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low > 40.0 && gain.high < 60.0 && found[0].confidence > 0.99);
+        assert!(found[0].evidence.iter().any(|one| one.track.is_some() && one.start.is_some()));
+    }
+
+    #[test]
+    fn recorded_calls_serve_where_there_are_no_samples() {
+        let found = found(
+            &HotLine,
+            "
+            track main
+            repeat 10 every 50ms
+              step request 0..40ms
+              call serve@svc.py:3 0..40ms
+              call build@svc.py:44 0..30ms
+              call sort@svc.py:60 0..10ms
+            end",
+        );
+        assert_eq!(found[0].title, "50 % of the step is in build (svc.py:44)");
+        assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn silent_when_nothing_stands_out_and_when_the_step_only_waits() {
+        silent(
+            &HotLine,
+            "
+            track main
+            repeat 30 every 20ms
+              step request 0..20ms
+              sample 2ms active gil serve>a:1
+              sample 4ms active gil serve>b:1
+              sample 6ms active gil serve>c:1
+              sample 8ms active gil serve>d:1
+              sample 10ms active gil serve>e:1
+              sample 12ms active gil serve>f:1
+              sample 14ms active gil serve>g:1
+              sample 16ms active gil serve>h:1
+              sample 18ms active gil serve>i:1
+              sample 19ms active gil serve>j:1
+            end",
+        );
+        silent(
+            &HotLine,
+            "
+            track main
+            step request 0..1s
+            samples 0..1s every 10ms serve>get:5",
+        );
+    }
+
+    #[test]
+    fn abstains_without_enough_samples() {
+        abstains(&HotLine, "track main\n step request 0..1s", "stacks were not sampled");
+        abstains(&HotLine, "track main\n step request 0..1s\n sample 5ms active gil f:1", "only 1");
+    }
+}

@@ -1,0 +1,68 @@
+//! The rules, one a file, and the page that documents them all.
+
+mod clock_residual;
+mod cpu_memory_pressure;
+mod cpu_oversubscribed;
+pub(crate) mod dropped_records;
+mod event_loop_blocked;
+mod gc_pauses;
+mod gil_contention;
+mod hot_line;
+mod launch_thread_descheduled;
+mod logging_in_step;
+mod no_steps_found;
+mod overhead_in_window;
+mod unstable_iterations;
+pub(crate) mod waits_in_step;
+mod warmup_in_window;
+mod wrong_numa_node;
+
+use crate::rule::Rule;
+
+/// All of them. The order is that of the page: what the program can change first, the health of the profile last.
+pub static RULES: [&dyn Rule; 16] = [
+    &hot_line::HotLine,
+    &waits_in_step::WaitsInStep,
+    &gil_contention::GilContention,
+    &event_loop_blocked::EventLoopBlocked,
+    &gc_pauses::GcPauses,
+    &logging_in_step::LoggingInStep,
+    &launch_thread_descheduled::LaunchThreadDescheduled,
+    &cpu_oversubscribed::CpuOversubscribed,
+    &cpu_memory_pressure::CpuMemoryPressure,
+    &wrong_numa_node::WrongNumaNode,
+    &no_steps_found::NoStepsFound,
+    &warmup_in_window::WarmupInWindow,
+    &unstable_iterations::UnstableIterations,
+    &dropped_records::DroppedRecords,
+    &clock_residual::ClockResidual,
+    &overhead_in_window::OverheadInWindow,
+];
+
+/// docs/rules.md, made from the rules themselves.
+pub fn page() -> String {
+    let mut page = String::from(
+        "# The rules\n\n\
+         Every rule looks at every recording; none looks at what another said. What they find is ranked by what the step would \
+         gain. A rule that lacks what it needs abstains, and the report says why. Gains are computed from the recording: shares \
+         that come from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
+         times carry their spread over the steps.\n\n\
+         This page is made from the rules' own documentation: `cargo run -p inferscope-analysis --example rules_page > docs/rules.md`.\n\n\
+         | rule | finds |\n|---|---|\n",
+    );
+    for rule in RULES {
+        page += &format!("| [`{0}`](#{0}) | {1} |\n", rule.code(), rule.docs().summary);
+    }
+    for rule in RULES {
+        let docs = rule.docs();
+        page += &format!(
+            "\n## {}\n\n{}\n\n{}\n\n**Needs:** {}\n\n```text\n{}\n```\n",
+            rule.code(),
+            docs.summary,
+            docs.why,
+            docs.needs,
+            docs.example
+        );
+    }
+    page
+}

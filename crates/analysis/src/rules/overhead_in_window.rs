@@ -1,0 +1,110 @@
+//! `overhead-in-window`: recording itself took part in what was recorded.
+
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::phrase;
+use crate::recorded;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use timeline::SliceKind;
+
+pub struct OverheadInWindow;
+
+/// A call recorded every ten microseconds is a program of short functions: writing a record is no longer small beside them.
+const CALL_EVERY_NS: f64 = 10_000.0;
+
+impl Rule for OverheadInWindow {
+    fn code(&self) -> &'static str {
+        "overhead-in-window"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "So many calls were recorded inside the steps that short functions look longer than they are.",
+            why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
+                  on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
+                  is not in the trace, so there is no number: only how many there were.",
+            needs: "Recorded calls (`--calls`).",
+            example: "A step carries 41,210 recorded calls, one every 0.97 µs: short functions look longer than they are",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let is_call = |kind| matches!(kind, SliceKind::Call | SliceKind::CCall);
+        let mut calls = 0u64;
+        for (track, range) in case.windows.tracks() {
+            let windows = &case.windows.all()[range];
+            let mut at = 0;
+            for index in case.timeline.tracks[track.0 as usize].slices.clone() {
+                if is_call(case.timeline.slices.kind(index)) {
+                    let start = case.timeline.slices.start[index];
+                    while windows.get(at).is_some_and(|window| window.end <= start) {
+                        at += 1;
+                    }
+                    calls += u64::from(windows.get(at).is_some_and(|window| window.start <= start));
+                }
+            }
+        }
+        if calls == 0 {
+            let reason = "what recording costs is not in the trace; compare the latency with a run without inferscope";
+            return Verdict::Abstain(reason.into());
+        }
+        let every = case.windows.total() as f64 / calls as f64;
+        if every > CALL_EVERY_NS {
+            return Verdict::Silent;
+        }
+        let each = calls / case.steps.count().max(1) as u64;
+        let longest = recorded::inside(case, |slice| is_call(slice.kind)).longest;
+        let mut evidence = vec![
+            Evidence::said(format!("{} inside the steps", phrase::counted(calls, "recorded call")))
+                .number("calls", calls as f64),
+        ];
+        evidence.extend(
+            longest
+                .first()
+                .map(|(track, slice)| Evidence::at("for example around here", Some(*track), slice.start, slice.end())),
+        );
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "A step carries {} recorded calls, one every {}: short functions look longer than they are",
+                phrase::count(each),
+                phrase::duration(every as u64)
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: 1.0, // Counted.
+            evidence,
+            actions: vec![
+                "Leave short calls out: inferscope run --calls --min-us 50 -- ...".into(),
+                "Record only your own code: --include your_package, or leave --calls off: samples cost the program nothing that shows.".into(),
+            ],
+            verify: "Compare the steps' p50 with a recording without --calls.".into(),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    #[test]
+    fn many_calls_are_said() {
+        let found = found(&OverheadInWindow, "track main\n step r 0..1ms\n repeat 500 every 2us\n call f 0..1us\n end");
+        assert_eq!(
+            found[0].title,
+            "A step carries 500 recorded calls, one every 2.00 µs: short functions look longer than they are"
+        );
+    }
+
+    #[test]
+    fn silent_with_few() {
+        silent(&OverheadInWindow, "track main\n step r 0..1s\n repeat 500 every 2ms\n call f 0..1us\n end");
+    }
+
+    #[test]
+    fn abstains_without_any() {
+        abstains(&OverheadInWindow, "track main\n step r 0..1s", "not in the trace");
+    }
+}

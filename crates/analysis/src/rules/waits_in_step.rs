@@ -1,0 +1,188 @@
+//! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
+
+use crate::blame::{self, Blame};
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::frames::is;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::seen::{Doing, Seen};
+use crate::share::Share;
+use timeline::StackIndex;
+
+pub struct WaitsInStep;
+
+/// As for a line that runs: a tenth of the step is worth a look.
+const LEVEL: f64 = 0.10;
+const MOST: usize = 2;
+
+impl Rule for WaitsInStep {
+    fn code(&self) -> &'static str {
+        "waits-in-step"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The step spends a tenth of its time or more waiting at one place.",
+            why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
+                  Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
+                  or left out. The gain is the share of the step that this wait takes.",
+            needs: "Stack samples inside the steps (at least 20).",
+            example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = case.without_samples() {
+            return Verdict::Abstain(reason);
+        }
+        let blame = Blame::new(case);
+        let waits = |one: &Seen| one.doing == Doing::Waiting;
+        let mut found = Vec::new();
+        for at in blame::functions(case, &blame, waits).into_iter().take(MOST) {
+            let fits = |one: &Seen| waits(one) && case.timeline.stacks.frame(blame.frame(case, one)).name == at.name;
+            let (share, _) = case.share(fits);
+            if let (true, Some((frame, _))) = (share.low >= LEVEL, at.lines.first()) {
+                found.push(finding(case, *frame, share, fits));
+            }
+        }
+        if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
+    }
+}
+
+/// What a thread waits for, by the frame on top.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum For {
+    Lock,
+    Io,
+    /// The event loop has nothing to run.
+    Nothing,
+    Unknown,
+}
+
+pub fn waits_for(case: &Case, stack: StackIndex) -> For {
+    let top = case.frames.on_top(stack);
+    match top {
+        _ if top & is::WAITS_FOR_IO != 0 && case.frames.on_path(stack, is::EVENT_LOOP) => {
+            let parent = case.timeline.stacks.frame(stack).parent;
+            let under_loop = case.frames.bits(case.timeline.stacks.frame(parent).name) & is::EVENT_LOOP != 0;
+            if under_loop { For::Nothing } else { For::Io }
+        }
+        _ if top & is::WAITS_FOR_IO != 0 => For::Io,
+        _ if top & is::WAITS_FOR_LOCK != 0 => For::Lock,
+        _ => For::Unknown,
+    }
+}
+
+fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) -> bool) -> Finding {
+    let place = case.place(frame);
+    let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
+    for one in case.seen.all.iter().filter(|one| fits(one)) {
+        *tops.entry(case.sample(one).stack).or_default() += 1;
+    }
+    let top = tops.iter().max_by_key(|(stack, count)| (**count, stack.0)).map_or(frame, |(stack, _)| *stack);
+    let (what, actions) = advice(waits_for(case, top), &place);
+    let count: u64 = tops.values().sum();
+    let samples = Evidence::said(format!(
+        "{} of {} samples inside the steps do not run; on top is {}",
+        phrase::count(count),
+        phrase::count(case.breakdown.samples),
+        phrase::place(&case.place(top))
+    ));
+    let mut evidence = vec![samples.number("samples", count as f64)];
+    evidence.extend(proof::best_step(case, "it waits", &fits));
+    let at = phrase::place(&place);
+    Finding {
+        code: WaitsInStep.code(),
+        title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
+        place,
+        gain: Some(share.into()),
+        severity: Severity::of(share),
+        confidence: share.surely_above(LEVEL) * case.coverage(),
+        evidence,
+        actions,
+        verify: proof::verify(case, share.mid),
+    }
+}
+
+fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
+    let line = place.line.map_or_else(|| "this call".to_owned(), |line| format!("line {line}"));
+    match wait {
+        For::Lock => (
+            ", for a lock, a queue or another thread",
+            vec![
+                format!(
+                    "Look at who answers {line}: the thread that holds the lock or fills the queue sets this step's pace."
+                ),
+                "Hold the lock for less (prepare outside it), or give each worker its own data.".into(),
+                format!("If {line} waits for a batch to fill up, shorten that wait."),
+            ],
+        ),
+        For::Io => (
+            ", for a socket, a pipe or a child",
+            vec![
+                format!(
+                    "Start what {line} waits for earlier, and do other work of the step meanwhile (threads or asyncio)."
+                ),
+                "Ask once for all instead of once for each, and keep connections open.".into(),
+            ],
+        ),
+        For::Nothing => (
+            ", where the event loop has nothing to run",
+            vec![
+                "The step awaits something outside this thread: see which await with a scope around each.".into(),
+                "Await independent things together: await asyncio.gather(a, b).".into(),
+            ],
+        ),
+        For::Unknown => (
+            "",
+            vec![
+                format!("See what {line} calls: a sleep, a lock, or input and output through native code."),
+                "Record again with --native: the native frames say what it waits for.".into(),
+            ],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    #[test]
+    fn names_the_line_that_waits_and_for_what() {
+        let found = found(&WaitsInStep, "
+            track main
+            repeat 40 every 50ms
+              step request 0..40ms
+              samples 1ms..31ms every 10ms serve>next_batch:131>get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359
+              sample 35ms active gil serve>work:5
+            end");
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].title,
+            "75 % of the step is spent waiting in next_batch (app.py:131), for a lock, a queue or another thread"
+        );
+        assert!(found[0].actions.len() >= 2 && found[0].gain.unwrap().low > 60.0);
+    }
+
+    #[test]
+    fn an_idle_event_loop_is_said_to_be_idle() {
+        let base = "/usr/lib/python3.12/asyncio/base_events.py";
+        let found = found(&WaitsInStep, &format!("
+            track main
+            step request 0..1s
+            samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"));
+        assert!(found[0].title.contains("the event loop has nothing to run"), "{}", found[0].title);
+    }
+
+    #[test]
+    fn silent_when_the_step_runs() {
+        silent(&WaitsInStep, "track main\n step request 0..1s\n samples 0..1s every 10ms active gil serve>work:5");
+    }
+
+    #[test]
+    fn abstains_without_samples() {
+        abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks were not sampled");
+    }
+}

@@ -1,0 +1,220 @@
+//! The samples inside the steps, each with what its thread was doing: running Python, running native code, waiting, waiting
+//! for the GIL, collecting garbage. Also how much of the steps no sample stands for.
+
+use crate::frames::{Frames, WAITS, is};
+use crate::windows::Windows;
+use std::collections::HashMap;
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Doing {
+    /// Running with the GIL, or in a process that was never seen with one.
+    Python,
+    /// Running without the GIL: native code that gave it back, or a system call.
+    Native,
+    Waiting,
+    Gil,
+    Gc,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Index into the timeline's samples.
+    pub sample: u32,
+    /// Index into the windows.
+    pub window: u32,
+    pub doing: Doing,
+    /// While it did not run: the sample, one higher, of the thread that held the GIL. 0: none did.
+    pub holder: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct SeenSamples {
+    /// By window, then time.
+    pub all: Vec<Seen>,
+    /// Time inside the steps that no sample stands for, beside garbage collection.
+    pub unseen_ns: u64,
+    /// Garbage collection on the steps' own tracks, exactly.
+    pub gc: HashMap<TrackIndex, Vec<(u64, u64)>>,
+    /// Between two samples of a thread. 0: unknown.
+    pub period_ns: u64,
+    /// Waiting that looks like the GIL but may be a lock: the line was never seen running.
+    pub maybe_gil: u64,
+}
+
+/// Two samples further apart have a hole between them; less is jitter.
+const HOLE: f64 = 2.5;
+
+impl SeenSamples {
+    pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames) -> SeenSamples {
+        let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
+        let holders = Holders::new(timeline, windows, seen.period_ns / 2);
+        for (track, _) in windows.tracks() {
+            let pauses = pauses(timeline, track);
+            seen.take(timeline, windows, frames, &holders, track, &pauses);
+            if !pauses.is_empty() {
+                seen.gc.insert(track, pauses);
+            }
+        }
+        seen
+    }
+
+    fn take(
+        &mut self,
+        timeline: &Timeline,
+        windows: &Windows,
+        frames: &Frames,
+        holders: &Holders,
+        track: TrackIndex,
+        pauses: &[(u64, u64)],
+    ) {
+        let info = &timeline.tracks[track.0 as usize];
+        let holders = holders.of(info.process);
+        let times = &timeline.samples.time[info.samples.clone()];
+        let mut pause = 0;
+        for index in info.samples.clone() {
+            let sample = timeline.samples.get(index);
+            let Some(window) = windows.at(track, sample.time) else { continue };
+            while pauses.get(pause).is_some_and(|(_, end)| *end <= sample.time) {
+                pause += 1;
+            }
+            let mut holder = 0;
+            let doing = if pauses.get(pause).is_some_and(|(start, _)| *start <= sample.time) {
+                Doing::Gc
+            } else if sample.gil || sample.active && holders.is_none() {
+                Doing::Python
+            } else if sample.active {
+                Doing::Native
+            } else {
+                let top = frames.on_top(sample.stack);
+                if top & WAITS == 0 || top & is::TAKES_GIL != 0 {
+                    holder = holders.as_ref().and_then(|all| all.at(sample.time, track)).map_or(0, |place| place + 1);
+                }
+                // Whether the rest waits for the GIL is decided once all of it is known.
+                if top & is::TAKES_GIL != 0 { Doing::Gil } else { Doing::Waiting }
+            };
+            self.all.push(Seen { sample: index as u32, window: window as u32, doing, holder });
+        }
+        self.unseen_ns = self.unseen_ns.saturating_add(unseen(times, self.period_ns, windows, track, pauses));
+    }
+}
+
+/// The time inside the steps of a track that lies in holes between its samples, less the pauses there.
+fn unseen(times: &[u64], period: u64, windows: &Windows, track: TrackIndex, pauses: &[(u64, u64)]) -> u64 {
+    let (half, hole) = (period / 2, (period as f64 * HOLE) as u64);
+    let mut sum = 0;
+    let mut pause = 0;
+    let mut add = |start: u64, end: u64| {
+        let mut inside = windows.overlap(track, start, end);
+        while pauses.get(pause).is_some_and(|(_, end)| *end <= start) {
+            pause += 1;
+        }
+        for (from, to) in pauses[pause..].iter().take_while(|(from, _)| *from < end) {
+            inside -= windows.overlap(track, *from.max(&start), *to.min(&end)).min(inside);
+        }
+        sum = u64::saturating_add(sum, inside);
+    };
+    let (Some(first), Some(last)) = (times.first(), times.last()) else {
+        add(0, u64::MAX);
+        return sum;
+    };
+    add(0, first.saturating_sub(period));
+    for pair in times.windows(2).filter(|pair| pair[1] - pair[0] > hole && period > 0) {
+        add(pair[0] + half, pair[1] - half);
+    }
+    add(last.saturating_add(period), u64::MAX);
+    sum
+}
+
+/// The usual time between samples of the threads that have steps: measured, else as set.
+fn period(timeline: &Timeline, windows: &Windows) -> u64 {
+    // So many gaps settle a median.
+    const ENOUGH: usize = 10_000;
+    let mut gaps: Vec<u64> = Vec::new();
+    for (track, _) in windows.tracks() {
+        let range = timeline.tracks[track.0 as usize].samples.clone();
+        let times = &timeline.samples.time[range];
+        gaps.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0).take(ENOUGH - gaps.len()));
+        if gaps.len() >= ENOUGH {
+            break;
+        }
+    }
+    gaps.sort_unstable();
+    let set = timeline.info.settings.rate_hz.filter(|rate| *rate > 0.0).map_or(0, |rate| (1e9 / rate) as u64);
+    gaps.get(gaps.len() / 2).copied().unwrap_or(set)
+}
+
+/// Garbage collection on a track, as stretches that do not overlap.
+fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for index in timeline.tracks[track.0 as usize].slices.clone() {
+        if timeline.slices.kind(index) == SliceKind::Gc {
+            let slice = timeline.slices.get(index);
+            match all.last_mut() {
+                Some(last) if slice.start < last.1 => last.1 = last.1.max(slice.end()),
+                _ => all.push((slice.start, slice.end())),
+            }
+        }
+    }
+    all
+}
+
+/// Who held the GIL when, per process that has steps.
+struct Holders {
+    by_process: HashMap<ProcessIndex, Vec<(u64, u32, TrackIndex)>>,
+    tolerance: u64,
+}
+
+struct HoldersOf<'a> {
+    all: &'a [(u64, u32, TrackIndex)],
+    tolerance: u64,
+}
+
+impl Holders {
+    fn new(timeline: &Timeline, windows: &Windows, tolerance: u64) -> Holders {
+        let process = |track: TrackIndex| timeline.tracks[track.0 as usize].process;
+        let mut by_process: HashMap<ProcessIndex, Vec<_>> =
+            windows.tracks().map(|(track, _)| (process(track), Vec::new())).collect();
+        for (number, track) in timeline.tracks.iter().enumerate() {
+            let Some(all) = by_process.get_mut(&track.process) else { continue };
+            let held = track.samples.clone().filter(|index| timeline.samples.get(*index).gil);
+            all.extend(held.map(|index| (timeline.samples.time[index], index as u32, TrackIndex(number as u32))));
+        }
+        by_process.values_mut().for_each(|all| all.sort_unstable());
+        Holders { by_process, tolerance }
+    }
+
+    /// None: no thread of the process was ever seen with the GIL.
+    fn of(&self, process: ProcessIndex) -> Option<HoldersOf<'_>> {
+        let all = self.by_process.get(&process).filter(|all| !all.is_empty())?;
+        Some(HoldersOf { all, tolerance: self.tolerance })
+    }
+}
+
+impl HoldersOf<'_> {
+    /// The sample of another thread that held the GIL at that look.
+    fn at(&self, time: u64, track: TrackIndex) -> Option<u32> {
+        let place = self.all.partition_point(|holder| holder.0 < time);
+        let around = [place.checked_sub(1), Some(place)];
+        let near = around.into_iter().flatten().filter_map(|place| self.all.get(place));
+        let nearest = near.min_by_key(|holder| holder.0.abs_diff(time))?;
+        (nearest.0.abs_diff(time) <= self.tolerance && nearest.2 != track).then_some(nearest.1)
+    }
+}
+
+/// How often each line was seen running, on any thread.
+pub fn running_lines(timeline: &Timeline) -> HashMap<(NameIndex, u32), u64> {
+    let mut by_stack = vec![0u64; timeline.stacks.len()];
+    for index in 0..timeline.samples.len() {
+        let sample = timeline.samples.get(index);
+        if sample.active || sample.gil {
+            by_stack[sample.stack.0 as usize] += 1;
+        }
+    }
+    let mut lines = HashMap::new();
+    for (stack, count) in by_stack.into_iter().enumerate().filter(|(stack, count)| *stack > 0 && *count > 0) {
+        let frame = timeline.stacks.frame(timeline::StackIndex(stack as u32));
+        *lines.entry((frame.name, frame.line)).or_insert(0) += count;
+    }
+    lines
+}

@@ -1,0 +1,158 @@
+//! Whatever a trace holds, the diagnosis ends, adds up and invents nothing: no events, one event, nothing closed, clocks that
+//! step back, zero lengths, absurd lengths, references to nothing, a great many tracks.
+
+use analysis::{Diagnosis, Options, StepSource, diagnose};
+use timeline::{Builder, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+
+fn check(timeline: &Timeline) -> Diagnosis {
+    let diagnosis = diagnose(timeline, &Options::default());
+    let breakdown = &diagnosis.breakdown;
+    assert_eq!(
+        breakdown.parts.iter().map(|part| u128::from(part.total_ns)).sum::<u128>(),
+        u128::from(breakdown.total_ns)
+    );
+    assert_eq!(breakdown.parts.iter().map(|part| part.ns).sum::<u64>(), breakdown.step_ns);
+    assert!(breakdown.parts.iter().all(|part| part.share.is_finite() && (0.0..=1.0).contains(&part.share)));
+    for finding in &diagnosis.findings {
+        assert!((0.0..=1.0).contains(&finding.confidence), "{finding:?}");
+        assert!(!finding.title.is_empty() && !finding.actions.is_empty() && !finding.verify.is_empty());
+        if let Some(gain) = finding.gain {
+            let ordered = 0.0 <= gain.low && gain.low <= gain.mid && gain.mid <= gain.high && gain.high <= 100.0;
+            assert!(ordered, "{finding:?}");
+        }
+        for one in &finding.evidence {
+            assert!(one.start <= one.end && one.numbers.iter().all(|(_, value)| value.is_finite()), "{one:?}");
+        }
+    }
+    assert!((0.0..=1.0).contains(&diagnosis.bottleneck.confidence));
+    for said in diagnosis.answer.iter().chain(diagnosis.health.iter().map(|line| &line.text)) {
+        assert!(!said.is_empty() && !said.contains("NaN") && !said.contains("inf "), "{said}");
+    }
+    diagnosis
+}
+
+fn of(text: &str) -> Diagnosis {
+    check(&Timeline::from_text(text).unwrap())
+}
+
+#[test]
+fn nothing_and_next_to_nothing() {
+    let nothing = check(&Timeline::default());
+    assert_eq!(nothing.answer[0], "Nothing was recorded that takes time.");
+    assert!(nothing.breakdown.parts.is_empty() && nothing.findings.iter().all(|finding| finding.gain.is_none()));
+    assert_eq!(nothing.steps.source, StepSource::Whole);
+    for one in
+        ["track main", "track main\n mark m 5ms", "track main\n sample 5ms active gil f:1", "track main\n sample 5ms"]
+    {
+        assert!(of(one).findings.iter().all(|finding| finding.gain.is_none()), "{one}");
+    }
+    of("track main\n step r 0..1ms");
+    of("track main\n scope s 3ms..9ms");
+    of("counter host psi_memory_some_us 5s=3");
+}
+
+#[test]
+fn zero_length_everything() {
+    let zero = of(
+        "track main\n repeat 20 every 0\n step r 1ms..1ms\n gc 2 1ms..1ms\n call f@a.py:1 1ms..1ms\n sample 1ms active gil f:1\n end",
+    );
+    assert_eq!((zero.steps.count(), zero.steps.p50(), zero.breakdown.total_ns), (20, 0, 0));
+    assert_eq!(zero.answer[0], "20 steps recorded, and none takes any time.");
+    of("track main\n repeat 50 every 10ms\n step r 0..0\n end\n samples 0..500ms every 1ms active gil f:1");
+    of("track main\n counter cpu_ns 1ms=5 1ms=9 1ms=3\n counter runqueue_wait_ns 1ms=5 1ms=9\n step r 0..2ms");
+}
+
+#[test]
+fn scopes_that_never_close_and_scopes_that_overlap() {
+    let open = of(
+        "end 1s\n track main\n step r 100ms..\n scope s 200ms..\n call f@a.py:1 300ms..\n samples 0..1s every 10ms active gil f:1",
+    );
+    assert_eq!((open.steps.source, open.steps.count()), (StepSource::Whole, 1));
+    let mixed = of("end 9s\n track main\n repeat 5 every 1s\n step r 0..900ms\n end\n step r 8s..");
+    assert_eq!((mixed.steps.count(), mixed.steps.unfinished), (5, 1));
+    let overlap = of(
+        "track main\n repeat 30 every 10ms\n scope r 0..35ms\n scope inner 5ms..50ms\n gc 1 1ms..30ms\n end\n samples 0..300ms every 3ms active f:1",
+    );
+    assert!(overlap.breakdown.overlapping);
+}
+
+#[test]
+fn clocks_and_counters_that_step_back() {
+    of("track main
+        repeat 30 every 10ms\n step r 0..9ms\n end
+        samples 0..300ms every 3ms active gil f:1
+        counter runqueue_wait_ns 0=5s 100ms=1s 200ms=9s 300ms=0 299ms=7
+        counter cpu_ns 0=-5 100ms=-1s 200ms=1s
+        counter voluntary_switches 0=9 100ms=3 200ms=900000000000
+        counter process major_faults 0=9 100ms=3 300ms=90000000
+        counter host psi_memory_some_us 0=9 100ms=3 300ms=9000000000000000000");
+}
+
+#[test]
+fn absurd_times_and_references_to_nothing() {
+    let mut builder = Builder::default();
+    let process = builder.process(Process::default());
+    let tracks = [builder.track(process, 1, ""), builder.track(process, 1, "same tid"), builder.track(process, -7, "")];
+    let name = builder.name("", "", 0);
+    for track in tracks {
+        for (start, dur) in [(0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX - 5, 9), (1 << 63, 1 << 63), (0, 0)] {
+            for kind in
+                [SliceKind::Step, SliceKind::Scope, SliceKind::Call, SliceKind::CCall, SliceKind::Gc, SliceKind::Mark]
+            {
+                let more = More { id: u32::MAX, parent: u32::MAX, ..More::default() };
+                builder.slice(track, kind, name, start, dur, if dur == 9 { more } else { More::default() });
+            }
+        }
+        for time in [0, 1, u64::MAX / 2, u64::MAX - 1, u64::MAX, u64::MAX] {
+            builder.sample(track, time, StackIndex(77), true, time % 2 == 0);
+            builder.sample(track, time, StackIndex(0), false, false);
+        }
+        for value in [i64::MIN, 0, i64::MAX, i64::MIN] {
+            builder.count(Some(process), Some(1), "runqueue_wait_ns", value as u64, value);
+            builder.count(Some(process), Some(1), "cpu_ns", value as u64, value);
+            builder.count(Some(process), None, "numa_remote_bytes", value as u64, value);
+            builder.count(Some(process), None, "numa_node0_bytes", value as u64, value);
+            builder.count(None, None, "psi_memory_some_us", value as u64, value);
+        }
+    }
+    builder.loss(None, "", "", u64::MAX);
+    builder.loss(None, "x", "", u64::MAX);
+    builder.timeline.info.host.numa_nodes = Some(u64::MAX);
+    builder.timeline.info.host.cpu_count = Some(0);
+    builder.timeline.info.settings.rate_hz = Some(f64::NAN);
+    builder.timeline.info.clock.residual_ns = u64::MAX;
+    check(&builder.finish());
+}
+
+#[test]
+fn names_with_anything_in_them_are_only_text() {
+    let mut builder = Builder::default();
+    let process = builder.process(Process::default());
+    let track = builder.track(process, 1, "<b>\u{202e}*");
+    let odd = builder.name("<script>alert(1)</script> | `x` \u{0}\n", "../../\u{1F600}/é.py", 3);
+    for step in 0..40 {
+        builder.slice(track, SliceKind::Step, odd, step * 100, 90, More::default());
+        let stack = builder.frame(None, odd, 5);
+        builder.sample(track, step * 100 + 5, stack, true, true);
+    }
+    let diagnosis = check(&builder.finish());
+    assert!(diagnosis.answer[0].contains("\"<script>"));
+    assert_eq!(diagnosis.findings[0].place.line, Some(5));
+}
+
+/// A million threads' worth of tracks: each looked at a fixed number of times.
+#[test]
+fn a_great_many_tracks() {
+    let mut builder = Builder::default();
+    let process = builder.process(Process { pid: 1, ..Process::default() });
+    let (step, function) = (builder.name("r", "", 0), builder.name("f", "a.py", 1));
+    let stack = builder.frame(None, function, 7);
+    for number in 0..200_000u64 {
+        let track = builder.track(ProcessIndex(process.0), number as i32, "");
+        builder.slice(track, SliceKind::Step, step, number * 10, 10, More::default());
+        builder.sample(track, number * 10 + 5, stack, true, number % 3 == 0);
+    }
+    let diagnosis = check(&builder.finish());
+    assert_eq!(diagnosis.steps.count(), 200_000);
+    assert_eq!(diagnosis.steps.steps[5].track, TrackIndex(5));
+}

@@ -1,0 +1,190 @@
+//! The whole diagnosis on small timelines: which steps, where their time goes to the last nanosecond, and what is said.
+
+use analysis::{BottleneckKind, Diagnosis, HealthState, Options, PartKind, StepSource, diagnose};
+use timeline::Timeline;
+
+fn of(text: &str) -> Diagnosis {
+    diagnose(&Timeline::from_text(text).unwrap(), &Options::default())
+}
+
+/// Parts add up exactly, in all steps and in the mean step.
+fn check_sums(diagnosis: &Diagnosis) {
+    let breakdown = &diagnosis.breakdown;
+    assert_eq!(breakdown.parts.iter().map(|part| part.total_ns).sum::<u64>(), breakdown.total_ns);
+    assert_eq!(breakdown.parts.iter().map(|part| part.ns).sum::<u64>(), breakdown.step_ns);
+    let shares: f64 = breakdown.parts.iter().map(|part| part.share).sum();
+    assert!(breakdown.parts.is_empty() || (shares - 1.0).abs() < 1e-9, "{shares}");
+}
+
+const SERVICE: &str = "
+    host cpus 4 numa 1
+    rate 100
+    state complete
+    clock residual 2us
+    collector gc on
+    collector calls off
+    track main
+    samples 0..8s every 10ms main>wait@/usr/lib/python3.12/threading.py:359
+    track batcher
+    repeat 160 every 50ms
+      step request 0..40ms
+      scope tokenise 0..20ms
+      scope compute 20ms..38ms
+      sample 1ms active gil serve>encode:61>compile_pattern@service.py:44
+      sample 11ms active gil serve>encode:61>compile_pattern@service.py:45
+      sample 21ms active serve>forward@service.py:80
+      sample 31ms serve>reply@service.py:90>sendall@/usr/lib/python3.12/socket.py:7
+      sample 41ms serve>get@/usr/lib/python3.12/queue.py:171
+    end
+    counter runqueue_wait_ns 0..8s every 100ms grows 100us
+    counter host psi_memory_some_us 0=5";
+
+#[test]
+fn the_answer_names_the_line_and_the_number() {
+    let diagnosis = of(SERVICE);
+    let [time, what, first] = &diagnosis.answer;
+    assert_eq!(
+        time,
+        "A request takes 40.0 ms (p50 of 160; p99 40.0 ms); 50 % of it runs Python, 25 % waits and 25 % runs native code."
+    );
+    assert_eq!(
+        what,
+        "50 % of the step is in compile_pattern (service.py:44); without it a step would take 20.0 ms (46 to 54 % less)."
+    );
+    assert!(first.starts_with("First: If compile_pattern gives the same result in every step"), "{first}");
+    assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
+    assert!(diagnosis.bottleneck.confidence > 0.9);
+    let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["hot-line", "waits-in-step", "hot-line"]);
+    let gains: Vec<f64> = diagnosis.findings.iter().map(|finding| finding.gain.unwrap().mid).collect();
+    assert!(gains.is_sorted_by(|a, b| a >= b), "{gains:?}");
+}
+
+#[test]
+fn a_machine_without_a_gpu_is_never_told_that_its_gpu_is_idle() {
+    let said = format!("{:?}", of(SERVICE)).to_lowercase();
+    assert!(!said.contains("gpu"), "{said}");
+}
+
+#[test]
+fn phases_come_in_order_with_their_mean() {
+    let phases = of(SERVICE).breakdown.phases;
+    let said: Vec<_> = phases.iter().map(|phase| (&*phase.name, phase.depth, phase.offset_ns, phase.ns)).collect();
+    assert_eq!(said, [("tokenise", 1, 0, 20_000_000), ("compute", 1, 20_000_000, 18_000_000)]);
+}
+
+#[test]
+fn every_nanosecond_has_one_part() {
+    let diagnosis = of("
+        track main
+        repeat 7 every 100ms
+          step r 0..33.333333ms
+          gc 2 3ms..4.000001ms
+          sample 1ms active gil f:1
+          sample 2ms active f:1
+          sample 3.5ms active gil f:1
+          sample 6ms f:2
+        end
+        samples 700ms..2s every 2ms f:2
+        counter runqueue_wait_ns 0..700ms every 100ms grows 1ms");
+    check_sums(&diagnosis);
+    let kinds: Vec<PartKind> = diagnosis.breakdown.kinds().iter().map(|kind| kind.0).collect();
+    use PartKind::*;
+    assert_eq!(kinds, [Python, Native, Waiting, Gc, Descheduled, Unknown]);
+    let gc = diagnosis.breakdown.parts.iter().find(|part| part.kind == Gc).unwrap();
+    assert_eq!(gc.total_ns, 7 * 1_000_001);
+}
+
+#[test]
+fn recorded_calls_split_the_step_where_there_are_no_samples() {
+    let diagnosis = of("
+        track main
+        call main@a.py:1 0..1s
+        repeat 5 every 100ms
+          step r 10ms..60ms
+          call work@a.py:9 20ms..50ms
+          ccall time.sleep 30ms..40ms
+          gc 0 45ms..46ms
+        end");
+    check_sums(&diagnosis);
+    let said: Vec<_> = diagnosis.breakdown.parts.iter().map(|part| (&*part.label, part.kind, part.ns)).collect();
+    use PartKind::*;
+    assert_eq!(
+        said,
+        [
+            ("main", Python, 20_000_000),
+            ("work", Python, 19_000_000),
+            ("time.sleep", Waiting, 10_000_000),
+            ("garbage collection", Gc, 1_000_000)
+        ]
+    );
+}
+
+#[test]
+fn what_nothing_saw_is_said_to_be_unseen() {
+    let diagnosis = of("track main\n step r 0..40ms");
+    check_sums(&diagnosis);
+    assert_eq!(diagnosis.breakdown.parts[0].kind, PartKind::Unknown);
+    assert_eq!(diagnosis.answer[0], "The one r takes 40.0 ms; 100 % of it was not seen.");
+    assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Unknown);
+    assert!(diagnosis.abstentions.iter().any(|one| one.code == "hot-line" && one.reason == "stacks were not sampled"));
+}
+
+#[test]
+fn steps_come_from_steps_then_scopes_then_the_whole() {
+    let steps = |text: &str| of(text).steps;
+    let two = steps("track main\n step epoch 0..9s\n repeat 4 every 1s\n step batch 0..900ms\n end");
+    assert_eq!((&*two.name, two.source, two.count()), ("batch", StepSource::Step, 4));
+    let scopes = steps(
+        "track main\n scope main 0..9s\n repeat 4 every 1s\n scope request 0..900ms\n scope inner 0..800ms\n end",
+    );
+    assert_eq!((&*scopes.name, scopes.source), ("request", StepSource::Scope));
+    let whole = steps("track main\n scope main 0..9s\n scope once 1s..2s");
+    assert_eq!((whole.source, whole.count(), whole.p50()), (StepSource::Whole, 1, 9_000_000_000));
+}
+
+#[test]
+fn a_step_asked_for_by_name_is_taken_and_a_missing_one_is_said() {
+    let timeline =
+        Timeline::from_text("track main\n repeat 4 every 1s\n step a 0..900ms\n scope b 0..1ms\n end").unwrap();
+    let named = |step: &str| diagnose(&timeline, &Options { step: Some(step.into()) });
+    assert_eq!(named("b").steps.source, StepSource::Scope);
+    let missing = named("c");
+    assert_eq!(missing.steps.name, "a");
+    assert!(missing.steps.why.contains("no step or scope is called \"c\""));
+    assert!(missing.findings.iter().any(|finding| finding.code == "no-steps-found"));
+}
+
+#[test]
+fn recursion_is_one_step_and_tasks_that_interleave_are_many() {
+    let nested = of("track main\n step r 0..9s id 1\n scope s 1s..8s id 2 parent 1\n step r 2s..3s id 3 parent 2");
+    assert_eq!(nested.steps.count(), 1);
+    let tasks = of(
+        "track main\n step r 0..9s id 1\n step r 1s..2s id 2\n step r 3s..10s id 3\n samples 0..10s every 10ms active gil f:1",
+    );
+    assert_eq!((tasks.steps.count(), tasks.breakdown.overlapping), (3, true));
+    check_sums(&tasks);
+    assert_eq!(tasks.breakdown.total_ns, 10_000_000_000);
+}
+
+#[test]
+fn health_says_what_is_missing_and_why() {
+    let diagnosis = of("
+        state recovered
+        collector stacks failed not permitted: ptrace_scope is 2
+        loss scopes 100 overwritten
+        note no NUMA readings: not permitted
+        track main
+        repeat 10 every 1s
+          step r 0..900ms
+        end");
+    let said: Vec<(HealthState, &str, &str)> =
+        diagnosis.health.iter().map(|line| (line.state, line.label, &*line.text)).collect();
+    let line = |label: &str| said.iter().find(|line| line.1 == label).unwrap();
+    assert!(line("recording").2.contains("killed") && line("recording").0 == HealthState::Warn);
+    assert_eq!((line("losses").0, line("losses").2), (HealthState::Bad, "100 scopes (overwritten)"));
+    assert_eq!(line("samples").2, "stacks were not sampled: not permitted: ptrace_scope is 2");
+    assert_eq!(line("not recorded").2, "stacks: not permitted: ptrace_scope is 2");
+    assert_eq!(line("note").2, "no NUMA readings: not permitted");
+    assert!(diagnosis.answer[2].starts_with("Read this with care: losses"));
+}

@@ -1,0 +1,26 @@
+//! docs/rules.md is made from the rules, and is current; every rule documents itself in the same way.
+
+use analysis::rules::{RULES, page};
+use std::collections::HashSet;
+
+#[test]
+fn the_page_is_current() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
+    let written = std::fs::read_to_string(file).unwrap_or_default();
+    let hint = "run `cargo run -p inferscope-analysis --example rules_page > docs/rules.md`";
+    assert!(written == page(), "docs/rules.md is not what the rules say: {hint}");
+}
+
+#[test]
+fn every_rule_has_a_code_of_its_own_and_says_what_it_needs() {
+    let mut codes = HashSet::new();
+    for rule in RULES {
+        let (code, docs) = (rule.code(), rule.docs());
+        assert!(codes.insert(code), "{code} twice");
+        assert!(code.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'), "{code} is not kebab case");
+        for text in [docs.summary, docs.why, docs.needs] {
+            assert!(text.ends_with('.') && !text.contains("  "), "{code}: {text}");
+        }
+        assert!(!docs.example.is_empty(), "{code}");
+    }
+}
