@@ -39,6 +39,8 @@ pub fn processes(timeline: &Timeline) -> Vec<ProcessMetrics> {
         let process = ProcessIndex(index);
         let peak =
             |name| counters.whole(process, name)?.value.iter().max().and_then(|value| u64::try_from(*value).ok());
+        // It is read seldom: the highest of one or two readings, taken while the process began, would not be its peak.
+        let pss = counters.whole(process, "pss_bytes").is_some_and(|counter| counter.value.len() >= 3);
         let cpu = counters.cpu(process);
         let used = || cpu.iter().fold(0u64, |sum, counter| sum.saturating_add(grown(timeline, counter)));
         ProcessMetrics {
@@ -46,7 +48,7 @@ pub fn processes(timeline: &Timeline) -> Vec<ProcessMetrics> {
             threads: threads[index as usize],
             cpu_ns: (!cpu.is_empty()).then(used),
             peak_rss: peak("rss_bytes"),
-            peak_pss: peak("pss_bytes"),
+            peak_pss: pss.then(|| peak("pss_bytes")).flatten(),
             peak_swap: peak("swap_bytes"),
             major_faults: counters.whole(process, "major_faults").map(|counter| grown(timeline, counter)),
         }

@@ -1,7 +1,8 @@
 //! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
 //! the environment and the file, so that each has one meaning and one error.
 
-use crate::config::Layer;
+use crate::config::{Layer, Settings};
+use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,14 +11,16 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "inferscope", version, disable_help_subcommand = true, propagate_version = false)]
 #[command(after_help = "Examples:
-  inferscope run serve.py                     record a program; its output and exit code are untouched
-  inferscope run --calls -- python -m app     every Python call, too
-  inferscope attach 4711 --duration 30        a process that runs already
-  inferscope analyze                          the newest trace in ./inferscope-traces, again
-  inferscope export trace --format chrome --output trace.json      open it in ui.perfetto.dev
-  inferscope doctor                           what can be recorded here, and why not
+  inferscope run serve.py                  record a program; it does not notice
+  inferscope run --calls -- python -m app  every Python call, too
+  inferscope attach 4711 --duration 30     a process that runs already
+  inferscope analyze                       look at the newest trace again
+  inferscope export trace --format chrome --output trace.json
+                                           open it in ui.perfetto.dev
+  inferscope doctor                        what can be recorded here
 
-Settings come from flags, then INFERSCOPE_* variables, then .inferscope.yaml, then defaults: `inferscope config show`.")]
+Settings: flags, then INFERSCOPE_* variables, then .inferscope.yaml, then
+defaults. `inferscope config show` says which is which.")]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -58,11 +61,13 @@ pub enum Command {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope run serve.py --port 80           a .py file means the Python on PATH
-  inferscope run --output trace -- ./start.sh Python children are followed
+  inferscope run serve.py --port 80        .py: with the Python on PATH
+  inferscope run --output trace -- ./start.sh
+                                           Python children are followed
   inferscope run --calls --include mypackage --min-us 100 serve.py
 
-Exit code: that of the command (or death by the same signal); 126 and 127 if it cannot be started.")]
+Ends as the command does: with its exit code, or by the same signal. 127 if it
+is not found, 126 if it cannot be executed.")]
 pub struct Run {
     #[command(flatten)]
     pub recording: Recording,
@@ -78,7 +83,7 @@ pub struct Run {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope attach 4711                      until it ends, or Ctrl-C
+  inferscope attach 4711                   until it ends, or Ctrl-C
   inferscope attach 4711 --duration 30 --rate 250
 
 Scopes and calls need `inferscope run`: they are recorded from inside.")]
@@ -117,7 +122,7 @@ pub struct Record {
 pub struct Recording {
     /// The trace's folder, exactly [default: a new one in ./inferscope-traces]
     #[arg(short, long, value_name = "DIR")]
-    output: Option<String>,
+    output: Option<PathBuf>,
 
     /// Stack samples a second, 1 to 1000 [default: 100]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
@@ -158,11 +163,12 @@ pub struct Recording {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope analyze                          the newest trace in ./inferscope-traces
+  inferscope analyze                       the newest in ./inferscope-traces
   inferscope analyze trace --top 40 | less
   inferscope analyze trace --output summary.txt
 
-A trace whose recorder was killed is completed first, from the shared memory that was left.")]
+A trace whose recorder was killed is completed first, from the shared memory
+that was left.")]
 pub struct Analyze {
     /// The trace's folder [default: the newest in ./inferscope-traces]
     #[arg(value_name = "TRACE")]
@@ -179,7 +185,8 @@ pub struct Analyze {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope export trace --format chrome --output trace.json      open it in ui.perfetto.dev
+  inferscope export trace --format chrome --output trace.json
+                                           open it in ui.perfetto.dev
   inferscope export trace --format json | jq '.events | length'")]
 pub struct Export {
     /// The trace's folder [default: the newest in ./inferscope-traces]
@@ -227,9 +234,19 @@ impl Arguments {
 }
 
 impl Recording {
-    pub fn layer(&self) -> Layer {
+    /// The settings of a recording: these flags over `base`, and both over what the environment and the file say.
+    pub fn settings(&self, base: Layer) -> Result<Settings, Failure> {
+        let mut settings = Settings::load(base.over(self.layer()))?;
+        // A path need not be text; every other value is.
+        if self.output.is_some() {
+            settings.recording.output = self.output.clone();
+        }
+        Ok(settings)
+    }
+
+    fn layer(&self) -> Layer {
         let mut layer = Layer::default();
-        layer.flag("output", "--output", self.output.as_deref());
+        layer.flag("output", "--output", self.output.as_ref().map(|path| path.to_string_lossy()).as_deref());
         layer.flag("rate_hz", "--rate", self.rate.as_deref());
         // Whoever names a rate wants stacks, whatever the environment says.
         layer.flag("stacks", "--rate", self.rate.as_ref().map(|_| "true"));

@@ -25,15 +25,15 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<Ending, Failure> {
-    let settings = |flags: config::Layer| Settings::load(arguments.layer().over(flags));
+    let base = arguments.layer();
     match &arguments.command {
-        Command::Run(run) => commands::run::run(&settings(run.recording.layer())?, run),
-        Command::Attach(attach) => commands::attach::run(&settings(attach.recording.layer())?, attach),
-        Command::Record(record) => commands::record::run(&settings(record.recording.layer())?, record),
-        Command::Analyze(analyze) => commands::analyze::run(&settings(analyze.layer())?, analyze),
-        Command::Export(export) => commands::export::run(&settings(config::Layer::default())?, export),
-        Command::Doctor => commands::doctor::run(&settings(config::Layer::default())?),
-        Command::Config(config) => commands::config::run(&settings(config::Layer::default())?, config),
+        Command::Run(run) => commands::run::run(&run.recording.settings(base)?, run),
+        Command::Attach(attach) => commands::attach::run(&attach.recording.settings(base)?, attach),
+        Command::Record(record) => commands::record::run(&record.recording.settings(base)?, record),
+        Command::Analyze(analyze) => commands::analyze::run(&Settings::load(base.over(analyze.layer()))?, analyze),
+        Command::Export(export) => commands::export::run(&Settings::load(base)?, export),
+        Command::Doctor => commands::doctor::run(&Settings::load(base)?),
+        Command::Config(config) => commands::config::run(&Settings::load(base)?, config),
         Command::Completions { shell } => commands::completions::run(*shell),
     }
 }

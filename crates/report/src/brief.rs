@@ -10,7 +10,7 @@ use timeline::Timeline;
 const MOST_NOTES: usize = 4;
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, style: &Style, out: &mut impl Write) -> io::Result<()> {
-    let mut facts = vec![format!("{} recorded", duration(metrics.duration))];
+    let mut facts = vec![duration(metrics.duration)];
     facts.push(counted(metrics.processes.len(), "process", "processes"));
     facts.push(counted(metrics.threads.len(), "thread", "threads"));
     facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken as usize, "sample", "samples")));

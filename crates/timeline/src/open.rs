@@ -12,7 +12,7 @@ pub enum OpenError {
     Missing { path: PathBuf },
     #[error("{0} is not a trace: {why}. A trace is the folder that `inferscope run` writes", path.display())]
     NotATrace { path: PathBuf, why: String },
-    #[error("{0} is empty: nothing was recorded in it, or what was recorded has been removed", path.display())]
+    #[error("{0} is an empty folder: it has no manifest.json, so nothing was recorded there, or it has been removed", path.display())]
     Empty { path: PathBuf },
     #[error(
         "{0} was written by a newer InferScope (format {found}, this one reads up to {known}): install the newer version",

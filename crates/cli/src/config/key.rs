@@ -129,6 +129,8 @@ impl Reader<'_> {
 
     pub fn path(&mut self, name: &'static str) -> Result<Option<PathBuf>, Failure> {
         let parse = |raw: &Raw| match one(raw) {
+            // What is not text came as this character from the environment: that path does not exist.
+            Some(text) if text.contains(char::REPLACEMENT_CHARACTER) => Err("must be text: use --output".into()),
             Some(text) if !text.is_empty() => Ok(Some(PathBuf::from(text))),
             _ => Err("must be the path of a folder".into()),
         };

@@ -102,8 +102,12 @@ pub fn machine() -> Vec<Line> {
 }
 
 fn nodes() -> String {
-    let online = read_to_string("/sys/devices/system/node/online").unwrap_or_default();
-    if online.trim().is_empty() { "unknown".into() } else { online.trim().to_owned() }
+    let entries = std::fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    let node = |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
+    match entries.filter(|entry| entry.file_name().to_str().is_some_and(node)).count() {
+        0 => "unknown".into(),
+        count => count.to_string(),
+    }
 }
 
 fn room(path: &str, what: &str, wanted: u64, otherwise: &str) -> Line {

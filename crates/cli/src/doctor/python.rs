@@ -8,35 +8,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Said by each Python: implementation, version, whether it has no GIL, whether it finds our package, where it really is.
-const ASK: &str = "import sys, sysconfig, importlib.util as u; print(sys.implementation.name, \
+/// Said by each Python: implementation, version, whether it has no GIL, whether it finds our package, and where it really
+/// is (a virtual environment counts for itself).
+const ASK: &str = "import os, sys, sysconfig, importlib.util as u; print(sys.implementation.name, \
      '%d.%d.%d' % sys.version_info[:3], int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), \
-     int(u.find_spec('inferscope') is not None), sys.executable, sep='|')";
+     int(u.find_spec('inferscope') is not None), \
+     sys.executable if sys.prefix != sys.base_prefix else os.path.realpath(sys.executable), sep='|')";
 
 /// A Python that has not answered by then hangs (a stuck network home, a broken wrapper).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn pythons() -> Vec<Line> {
     let mut seen = HashSet::new();
-    let mut lines = Vec::new();
+    let (mut lines, mut silent) = (Vec::new(), Vec::new());
     for path in candidates() {
-        match ask(&path) {
-            Ok(answer) => {
-                let parts: Vec<&str> = answer.trim().split('|').collect();
-                let [name, version, free_threaded, package, executable] = parts[..] else { continue };
-                if seen.insert(executable.to_owned()) {
-                    lines.push(judge(executable, name, version, free_threaded == "1", package == "1"));
-                }
-            }
-            Err(why) => {
-                if seen.insert(path.display().to_string()) {
-                    lines.push(Line::new(Mark::No, path.display().to_string(), why));
-                }
-            }
+        let Ok(answer) = ask(&path) else {
+            silent.push(path);
+            continue;
+        };
+        let parts: Vec<&str> = answer.trim().split('|').collect();
+        let [name, version, free_threaded, package, executable] = parts[..] else { continue };
+        if seen.insert(executable.to_owned()) {
+            lines.push(judge(&path.display().to_string(), name, version, free_threaded == "1", package == "1"));
         }
     }
     if lines.is_empty() {
         lines.push(Line::new(Mark::No, "python", "none on PATH: give the path of a program to `inferscope run`"));
+    }
+    if !silent.is_empty() {
+        // Wrappers of version managers, mostly, for versions that are not chosen.
+        let names = silent.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy());
+        lines.push(Line::new(Mark::Note, "do not start", names.collect::<Vec<_>>().join(", ")));
     }
     lines
 }
@@ -44,7 +46,7 @@ pub fn pythons() -> Vec<Line> {
 fn judge(executable: &str, name: &str, version: &str, free_threaded: bool, package: bool) -> Line {
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let release = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    let found = if package { "" } else { "; `import inferscope` fails here, unless started by `inferscope run`" };
+    let found = if package { "" } else { " (under `inferscope run`: the package is not installed here)" };
     let (mark, text) = match release {
         _ if name != "cpython" => (Mark::No, format!("{name} {version}: only CPython is recorded")),
         _ if free_threaded => (
@@ -88,7 +90,7 @@ fn executable(path: &Path) -> bool {
 }
 
 /// Runs one Python, for a bounded time.
-fn ask(path: &Path) -> Result<String, String> {
+fn ask(path: &Path) -> Result<String, ()> {
     let child = Command::new(path)
         .args(["-c", ASK])
         // It must not record itself.
@@ -98,17 +100,17 @@ fn ask(path: &Path) -> Result<String, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    let mut child = child.map_err(|error| format!("does not start: {error}"))?;
+    let mut child = child.map_err(drop)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break,
-            Ok(Some(_)) => return Err("does not start (a wrapper without a Python behind it?)".into()),
+            Ok(Some(_)) => return Err(()),
             Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
             _ => {
                 _ = child.kill();
                 _ = child.wait();
-                return Err("does not answer".into());
+                return Err(());
             }
         }
     }

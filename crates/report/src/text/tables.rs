@@ -31,7 +31,7 @@ impl Page<'_> {
             let times = [spread.total, spread.min, spread.mean, spread.p50, spread.p99, spread.max];
             let time = |time: u64| if spread.count > 0 { self.time(time) } else { "-".into() };
             cells.extend(times.map(|nanos| (Ink::Plain, time(nanos))));
-            let open = if spread.open > 0 { format!("{} not ended", count(spread.open)) } else { String::new() };
+            let open = if spread.open > 0 { format!("{} without an end", count(spread.open)) } else { String::new() };
             table.row(cells, self.timeline.names.text(spread.name), &open);
         }
         table.write(out, self.style)
@@ -86,8 +86,11 @@ impl Page<'_> {
         if let Some(least) = self.timeline.info.settings.min_us.filter(|least| *least > 0) {
             note += &format!("; those under {least} µs count as their caller's own time");
         }
+        if self.metrics.losses.iter().any(|loss| matches!(loss.collector.as_str(), "calls" | "recorder")) {
+            note += "; lost calls count as their caller's own time";
+        }
         if calls.open > 0 {
-            note += &format!("; {} not ended", count(calls.open));
+            note += &format!("; {} without an end", count(calls.open));
         }
         self.heading(out, "Hottest functions by calls", &note)?;
         let mut table = Table::new(["count", "own", "total", "own mean", "function"]);

@@ -1,0 +1,51 @@
+//! `inferscope run` around a shell: it ends as the command does, keeps its own words to stderr, and leaves a report.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use support::Place;
+
+#[test]
+fn output_and_exit_code_are_the_commands() {
+    let place = Place::new("run");
+    let told = place.run(["run", "--output", "trace", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!((told.code, told.out.as_str()), (Some(7), "out\n"), "{}", told.err);
+    assert!(told.err.starts_with("err\n") && told.err.contains("trace"), "{}", told.err);
+    let report = std::fs::read_to_string(place.at("trace/report.txt")).unwrap();
+    assert!(report.contains("exit code 7"), "{report}");
+    place.run(["analyze", "trace"]).fine();
+}
+
+#[test]
+fn quiet_is_quiet_and_a_second_report_goes_where_it_should() {
+    let place = Place::new("quiet");
+    let told = place.run(["run", "--quiet", "--report", "mine.txt", "--", "sh", "-c", "exit 0"]).fine();
+    assert_eq!((told.out.as_str(), told.err.as_str()), ("", ""));
+    assert!(place.at("mine.txt").is_file() && place.at("inferscope-traces").is_dir());
+    let told = place.run(["run", "--report", "no/such/folder/x", "--", "sh", "-c", "exit 4"]);
+    assert_eq!(told.code, Some(4));
+    assert!(told.err.contains("no/such/folder/x"), "{}", told.err);
+}
+
+#[test]
+fn a_death_by_signal_is_passed_on() {
+    let place = Place::new("signal");
+    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGSEGV] {
+        let told = place.run(["run", "-q", "--", "sh", "-c", &format!("kill -{signal} $$")]);
+        assert_eq!(told.status.signal(), Some(signal), "{:?} {}", told.status, told.err);
+        assert!(!told.status.core_dumped());
+    }
+}
+
+#[test]
+fn a_command_that_cannot_start_is_127_or_126_and_leaves_nothing() {
+    let place = Place::new("no-command");
+    assert!(place.run(["run", "--", "no-such-command-anywhere"]).refused(127).contains("not found"));
+    let file = place.write("plain.txt", "text");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.run(["run", "--", "./plain.txt"]).refused(126);
+    assert!(!place.at("inferscope-traces").exists());
+    let error = place.run(["attach", "4194304"]).err;
+    assert!(error.contains("no process 4194304"), "{error}");
+}
