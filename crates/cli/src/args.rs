@@ -77,7 +77,7 @@ pub struct Run {
     pub report: Option<PathBuf>,
 
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub argv: Vec<OsString>,
 }
 
@@ -295,6 +295,14 @@ mod tests {
         let Command::Run(run) = parsed.unwrap().command else { panic!("run") };
         assert_eq!(run.argv, ["serve.py", "--rate", "9", "-q"]);
         assert_eq!(run.recording.rate.as_deref(), Some("50"));
+    }
+
+    #[test]
+    fn an_unknown_flag_is_not_taken_for_the_command() {
+        assert!(Arguments::try_parse_from(["inferscope", "run", "--rat", "5", "serve.py"]).is_err());
+        let parsed = Arguments::try_parse_from(["inferscope", "run", "--", "--odd-name", "-x"]).unwrap();
+        let Command::Run(run) = parsed.command else { panic!("run") };
+        assert_eq!(run.argv, ["--odd-name", "-x"]);
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Settings {
     fn read(layer: &Layer) -> Result<Settings, Failure> {
         let mut reader = key::Reader { layer, shown: Vec::new() };
         let stacks = reader.truth("stacks", true)?;
-        let rate_hz = reader.whole("rate_hz", 100, 1..=1000, "or use --no-stacks (stacks: false) for none")?;
+        let rate_hz = reader.whole("rate_hz", 100, 1..=1000, "--no-stacks for none")?;
         let recording = recorder::Settings {
             rate_hz: if stacks { rate_hz as u32 } else { 0 },
             native: reader.truth("native", false)?,

@@ -78,6 +78,7 @@ fn absurd_values_are_refused_before_anything_starts() {
         assert!(error.contains(option[0]) && error.contains("must be"), "{option:?}: {error}");
     }
     assert!(place.run(["run", "--calls=sometimes", "--", "true"]).refused(2).contains("--calls"));
+    assert!(place.run(["run", "--no-such-option", "--", "true"]).refused(2).contains("--no-such-option"));
     for duration in ["0", "-1", "nan", "1e30", "soon"] {
         assert!(place.run(["attach", "1", "--duration", duration]).refused(2).contains("--duration"));
     }

@@ -11,7 +11,9 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
         Some(duration) => format!("for {duration:?}"),
         None => "until it ends, or Ctrl-C".into(),
     };
-    settings.say(format_args!("recording process {} {until}", attach.pid));
+    if std::path::Path::new(&format!("/proc/{}", attach.pid)).exists() {
+        settings.say(format_args!("recording process {} {until}", attach.pid));
+    }
     let outcome = recorder::attach(&settings.recording, attach.pid, attach.duration)?;
     let Some(trace) = &outcome.trace else {
         return Err(Failure::error(outcome.notes.join("; ")));

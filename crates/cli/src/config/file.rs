@@ -36,6 +36,8 @@ pub fn read(path: &Path) -> Result<Layer, Failure> {
 fn parse(path: &Path, text: &str) -> Result<Layer, Failure> {
     let mut options = serde_saphyr::Options::default();
     options.with_snippet = false;
+    // Told below, in our own words.
+    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
     if let Some(budget) = &mut options.budget {
         budget.max_nodes = 10_000;
         budget.max_events = 100_000;
@@ -71,8 +73,9 @@ fn syntax(path: &Path, error: &serde_saphyr::Error) -> Failure {
     let text = error.to_string();
     // The message ends with the place, which stands in front already.
     let text = text.split(" at line ").next().unwrap_or(&text).lines().next().unwrap_or_default().to_owned();
+    let text = if text.contains("recursive") { "an alias refers to itself" } else { &text };
     let line = error.location().map(|location| format!(":{}", location.line())).unwrap_or_default();
-    Failure::usage(format!("{}{line}: this is not a map of settings, such as `rate_hz: 250`: {text}", path.display()))
+    Failure::usage(format!("{}{line}: {text}; settings are lines such as `rate_hz: 250`", path.display()))
 }
 
 /// Keys and values in their order, with the lines of the keys.
@@ -175,8 +178,8 @@ mod tests {
         let starts = [
             ("top: 3\nrate_hertz: 1", "x.yaml:2: there is no setting rate_hertz: did you mean rate_hz?"),
             ("rate_hz: [1, 2\n", "x.yaml:"),
-            ("- a list", "x.yaml:1: this is not a map of settings"),
-            ("just words", "x.yaml:1: this is not a map of settings"),
+            ("- a list", "x.yaml:1: expected mapping start; settings are lines such as"),
+            ("just words", "x.yaml:1: "),
             ("\tx: 1", "x.yaml:"),
             ("a: &a [*a]", "x.yaml:"),
             ("rate_hz: {deep: 1}", "x.yaml:1"),
@@ -187,8 +190,39 @@ mod tests {
             assert!(!error.contains('\n'), "{error}");
         }
         let error = parsed("rate_hz: 1\nrate_hz: 2\n").unwrap_err();
-        assert!(error.contains("rate_hz") && error.starts_with("x.yaml:2"), "{error}");
+        assert_eq!(error, "x.yaml:2: rate_hz is set twice");
         let bomb = format!("a: &a [x]\n{}", "b: [*a]\n".repeat(50_000));
         assert!(parsed(&bomb).is_err());
+    }
+
+    /// Settings with a few bytes changed: read, or refused in one line; the changes repeat.
+    #[test]
+    fn changed_bytes_never_panic() {
+        let whole =
+            b"# mine\nrate_hz: 250\ncalls: c\ncalls_include: [a, 'b.c']\ncalls_exclude:\n  - x\nmemory_hz: 2.5\n";
+        let mut state = 0x1234_5678_9abc_def1u64;
+        let mut below = |limit: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as usize % limit
+        };
+        for _ in 0..5000 {
+            let mut bytes = whole.to_vec();
+            for _ in 0..1 + below(4) {
+                let at = below(bytes.len());
+                match below(3) {
+                    0 => bytes[at] = b"{}[]&*!|>%@`:-?,#'\"\n\t \\\0"[below(24)],
+                    1 => bytes[at] = below(128) as u8,
+                    _ => _ = bytes.drain(at..bytes.len().min(at + 1 + below(9))),
+                }
+                if bytes.is_empty() {
+                    break;
+                }
+            }
+            if let Err(error) = parsed(&String::from_utf8_lossy(&bytes)) {
+                assert!(error.starts_with("x.yaml") && !error.contains('\n'), "{error}");
+            }
+        }
     }
 }
