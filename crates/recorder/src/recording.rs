@@ -8,6 +8,7 @@ use crate::messages::{Outbox, channel};
 use crate::notes::Notes;
 use crate::outcome::{Error, Exit, Outcome};
 use crate::output::{self, Output};
+use crate::proc;
 use crate::processes::Processes;
 use crate::recover::RESCUED;
 use crate::settings::Settings;
@@ -133,6 +134,9 @@ impl Recording {
         drain.manifest.ended_ns = Some(end);
         drain.manifest.exit = exit;
         drain.manifest.clock.residual_ns = drain.clock.residual();
+        let living = self.shared.processes.living();
+        let ended = living.iter().filter(|living| !proc::alive(living.pid, living.start_ticks));
+        ended.for_each(|living| self.shared.processes.ended(living.number));
         drain.manifest.processes = self.shared.processes.all();
         if whole {
             (drain.manifest.state, drain.manifest.segments) = (State::Complete, None);

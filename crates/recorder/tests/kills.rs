@@ -1,0 +1,173 @@
+//! Whoever is killed, nothing that was recorded before is lost: the workload, the recorder, both; and when the disk is
+//! full or the output is removed.
+
+mod roles;
+
+use roles::*;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use trace::tables::{SliceKind, Table};
+
+#[test]
+fn role() {
+    play();
+}
+
+fn kill(child: &mut std::process::Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The scope that the writer has around everything: its duration, parent and args.
+fn outer_scope(trace: &Path) -> Vec<(Option<i64>, Option<String>)> {
+    let rows = rows(trace, Table::Slices);
+    let scopes = rows.iter().filter(|row| integer(row, "kind") == Some(SliceKind::Scope as i64));
+    scopes.map(|row| (integer(row, "dur_ns"), text(row, "args"))).collect()
+}
+
+#[test]
+fn a_killed_workload_leaves_every_record_and_its_open_scope() {
+    let folder = Folder::new("workload");
+    let (trace, result) = (folder.path("trace"), folder.path("result"));
+    let variables: [(&str, &Path); 4] =
+        [("OUTPUT", &trace), ("RESULT", &result), ("COUNT", Path::new("100000")), ("END", Path::new("kill"))];
+    let status = spawn("recorder", &variables).wait().unwrap();
+    assert_eq!(status.code(), Some(128 + 9));
+    assert_eq!((calls(&trace), lost(&trace)), (100_000, 0));
+    assert_eq!(outer_scope(&trace), [(None, Some("{\"model\":\"gpt2\"}".into()))]);
+    let manifest = state(&trace);
+    assert_eq!(manifest.state, recorder::manifest::State::Complete);
+    assert_eq!((manifest.exit, manifest.segments), (Some(recorder::Exit::Signal(9)), None));
+    assert_eq!(manifest.processes.iter().filter(|process| process.program == "writer").count(), 1);
+}
+
+/// Kills the recorder between the halves of the writer's work; `both` kills the writer as well, at its end.
+fn kill_recorder(name: &str, both: bool) {
+    let folder = Folder::new(name);
+    let (trace, half, go, written) =
+        (folder.path("trace"), folder.path("half"), folder.path("go"), folder.path("written"));
+    let end = if both { "kill" } else { "leave" };
+    let mut recorder = spawn(
+        "recorder",
+        &[
+            ("OUTPUT", &trace),
+            ("COUNT", Path::new("200000")),
+            ("HALF", &half),
+            ("GO", &go),
+            ("WRITTEN", &written),
+            ("END", Path::new(end)),
+        ],
+    );
+    // So that something is on disk and something is not.
+    until("the writer is half done", || half.exists());
+    until("a file is closed", || !rows(&trace, Table::Slices).is_empty());
+    kill(&mut recorder);
+    fs::write(&go, "").unwrap();
+    until("the workload goes on without its recorder", || written.exists());
+    let segments = state(&trace).segments.unwrap();
+    let writer = fs::read_dir(&segments).unwrap().flatten().find_map(|entry| {
+        entry.file_name().to_string_lossy().split_once('-').and_then(|(pid, _)| pid.parse::<i32>().ok())
+    });
+    // SAFETY: only asks.
+    until("the writer has ended", || unsafe { libc::kill(writer.unwrap(), 0) } != 0);
+
+    let recovered = recorder::recover(&trace).unwrap().unwrap();
+    assert_eq!((calls(&trace), recovered.lost, lost(&trace)), (200_000, 0, 0));
+    assert!(recovered.records > 0 && recovered.records <= 200_010, "{recovered:?}");
+    assert!(recovered.notes.iter().any(|note| note.contains("the recorder was killed at")), "{recovered:?}");
+    assert_eq!(state(&trace).state, recorder::manifest::State::Recovered);
+    assert!(!Path::new(&segments).exists());
+    let scopes = outer_scope(&trace);
+    assert!(scopes.iter().all(|(_, args)| args.as_deref() == Some("{\"model\":\"gpt2\"}")), "{scopes:?}");
+    assert_eq!(scopes.iter().filter(|(duration, _)| duration.is_some()).count(), usize::from(!both));
+    assert_eq!(recorder::recover(&trace).unwrap(), None, "there is nothing left to do");
+}
+
+#[test]
+fn a_killed_recorder_loses_nothing_and_the_workload_goes_on() {
+    kill_recorder("recorder", false);
+}
+
+#[test]
+fn both_killed_lose_nothing() {
+    kill_recorder("both", true);
+}
+
+#[test]
+fn a_recovery_leaves_a_living_recording_alone() {
+    let folder = Folder::new("living");
+    let (trace, leave, written) = (folder.path("trace"), folder.path("leave"), folder.path("written"));
+    let variables: [(&str, &Path); 4] =
+        [("OUTPUT", &trace), ("LEAVE", &leave), ("WRITTEN", &written), ("END", Path::new("wait"))];
+    let mut recorder = spawn("recorder", &variables);
+    until("the writer has written", || written.exists());
+    assert_eq!(recorder::recover(&trace).unwrap(), None);
+    fs::write(&leave, "").unwrap();
+    assert_eq!(recorder.wait().unwrap().code(), Some(0));
+    assert_eq!(calls(&trace), 1000);
+}
+
+#[test]
+fn a_removed_folder_is_put_back() {
+    let folder = Folder::new("removed");
+    let (trace, half, go, result) =
+        (folder.path("trace"), folder.path("half"), folder.path("go"), folder.path("result"));
+    let mut recorder = spawn(
+        "recorder",
+        &[("OUTPUT", &trace), ("RESULT", &result), ("COUNT", Path::new("400000")), ("HALF", &half), ("GO", &go)],
+    );
+    until("the writer is half done", || half.exists());
+    until("files are closed", || fs::read_dir(&trace).is_ok() && !rows(&trace, Table::Slices).is_empty());
+    fs::remove_dir_all(&trace).unwrap();
+    fs::write(&go, "").unwrap();
+    assert_eq!(recorder.wait().unwrap().code(), Some(0));
+    assert_eq!((calls(&trace), lost(&trace)), (400_000, 0));
+    assert!(fs::read_to_string(&result).unwrap().contains("were removed while recording"));
+    assert_eq!(state(&trace).state, recorder::manifest::State::Complete);
+}
+
+/// A small disk of its own.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn new(at: std::path::PathBuf, size: &str) -> Disk {
+        fs::create_dir_all(&at).unwrap();
+        let options = format!("size={size}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).status();
+        assert!(mounted.is_ok_and(|status| status.success()), "this test mounts a small tmpfs, so it must run as root");
+        Disk(at)
+    }
+
+    fn grow(&self, size: &str) {
+        let options = format!("remount,size={size}");
+        assert!(Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_never_blocks_and_every_record_is_accounted_for() {
+    let folder = Folder::new("full");
+    let disk = Disk::new(folder.path("disk"), "600k");
+    let (trace, result) = (disk.0.join("trace"), folder.path("result"));
+    let variables: [(&str, &Path); 4] =
+        [("OUTPUT", &trace), ("RESULT", &result), ("COUNT", Path::new("3000000")), ("NAMES", Path::new("5000"))];
+    assert_eq!(spawn("recorder", &variables).wait().unwrap().code(), Some(0));
+    let outcome = fs::read_to_string(&result).unwrap();
+    assert!(outcome.contains("make room, then run `inferscope analyze"), "{outcome}");
+    // Still full: the recovery says so and changes nothing.
+    assert!(matches!(recorder::recover(&trace), Err(recorder::Error::Output { .. })));
+    disk.grow("500m");
+    recorder::recover(&trace).unwrap().unwrap();
+    let (there, missing) = (calls(&trace), lost(&trace));
+    assert_eq!(there + missing, 3_000_000, "{there} calls are there, {missing} are said to be missing");
+    assert!(there > 500_000, "the ring and the memory alone hold more than {there}");
+    let manifest = state(&trace);
+    assert_eq!((manifest.state, manifest.exit), (recorder::manifest::State::Recovered, Some(recorder::Exit::Code(0))));
+}

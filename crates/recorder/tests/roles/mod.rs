@@ -1,0 +1,229 @@
+//! What the tests start as separate processes (a recorder, a workload that writes records without any Python), and how
+//! they look at the trace that comes out.
+
+#![allow(dead_code)] // Each test file uses a part of this.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use recorder::Settings;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use trace::event::{Event, Kind, TextRole, text_records};
+use trace::segment::{Identity, OwnedRing};
+use trace::tables::{Table, current_files, file_name, parse_file_name};
+use trace::{NameId, Segment};
+
+/// A new folder of this name, and its removal.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("inferscope-test-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits until something is so, and fails when it does not come about at all.
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !so() {
+        assert!(Instant::now() < end, "it never came about that {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// This test binary in another role.
+pub fn in_role(name: &str) -> Vec<OsString> {
+    let exe = std::env::current_exe().unwrap().into_os_string();
+    let role = OsString::from(format!("ROLE={name}"));
+    let words = ["role", "--exact", "--nocapture", "--test-threads=1"].map(OsString::from);
+    [OsString::from("env"), role, exe].into_iter().chain(words).collect()
+}
+
+pub fn spawn(name: &str, variables: &[(&str, &Path)]) -> Child {
+    let words = in_role(name);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(variables.iter().copied()).stdout(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Called by the one test that all roles are started through.
+pub fn play() {
+    match std::env::var("ROLE").as_deref() {
+        Ok("writer") => write(),
+        Ok("recorder") => record(),
+        _ => {}
+    }
+}
+
+/// Records the writer, or the command in COMMAND, into OUTPUT, and leaves the outcome in RESULT.
+fn record() {
+    let settings = settings(variable("OUTPUT").unwrap());
+    let outcome = match variable("COMMAND") {
+        Some(command) => recorder::run(&settings, &["sh".into(), "-c".into(), command.into()]),
+        None => recorder::run(&settings, &in_role("writer")),
+    };
+    if let Some(result) = variable("RESULT") {
+        fs::write(result, format!("{}\n{outcome:?}", peak_kilobytes())).unwrap();
+    }
+    // As the command line does it.
+    let code = match outcome.unwrap().exit {
+        recorder::Exit::Code(code) => code,
+        recorder::Exit::Signal(signal) => 128 + signal,
+    };
+    std::process::exit(code);
+}
+
+fn peak_kilobytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+pub fn settings(output: PathBuf) -> Settings {
+    let rate_hz = number("RATE", 0) as u32;
+    Settings { output: Some(output), rate_hz, memory_hz: 0.0, ..Settings::default() }
+}
+
+/// Writes COUNT calls, in the middle waits for the file GO if it is named (and creates HALF), and ends as END says.
+fn write() {
+    let (count, names) = (number("COUNT", 1000), number("NAMES", 10));
+    let folder = variable("INFERSCOPE_SEGMENTS").unwrap();
+    let mut writer = Writer::new(&folder, number("SIZE_MB", 100) as usize);
+    writer.scope_begin(1, 0, "outer", "{\"model\":\"gpt2\"}");
+    for call in 0..count {
+        if call == count / 2 {
+            variable("HALF").into_iter().for_each(|half| fs::write(half, "").unwrap());
+            variable("GO").into_iter().for_each(|go| until("the writer may go on", || go.exists()));
+        }
+        writer.call(call, names);
+    }
+    variable("WRITTEN").into_iter().for_each(|written| fs::write(written, "").unwrap());
+    match std::env::var("END").as_deref() {
+        // SAFETY: ends this process.
+        Ok("kill") => unsafe { _ = libc::kill(libc::getpid(), libc::SIGKILL) },
+        Ok("wait") => until("the writer may end", || variable("LEAVE").unwrap().exists()),
+        _ => {}
+    }
+    writer.scope_end(1, "outer");
+}
+
+/// A workload without Python.
+pub struct Writer {
+    ring: OwnedRing,
+    names: trace::names::NameWriter<'static>,
+    started: u64,
+}
+
+impl Writer {
+    pub fn new(folder: &Path, size_mb: usize) -> Writer {
+        let pid = std::process::id();
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let start_ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
+        let who = Identity { pid, parent: 1, start_ticks, program: "writer".into(), python: "3.12.1".into() };
+        let segment = Segment::create(folder, size_mb << 20, &who, true).unwrap();
+        let names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
+        Writer { ring: segment.claim(pid).unwrap(), names, started: trace::clock::now() }
+    }
+
+    /// A call whose duration is its number, so that a reader can tell that each is there once.
+    pub fn call(&mut self, number: u64, names: u64) {
+        let name = format!("function{}\u{1f}/app.py\u{1f}{}", number % names, number % 100);
+        let id = self.names.intern(&name);
+        let texts: Vec<_> =
+            if id == NameId::INLINE { text_records(TextRole::Name, &name).collect() } else { Vec::new() };
+        texts.iter().for_each(|text| self.ring.writer.push(*text));
+        self.push(Kind::Call, id, texts.len() as u16, trace::clock::now(), number, 0);
+    }
+
+    pub fn scope_begin(&mut self, id: u32, parent: u64, name: &str, args: &str) {
+        let texts: Vec<_> = text_records(TextRole::Args, args).collect();
+        texts.iter().for_each(|text| self.ring.writer.push(*text));
+        self.started = trace::clock::now();
+        let name = self.names.intern(name);
+        self.push(Kind::ScopeBegin, name, texts.len() as u16, self.started, parent, id);
+    }
+
+    pub fn scope_end(&mut self, id: u32, name: &str) {
+        let name = self.names.intern(name);
+        self.push(Kind::ScopeEnd, name, 0, trace::clock::now(), self.started, id);
+    }
+
+    fn push(&mut self, kind: Kind, name: NameId, flags: u16, time: u64, value: u64, extra: u32) {
+        let (thread, kind) = (std::process::id(), kind as u16);
+        self.ring.writer.push(Event { time, value, thread, name, kind, flags, extra }.to_words());
+    }
+}
+
+/// The rows of a table, as any Parquet reader sees them.
+pub fn rows(trace: &Path, table: Table) -> Vec<Row> {
+    let names = fs::read_dir(trace).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let files = current_files(names.filter_map(|name| parse_file_name(&name)).collect());
+    let files = files.into_iter().filter(|file| file.0 == table);
+    let readers = files.map(|(table, first, last)| {
+        SerializedFileReader::new(File::open(trace.join(file_name(table, first, last))).unwrap()).unwrap()
+    });
+    readers.flat_map(|reader| reader.get_row_iter(None).unwrap().map(Result::unwrap).collect::<Vec<_>>()).collect()
+}
+
+pub fn field(row: &Row, name: &str) -> Field {
+    row.get_column_iter().find(|(column, _)| *column == name).unwrap().1.clone()
+}
+
+pub fn integer(row: &Row, name: &str) -> Option<i64> {
+    match field(row, name) {
+        Field::Int(value) => Some(value.into()),
+        Field::Long(value) => Some(value),
+        _ => None,
+    }
+}
+
+pub fn text(row: &Row, name: &str) -> Option<String> {
+    match field(row, name) {
+        Field::Str(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// How many calls are in a trace; fails if one is there twice.
+pub fn calls(trace: &Path) -> u64 {
+    let of_kind = |row: &Row| integer(row, "kind") == Some(trace::tables::SliceKind::Call as i64);
+    let rows = rows(trace, Table::Slices);
+    let starts: std::collections::HashSet<i64> =
+        rows.iter().filter(|row| of_kind(row)).map(|row| integer(row, "start_ns").unwrap()).collect();
+    let count = rows.iter().filter(|row| of_kind(row)).count();
+    assert!(starts.len() * 10 >= count * 9, "calls at {} moments, but {count} rows", starts.len());
+    count as u64
+}
+
+/// Records that the trace says are missing.
+pub fn lost(trace: &Path) -> u64 {
+    rows(trace, Table::Losses).iter().map(|row| integer(row, "count").unwrap() as u64).sum()
+}
+
+pub fn state(trace: &Path) -> recorder::manifest::Manifest {
+    recorder::manifest::Manifest::read(trace).unwrap()
+}
