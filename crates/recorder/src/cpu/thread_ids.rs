@@ -56,8 +56,8 @@ mod tests {
         let pid = std::process::id();
         let (all, _) = threads(pid);
         let mut ids = ThreadIds::default();
-        assert_eq!(ids.find(pid, address as u64, &all), Some(thread));
-        assert_eq!(ids.find(pid, address as u64, &all), Some(thread));
+        assert_eq!(ids.find(pid, address, &all), Some(thread));
+        assert_eq!(ids.find(pid, address, &all), Some(thread));
         assert_eq!(ids.find(pid, 8, &all), None);
     }
 }

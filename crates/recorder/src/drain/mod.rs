@@ -9,6 +9,8 @@ mod durable;
 mod look;
 mod losses;
 mod pairing;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use attached::{Attached, Phase, Record, Sink, Visit};
 pub(crate) use clock::Clock;

@@ -7,6 +7,8 @@ mod covered;
 mod files;
 mod parquet_file;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use columns::{CallFields, Cell, Columns};
 pub(crate) use covered::Covered;

@@ -137,19 +137,19 @@ pub(super) fn read(group: &dyn RowGroupReader, into: &mut Columns) -> Result<()>
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let mut text_bytes = 0;
     for (number, column) in into.data.iter_mut().enumerate() {
-        let mut levels = column.levels.as_mut();
+        let levels = column.levels.as_mut();
         let reader = group.get_column_reader(number)?;
         let mut read = 0;
         match (reader, &mut column.values) {
             (ColumnReader::Int32ColumnReader(mut reader), Values::Int(values)) => {
-                read += reader.read_records(rows, levels.as_deref_mut(), None, values)?.0;
+                read += reader.read_records(rows, levels, None, values)?.0;
             }
             (ColumnReader::Int64ColumnReader(mut reader), Values::Long(values)) => {
-                read += reader.read_records(rows, levels.as_deref_mut(), None, values)?.0;
+                read += reader.read_records(rows, levels, None, values)?.0;
             }
             (ColumnReader::ByteArrayColumnReader(mut reader), Values::Text(values)) => {
                 let before = values.len();
-                read += reader.read_records(rows, levels.as_deref_mut(), None, values)?.0;
+                read += reader.read_records(rows, levels, None, values)?.0;
                 text_bytes += values[before..].iter().map(|text| text.len()).sum::<usize>();
             }
             _ => return Err(ParquetError::General("unexpected column type".into())),
