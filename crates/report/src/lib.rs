@@ -4,6 +4,7 @@ pub mod brief;
 pub mod chrome;
 pub mod collapsed;
 mod escape;
+pub mod html;
 pub mod json;
 mod json_text;
 mod lanes;

@@ -1,0 +1,104 @@
+// Decodes the packed columns of the report's payload. Numbers are LEB128 varints in base64;
+// "delta" columns hold zigzag differences. Times are nanoseconds since the start of the trace.
+
+export function unpack(text, delta = false) {
+  const raw = atob(text);
+  const out = [];
+  let at = 0;
+  let last = 0;
+  while (at < raw.length) {
+    let value = 0;
+    let scale = 1;
+    let byte;
+    do {
+      byte = raw.charCodeAt(at++);
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte & 128);
+    if (delta) {
+      last += value % 2 ? -(value + 1) / 2 : value / 2;
+      out.push(last);
+    } else {
+      out.push(value);
+    }
+  }
+  return Float64Array.from(out);
+}
+
+export function load() {
+  const data = JSON.parse(document.getElementById("payload").textContent);
+  for (const track of data.tracks) {
+    const s = track.slices;
+    s.start = unpack(s.start, true);
+    s.dur = unpack(s.dur);
+    s.depth = unpack(s.depth);
+    s.name = unpack(s.name);
+    s.kind = unpack(s.kind);
+    s.count = unpack(s.count);
+    track.rows = 1 + s.depth.reduce((most, depth) => Math.max(most, depth), -1);
+    track.marks.time = unpack(track.marks.time, true);
+    track.marks.name = unpack(track.marks.name);
+  }
+  for (const counter of data.counters) {
+    counter.time = unpack(counter.time, true);
+    counter.value = unpack(counter.value, true);
+  }
+  const { stacks, samples, steps } = data;
+  stacks.parent = unpack(stacks.parent);
+  stacks.name = unpack(stacks.name);
+  stacks.line = unpack(stacks.line);
+  samples.time = unpack(samples.time, true);
+  samples.track = unpack(samples.track);
+  samples.stack = unpack(samples.stack);
+  samples.state = unpack(samples.state);
+  samples.weight = unpack(samples.weight);
+  steps.start = unpack(steps.start, true);
+  steps.dur = unpack(steps.dur);
+  return data;
+}
+
+// First index whose value is at least `wanted`, in a sorted column.
+export function lowerBound(column, wanted) {
+  let low = 0;
+  let high = column.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (column[middle] < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+
+export function time(ns) {
+  const size = Math.abs(ns);
+  if (size >= 120e9) {
+    const seconds = Math.round(ns / 1e9);
+    return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  }
+  for (const [unit, scale] of UNITS) {
+    if (size >= scale) {
+      const value = ns / scale;
+      return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`;
+    }
+  }
+  return "0";
+}
+
+export function amount(value, unit) {
+  if (unit === "ns") return time(value);
+  if (unit === "bytes") {
+    const steps = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let step = 0;
+    while (Math.abs(value) >= 1024 && step < steps.length - 1) {
+      value /= 1024;
+      step++;
+    }
+    return `${value.toFixed(value >= 100 || step === 0 ? 0 : 1)} ${steps[step]}`;
+  }
+  if (unit === "%") return `${value.toFixed(1)} %`;
+  return Number(value.toFixed(2)).toLocaleString("en");
+}
+
+export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");

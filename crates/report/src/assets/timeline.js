@@ -1,0 +1,371 @@
+// The timeline: one canvas. Draws only what the visible range holds, with the colours of the page;
+// leaves what a selection contains to the side panel.
+
+import { amount, lowerBound, time } from "./data.js";
+
+const ROW = 18;
+const GUTTER = 190;
+const NARROW_GUTTER = 96;
+const RULER = 26;
+const STRIP = 9;
+const COUNTER = 44;
+const KINDS = { 1: "scope", 2: "step", 4: "call", 5: "c-call" };
+
+export class TimelineView {
+  constructor(canvas, data, view, onHover, onPick) {
+    Object.assign(this, { canvas, data, view, onHover, onPick });
+    this.context = canvas.getContext("2d");
+    this.scroll = 0;
+    this.samplesOf = data.tracks.map(() => []);
+    data.samples.track.forEach((track, index) => this.samplesOf[track]?.push(index));
+    this.longest = data.tracks.map((track) => track.slices.dur.reduce((most, dur) => Math.max(most, dur), 0));
+    this.layout();
+    this.listen();
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    view.listen(() => this.draw());
+  }
+
+  layout() {
+    this.lanes = [];
+    let y = 0;
+    const add = (lane, height) => {
+      this.lanes.push({ ...lane, y, height });
+      y += height;
+    };
+    if (this.data.steps.start.length) add({ type: "steps", title: `step: ${this.data.steps.name}` }, ROW + 6);
+    for (const group of this.data.groups) {
+      add({ type: "group", title: group.title }, ROW + 4);
+      for (const index of group.counters) add({ type: "counter", counter: this.data.counters[index] }, COUNTER);
+      for (const index of group.tracks) {
+        const track = this.data.tracks[index];
+        const strip = this.samplesOf[index].length ? STRIP + 3 : 0;
+        const marks = track.marks.time.length ? 10 : 0;
+        add({ type: "track", track, index, title: track.title, strip, marks }, strip + marks + Math.max(track.rows * ROW, strip ? 8 : ROW) + 6);
+      }
+    }
+    this.total = y;
+  }
+
+  get width() { return this.canvas.clientWidth; }
+  get height() { return this.canvas.clientHeight; }
+  get gutter() { return this.width < 560 ? NARROW_GUTTER : GUTTER; }
+  x(ns) { return this.gutter + ((ns - this.view.start) / (this.view.end - this.view.start)) * (this.width - this.gutter); }
+  ns(x) { return this.view.start + ((x - this.gutter) / (this.width - this.gutter)) * (this.view.end - this.view.start); }
+
+  colours() {
+    const style = getComputedStyle(this.canvas);
+    const names = ["text", "muted", "line", "panel", "accent", "select", "active", "idle", "gil", "step", "mark", "hit"];
+    return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  }
+
+  draw() {
+    const { canvas, context: c, view } = this;
+    const scale = devicePixelRatio || 1;
+    const [w, h] = [this.width, this.height];
+    if (!w || !h) return;
+    if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
+      canvas.width = Math.round(w * scale);
+      canvas.height = Math.round(h * scale);
+    }
+    c.setTransform(scale, 0, 0, scale, 0, 0);
+    this.scroll = Math.max(0, Math.min(this.scroll, this.total + RULER - h));
+    const colour = (this.colour = this.colours());
+    this.dark = document.documentElement.dataset.theme === "dark";
+    c.fillStyle = colour.panel;
+    c.fillRect(0, 0, w, h);
+    c.font = "11px system-ui, sans-serif";
+    c.textBaseline = "middle";
+    this.hits = [];
+    this.grid();
+    c.save();
+    c.beginPath();
+    c.rect(0, RULER, w, h - RULER);
+    c.clip();
+    for (const lane of this.lanes) {
+      const y = lane.y + RULER - this.scroll;
+      if (y + lane.height < RULER || y > h) continue;
+      this[lane.type](lane, y);
+    }
+    c.restore();
+    if (view.selection) {
+      const [a, b] = view.selection.map((ns) => this.x(ns));
+      c.fillStyle = colour.select;
+      c.fillRect(Math.max(a, this.gutter), RULER, Math.max(b - Math.max(a, this.gutter), 0), h);
+      c.fillStyle = colour.accent;
+      for (const edge of [a, b]) if (edge >= this.gutter) c.fillRect(edge - 0.5, RULER, 1, h);
+    }
+  }
+
+  grid() {
+    const { context: c, colour, view } = this;
+    const span = view.end - view.start;
+    const rough = span / Math.max(2, (this.width - this.gutter) / 110);
+    const base = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((n) => n * base).find((n) => n >= rough);
+    c.strokeStyle = colour.line;
+    c.fillStyle = colour.muted;
+    c.textAlign = "left";
+    for (let at = Math.ceil(view.start / step) * step; at <= view.end; at += step) {
+      const x = Math.round(this.x(at)) + 0.5;
+      c.beginPath();
+      c.moveTo(x, RULER - 6);
+      c.lineTo(x, this.height);
+      c.stroke();
+      c.fillText(time(at), x + 4, RULER / 2);
+    }
+  }
+
+  label(text, y, strong) {
+    const { context: c, colour } = this;
+    c.fillStyle = strong ? colour.text : colour.muted;
+    c.textAlign = "left";
+    c.font = `${strong ? "600 " : ""}11px system-ui, sans-serif`;
+    c.fillText(this.fit(text, this.gutter - 14), 8, y);
+    c.font = "11px system-ui, sans-serif";
+  }
+
+  fit(text, width) {
+    const c = this.context;
+    if (c.measureText(text).width <= width) return text;
+    const letters = Math.floor((width / c.measureText(text).width) * text.length) - 1;
+    return letters > 1 ? `${text.slice(0, letters)}…` : "";
+  }
+
+  group(lane, y) {
+    const { context: c, colour } = this;
+    c.fillStyle = colour.line;
+    c.fillRect(0, y, this.width, 1);
+    this.label(lane.title, y + lane.height / 2, true);
+  }
+
+  block(x, y, width, height, fill, text, dim) {
+    const { context: c } = this;
+    const left = Math.max(x, this.gutter);
+    const wide = Math.max(x + width - left, 0.7);
+    c.globalAlpha = dim ? 0.22 : 1;
+    c.fillStyle = fill;
+    c.fillRect(left, y, Math.max(wide - (wide > 3 ? 0.6 : 0), 0.7), height);
+    if (text && wide > 28) {
+      c.fillStyle = this.dark ? "#0b1020" : "#10182b";
+      c.textAlign = "left";
+      c.fillText(this.fit(text, wide - 8), left + 4, y + height / 2 + 0.5);
+    }
+    c.globalAlpha = 1;
+  }
+
+  steps(lane, y) {
+    const { steps } = this.data;
+    this.label(lane.title, y + lane.height / 2, true);
+    for (let i = 0; i < steps.start.length; i++) {
+      const [start, dur] = [steps.start[i], steps.dur[i]];
+      if (start + dur < this.view.start || start > this.view.end) continue;
+      const x = this.x(start);
+      const width = this.x(start + dur) - x;
+      if (x + width < this.gutter) continue;
+      this.block(x, y + 3, width, ROW - 2, this.colour.step, `${i + 1} · ${time(dur)}`, false);
+      this.hits.push([x, y + 3, width, ROW - 2, { type: "step", index: i, start, dur }]);
+    }
+  }
+
+  counter(lane, y) {
+    const { context: c, colour, view } = this;
+    const { time: times, value, title, unit } = lane.counter;
+    this.label(title, y + 14, false);
+    const from = Math.max(0, lowerBound(times, view.start) - 1);
+    const to = Math.min(times.length, lowerBound(times, view.end) + 1);
+    const most = Math.max(lane.counter.most ?? value.reduce((a, b) => Math.max(a, b), 0), 1e-9);
+    lane.counter.most = most;
+    c.fillStyle = colour.muted;
+    c.fillText(this.fit(`max ${amount(most, unit)}`, this.gutter - 14), 8, y + 29);
+    if (to <= from) return;
+    c.save();
+    c.beginPath();
+    c.rect(this.gutter, y, this.width - this.gutter, COUNTER);
+    c.clip();
+    const bottom = y + COUNTER - 4;
+    c.beginPath();
+    c.moveTo(this.x(times[from]), bottom);
+    // One point a pixel: the largest value, so that no peak is hidden by the zoom.
+    let pixel = null;
+    let peak = 0;
+    for (let i = from; i < to; i++) {
+      const x = Math.round(this.x(times[i]));
+      if (x !== pixel && pixel !== null) {
+        c.lineTo(pixel, bottom - (peak / most) * (COUNTER - 10));
+        peak = 0;
+      }
+      pixel = x;
+      peak = Math.max(peak, value[i]);
+    }
+    c.lineTo(pixel, bottom - (peak / most) * (COUNTER - 10));
+    c.strokeStyle = colour.accent;
+    c.lineWidth = 1.3;
+    c.stroke();
+    c.lineWidth = 1;
+    c.lineTo(pixel, bottom);
+    c.globalAlpha = 0.18;
+    c.fillStyle = colour.accent;
+    c.fill();
+    c.restore();
+    this.hits.push([this.gutter, y, this.width, COUNTER, { type: "counter", counter: lane.counter }]);
+  }
+
+  track(lane, y) {
+    const { view, colour, context: c } = this;
+    const { track, index } = lane;
+    this.label(lane.title, y + 10, false);
+    let top = y + 2;
+    if (lane.strip) {
+      this.strip(index, top);
+      top += lane.strip;
+    }
+    if (lane.marks) {
+      const { time: times, name } = track.marks;
+      for (let i = lowerBound(times, view.start); i < times.length && times[i] <= view.end; i++) {
+        const x = this.x(times[i]);
+        c.fillStyle = colour.mark;
+        c.beginPath();
+        c.moveTo(x, top);
+        c.lineTo(x + 4, top + 8);
+        c.lineTo(x - 4, top + 8);
+        c.fill();
+        this.hits.push([x - 5, top, 10, 9, { type: "mark", name: this.data.names[name[i]], start: times[i] }]);
+      }
+      top += lane.marks;
+    }
+    const s = track.slices;
+    const query = view.query.toLowerCase();
+    // Slices are sorted by start; a long one may begin before the window, so step back by the longest.
+    let i = lowerBound(s.start, view.start - this.longest[index]);
+    const perPixel = (view.end - view.start) / (this.width - this.gutter);
+    const drawn = new Float64Array(track.rows).fill(-1);
+    for (; i < s.start.length && s.start[i] <= view.end; i++) {
+      const end = s.start[i] + s.dur[i];
+      if (end < view.start) continue;
+      const depth = s.depth[i];
+      const name = this.data.names[s.name[i]];
+      const found = query && name.toLowerCase().includes(query);
+      // Many slices in one pixel are drawn once.
+      if (s.dur[i] < perPixel / 2 && end < drawn[depth] && !found) continue;
+      drawn[depth] = s.start[i] + perPixel;
+      const x = this.x(s.start[i]);
+      const width = (s.dur[i] / perPixel) || 0.7;
+      const text = s.count[i] > 1 ? `${s.count[i].toLocaleString("en")} × ${name}` : name;
+      const at = top + depth * ROW;
+      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, s.count[i] > 1), text, query && !found);
+      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[s.kind[i]], start: s.start[i], dur: s.dur[i], count: s.count[i], track }]);
+    }
+  }
+
+  strip(index, y) {
+    const { context: c, colour, view } = this;
+    const { time: times, state, stack } = this.data.samples;
+    const of = this.samplesOf[index];
+    const width = Math.max(1.2, (this.data.samples.period_ns / (view.end - view.start)) * (this.width - this.gutter));
+    let low = 0;
+    let high = of.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (times[of[middle]] < view.start) low = middle + 1;
+      else high = middle;
+    }
+    let last = -Infinity;
+    for (let i = low; i < of.length && times[of[i]] <= view.end; i++) {
+      const sample = of[i];
+      const x = this.x(times[sample]);
+      const active = state[sample] & 1;
+      if (x - last < 0.8 && !active) continue;
+      last = x;
+      c.fillStyle = state[sample] & 2 ? colour.gil : active ? colour.active : colour.idle;
+      const tall = active ? STRIP : 3;
+      c.fillRect(x, y + STRIP - tall, width, tall);
+    }
+    this.hits.push([this.gutter, y, this.width, STRIP, { type: "strip", index, of, stack }]);
+  }
+
+  find(x, y) {
+    for (let i = this.hits.length - 1; i >= 0; i--) {
+      const [left, top, width, height, what] = this.hits[i];
+      if (x >= left - 1 && x <= left + Math.max(width, 3) && y >= top && y <= top + height) return what;
+    }
+    return null;
+  }
+
+  listen() {
+    const { canvas, view } = this;
+    let drag = null;
+    const pointers = new Map();
+    const place = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const [x] = place(event);
+      if (event.ctrlKey || event.metaKey || event.altKey) view.zoom(1.0015 ** event.deltaY, this.ns(x));
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) view.pan((event.deltaX || event.deltaY) / (this.width - this.gutter));
+      else {
+        this.scroll += event.deltaY;
+        this.draw();
+      }
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      const [x, y] = place(event);
+      pointers.set(event.pointerId, x);
+      drag = { x, y, scroll: this.scroll, start: view.start, end: view.end, select: event.shiftKey || y < RULER, moved: false };
+      if (pointers.size === 2) drag.pinch = Math.abs([...pointers.values()].reduce((a, b) => a - b));
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const [x, y] = place(event);
+      if (!drag) {
+        this.onHover(this.find(x, y), event, this.ns(x));
+        return;
+      }
+      pointers.set(event.pointerId, x);
+      if (Math.abs(x - drag.x) + Math.abs(y - drag.y) > 3) drag.moved = true;
+      if (!drag.moved) return;
+      this.onHover(null);
+      if (drag.pinch && pointers.size === 2) {
+        const now = Math.max(8, Math.abs([...pointers.values()].reduce((a, b) => a - b)));
+        view.zoom(drag.pinch / now);
+        drag.pinch = now;
+      } else if (drag.select) view.select([this.ns(Math.min(x, drag.x)), this.ns(Math.max(x, drag.x))]);
+      else {
+        const shift = ((drag.x - x) / (this.width - this.gutter)) * (drag.end - drag.start);
+        this.scroll = drag.scroll + drag.y - y;
+        view.show(drag.start + shift, drag.end + shift);
+      }
+    });
+    const release = (event) => {
+      pointers.delete(event.pointerId);
+      if (drag && !drag.moved) {
+        const [x, y] = place(event);
+        const what = this.find(x, y);
+        if (what) this.onPick(what);
+        else view.select(null);
+      }
+      drag = null;
+    };
+    canvas.addEventListener("pointerup", release);
+    canvas.addEventListener("pointercancel", release);
+    canvas.addEventListener("pointerleave", () => this.onHover(null));
+    canvas.addEventListener("dblclick", (event) => {
+      const what = this.find(...place(event));
+      if (what?.dur) view.show(what.start - what.dur * 0.1, what.start + what.dur * 1.1);
+      else view.zoom(0.5, this.ns(place(event)[0]));
+    });
+  }
+
+  reveal(track) {
+    const lane = this.lanes.find((lane) => lane.type === "track" && lane.index === track);
+    if (lane) this.scroll = Math.max(0, lane.y - 40);
+    this.draw();
+  }
+}
+
+// A steady colour for a name; light enough that black text reads on it in both themes.
+export function hue(id, dark, merged = false) {
+  const angle = (id * 137.508 + 205) % 360;
+  return `hsl(${angle} ${merged ? 18 : 52}% ${dark ? 62 : 74}%)`;
+}

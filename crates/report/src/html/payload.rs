@@ -1,0 +1,175 @@
+//! What the page is given: the diagnosis in words, the tables, and the packed timeline.
+
+use super::names::PageNames;
+use super::samples::{self, Samples, Stacks};
+use super::tracks::{self, Curve, Group, Lanes, Track};
+use super::words;
+use analysis::{Diagnosis, Metrics};
+use serde::Serialize;
+use timeline::Timeline;
+
+#[derive(Serialize)]
+pub struct Payload {
+    meta: Meta,
+    answer: Vec<String>,
+    cards: Vec<Card>,
+    findings: Vec<Found>,
+    abstentions: Vec<Abstained>,
+    health: Vec<Health>,
+    waterfall_title: String,
+    waterfall: Vec<Part>,
+    phases: Vec<Phase>,
+    names: Vec<String>,
+    files: Vec<String>,
+    groups: Vec<Group>,
+    tracks: Vec<Track>,
+    counters: Vec<Curve>,
+    stacks: Stacks,
+    samples: Samples,
+    steps: Steps,
+    functions: Vec<Row>,
+    lines: Vec<Row>,
+    calls: Vec<Row>,
+    scopes: Vec<Scope>,
+}
+
+#[derive(Serialize)]
+pub struct Meta {
+    pub command: String,
+    pub context: String,
+    pub duration_ns: u64,
+}
+
+#[derive(Serialize)]
+pub struct Card {
+    pub label: &'static str,
+    pub value: String,
+}
+
+#[derive(Serialize)]
+pub struct Found {
+    pub code: &'static str,
+    pub title: String,
+    pub severity: &'static str,
+    pub r#where: Where,
+    pub gain: Option<Gain>,
+    pub confidence: f64,
+    pub evidence: Vec<Evidence>,
+    pub actions: Vec<String>,
+    pub verify: String,
+}
+
+#[derive(Serialize)]
+pub struct Where {
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub function: Option<String>,
+}
+
+#[derive(Serialize)]
+pub struct Gain {
+    pub low: f64,
+    pub mid: f64,
+    pub high: f64,
+}
+
+#[derive(Serialize)]
+pub struct Evidence {
+    pub text: String,
+    pub start: u64,
+    pub end: u64,
+    pub track: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub struct Abstained {
+    pub code: &'static str,
+    pub reason: String,
+}
+
+#[derive(Serialize)]
+pub struct Health {
+    pub state: &'static str,
+    pub label: String,
+    pub text: String,
+}
+
+#[derive(Serialize)]
+pub struct Part {
+    pub label: String,
+    pub r#where: String,
+    pub ns: u64,
+    pub kind: &'static str,
+}
+
+/// A named stretch of the mean step, where it begins in it.
+#[derive(Serialize)]
+pub struct Phase {
+    pub label: String,
+    pub depth: u32,
+    pub offset: u64,
+    pub ns: u64,
+    pub count: u64,
+}
+
+#[derive(Serialize)]
+pub struct Steps {
+    pub name: String,
+    pub start: String,
+    pub dur: String,
+}
+
+#[derive(Serialize, Default)]
+pub struct Row {
+    pub name: String,
+    pub file: String,
+    pub line: u32,
+    #[serde(rename = "self")]
+    pub own: u64,
+    pub total: u64,
+    pub count: u64,
+}
+
+#[derive(Serialize)]
+pub struct Scope {
+    pub name: String,
+    pub kind: &'static str,
+    pub total: u64,
+    pub count: u64,
+    pub p50: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Payload {
+    let mut names = PageNames::default();
+    let Lanes { groups, tracks, counters, shown, left_out } = tracks::lanes(timeline, &mut names);
+    let interval = metrics.samples.as_ref().and_then(|samples| samples.interval_ns);
+    let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
+    let (texts, files) = names.texts(timeline);
+    let mut health = words::health(diagnosis);
+    health.extend(left_out.into_iter().map(|text| Health { state: "ok", label: "This page:".into(), text }));
+    Payload {
+        meta: words::meta(timeline),
+        answer: diagnosis.answer.to_vec(),
+        cards: words::cards(metrics, diagnosis),
+        findings: diagnosis.findings.iter().map(|finding| words::found(timeline, &shown, finding)).collect(),
+        abstentions: words::abstained(diagnosis),
+        health,
+        waterfall_title: words::waterfall_title(diagnosis),
+        waterfall: words::waterfall(diagnosis),
+        phases: words::phases(diagnosis),
+        names: texts,
+        files,
+        groups,
+        tracks,
+        counters,
+        stacks,
+        samples,
+        steps: words::steps(timeline, diagnosis),
+        functions: words::functions(timeline, metrics),
+        lines: words::lines(timeline, metrics),
+        calls: words::calls(timeline, metrics),
+        scopes: words::scopes(timeline, metrics),
+    }
+}

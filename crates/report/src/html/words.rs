@@ -1,0 +1,188 @@
+//! The words and tables of the page, from the metrics and the diagnosis.
+
+use super::names::short;
+use super::pack;
+use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Where};
+use crate::units;
+use analysis::{Diagnosis, Finding, HealthState, Metrics, PartKind, Spread, StepSource};
+use timeline::{NameIndex, Timeline};
+
+/// Rows of a table: the page shows some, and more on demand.
+const MOST_ROWS: usize = 500;
+const MOST_STEPS: usize = 20_000;
+const MOST_PHASES: usize = 40;
+const MOST_PARTS: usize = 12;
+
+pub fn meta(timeline: &Timeline) -> Meta {
+    let mut pythons: Vec<&str> = timeline.processes.iter().map(|p| &*p.python).filter(|p| !p.is_empty()).collect();
+    pythons.sort_unstable();
+    pythons.dedup();
+    let host = &timeline.info.host;
+    let mut parts =
+        vec![units::duration(timeline.duration()), units::counted(timeline.processes.len(), "process", "processes")];
+    parts.extend((!pythons.is_empty()).then(|| format!("Python {}", pythons.join(", "))));
+    parts.extend(host.cpu_count.map(|cores| units::counted(cores as usize, "core", "cores")));
+    parts.extend((!host.cpu_model.is_empty()).then(|| host.cpu_model.clone()));
+    Meta { command: short(&timeline.info.command), context: parts.join(" · "), duration_ns: timeline.duration() }
+}
+
+pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
+    let steps = &diagnosis.steps;
+    let mut cards = vec![Card { label: "recorded", value: units::duration(metrics.duration) }];
+    if steps.source != StepSource::Whole {
+        cards.push(Card { label: "step p50", value: units::duration(steps.p50()) });
+        cards.push(Card { label: "step p99", value: units::duration(steps.p99()) });
+        cards.push(Card { label: "steps", value: units::count(steps.steps.len() as u64) });
+    }
+    cards.push(Card { label: "threads", value: units::count(metrics.threads.len() as u64) });
+    cards.push(Card { label: "events", value: units::count(metrics.slices as u64) });
+    cards.extend(metrics.samples.iter().map(|s| Card { label: "stack samples", value: units::count(s.taken) }));
+    cards.extend(metrics.cpu.iter().map(|cpu| Card { label: "cores in use", value: format!("{:.2}", cpu.mean) }));
+    cards
+        .extend(metrics.memory.iter().map(|m| Card { label: "peak memory", value: units::bytes(m.peak.value as u64) }));
+    cards
+}
+
+pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) -> Found {
+    let since = |time: Option<u64>| time.map_or(0, |time| time.saturating_sub(timeline.start));
+    Found {
+        code: finding.code,
+        title: finding.title.clone(),
+        severity: finding.severity.name(),
+        r#where: Where {
+            file: finding.place.file.clone(),
+            line: finding.place.line,
+            function: finding.place.function.clone(),
+        },
+        gain: finding.gain.map(|gain| Gain { low: gain.low, mid: gain.mid, high: gain.high }),
+        confidence: finding.confidence,
+        evidence: finding
+            .evidence
+            .iter()
+            .map(|evidence| Evidence {
+                text: evidence.text.clone(),
+                start: since(evidence.start),
+                end: since(evidence.end),
+                track: evidence.track.and_then(|track| shown.get(track.0 as usize).copied().flatten()),
+            })
+            .collect(),
+        actions: finding.actions.clone(),
+        verify: finding.verify.clone(),
+    }
+}
+
+pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
+    diagnosis.abstentions.iter().map(|a| Abstained { code: a.code, reason: a.reason.clone() }).collect()
+}
+
+pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
+    let state = |state| match state {
+        HealthState::Ok => "ok",
+        HealthState::Warn => "warn",
+        HealthState::Bad => "bad",
+    };
+    let line = |line: &analysis::HealthLine| Health {
+        state: state(line.state),
+        label: format!("{}:", line.label),
+        text: line.text.clone(),
+    };
+    diagnosis.health.iter().map(line).collect()
+}
+
+pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
+    let steps = &diagnosis.steps;
+    match steps.source {
+        StepSource::Whole => format!("Where the recording's {} go", units::duration(steps.p50())),
+        _ => format!(
+            "Where the time of a {} goes (mean of {})",
+            short(&steps.name),
+            units::count(steps.steps.len() as u64)
+        ),
+    }
+}
+
+pub fn waterfall(diagnosis: &Diagnosis) -> Vec<Part> {
+    let kind = |kind| match kind {
+        PartKind::Python | PartKind::Native => "python",
+        PartKind::Waiting => "waiting",
+        PartKind::Gil | PartKind::Gc | PartKind::Descheduled => "gil",
+        PartKind::Unknown => "unknown",
+    };
+    let place = |part: &analysis::Part| match (part.file.is_empty(), part.line) {
+        (true, _) => String::new(),
+        (false, 0) => short(&part.file),
+        (false, line) => format!("{}:{line}", short(&part.file)),
+    };
+    let part = |part: &analysis::Part| Part {
+        label: short(&part.label),
+        r#where: place(part),
+        ns: part.ns,
+        kind: kind(part.kind),
+    };
+    let (shown, rest) = diagnosis.breakdown.parts.split_at(diagnosis.breakdown.parts.len().min(MOST_PARTS));
+    let mut parts: Vec<Part> = shown.iter().filter(|part| part.ns > 0).map(part).collect();
+    let ns = rest.iter().map(|part| part.ns).sum();
+    if ns > 0 {
+        let label = units::counted(rest.len(), "smaller part", "smaller parts");
+        parts.push(Part { label, r#where: String::new(), ns, kind: "python" });
+    }
+    parts
+}
+
+pub fn phases(diagnosis: &Diagnosis) -> Vec<Phase> {
+    let phase = |phase: &analysis::Phase| Phase {
+        label: short(&phase.name),
+        depth: phase.depth,
+        offset: phase.offset_ns,
+        ns: phase.ns,
+        count: phase.count,
+    };
+    diagnosis.breakdown.phases.iter().take(MOST_PHASES).map(phase).collect()
+}
+
+pub fn steps(timeline: &Timeline, diagnosis: &Diagnosis) -> Steps {
+    let steps = &diagnosis.steps;
+    let shown =
+        if steps.source == StepSource::Whole { &[][..] } else { &steps.steps[..steps.steps.len().min(MOST_STEPS)] };
+    Steps {
+        name: short(&steps.name),
+        start: pack::delta(shown.iter().map(|step| step.start.saturating_sub(timeline.start) as i64)),
+        dur: pack::plain(shown.iter().map(|step| step.end.saturating_sub(step.start))),
+    }
+}
+
+fn row(timeline: &Timeline, name: NameIndex, line: Option<u32>) -> Row {
+    let name = timeline.names.get(name);
+    Row { name: short(&name.text), file: short(&name.file), line: line.unwrap_or(name.line), ..Row::default() }
+}
+
+pub fn functions(timeline: &Timeline, metrics: &Metrics) -> Vec<Row> {
+    let functions = metrics.samples.iter().flat_map(|samples| &samples.functions).take(MOST_ROWS);
+    functions.map(|f| Row { own: f.own, total: f.total, ..row(timeline, f.name, None) }).collect()
+}
+
+pub fn lines(timeline: &Timeline, metrics: &Metrics) -> Vec<Row> {
+    let lines = metrics.samples.iter().flat_map(|samples| &samples.lines).take(MOST_ROWS);
+    lines.map(|l| Row { own: l.own, total: l.total, ..row(timeline, l.name, Some(l.line)) }).collect()
+}
+
+pub fn calls(timeline: &Timeline, metrics: &Metrics) -> Vec<Row> {
+    let functions = metrics.calls.iter().flat_map(|calls| &calls.functions).take(MOST_ROWS);
+    functions.map(|f| Row { own: f.own, total: f.total, count: f.count, ..row(timeline, f.name, None) }).collect()
+}
+
+pub fn scopes(timeline: &Timeline, metrics: &Metrics) -> Vec<Scope> {
+    let scope = |kind| {
+        move |s: &Spread| Scope {
+            name: short(timeline.names.text(s.name)),
+            kind,
+            total: s.total,
+            count: s.count,
+            p50: s.p50,
+            p99: s.p99,
+            max: s.max,
+        }
+    };
+    let steps = metrics.steps.iter().take(MOST_ROWS).map(scope("step"));
+    steps.chain(metrics.scopes.iter().take(MOST_ROWS).map(scope("scope"))).collect()
+}
