@@ -9,8 +9,15 @@ use crate::share::Share;
 use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
-    let best = findings.iter().find(|finding| finding.gain.is_some());
+    let best = most_telling(findings);
     [how_long(case), what(case, best), first(case, best, abstentions, health)]
+}
+
+/// What gains the most, unless that is little and one function is known to take far more.
+pub fn most_telling(findings: &[Finding]) -> Option<&Finding> {
+    let gains = findings.iter().find(|finding| finding.gain.is_some());
+    let hot = findings.iter().find(|finding| finding.code == "hot-line" && finding.gain.is_none());
+    gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(hot).or(gains)
 }
 
 fn how_long(case: &Case) -> String {
@@ -31,6 +38,10 @@ fn how_long(case: &Case) -> String {
             format!("{article} {} takes {took} (p50 of {count}; p99 {p99})", name(&steps.name))
         }
     };
+    if !case.breakdown_tells() {
+        let why = case.without_samples().unwrap_or_default();
+        return format!("{time}; where it goes was not seen: {why}.");
+    }
     let mut kinds = case.breakdown.kinds();
     kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
     let kinds: Vec<String> =
@@ -55,36 +66,32 @@ fn name(name: &str) -> String {
 
 fn what(case: &Case, best: Option<&Finding>) -> String {
     if let Some(finding) = best {
-        let gain = finding.gain.unwrap_or(crate::finding::Gain { low: 0.0, mid: 0.0, high: 0.0 });
+        let title = finding.title.trim_end_matches('.');
+        let Some(gain) = finding.gain else { return format!("{title}.") };
         let range = Share { low: gain.low / 100.0, mid: gain.mid / 100.0, high: gain.high / 100.0 };
         let left = (case.steps.p50() as f64 * (1.0 - range.mid)) as u64;
         let it = if case.steps.source == StepSource::Whole { "the recording would last" } else { "a step would take" };
-        let title = finding.title.trim_end_matches('.');
         return format!("{title}; without it {it} {} ({} less).", phrase::duration(left), phrase::percent_range(range));
     }
-    match case.breakdown.parts.first() {
-        Some(part) if !part.file.is_empty() => {
-            let at = match part.line {
-                0 => phrase::short_file(&part.file).to_owned(),
-                line => format!("{}:{line}", phrase::short_file(&part.file)),
-            };
-            format!(
-                "No rule found one cause for it; the largest part is {} ({at}) with {}.",
-                part.label,
-                phrase::percent(part.share)
-            )
+    let largest = case.breakdown.functions().into_iter().next();
+    match largest {
+        _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
+        Some(part) if case.breakdown_tells() => {
+            let at = phrase::place(&part.place());
+            format!("No rule found one cause for it; the largest part is {at} with {}.", phrase::percent(part.share))
         }
-        Some(part) => format!(
-            "No rule found one cause for it; the largest part is {} with {}.",
-            part.label,
-            phrase::percent(part.share)
-        ),
-        None => "So there is nothing to find a cause for.".into(),
+        _ => "So no cause can be named.".into(),
     }
 }
 
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
+    if case.windows.total() > 0 && !case.breakdown_tells() {
+        return match case.timeline.samples.is_empty() {
+            true => "Record with stack samples, which `inferscope run` takes unless told not to.".into(),
+            false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
+        };
+    }
     if let Some(bad) = health.iter().find(|line| line.state == HealthState::Bad && line.label != "recording") {
         return full(&format!("Read this with care: {}: {}", bad.label, bad.text));
     }

@@ -58,10 +58,11 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
             format!("{}: {} of a step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
         })
         .collect();
-    let (kind, confidence) = match (breakdown.total_ns, breakdown.samples) {
-        (0, _) => (BottleneckKind::Unknown, 0.0),
-        (_, 0) => by_parts(case),
-        _ => by_samples(case),
+    let (kind, confidence) = match case.breakdown_tells() {
+        _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
+        true if breakdown.by_calls => by_parts(case),
+        true => by_samples(case),
+        false => (BottleneckKind::Unknown, 0.0),
     };
     let pressure =
         findings.iter().find(|finding| finding.code == "cpu-memory-pressure").and_then(|finding| finding.gain);
@@ -69,9 +70,9 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
         _ => (kind, confidence),
     };
-    let cause = findings.iter().find(|finding| finding.gain.is_some()).map(|finding| finding.title.clone());
-    let largest = breakdown.parts.first();
-    let primary_cause = cause.unwrap_or_else(|| match largest {
+    let cause = crate::answer::most_telling(findings).map(|finding| finding.title.clone());
+    let primary_cause = cause.unwrap_or_else(|| match breakdown.functions().first() {
+        _ if !case.breakdown_tells() => "too little was seen to say".into(),
         Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),
         None => "nothing was recorded that takes time".into(),
     });
@@ -102,9 +103,6 @@ fn by_samples(case: &Case) -> (BottleneckKind, f64) {
     let kinds = [BottleneckKind::Cpu, BottleneckKind::Sync, BottleneckKind::Input, BottleneckKind::Unknown];
     let shares: Vec<(BottleneckKind, Share)> =
         kinds.into_iter().map(|kind| (kind, case.share(|one| kind_of(one) == kind).0)).collect();
-    if case.coverage() < HALF {
-        return (BottleneckKind::Unknown, 0.0);
-    }
     let most = shares.iter().max_by(|a, b| a.1.mid.total_cmp(&b.1.mid));
     match most {
         Some((kind, share)) if share.mid > HALF => (*kind, share.surely_above(HALF) * case.coverage()),

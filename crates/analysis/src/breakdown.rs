@@ -8,7 +8,7 @@ mod phases;
 pub use part::{Part, PartKind};
 pub use phases::Phase;
 
-use crate::seen::{Doing, SeenSamples};
+use crate::seen::{Doing, LEAST_SAMPLES, SeenSamples};
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
 use part::{Key, apportion};
@@ -27,6 +27,8 @@ pub struct Breakdown {
     pub step_ns: u64,
     /// Samples inside the steps.
     pub samples: u64,
+    /// Recorded calls say it, for there are too few samples.
+    pub by_calls: bool,
     /// Steps were open at the same time on one thread, so a share is of the time in which any was.
     pub overlapping: bool,
 }
@@ -44,14 +46,21 @@ impl Breakdown {
         let total = windows.total();
         let paused = seen.gc.iter().flat_map(|(track, all)| all.iter().map(|pause| (*track, pause.0, pause.1)));
         let gc = sum(paused.map(|(track, start, end)| windows.overlap(track, start, end)));
-        let mut times: Vec<(Key, u64)> = if seen.all.is_empty() {
-            by_calls::times(timeline, windows, frames)
-        } else {
-            by_samples(timeline, seen, total.saturating_sub(seen.unseen_ns).saturating_sub(gc))
+        let few = seen.all.len() < LEAST_SAMPLES;
+        let calls = if few { by_calls::times(timeline, windows, frames) } else { Vec::new() };
+        let by_calls = calls.iter().any(|(key, _)| key.kind != PartKind::Gc);
+        let mut times = match by_calls {
+            true => calls,
+            false => by_samples(timeline, seen, total.saturating_sub(seen.unseen_ns).saturating_sub(gc)),
         };
         // Calls have the pauses in their place already.
         if gc > 0 && !times.iter().any(|(key, _)| key.kind == PartKind::Gc) {
             times.push((Key::of(PartKind::Gc), gc));
+        }
+        // Only lengths that no clock can count add up to more than there is.
+        if times.iter().map(|(_, ns)| u128::from(*ns)).sum::<u128>() > u128::from(total) {
+            let fitting = apportion(total, &times.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
+            times.iter_mut().zip(fitting).for_each(|((_, ns), fits)| *ns = fits);
         }
         let known = sum(times.iter().map(|(_, ns)| *ns));
         times.push((Key::of(PartKind::Unknown), total.saturating_sub(known)));
@@ -66,7 +75,7 @@ impl Breakdown {
             _ => Vec::new(),
         };
         let samples = seen.all.len() as u64;
-        Breakdown { parts, phases, total_ns: total, step_ns, samples, overlapping: windows.overlapping }
+        Breakdown { parts, phases, total_ns: total, step_ns, samples, by_calls, overlapping: windows.overlapping }
     }
 
     /// The share of all parts of a kind, 0 to 1.

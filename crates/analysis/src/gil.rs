@@ -1,79 +1,112 @@
 //! Tells waiting for the GIL from other waiting. A thread without the GIL that sleeps in the middle of plain Python looks
 //! the same from outside whether it waits for the GIL, a lock or a socket, so each line has to show more than that.
 
-use crate::frames::{Frames, is};
-use crate::seen::{Doing, SeenSamples, running_lines};
+use crate::frames::{Frames, WAITS, is};
+use crate::seen::{Doing, Seen, SeenSamples};
 use crate::series::{Nature, Readings};
 use crate::windows::Windows;
-use std::collections::{HashMap, HashSet};
-use timeline::{NameIndex, Timeline};
+use std::collections::HashMap;
+use timeline::{NameIndex, StackIndex, Timeline};
 
 /// A thread that waits for the GIL wakes up and asks again after so long (`sys.getswitchinterval()`), so a wait of one
 /// second is at least 200 voluntary switches.
 const SWITCH_INTERVAL_NS: f64 = 5e6;
-
 /// Threads are looked at one after the other, so the GIL may have changed hands in between in so many of the looks.
 const LOOSE: f64 = 0.1;
 
-#[derive(Default)]
+/// What was seen of a line of the steps' threads, in samples.
+#[derive(Clone, Copy, Default)]
 struct Line {
-    /// Waiting while another thread held the GIL, and while none did.
-    held: u64,
+    runs: u64,
+    holds: u64,
+    /// Waiting while no other thread held the GIL, and while one did.
     free: u64,
+    held: u64,
+    /// Of those: the holder was inside the same function.
+    same: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Gil,
+    Maybe,
+    Other,
 }
 
 /// Decides for every sample that waits. `seen` comes with `Waiting` for all that native frames did not settle.
 pub fn settle(timeline: &Timeline, windows: &Windows, frames: &Frames, readings: &Readings, seen: &mut SeenSamples) {
+    let open = |one: &Seen, stack: StackIndex| {
+        one.doing == Doing::Waiting && stack.0 != 0 && frames.on_top(stack) & (is::NATIVE | WAITS) == 0
+    };
     let mut lines: HashMap<(NameIndex, u32), Line> = HashMap::new();
-    let top = |sample: u32| {
-        let frame = timeline.stacks.frame(timeline.samples.get(sample as usize).stack);
-        (frame.name, frame.line)
-    };
-    let open = |sample: u32| {
-        let stack = timeline.samples.get(sample as usize).stack;
-        stack.0 != 0 && frames.on_top(stack) & (is::NATIVE | crate::frames::WAITS) == 0
-    };
-    let (mut held, mut free) = (0u64, 0u64);
-    for one in seen.all.iter().filter(|one| one.doing == Doing::Waiting && open(one.sample)) {
-        let line = lines.entry(top(one.sample)).or_default();
-        line.held += u64::from(one.holder != 0);
-        line.free += u64::from(one.holder == 0);
-        held += u64::from(one.holder != 0);
-        free += u64::from(one.holder == 0);
+    let mut all = Line::default();
+    for one in &seen.all {
+        let sample = timeline.samples.get(one.sample as usize);
+        let frame = timeline.stacks.frame(sample.stack);
+        let mut add = Line::default();
+        if open(one, sample.stack) {
+            let holder = one.holder.checked_sub(1).map(|place| timeline.samples.get(place as usize).stack);
+            let inside = |stack| timeline.stacks.walk(stack).any(|(_, other)| other.name == frame.name);
+            add.free = u64::from(holder.is_none());
+            add.held = u64::from(holder.is_some());
+            add.same = u64::from(holder.is_some_and(inside));
+        } else if matches!(one.doing, Doing::Python | Doing::Native) {
+            add.runs = 1;
+            add.holds = u64::from(sample.gil);
+        }
+        lines.entry((frame.name, frame.line)).or_default().join(&add);
+        all.join(&add);
     }
-    if held == 0 {
+    if all.held == 0 {
         return;
     }
-    let running = running_lines(timeline);
     let threads = holding_threads(timeline).max(2);
-    let usually_free = free as f64 / (held + free) as f64;
-    let is_gil = |key: &(NameIndex, u32), line: &Line| {
-        // The GIL is only waited for while it is held. A line that waits as often while it is free waits for something else.
-        let share = line.free as f64 / (line.held + line.free) as f64;
-        let other = share >= (usually_free / 2.0).max(LOOSE);
-        // Plain Python that takes turns with other threads runs in its turn. A line that never does is a call that blocks.
-        let runs = running.get(key).copied().unwrap_or(0) * 2 * threads >= line.held;
-        (!other && runs, !other && !runs)
-    };
-    let gil: HashSet<_> = lines.iter().filter(|(key, line)| is_gil(key, line).0).map(|(key, _)| *key).collect();
-    let maybe: HashSet<_> = lines.iter().filter(|(key, line)| is_gil(key, line).1).map(|(key, _)| *key).collect();
-    let waits: Vec<usize> = (0..seen.all.len())
-        .filter(|place| {
-            let one = &seen.all[*place];
-            one.doing == Doing::Waiting && one.holder != 0 && open(one.sample)
+    let verdicts: HashMap<_, _> = lines.iter().map(|(key, line)| (*key, line.judge(&all, threads))).collect();
+    let waits: Vec<(usize, Verdict)> = (0..seen.all.len())
+        .filter_map(|place| {
+            let one = &seen.all[place];
+            let stack = timeline.samples.get(one.sample as usize).stack;
+            let frame = timeline.stacks.frame(stack);
+            let verdict = verdicts.get(&(frame.name, frame.line)).copied()?;
+            (one.holder != 0 && open(one, stack)).then_some((place, verdict))
         })
         .collect();
-    let said = waits.iter().filter(|place| gil.contains(&top(seen.all[**place].sample))).count();
+    let said = waits.iter().filter(|(_, verdict)| *verdict == Verdict::Gil).count();
     if !switches_allow(windows, readings, said as f64 * seen.period_ns as f64) {
         return;
     }
-    for place in waits {
-        let key = top(seen.all[place].sample);
-        if gil.contains(&key) {
-            seen.all[place].doing = Doing::Gil;
-        } else if maybe.contains(&key) {
-            seen.maybe_gil += 1;
+    for (place, verdict) in waits {
+        match verdict {
+            Verdict::Gil => seen.all[place].doing = Doing::Gil,
+            Verdict::Maybe => seen.maybe_gil += 1,
+            Verdict::Other => {}
         }
+    }
+}
+
+impl Line {
+    fn join(&mut self, other: &Line) {
+        self.runs += other.runs;
+        self.holds += other.holds;
+        self.free += other.free;
+        self.held += other.held;
+        self.same += other.same;
+    }
+
+    fn judge(&self, all: &Line, threads: u64) -> Verdict {
+        let of = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+        // The GIL is only waited for while it is held. A line that waits as often while it is free waits for something else.
+        if of(self.free, self.free + self.held) >= (of(all.free, all.free + all.held) / 2.0).max(LOOSE) {
+            return Verdict::Other;
+        }
+        // Plain Python that takes turns with other threads runs in its turn. A line that hardly does is a call that blocks.
+        if self.runs * 2 * threads < self.held {
+            return Verdict::Maybe;
+        }
+        // When the holder is in the same function it may hold a lock that this line wants. Threads that lose the GIL lose it
+        // where they run; threads that want a lock all stand at one line.
+        let stands = of(self.held, all.held) > 1.5 * of(self.holds, all.holds);
+        if 2 * self.same > self.held && stands { Verdict::Maybe } else { Verdict::Gil }
     }
 }
 

@@ -88,11 +88,7 @@ fn losses(case: &Case) -> (HealthState, String) {
         return (Ok, "nothing was lost".into());
     }
     let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as f64;
-    let each: Vec<String> = losses
-        .iter()
-        .take(3)
-        .map(|loss| format!("{} {} ({})", phrase::count(loss.count), loss.collector, loss.what))
-        .collect();
+    let each: Vec<String> = losses.iter().take(3).map(|loss| loss.said()).collect();
     (HealthState::above(lost as f64 / (lost as f64 + recorded), 0.0, 0.05), each.join(", "))
 }
 
@@ -105,7 +101,10 @@ fn clock(case: &Case) -> (HealthState, String) {
         0 => Ok,
         step => HealthState::above(clock.residual_ns as f64 / step as f64, 0.01, 0.1),
     };
-    (state, format!("times are good to {}", phrase::duration(clock.residual_ns)))
+    match clock.residual_ns {
+        0 => (Ok, "no error was seen".into()),
+        error => (state, format!("times are good to {}", phrase::duration(error))),
+    }
 }
 
 fn steps(case: &Case) -> (HealthState, String) {
@@ -142,8 +141,13 @@ fn samples(case: &Case) -> (HealthState, String) {
         };
         return (Warn, not_recorded(case.timeline, "stacks", plain));
     }
-    let unseen = 1.0 - case.coverage();
-    let state = if case.without_samples().is_some() { Bad } else { HealthState::above(unseen, 0.1, 0.5) };
+    if let Some(reason) = case.without_samples() {
+        return match case.breakdown.by_calls {
+            true => (Warn, format!("{reason}; recorded calls took their place")),
+            false => (Bad, reason),
+        };
+    }
+    let state = HealthState::above(1.0 - case.coverage(), 0.1, 0.5);
     let every = phrase::duration(case.seen.period_ns);
     let seen = phrase::percent(case.coverage());
     (state, format!("{} inside the steps, one every {every}; they stand for {seen} of the time", phrase::count(count)))

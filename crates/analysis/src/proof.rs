@@ -31,6 +31,9 @@ pub fn windows_with(case: &Case, fits: impl Fn(&Seen) -> bool) -> (u64, u64) {
 /// The latency that would remain, for the sentence that says how to verify.
 pub fn verify(case: &Case, saved: f64) -> String {
     let before = case.steps.p50();
+    if saved <= 0.0 {
+        return format!("Record again, and compare the p50: now {}.", phrase::duration(before));
+    }
     let after = (before as f64 * (1.0 - saved.clamp(0.0, 1.0))) as u64;
     let (before, after) = (phrase::duration(before), phrase::duration(after));
     match case.steps.source {

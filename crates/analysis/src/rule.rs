@@ -4,7 +4,7 @@ use crate::breakdown::Breakdown;
 use crate::finding::{Finding, Place};
 use crate::frames::Frames;
 use crate::gil;
-use crate::seen::{Seen, SeenSamples};
+use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
 use crate::steps::{StepSource, Steps};
@@ -114,17 +114,20 @@ impl<'a> Case<'a> {
         if self.steps.source == StepSource::Whole { "the recording" } else { "the step" }
     }
 
+    /// Whether the breakdown stands on more than a few samples: they are enough, or recorded calls took their place.
+    pub fn breakdown_tells(&self) -> bool {
+        self.breakdown.by_calls || self.without_samples().is_none()
+    }
+
     /// Why a rule that lives on samples cannot look, where it cannot.
     pub fn without_samples(&self) -> Option<String> {
-        // With fewer, no share can be told from any other: Wilson's interval of one in twenty reaches from 1 to 24 %.
-        const LEAST: usize = 20;
         match self.seen.all.len() {
             _ if self.timeline.samples.is_empty() => {
                 Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))
             }
             0 => Some("no stack was sampled inside the steps".into()),
-            few if few < LEAST => {
-                Some(format!("only {few} stacks were sampled inside the steps; {LEAST} are the least"))
+            few if few < LEAST_SAMPLES => {
+                Some(format!("only {} sampled inside the steps; {LEAST_SAMPLES} are the least", were(few)))
             }
             _ if self.coverage() < 0.5 => {
                 Some(format!("samples stand for only {} of the steps' time", crate::phrase::percent(self.coverage())))
@@ -132,6 +135,10 @@ impl<'a> Case<'a> {
             _ => None,
         }
     }
+}
+
+fn were(stacks: usize) -> String {
+    if stacks == 1 { "1 stack was".into() } else { format!("{stacks} stacks were") }
 }
 
 /// Why a collector has nothing, in its own words where it left any.

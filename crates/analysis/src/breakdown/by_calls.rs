@@ -38,7 +38,8 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
     };
     let mut times: HashMap<Key, u64> = HashMap::new();
     for (call, ns) in sums {
-        *times.entry(key(call)).or_default() += ns;
+        let sum = times.entry(key(call)).or_default();
+        *sum = sum.saturating_add(ns);
     }
     times.into_iter().collect()
 }
@@ -60,7 +61,8 @@ impl Sweep<'_> {
             let until = end.min(time);
             let inside = self.advance(until);
             if inside > 0 {
-                *sums.entry((name, kind)).or_default() += inside;
+                let sum = sums.entry((name, kind)).or_default();
+                *sum = sum.saturating_add(inside);
             }
             if end > time {
                 return;

@@ -1,5 +1,6 @@
 //! One part of a step's time, and how whole nanoseconds are shared out so that parts add up.
 
+use crate::finding::Place;
 use timeline::{NameIndex, Timeline};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -70,6 +71,18 @@ pub struct Part {
     pub ns: u64,
     /// Of all steps together, 0 to 1.
     pub share: f64,
+}
+
+impl Part {
+    /// Where it is, as a finding says it.
+    pub fn place(&self) -> Place {
+        Place {
+            function: Some(self.label.clone()),
+            file: Some(self.file.clone()).filter(|file| !file.is_empty()),
+            line: Some(self.line).filter(|line| *line > 0),
+            ..Place::default()
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

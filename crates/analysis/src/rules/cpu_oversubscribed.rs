@@ -27,7 +27,7 @@ impl Rule for CpuOversubscribed {
                   steps, is how many cores the program wants. More than there are means that threads are switched in and out \
                   in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual \
                   cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is what the \
-                  steps' own thread waits for a core.",
+                  steps' own thread waits for a core, as far as the program's own threads explain it.",
             needs: "Per-thread scheduler counters (collector `threads`) and the number of cores.",
             example: "31.5 threads want to run at once on 8 cores, and wait 71 % of that time",
         }
@@ -50,10 +50,13 @@ impl Rule for CpuOversubscribed {
         let mut waits = Tally::default();
         threads.iter().for_each(|one| waits.add(one.waited, one.ran + one.waited));
         let time = steps.total() as f64;
-        if time <= 0.0 || waits.whole / time <= cores as f64 || waits.mid() < LEVEL {
+        let wanted = if time > 0.0 { waits.whole / time } else { 0.0 };
+        // So much waiting comes from wanting more than there is; what exceeds it comes from other programs.
+        let own = 1.0 - cores as f64 / wanted.max(cores as f64);
+        if own < LEVEL || waits.mid() < LEVEL {
             return Verdict::Silent;
         }
-        finding(case, cores, time, &waits, threads).into()
+        finding(case, cores, wanted, own, &waits, threads).into()
     }
 }
 
@@ -87,8 +90,8 @@ fn threads(case: &Case, steps: &crate::windows::Windows) -> Vec<Thread> {
     threads
 }
 
-fn finding(case: &Case, cores: u64, time: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
-    let wanted = waits.whole / time;
+fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
+    let time = waits.whole / wanted;
     // A hundredth of the time on a core is more than waking up now and then.
     let busy: Vec<&Thread> = threads.iter().filter(|one| one.ran >= 0.01 * time).collect();
     let names: HashMap<(ProcessIndex, i32), (TrackIndex, &timeline::Track)> = case
@@ -113,7 +116,8 @@ fn finding(case: &Case, cores: u64, time: f64, waits: &Tally, threads: Vec<Threa
         line.track = known.map(|(track, _)| *track);
         evidence.push(line.number("ns", one.waited));
     }
-    let share = case.run_queue.as_ref().map(bounds);
+    let explained = (own / waits.mid()).min(1.0);
+    let share = case.run_queue.as_ref().map(|growth| bounds(growth).scaled(explained));
     if let Some(growth) = &case.run_queue {
         evidence.extend(stretches(case, growth, "the steps' thread had no core"));
     }

@@ -20,7 +20,7 @@ impl Rule for DroppedRecords {
                   that changed while they were read. Lost samples make shares less sure, not wrong; lost scopes and steps are \
                   missing from every count.",
             needs: "Nothing: a trace always says what it lost.",
-            example: "12,004 records were lost: 12,004 scopes (records overwritten before they could be written to disk)",
+            example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }
     }
 
@@ -31,19 +31,15 @@ impl Rule for DroppedRecords {
         let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as u64;
         let share = lost as f64 / lost.saturating_add(recorded).max(1) as f64;
         let evidence = losses.iter().map(|loss| {
-            let text = format!("{} {}: {}", phrase::count(loss.count), loss.collector, loss.what);
-            Evidence { start: Some(loss.first), end: Some(loss.last), ..Evidence::said(text) }
-                .number("count", loss.count as f64)
+            let evidence = Evidence::said(loss.said()).number("count", loss.count as f64);
+            Evidence { start: Some(loss.first), end: Some(loss.last), ..evidence }
         });
         let finding = Finding {
             code: self.code(),
-            title: format!(
-                "{} lost: {} {} ({})",
-                if lost == 1 { "1 record was".to_owned() } else { format!("{} records were", phrase::count(lost)) },
-                phrase::count(worst.count),
-                worst.collector,
-                worst.what
-            ),
+            title: match losses.len() {
+                1 => format!("Lost: {}", worst.said()),
+                _ => format!("{} things were lost, most of them: {}", phrase::count(lost), worst.said()),
+            },
             place: Place::default(),
             gain: None,
             severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
@@ -65,6 +61,12 @@ pub struct LossTotal {
     pub count: u64,
     pub first: u64,
     pub last: u64,
+}
+
+impl LossTotal {
+    pub fn said(&self) -> String {
+        format!("{} {} ({})", phrase::count(self.count), self.what, self.collector)
+    }
 }
 
 /// Losses of one kind added up, most first.
@@ -96,9 +98,9 @@ mod tests {
     fn losses_are_added_up_and_named() {
         let found = found(
             &DroppedRecords,
-            "track main\n step r 0..1s\n loss scopes 12000 overwritten\n loss scopes 4 overwritten\n loss stacks 1 torn",
+            "track main\n step r 0..1s\n loss scopes 12000 records overwritten\n loss scopes 4 records overwritten\n loss stacks 1 torn",
         );
-        assert_eq!(found[0].title, "12,005 records were lost: 12,004 scopes (overwritten)");
+        assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten (scopes)");
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
     }
 

@@ -1,10 +1,12 @@
 //! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
 
+use crate::blame::{self, Blame};
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::recorded::{self, Recorded};
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
+use crate::seen::Doing;
 use timeline::SliceKind;
 
 pub struct GcPauses;
@@ -69,6 +71,17 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         let text = format!("{} took {}", case.timeline.names.text(slice.name), phrase::duration(slice.dur));
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
     }));
+    let blame = Blame::new(case);
+    let triggers = blame::functions(case, &blame, |one| one.doing == Doing::Gc);
+    let place = triggers.first().and_then(|function| {
+        let (frame, _) = function.lines.first()?;
+        let place = case.place(*frame);
+        let text = format!("most often seen in {}: {} samples", phrase::place(&place), phrase::count(function.count));
+        evidence.push(Evidence::said(text).number("samples", function.count as f64));
+        // Two could be chance.
+        (function.count >= 3).then_some(place)
+    });
+    let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
     // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
     let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
     Finding {
@@ -80,7 +93,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
             phrase::counted(pauses.count, "pause"),
             phrase::duration(longest)
         ),
-        place: Place { api: Some("gc".into()), ..Place::default() },
+        place,
         gain: Some(share.into()),
         severity: Severity::of(share),
         confidence: again,

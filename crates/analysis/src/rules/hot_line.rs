@@ -1,18 +1,21 @@
 //! `hot-line`: one function of the program takes much of every step, and this line of it most.
 
 use crate::blame::{self, Blame, Blamed};
-use crate::breakdown::PartKind;
+use crate::breakdown::{Part, PartKind};
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::{Share, Tally};
+use crate::steps::StepSource;
 
 pub struct HotLine;
 
-/// A tenth of the step, at the least favourable end of the interval, is worth a look.
+/// A tenth of the step is worth a look, and a twentieth at the least favourable end of the interval.
 const LEVEL: f64 = 0.10;
+/// A function with so much of all that runs is not a hot spot of the step but the step.
+const THE_STEP: f64 = 0.8;
 /// More of them would not be hot.
 const MOST: usize = 3;
 
@@ -26,7 +29,9 @@ impl Rule for HotLine {
             summary: "One function takes a tenth of the step or more.",
             why: "Time is given to the deepest function of your own code that a sample shows, so that work inside a library \
                   counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
-                  is what the step would save without that function: the most that any change to it can bring.",
+                  is what the step would save without that function, waits for a core in it included: the most that any \
+                  change to it can bring. It has no gain where nothing says that it could be saved: native code that computes \
+                  without the GIL (the model, usually), and a function that is nearly all that the step does.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
             example: "31 % of the step is in build_vocabulary (service.py:57)",
         }
@@ -35,7 +40,7 @@ impl Rule for HotLine {
     fn look(&self, case: &Case) -> Verdict {
         match case.without_samples() {
             None => sampled(case),
-            Some(_) if case.seen.all.is_empty() && has_calls(case) => by_calls(case),
+            Some(_) if case.breakdown.by_calls => by_calls(case),
             Some(reason) => Verdict::Abstain(reason),
         }
     }
@@ -45,56 +50,101 @@ fn runs(one: &Seen) -> bool {
     matches!(one.doing, Doing::Python | Doing::Native)
 }
 
+/// A function that takes much of the steps, however that is known.
+struct Hot {
+    place: Place,
+    share: Share,
+    /// Most of it is native code that runs without the GIL.
+    native: bool,
+    /// Of all that runs in the steps, 0 to 1.
+    of_running: f64,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+}
+
 fn sampled(case: &Case) -> Verdict {
     let blame = Blame::new(case);
-    // Samples count a thread that has no core as running; the counters know how much of it did not run.
-    let (_, running) = case.share(runs);
-    let shown = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
-    let scale = if running.mid() > 0.0 { (shown / (running.mid() * case.coverage())).min(1.0) } else { 0.0 };
-    let mut found = Vec::new();
-    for hot in blame::functions(case, &blame, runs).into_iter().take(MOST) {
-        let fits = |one: &Seen| runs(one) && name_of(case, &blame, one) == hot.name;
+    let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
+    let functions = blame::functions(case, &blame, runs).into_iter().take(MOST);
+    let found = functions.filter_map(|function| {
+        let name = |one: &Seen| case.timeline.stacks.frame(blame.frame(case, one)).name;
+        let fits = |one: &Seen| runs(one) && name(one) == function.name;
         let (share, _) = case.share(fits);
-        let share = share.scaled(scale);
-        if share.low >= LEVEL {
-            found.push(finding(case, &hot, share, fits));
-        }
+        let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
+        (share.mid >= LEVEL && share.low >= LEVEL / 2.0).then(|| Hot {
+            place: function.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame)),
+            share,
+            native: native * 2 > function.count,
+            of_running: function.count as f64 / running.max(1.0),
+            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            evidence: evidence(case, &function, fits),
+        })
+    });
+    verdict(case, found.collect())
+}
+
+fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec<Evidence> {
+    let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
+    let samples = Evidence::said(format!("{count} of {of} samples inside the steps"));
+    let mut evidence = vec![samples.number("samples", function.count as f64)];
+    evidence.extend(function.lines.iter().take(3).map(|(frame, count)| {
+        let at = phrase::place(&case.place(*frame));
+        Evidence::said(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64)
+    }));
+    let (with, all) = proof::windows_with(case, &fits);
+    if all > 1 && case.steps.source != StepSource::Whole {
+        let text = format!("seen in {with} of the {all} steps that were sampled");
+        evidence.push(Evidence::said(text).number("steps", with as f64));
     }
+    evidence.extend(proof::best_step(case, "it is on the stack", &fits));
+    evidence
+}
+
+/// Too few samples: recorded calls, each by the time that no call inside it takes.
+fn by_calls(case: &Case) -> Verdict {
+    let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
+    let mut tally = Tally::default();
+    case.windows.all().iter().for_each(|_| tally.add(0.0, 1.0));
+    let runs = |part: &Part| matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL;
+    let hot = |part: Part| Hot {
+        share: Share::exactly(part.share),
+        native: part.kind == PartKind::Native,
+        of_running: part.share / running.max(part.share),
+        confidence: tally.repeats(),
+        evidence: vec![
+            Evidence::said(format!("{} of its own in all steps, by recorded calls", phrase::duration(part.total_ns)))
+                .number("ns", part.total_ns as f64),
+        ],
+        place: part.place(),
+    };
+    verdict(case, case.breakdown.functions().into_iter().filter(runs).take(MOST).map(hot).collect())
+}
+
+fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
+    let found: Vec<Finding> = found.into_iter().map(|hot| finding(case, hot)).collect();
     if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
 
-fn name_of(case: &Case, blame: &Blame, one: &Seen) -> timeline::NameIndex {
-    case.timeline.stacks.frame(blame.frame(case, one)).name
-}
-
-fn finding(case: &Case, hot: &Blamed, share: Share, fits: impl Fn(&Seen) -> bool) -> Finding {
-    let place = hot.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame));
-    let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
-    let (with, all) = proof::windows_with(case, &fits);
-    let text =
-        format!("{} of {} samples inside the steps", phrase::count(hot.count), phrase::count(case.breakdown.samples));
-    let mut evidence = vec![Evidence::said(text).number("samples", hot.count as f64)];
-    for (frame, count) in hot.lines.iter().take(3) {
-        let at = phrase::place(&case.place(*frame));
-        evidence
-            .push(Evidence::said(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64));
+fn finding(case: &Case, hot: Hot) -> Finding {
+    let Hot { place, share, native, of_running, confidence, mut evidence } = hot;
+    let saves = !native && of_running < THE_STEP;
+    if !saves {
+        let why = match native {
+            true => "it is native code: what of it could be saved, samples do not show",
+            false => "it is nearly all that the step does: what of it could be saved, samples do not show",
+        };
+        evidence.push(Evidence::said(why));
     }
-    if all > 1 {
-        evidence.push(
-            Evidence::said(format!("seen in {with} of the {all} steps that were sampled")).number("steps", with as f64),
-        );
-    }
-    evidence.extend(proof::best_step(case, "it is on the stack", &fits));
     Finding {
         code: HotLine.code(),
         title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
-        actions: actions(&place, native * 2 > hot.count),
+        actions: actions(&place, native),
         place,
-        gain: Some(share.into()),
+        gain: saves.then(|| share.into()),
         severity: Severity::of(share),
-        confidence: share.surely_above(LEVEL) * case.coverage(),
+        confidence,
         evidence,
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, if saves { share.mid } else { 0.0 }),
     }
 }
 
@@ -110,11 +160,12 @@ fn actions(place: &Place, native: bool) -> Vec<String> {
         }
     };
     let again = format!(
-        "If {function} gives the same result in every step, build it once before the steps, or put @functools.cache above it."
+        "If {function} gives the same result every time, call it once before the steps and keep the result (@functools.cache does)."
     );
+    let (first, second) = if native { (work, again) } else { (again, work) };
     vec![
-        again,
-        work,
+        first,
+        second,
         format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)),
     ]
 }
@@ -123,48 +174,6 @@ fn actions(place: &Place, native: bool) -> Vec<String> {
 fn module(place: &Place) -> String {
     let file = place.file.as_deref().map_or("your_module", phrase::short_file);
     file.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', ".")
-}
-
-fn has_calls(case: &Case) -> bool {
-    let calls = |part: &&crate::breakdown::Part| part.kind != PartKind::Unknown && !part.file.is_empty();
-    case.breakdown.parts.iter().any(|part| calls(&part))
-}
-
-/// Without samples: recorded calls, each by the time that no call inside it takes.
-fn by_calls(case: &Case) -> Verdict {
-    let hot = |part: &&crate::breakdown::Part| {
-        matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL
-    };
-    let mut tally = Tally::default();
-    case.windows.all().iter().for_each(|_| tally.add(0.0, 1.0));
-    let functions = case.breakdown.functions();
-    let found: Vec<Finding> = functions
-        .iter()
-        .filter(hot)
-        .take(MOST)
-        .map(|part| {
-            let place = Place {
-                file: Some(part.file.clone()).filter(|file| !file.is_empty()),
-                line: Some(part.line).filter(|line| *line > 0),
-                function: Some(part.label.clone()),
-                ..Place::default()
-            };
-            let share = Share::exactly(part.share);
-            let text = format!("{} of its own in all steps, by recorded calls", phrase::duration(part.total_ns));
-            Finding {
-                code: HotLine.code(),
-                title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
-                actions: actions(&place, part.kind == PartKind::Native),
-                place,
-                gain: Some(share.into()),
-                severity: Severity::of(share),
-                confidence: tally.repeats(),
-                evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
-                verify: proof::verify(case, share.mid),
-            }
-        })
-        .collect();
-    if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
 
 #[cfg(test)]
@@ -231,7 +240,8 @@ mod tests {
               sample 14ms active gil serve>g:1
               sample 16ms active gil serve>h:1
               sample 18ms active gil serve>i:1
-              sample 19ms active gil serve>j:1
+              sample 18.5ms active gil serve>j:1
+              sample 19ms active gil serve>k:1
             end",
         );
         silent(

@@ -67,7 +67,7 @@ pub fn stretches(case: &Case, growth: &Growth, what: &str) -> Vec<Evidence> {
 fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     let mut evidence = vec![
         Evidence::said(format!(
-            "between {} of the steps' time in the run queue, by {} stretches between readings",
+            "{} of the steps' time in the run queue, by {} stretches between readings",
             phrase::percent_range(share),
             phrase::count(growth.tally.stretches)
         ))

@@ -4,6 +4,7 @@ use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::steps::StepSource;
 use timeline::SliceKind;
 
 pub struct OverheadInWindow;
@@ -23,7 +24,7 @@ impl Rule for OverheadInWindow {
                   on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
                   is not in the trace, so there is no number: only how many there were.",
             needs: "Recorded calls (`--calls`).",
-            example: "A step carries 41,210 recorded calls, one every 0.97 µs: short functions look longer than they are",
+            example: "A step has 41,210 recorded calls, one every 0.97 µs: short functions look longer than they are",
         }
     }
 
@@ -65,7 +66,8 @@ impl Rule for OverheadInWindow {
         let finding = Finding {
             code: self.code(),
             title: format!(
-                "A step carries {} recorded calls, one every {}: short functions look longer than they are",
+                "{} {} recorded calls, one every {}: short functions look longer than they are",
+                if case.steps.source == StepSource::Whole { "The recording has" } else { "A step has" },
                 phrase::count(each),
                 phrase::duration(every as u64)
             ),
@@ -94,7 +96,7 @@ mod tests {
         let found = found(&OverheadInWindow, "track main\n step r 0..1ms\n repeat 500 every 2us\n call f 0..1us\n end");
         assert_eq!(
             found[0].title,
-            "A step carries 500 recorded calls, one every 2.00 µs: short functions look longer than they are"
+            "A step has 500 recorded calls, one every 2.00 µs: short functions look longer than they are"
         );
     }
 

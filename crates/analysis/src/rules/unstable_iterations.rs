@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::Share;
 use crate::steps::{Step, StepSource};
 
 pub struct UnstableIterations;
@@ -13,6 +14,8 @@ const LEAST: usize = 5 * BLOCKS;
 /// Medians of blocks that differ by a fifth are different paces; within a tenth they are one.
 const DIFFERENT: f64 = 1.2;
 const ALIKE: f64 = 1.1;
+/// The two that differ most of eight always differ: 28 pairs, each with a chance.
+const SURE: f64 = 1.0 - 0.05 / 28.0;
 
 impl Rule for UnstableIterations {
     fn code(&self) -> &'static str {
@@ -35,14 +38,16 @@ impl Rule for UnstableIterations {
         if case.steps.source == StepSource::Whole || steps.len() < LEAST {
             return Verdict::Abstain(format!("there are fewer than {LEAST} steps to see a change of pace by"));
         }
-        let size = steps.len().div_ceil(BLOCKS);
-        let blocks: Vec<&[&Step]> = steps.chunks(size).collect();
+        let edge = |block: usize| steps.len() * block / BLOCKS;
+        let blocks: Vec<&[&Step]> = (0..BLOCKS).map(|block| &steps[edge(block)..edge(block + 1)]).collect();
         let medians: Vec<f64> = blocks.iter().map(|block| median(block)).collect();
         let (low, high) = range(&medians);
-        if low <= 0.0 || high / low < DIFFERENT {
+        let apart = Share { low: apart(&blocks, &medians, -1.0), mid: high - low, high: apart(&blocks, &medians, 1.0) };
+        let sure = apart.surely_above((DIFFERENT - 1.0) / 2.0 * low);
+        if low <= 0.0 || high / low < DIFFERENT || sure < SURE {
             return Verdict::Silent;
         }
-        finding(case, &blocks, &medians).into()
+        finding(case, &blocks, &medians, sure).into()
     }
 }
 
@@ -70,7 +75,7 @@ fn steady(medians: &[f64]) -> std::ops::Range<usize> {
     best
 }
 
-fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64]) -> Finding {
+fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Finding {
     let window = steady(medians);
     let since = |time: u64| phrase::duration(time.saturating_sub(case.timeline.start));
     let start = blocks[window.start].first().map_or(0, |step| step.start);
@@ -87,15 +92,13 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64]) -> Finding {
         let end = block.iter().map(|step| step.end).max().unwrap_or(0);
         Evidence::at(text, None, block.first().map_or(0, |step| step.start), end).number("ns", *median)
     });
-    // How far apart the paces are, beside how far steps of one pace are apart.
-    let within = blocks.iter().map(|block| spread(block)).fold(0.0, f64::max);
     Finding {
         code: UnstableIterations.code(),
         title: format!("Steps {pace}; they are steady from {} to {}", since(start), since(end)),
         place: Place::default(),
         gain: None,
         severity: Severity::Low,
-        confidence: ((high - low) / (high - low + within)).clamp(0.0, 1.0),
+        confidence: sure,
         evidence: evidence.collect(),
         actions: vec![
             format!("Look at the steady window only: select {} to {} in the timeline.", since(start), since(end)),
@@ -106,12 +109,20 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64]) -> Finding {
     }
 }
 
-/// Half the steps of a block lie within this.
-fn spread(steps: &[&Step]) -> f64 {
+/// How far the slowest and the fastest block are apart, less or more the error of both medians (95 %).
+fn apart(blocks: &[&[&Step]], medians: &[f64], sign: f64) -> f64 {
+    let by = |a: &usize, b: &usize| medians[*a].total_cmp(&medians[*b]);
+    let (Some(slow), Some(fast)) = ((0..medians.len()).max_by(by), (0..medians.len()).min_by(by)) else { return 0.0 };
+    let error = error(blocks[slow]).hypot(error(blocks[fast]));
+    medians[slow] - medians[fast] + sign * 1.96 * error
+}
+
+/// The standard error of a median: 1.2533 times that of a mean, its deviation taken from the quartiles (1.349 apart).
+fn error(steps: &[&Step]) -> f64 {
     let mut durations: Vec<u64> = steps.iter().map(|step| step.dur()).collect();
     durations.sort_unstable();
     let at = |quarter: usize| durations.get(durations.len() * quarter / 4).copied().unwrap_or(0) as f64;
-    at(3) - at(1)
+    1.2533 * (at(3) - at(1)) / 1.349 / (durations.len().max(1) as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
 use crate::blame::{self, Blame};
+use crate::breakdown::PartKind;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
 use crate::phrase;
@@ -27,14 +28,16 @@ impl Rule for WaitsInStep {
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
                   or left out. The gain is the share of the step that this wait takes.",
-            needs: "Stack samples inside the steps (at least 20).",
+            needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = case.without_samples() {
-            return Verdict::Abstain(reason);
+        match case.without_samples() {
+            Some(_) if case.breakdown.by_calls => return by_calls(case),
+            Some(reason) => return Verdict::Abstain(reason),
+            None => {}
         }
         let blame = Blame::new(case);
         let waits = |one: &Seen| one.doing == Doing::Waiting;
@@ -42,7 +45,7 @@ impl Rule for WaitsInStep {
         for at in blame::functions(case, &blame, waits).into_iter().take(MOST) {
             let fits = |one: &Seen| waits(one) && case.timeline.stacks.frame(blame.frame(case, one)).name == at.name;
             let (share, _) = case.share(fits);
-            if let (true, Some((frame, _))) = (share.low >= LEVEL, at.lines.first()) {
+            if let (true, Some((frame, _))) = (share.mid >= LEVEL && share.low >= LEVEL / 2.0, at.lines.first()) {
                 found.push(finding(case, *frame, share, fits));
             }
         }
@@ -90,6 +93,14 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         phrase::place(&case.place(top))
     ));
     let mut evidence = vec![samples.number("samples", count as f64)];
+    let held = case.seen.all.iter().filter(|one| fits(one) && one.holder != 0).count() as u64;
+    if held > 0 {
+        let text = format!(
+            "in {} of them another thread held the GIL: it may wait for that; --native tells",
+            phrase::count(held)
+        );
+        evidence.push(Evidence::said(text).number("samples", held as f64));
+    }
     evidence.extend(proof::best_step(case, "it waits", &fits));
     let at = phrase::place(&place);
     Finding {
@@ -98,11 +109,38 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         place,
         gain: Some(share.into()),
         severity: Severity::of(share),
-        confidence: share.surely_above(LEVEL) * case.coverage(),
+        confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
         evidence,
         actions,
         verify: proof::verify(case, share.mid),
     }
+}
+
+/// Too few samples: recorded calls whose name says that they wait.
+fn by_calls(case: &Case) -> Verdict {
+    let functions = case.breakdown.functions();
+    let waits = functions.iter().filter(|part| part.kind == PartKind::Waiting && part.share >= LEVEL).take(MOST);
+    let steps = case.windows.all().len() as f64;
+    let found: Vec<Finding> = waits
+        .map(|part| {
+            let (place, share) = (part.place(), Share::exactly(part.share));
+            let text = format!("{} in all steps, by recorded calls", phrase::duration(part.total_ns));
+            let at = phrase::place(&place);
+            Finding {
+                code: WaitsInStep.code(),
+                title: format!("{} of {} is spent waiting in {at}", phrase::percent(share.mid), case.the_step()),
+                actions: advice(For::Unknown, &place).1,
+                place,
+                gain: Some(share.into()),
+                severity: Severity::of(share),
+                // Laplace's rule, as for everything measured.
+                confidence: (steps + 1.0) / (steps + 2.0),
+                evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
+                verify: proof::verify(case, share.mid),
+            }
+        })
+        .collect();
+    if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
 
 fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
@@ -174,6 +212,15 @@ mod tests {
             step request 0..1s
             samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"));
         assert!(found[0].title.contains("the event loop has nothing to run"), "{}", found[0].title);
+    }
+
+    #[test]
+    fn recorded_calls_serve_where_there_are_few_samples() {
+        let found = found(
+            &WaitsInStep,
+            "track main\n step r 0..10ms\n call f@a.py:1 0..10ms\n ccall time.sleep 1ms..9ms\n sample 5ms f:1",
+        );
+        assert_eq!(found[0].title, "80 % of the step is spent waiting in time.sleep");
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl Rule for WarmupInWindow {
                   of the recording by five times its usual deviation, and by half, are warm-up: at most a quarter of all. They \
                   stay on the timeline and are part of no number.",
             needs: "At least 8 steps of one process.",
-            example: "The first 3 of 160 steps were warm-up (the slowest took 412 ms, usual are 41.2 ms) and are left out",
+            example: "The first 3 of 160 steps are warm-up (the slowest took 412 ms, usual are 41.2 ms) and left out",
         }
     }
 
@@ -36,13 +36,15 @@ impl Rule for WarmupInWindow {
             let text = format!("step {} took {}", step.index + 1, phrase::duration(step.dur()));
             Evidence::at(text, Some(step.track), step.start, step.end).number("ns", step.dur() as f64)
         };
-        let count = case.steps.warmups() as u64;
+        let (count, all) = (case.steps.warmups() as u64, phrase::count(case.steps.steps.len() as u64));
         let finding = Finding {
             code: self.code(),
             title: format!(
-                "The first {} of {} steps were warm-up (the slowest took {}, usual are {}) and are left out",
-                phrase::count(count),
-                phrase::count(case.steps.steps.len() as u64),
+                "{} warm-up (the slowest took {}, usual are {}) and left out",
+                match count {
+                    1 => format!("The first of {all} steps is"),
+                    _ => format!("The first {} of {all} steps are", phrase::count(count)),
+                },
                 phrase::duration(slowest.dur()),
                 phrase::duration(case.steps.p50())
             ),
@@ -75,7 +77,7 @@ mod tests {
         );
         assert_eq!(
             found[0].title,
-            "The first 2 of 32 steps were warm-up (the slowest took 400 ms, usual are 40.0 ms) and are left out"
+            "The first 2 of 32 steps are warm-up (the slowest took 400 ms, usual are 40.0 ms) and left out"
         );
         assert_eq!(found[0].evidence[0].start, Some(0));
     }

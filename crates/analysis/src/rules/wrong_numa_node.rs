@@ -81,8 +81,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
     let share = tally.measured();
     let program = &case.timeline.processes[process.0 as usize].program;
     let bytes = (tally.whole / tally.stretches.max(1) as f64 * share.mid) as u64;
-    let text =
-        format!("mean of {}, between {}", phrase::counted(tally.stretches, "reading"), phrase::percent_range(share));
+    let text = format!("mean of {}: {}", phrase::counted(tally.stretches, "reading"), phrase::percent_range(share));
     Finding {
         code: WrongNumaNode.code(),
         title: format!(

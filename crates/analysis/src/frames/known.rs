@@ -1,0 +1,124 @@
+//! Functions that every Python program has and whose name tells what they do. Names come in three forms: as a frame shows them
+//! (`EpollSelector.select` in `selectors.py`; before Python 3.11 only `select`), as a native symbol (`take_gil`), and as a
+//! recorded call of a C function (`select.epoll.poll`).
+
+use super::is;
+use timeline::Name;
+
+/// Python functions that wait, by the end of their file's path.
+const WAIT: [(&str, &[&str], u16); 14] = [
+    ("threading.py", &["wait", "acquire", "join", "_wait_for_tstate_lock", "__enter__"], is::WAITS_FOR_LOCK),
+    ("queue.py", &["get", "put", "join"], is::WAITS_FOR_LOCK),
+    ("multiprocessing/synchronize.py", &["acquire", "wait", "__enter__"], is::WAITS_FOR_LOCK),
+    ("multiprocessing/queues.py", &["get", "put"], is::WAITS_FOR_LOCK),
+    ("concurrent/futures/_base.py", &["result", "wait", "exception"], is::WAITS_FOR_LOCK),
+    ("selectors.py", &["select"], is::WAITS_FOR_IO),
+    ("socket.py", &["accept", "readinto", "recv", "recv_into", "sendall", "create_connection"], is::WAITS_FOR_IO),
+    ("ssl.py", &["read", "write", "recv", "recv_into", "send", "sendall", "do_handshake"], is::WAITS_FOR_IO),
+    ("subprocess.py", &["wait", "_wait", "_try_wait", "communicate", "_communicate", "poll"], is::WAITS_FOR_IO),
+    ("multiprocessing/connection.py", &["_recv", "_send", "wait", "poll", "accept", "_poll"], is::WAITS_FOR_IO),
+    ("multiprocessing/popen_fork.py", &["poll", "wait"], is::WAITS_FOR_IO),
+    ("asyncore.py", &["poll"], is::WAITS_FOR_IO),
+    ("zmq/sugar/socket.py", &["recv", "send", "poll", "recv_multipart"], is::WAITS_FOR_IO),
+    ("zmq/sugar/poll.py", &["poll"], is::WAITS_FOR_IO),
+];
+
+/// Native symbols, and C functions by the end of their dotted name.
+const NATIVE: [(&str, u16); 24] = [
+    ("take_gil", is::TAKES_GIL),
+    ("PyEval_RestoreThread", is::TAKES_GIL),
+    ("PyEval_AcquireThread", is::TAKES_GIL),
+    ("PyGILState_Ensure", is::TAKES_GIL),
+    ("PyThread_acquire_lock_timed", is::WAITS_FOR_LOCK),
+    ("lock_PyThread_acquire_lock", is::WAITS_FOR_LOCK),
+    ("lock.acquire", is::WAITS_FOR_LOCK),
+    ("RLock.acquire", is::WAITS_FOR_LOCK),
+    ("lock.__enter__", is::WAITS_FOR_LOCK),
+    ("RLock.__enter__", is::WAITS_FOR_LOCK),
+    ("SimpleQueue.get", is::WAITS_FOR_LOCK),
+    ("time.sleep", is::WAITS_FOR_LOCK),
+    ("time_sleep", is::WAITS_FOR_LOCK),
+    ("select.select", is::WAITS_FOR_IO),
+    ("poll.poll", is::WAITS_FOR_IO),
+    ("epoll.poll", is::WAITS_FOR_IO),
+    ("epoll_wait", is::WAITS_FOR_IO),
+    ("socket.recv", is::WAITS_FOR_IO),
+    ("socket.recv_into", is::WAITS_FOR_IO),
+    ("socket.accept", is::WAITS_FOR_IO),
+    ("socket.connect", is::WAITS_FOR_IO),
+    ("socket.sendall", is::WAITS_FOR_IO),
+    ("posix.waitpid", is::WAITS_FOR_IO),
+    ("posix.wait", is::WAITS_FOR_IO),
+];
+
+const LOGGING: [&str; 4] = ["logging/__init__.py", "logging/handlers.py", "loguru/_logger.py", "loguru/_handler.py"];
+
+const EVENT_LOOP: [(&str, &[&str]); 4] = [
+    ("asyncio/base_events.py", &["run_forever", "_run_once", "run_until_complete"]),
+    ("asyncio/events.py", &["_run"]),
+    ("asyncio/runners.py", &["run"]),
+    ("uvloop/__init__.py", &["run", "wrapper"]),
+];
+
+/// Where Python keeps what is not the program's own.
+const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
+
+pub fn bits(name: &Name) -> u16 {
+    let (file, text) = (&*name.file, &*name.text);
+    let python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb") || file.starts_with('<');
+    if !python {
+        let known = |end: &str| text.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('.'));
+        return NATIVE.iter().filter(|(end, _)| known(end)).fold(is::NATIVE, |bits, known| bits | known.1);
+    }
+    let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
+    let last = text.rsplit('.').next().unwrap_or(text);
+    let mut bits = 0;
+    if LIBRARY.iter().any(|part| file.contains(part)) || file.starts_with("<frozen") {
+        bits |= is::LIBRARY;
+    }
+    if last.starts_with('<') && last != "<module>" {
+        bits |= is::PIECE;
+    }
+    bits |= WAIT.iter().filter(|(end, names, _)| names.contains(&last) && named(end)).fold(0, |all, one| all | one.2);
+    if LOGGING.iter().any(|end| named(end)) {
+        bits |= is::LOGGING | is::LIBRARY;
+    }
+    if EVENT_LOOP.iter().any(|(end, names)| names.contains(&last) && named(end)) {
+        bits |= is::EVENT_LOOP | is::LIBRARY;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, file: &str) -> u16 {
+        bits(&Name { text: text.into(), file: file.into(), line: 0 })
+    }
+
+    #[test]
+    fn functions_are_known_with_and_without_their_class() {
+        let std = "/usr/lib/python3.12";
+        for text in ["select", "EpollSelector.select"] {
+            assert_eq!(of(text, &format!("{std}/selectors.py")), is::LIBRARY | is::WAITS_FOR_IO);
+        }
+        assert_eq!(of("Condition.wait", &format!("{std}/threading.py")), is::LIBRARY | is::WAITS_FOR_LOCK);
+        assert_eq!(of("Handle._run", &format!("{std}/asyncio/events.py")), is::LIBRARY | is::EVENT_LOOP);
+        assert_eq!(of("StreamHandler.emit", &format!("{std}/logging/__init__.py")), is::LIBRARY | is::LOGGING);
+        assert_eq!(of("select", "/srv/my_selectors.py"), 0);
+        assert_eq!(of("wait", "threading.py"), is::WAITS_FOR_LOCK);
+    }
+
+    #[test]
+    fn pieces_natives_and_c_functions() {
+        assert_eq!(of("Tokenizer.build.<locals>.<lambda>", "/srv/a.py"), is::PIECE);
+        assert_eq!(
+            (of("<listcomp>", "a.py"), of("<module>", "a.py"), of("outer.<locals>.inner", "a.py")),
+            (is::PIECE, 0, 0)
+        );
+        assert_eq!(of("take_gil", "/usr/lib/libpython3.12.so.1.0"), is::NATIVE | is::TAKES_GIL);
+        assert_eq!(of("_thread.lock.acquire", ""), is::NATIVE | is::WAITS_FOR_LOCK);
+        assert_eq!(of("numpy.dot", ""), is::NATIVE);
+    }
+}
