@@ -10,6 +10,7 @@ use std::path::Path;
 pub(crate) struct Memory {
     base: *mut u8,
     bytes: usize,
+    shared: bool,
 }
 
 // SAFETY: the memory is only reached through atomics, and lives as long as `Memory`.
@@ -42,7 +43,7 @@ impl Memory {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Memory { base: base.cast(), bytes })
+        Ok(Memory { base: base.cast(), bytes, shared: flags == libc::MAP_SHARED })
     }
 
     pub fn bytes(&self) -> usize {
@@ -74,6 +75,14 @@ impl Memory {
     pub fn discard(&self) {
         // SAFETY: the whole of our own mapping. Where the file system cannot do it nothing happens.
         unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_REMOVE) };
+    }
+
+    /// Lets go of the pages of a shared mapping: they stay in the file, and come back when they are touched.
+    pub fn forget_pages(&self) {
+        if self.shared {
+            // SAFETY: the mapping is ours and shared, so nothing that was written to it is lost.
+            unsafe { libc::madvise(self.base.cast(), self.bytes, libc::MADV_DONTNEED) };
+        }
     }
 
     /// A shared object at an offset. None when it would reach outside.

@@ -158,6 +158,12 @@ impl SegmentReader {
         self.header().wanted.store(u32::from(wanted), Ordering::Relaxed);
     }
 
+    /// Takes the segment's pages out of this process's memory; they come back when they are read. A recorder of many
+    /// processes would otherwise seem to own all their rings.
+    pub fn forget_pages(&self) {
+        self.memory.forget_pages();
+    }
+
     pub fn status(&self, collector: Collector) -> &CollectorStatus {
         let at = STATUS_AT + collector as usize * size_of::<CollectorStatus>();
         // SAFETY: `CollectorStatus` consists of atomics.
