@@ -57,10 +57,10 @@ pub struct Blamed {
 }
 
 /// Functions by how many of the samples that fit name them, most first.
-pub fn functions(case: &Case, blame: &Blame, fits: impl Fn(&Seen) -> bool) -> Vec<Blamed> {
+pub fn functions(case: &Case, fits: impl Fn(&Seen) -> bool) -> Vec<Blamed> {
     let mut by_line: HashMap<(NameIndex, u32), (StackIndex, u64)> = HashMap::new();
     for one in case.seen.all.iter().filter(|one| fits(one)) {
-        let frame = blame.frame(case, one);
+        let frame = case.blame().frame(case, one);
         if frame.0 != 0 {
             let line = case.timeline.stacks.frame(frame);
             by_line.entry((line.name, line.line)).or_insert((frame, 0)).1 += 1;

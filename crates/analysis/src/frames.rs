@@ -22,6 +22,9 @@ pub mod is {
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO;
 
+/// Python's own limit of recursion. Walks of every sample go no deeper, so that a damaged trace does not take for ever.
+pub const DEEP: usize = 1000;
+
 #[derive(Debug, Default)]
 pub struct Frames {
     name: Vec<u16>,
@@ -84,13 +87,16 @@ impl Frames {
         self.depth.get(stack.0 as usize).copied().unwrap_or(0)
     }
 
-    /// The deepest frame that both stacks share. 0: none.
+    /// The deepest frame that both stacks share. 0: none, or too far down to look.
     pub fn shared(&self, timeline: &Timeline, mut a: StackIndex, mut b: StackIndex) -> StackIndex {
-        while a != b {
+        for _ in 0..2 * DEEP {
+            if a == b {
+                return a;
+            }
             let deeper = if self.depth(a) >= self.depth(b) { &mut a } else { &mut b };
             *deeper = timeline.stacks.frame(*deeper).parent;
         }
-        a
+        StackIndex(0)
     }
 
     /// The frame to name when time is spent in `stack`.

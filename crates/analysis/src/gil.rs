@@ -1,7 +1,7 @@
 //! Tells waiting for the GIL from other waiting. A thread without the GIL that sleeps in the middle of plain Python looks
 //! the same from outside whether it waits for the GIL, a lock or a socket, so each line has to show more than that.
 
-use crate::frames::{Frames, WAITS, is};
+use crate::frames::{DEEP, Frames, WAITS, is};
 use crate::seen::{Doing, Seen, SeenSamples};
 use crate::series::{Nature, Readings};
 use crate::windows::Windows;
@@ -40,16 +40,20 @@ pub fn settle(timeline: &Timeline, windows: &Windows, frames: &Frames, readings:
     };
     let mut lines: HashMap<(NameIndex, u32), Line> = HashMap::new();
     let mut all = Line::default();
+    let mut known: HashMap<(StackIndex, NameIndex), bool> = HashMap::new();
+    let mut inside = |stack: StackIndex, name: NameIndex| {
+        let look = || timeline.stacks.walk(stack).take(DEEP).any(|(_, other)| other.name == name);
+        *known.entry((stack, name)).or_insert_with(look)
+    };
     for one in &seen.all {
         let sample = timeline.samples.get(one.sample as usize);
         let frame = timeline.stacks.frame(sample.stack);
         let mut add = Line::default();
         if open(one, sample.stack) {
             let holder = one.holder.checked_sub(1).map(|place| timeline.samples.get(place as usize).stack);
-            let inside = |stack| timeline.stacks.walk(stack).any(|(_, other)| other.name == frame.name);
             add.free = u64::from(holder.is_none());
             add.held = u64::from(holder.is_some());
-            add.same = u64::from(holder.is_some_and(inside));
+            add.same = u64::from(holder.is_some_and(|stack| inside(stack, frame.name)));
         } else if matches!(one.doing, Doing::Python | Doing::Native) {
             add.runs = 1;
             add.holds = u64::from(sample.gil);

@@ -1,5 +1,6 @@
 //! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
 
+use crate::blame::Blame;
 use crate::breakdown::Breakdown;
 use crate::finding::{Finding, Place};
 use crate::frames::Frames;
@@ -9,6 +10,7 @@ use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
+use std::cell::OnceCell;
 use timeline::{Sample, StackIndex, Timeline, TrackIndex};
 
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
@@ -56,6 +58,7 @@ pub struct Case<'a> {
     /// How long the steps' threads were ready but had no core. None: not recorded.
     pub run_queue: Option<Growth>,
     pub breakdown: Breakdown,
+    blame: OnceCell<Blame>,
 }
 
 impl<'a> Case<'a> {
@@ -69,7 +72,7 @@ impl<'a> Case<'a> {
         let run_queue = run_queue(timeline, &windows, &readings);
         let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
         let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, descheduled);
-        Case { timeline, steps, windows, frames, readings, seen, run_queue, breakdown }
+        Case { timeline, steps, windows, frames, readings, seen, run_queue, breakdown, blame: OnceCell::new() }
     }
 
     /// The share of the steps' time in which a sample fits, from the samples inside the steps.
@@ -87,6 +90,11 @@ impl<'a> Case<'a> {
             0 => 0.0,
             total => 1.0 - self.seen.unseen_ns.min(total) as f64 / total as f64,
         }
+    }
+
+    /// Which frame to name for a sample.
+    pub fn blame(&self) -> &Blame {
+        self.blame.get_or_init(|| Blame::new(self))
     }
 
     pub fn sample(&self, seen: &Seen) -> Sample {

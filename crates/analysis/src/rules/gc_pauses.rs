@@ -1,6 +1,6 @@
 //! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
 
-use crate::blame::{self, Blame};
+use crate::blame;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::proof;
@@ -71,8 +71,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         let text = format!("{} took {}", case.timeline.names.text(slice.name), phrase::duration(slice.dur));
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
     }));
-    let blame = Blame::new(case);
-    let triggers = blame::functions(case, &blame, |one| one.doing == Doing::Gc);
+    let triggers = blame::functions(case, |one| one.doing == Doing::Gc);
     let place = triggers.first().and_then(|function| {
         let (frame, _) = function.lines.first()?;
         let place = case.place(*frame);

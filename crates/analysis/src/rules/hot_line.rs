@@ -1,6 +1,6 @@
 //! `hot-line`: one function of the program takes much of every step, and this line of it most.
 
-use crate::blame::{self, Blame, Blamed};
+use crate::blame::{self, Blamed};
 use crate::breakdown::{Part, PartKind};
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
@@ -63,11 +63,10 @@ struct Hot {
 }
 
 fn sampled(case: &Case) -> Verdict {
-    let blame = Blame::new(case);
     let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
-    let functions = blame::functions(case, &blame, runs).into_iter().take(MOST);
+    let functions = blame::functions(case, runs).into_iter().take(MOST);
     let found = functions.filter_map(|function| {
-        let name = |one: &Seen| case.timeline.stacks.frame(blame.frame(case, one)).name;
+        let name = |one: &Seen| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
         let fits = |one: &Seen| runs(one) && name(one) == function.name;
         let (share, _) = case.share(fits);
         let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;

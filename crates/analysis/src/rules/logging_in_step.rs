@@ -64,8 +64,10 @@ fn sampled(case: &Case) -> Option<Finding> {
         return None;
     }
     let mut callers: HashMap<StackIndex, u64> = HashMap::new();
+    let mut known: HashMap<StackIndex, StackIndex> = HashMap::new();
     for one in case.seen.all.iter().filter(|one| logs(one)) {
-        *callers.entry(caller(case, case.sample(one).stack)).or_default() += 1;
+        let stack = case.sample(one).stack;
+        *callers.entry(*known.entry(stack).or_insert_with(|| caller(case, stack))).or_default() += 1;
     }
     let mut callers: Vec<_> = callers.into_iter().filter(|(stack, _)| stack.0 != 0).collect();
     callers.sort_by_key(|(stack, count)| (u64::MAX - count, *stack));

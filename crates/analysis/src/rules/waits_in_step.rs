@@ -1,6 +1,6 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
-use crate::blame::{self, Blame};
+use crate::blame;
 use crate::breakdown::PartKind;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
@@ -39,11 +39,11 @@ impl Rule for WaitsInStep {
             Some(reason) => return Verdict::Abstain(reason),
             None => {}
         }
-        let blame = Blame::new(case);
         let waits = |one: &Seen| one.doing == Doing::Waiting;
         let mut found = Vec::new();
-        for at in blame::functions(case, &blame, waits).into_iter().take(MOST) {
-            let fits = |one: &Seen| waits(one) && case.timeline.stacks.frame(blame.frame(case, one)).name == at.name;
+        for at in blame::functions(case, waits).into_iter().take(MOST) {
+            let fits =
+                |one: &Seen| waits(one) && case.timeline.stacks.frame(case.blame().frame(case, one)).name == at.name;
             let (share, _) = case.share(fits);
             if let (true, Some((frame, _))) = (share.mid >= LEVEL && share.low >= LEVEL / 2.0, at.lines.first()) {
                 found.push(finding(case, *frame, share, fits));
