@@ -24,6 +24,11 @@ help: ## List these targets.
 .PHONY: demo
 demo: .venv/installed ## Record the example service, print its summary, say where trace and report are.
 	PATH="$(CURDIR)/.venv/bin:$$PATH" inferscope run -- examples/service.py
+	.venv/bin/inferscope analyze
+	@echo
+	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1), its report is report.txt in there."
+	@echo "One problem is planted in examples/service.py: the hottest lines name it. Without it: "
+	@echo "  PATH=.venv/bin:\$$PATH inferscope run examples/service.py --fixed"
 
 .PHONY: test
 test: dist/built ## Run every test that needs no framework: Rust, then Python on each CPython found.

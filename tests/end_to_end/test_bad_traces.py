@@ -4,10 +4,11 @@ code 5, and never a panic; and the text reports of damaged tables say what is mi
 import json
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from recording import Trace, inferscope
+from recording import INFERSCOPE, Trace, inferscope
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,8 @@ def test_a_manifest_truncated_at_any_byte(copy):
     whole = (copy / "manifest.json").read_bytes()
     for cut in range(0, len(whole) - 2, max(1, len(whole) // 25)):
         (copy / "manifest.json").write_bytes(whole[:cut])
-        refused(copy)
+        summary = opened(copy)
+        assert not summary or "manifest" in summary, "what the tables tell is shown, and what is missing is said"
 
 
 @pytest.mark.parametrize("kind", ["chrome", "json"])
@@ -141,10 +143,6 @@ def test_exported_into_an_unwritable_place(good):
 
 
 def test_a_reader_who_leaves_early_is_no_error(good):
-    import subprocess
-
-    from recording import INFERSCOPE
-
     done = subprocess.run(f"{INFERSCOPE} analyze {good} | head -n 1", shell=True, capture_output=True)
     assert done.stdout.count(b"\n") == 1
     assert b"panicked" not in done.stderr

@@ -40,7 +40,8 @@ def test_an_executable_in_no_known_format(record, tmp_path):
     odd.write_bytes(b"\x00\x01\x02 no format")
     odd.chmod(0o755)
     ours = record(odd)
-    assert ours.code == 126
+    # As every shell does, it is tried as a script of one.
+    assert ours.code in (126, 127)
     assert "odd" in ours.told
 
 

@@ -8,7 +8,7 @@ use std::panic::{catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use timeline::Timeline;
-use trace::tables::MANIFEST;
+use trace::tables::{LOCK, MANIFEST};
 
 pub fn open(settings: &Settings, given: Option<&Path>) -> Result<Timeline, Failure> {
     let path = match given {
@@ -36,10 +36,15 @@ pub fn read(settings: &Settings, path: &Path) -> Result<Timeline, Failure> {
     Ok(timeline)
 }
 
-/// Their names begin with date and time, so the greatest is the newest.
+/// Their names begin with date and time (`20261115-093012-`); within a second the lock tells, which is made at the start.
 fn newest(folder: &Path) -> Result<PathBuf, Failure> {
+    let age = |path: &PathBuf| {
+        let second = path.file_name().and_then(|name| Some(name.to_str()?.get(..15)?.to_owned()));
+        let lock = path.join(LOCK).metadata().and_then(|lock| lock.modified()).ok();
+        (second, lock, path.clone())
+    };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.join(MANIFEST).is_file()).max().ok_or_else(|| {
+    entries.filter(|path| path.join(MANIFEST).is_file()).max_by_key(age).ok_or_else(|| {
         let text =
             "there is no trace in ./inferscope-traces: name one, or record one with `inferscope run -- <command>`";
         Failure::bad_input(text)
