@@ -61,6 +61,7 @@ impl Recording {
         let (stop_sampling, stop_draining) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&stop_draining);
         let spawned = Builder::new().name("drain".into()).spawn(move || {
+            prefer(-10);
             drain.run(&stop);
             drain
         });
@@ -215,6 +216,7 @@ fn finish_drain(drain: &mut Drain, segments: &Path) -> bool {
 
 /// Joins small files while recording goes on.
 fn compact(files: &Files, segments: &Path, notes: &Notes, stop: &AtomicBool) {
+    prefer(10);
     while !stop.load(Ordering::Acquire) {
         let pause = match notes.guard("the compactor", || compact_once(files, Some(segments))) {
             Some(Ok(true)) => Duration::ZERO,
@@ -223,5 +225,15 @@ fn compact(files: &Files, segments: &Path, notes: &Notes, stop: &AtomicBool) {
             _ => Duration::from_secs(10),
         };
         std::thread::park_timeout(pause);
+    }
+}
+
+/// Asks the scheduler for more (negative) or less than our share. Where many processes want few processors, a drain with
+/// an equal share cannot keep up with all of them; only a privileged user may ask for more, others go without.
+fn prefer(nice: i32) {
+    // SAFETY: concerns this thread only; a refusal changes nothing.
+    unsafe {
+        let thread = libc::gettid() as libc::id_t;
+        libc::setpriority(libc::PRIO_PROCESS, thread, nice);
     }
 }

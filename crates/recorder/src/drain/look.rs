@@ -23,6 +23,8 @@ pub(super) struct Look {
 const EVERY: Duration = Duration::from_millis(20);
 /// Mappings at a time. Address space is free, page tables and patience are not.
 const MOST_ATTACHED: usize = 512;
+/// Rings of so many processes may stay in our memory: 16 MB each, at most.
+const FEW: usize = 2;
 /// So many dead processes are worth a file of their own: their shared memory is freed after it.
 const MOST_GONE: usize = 64;
 
@@ -102,8 +104,11 @@ impl Drain {
         gone >= MOST_GONE || (self.look.more && gone > 0)
     }
 
-    /// Everything read so far is on disk: lets go of the dead.
+    /// Everything read so far is on disk: lets go of the dead, and of the pages of the living when they are many.
     pub(super) fn release(&mut self) {
+        if self.attached.len() > FEW {
+            self.attached.iter().for_each(|attached| attached.reader().forget_pages());
+        }
         let (known, folder) = (&mut self.look.known, &self.segments);
         self.attached.retain_mut(|attached| {
             attached.set_durable();
