@@ -1,7 +1,9 @@
 """What recording every Python call adds to a call: InferScope, cProfile, VizTracer and yappi in one process, one after
 the other, many rounds. CPU time of the thread, the best of all rounds, less the same rounds with no profiler.
 
-Run it with the Python to measure; that needs InferScope and the peers installed. The last line is JSON for benches/run.py."""
+Run it with the Python to measure, with InferScope and the peers installed. Each profiler starts afresh every round, as
+in a recording that loses nothing: VizTracer then writes every record into memory that was not touched before. The last
+line is JSON for benches/run.py."""
 
 from __future__ import annotations
 

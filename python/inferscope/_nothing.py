@@ -1,5 +1,5 @@
-"""What `scope`, `step` and `mark_event` are where the native part cannot be loaded: they do nothing, and the program runs
-as if they were not there."""
+"""What `scope`, `step` and `mark_event` are where the native part cannot be loaded: they do nothing, and the program
+runs as if they were not there."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+
 def program() -> str:
     """For example `python serve.py`, `python -m app`, `python -c`."""
     words = list(getattr(sys, "orig_argv", None) or [sys.executable or "python"])

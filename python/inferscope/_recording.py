@@ -1,12 +1,12 @@
-"""Starting and stopping. Under `inferscope run` a recorder is there already and this process joins it; alone, the package
-starts one, detached, over the same kind of segment."""
+"""Starting and stopping. Under `inferscope run` a recorder is there already and this process joins it; alone, the
+package starts one, detached, over the same kind of segment."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _surface
 
@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from ._alone import Recorder
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_recorder: Recorder | None = None
-_report: str | None = None
-_warned: set[str] = set()
+
+
+class _This:
+    """What this process has going on."""
+
+    recorder: Recorder | None = None
+    report: str | None = None
+    warned: ClassVar[set[str]] = set()
 
 
 def start(
@@ -52,7 +57,6 @@ def start(
     :param memory_hz: how often memory is sampled
     :param trace_size_mb: shared memory for each process
     """
-    global _recorder, _report
     if _surface.native_error is not None:
         _warn(f"nothing is recorded: the native part cannot be loaded ({_surface.native_error})")
         return False
@@ -75,11 +79,11 @@ def start(
         "trace_size_mb": trace_size_mb,
     }
     try:
-        _recorder = _alone.Recorder(output, options, join=_join)
+        _This.recorder = _alone.Recorder(output, options, join=_join)
     except _alone.CannotRecord as reason:
         _warn(f"nothing is recorded: {reason}")
         return False
-    _report = _recorder.report
+    _This.report = _This.recorder.report
     for name, state, message in _native.status():
         if state == "failed":
             _warn(f"{name} are not recorded: {message}")
@@ -91,15 +95,14 @@ def stop(timeout: float = 60.0) -> str | None:
 
     Under ``inferscope run`` only this process stops; the command writes the report when the program ends.
     """
-    global _recorder, _report
     if _surface.native_error is not None:
         return None
     from . import _native
 
     _native.stop()
-    recorder, _recorder = _recorder, None
+    recorder, _This.recorder = _This.recorder, None
     if recorder is not None and recorder.is_ours():
-        _report = recorder.finish(timeout)
+        _This.report = recorder.finish(timeout)
     return report_path()
 
 
@@ -114,9 +117,9 @@ def is_recording() -> bool:
 
 def report_path() -> str | None:
     """Where the report is, or will be. None if nothing was recorded, or if only ``inferscope run`` knows."""
-    if _report is None and is_recording() and os.environ.get("INFERSCOPE_OUTPUT"):
+    if _This.report is None and is_recording() and os.environ.get("INFERSCOPE_OUTPUT"):
         return os.path.join(os.path.abspath(os.environ["INFERSCOPE_OUTPUT"]), "report.txt")
-    return _report
+    return _This.report
 
 
 def begin_if_asked() -> None:
@@ -146,8 +149,8 @@ def _join() -> str | None:
 def _warn(text: Any) -> None:
     """Once for each reason."""
     text = f"inferscope: {text}"
-    if text not in _warned:
-        _warned.add(text)
+    if text not in _This.warned:
+        _This.warned.add(text)
         import warnings
 
         warnings.warn(text, RuntimeWarning, stacklevel=3)

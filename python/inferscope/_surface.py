@@ -1,4 +1,4 @@
-"""The functions that the program calls: the native ones, or ones that do nothing where the native part cannot be loaded."""
+"""The functions that the program calls: the native ones, or where these cannot be loaded, ones that do nothing."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ impl Drop for Handle {
         // SAFETY: places are never freed, and this one is ours until `owner` is cleared.
         let place = unsafe { &*self.0 };
         if place.owner.load(Ordering::Relaxed) != thread_pointer() {
-            return; // A forked child took it away.
+            return; // A fork took it away.
         }
         // SAFETY: we are the owner.
         if let Some(writing) = unsafe { &mut *place.writing.get() }.take() {
@@ -138,6 +138,7 @@ pub fn writing(session: &'static Session, collector: Collector) -> Option<&'stat
 
 #[cold]
 #[inline(never)]
+#[allow(clippy::mut_from_ref)] // It does not come out of the session.
 fn find(session: &'static Session, collector: Collector) -> Option<&'static mut Writing> {
     let place = HANDLE
         .try_with(|handle| {
@@ -148,8 +149,8 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
             let known = known.filter(|place| unsafe { &**place }.owner.load(Ordering::Relaxed) == thread_pointer());
             let place = known.unwrap_or_else(take_place);
             if known.is_none() {
-                // The old handle, if any, belongs to another owner now: its drop sees that and does nothing.
-                *handle = Some(Handle(place));
+                // An old handle names a place that a fork took away, and that may be this very one again.
+                std::mem::forget(handle.replace(Handle(place)));
             }
             place
         })

@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# ruff: noqa: ANN202
 """How InferScope gets into a Python process: the recorder puts this folder on PYTHONPATH, and Python imports
 `sitecustomize` when it starts. Loads the package, steps aside, and hands over to the program's own sitecustomize.
 

@@ -119,10 +119,11 @@ impl Json {
     /// Takes back what `write` added since `before` if it went over the limit.
     fn fits(&mut self, before: usize, write: impl FnOnce(&mut Json) -> PyResult<()>) -> PyResult<bool> {
         let closers = self.closers;
-        if self.room() > 0 {
+        let mut fits = self.room() > 0;
+        if fits {
             write(self)?;
+            fits = self.text.len() + self.closers <= MAX_TEXT;
         }
-        let fits = self.text.len() + self.closers <= MAX_TEXT && self.room() > 0;
         if !fits {
             self.text.truncate(before);
             self.closers = closers;

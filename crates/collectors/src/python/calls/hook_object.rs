@@ -51,7 +51,7 @@ unsafe extern "C" fn dealloc(this: *mut PyObject) {
         let kind = Py_TYPE(this);
         // A thread that ends has no frame any more.
         if profile_hook::running() && !PyEval_GetFrame().is_null() {
-            guarded(Collector::Calls, (), || replaced());
+            guarded(Collector::Calls, (), replaced);
         }
         PyObject_Free(this.cast());
         Py_DECREF(kind.cast());
