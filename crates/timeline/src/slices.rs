@@ -71,6 +71,15 @@ impl Slices {
         SliceKind::from_i32(i32::from(self.kind[index] & !OPEN)).unwrap_or(SliceKind::Scope)
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.start.shrink_to_fit();
+        self.dur.shrink_to_fit();
+        self.name.shrink_to_fit();
+        self.kind.shrink_to_fit();
+        self.detail.shrink_to_fit();
+        self.details.shrink_to_fit();
+    }
+
     pub fn detail(&self, index: usize) -> Detail {
         match self.detail[index] {
             0 => Detail::default(),

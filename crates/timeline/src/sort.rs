@@ -30,16 +30,14 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
         order[*place] = index as u32;
         *place += 1;
     }
-    let mut keys: Vec<(u64, u32)> = Vec::new();
     for index in 0..tracks {
+        // Rows come nearly in order, so the times that are compared lie near each other: no keys need to be copied.
         let part = &mut order[counts[index]..counts[index + 1]];
-        keys.clear();
-        keys.extend(part.iter().map(|index| (start[*index as usize], *index)));
-        keys.sort_by_key(|key| key.0);
-        for same in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-            same.sort_by_key(|key| (u64::MAX - longer(key.1 as usize), u32::MAX - key.1));
+        let start = |index: &u32| start[*index as usize];
+        part.sort_by_key(start);
+        for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
+            same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
         }
-        part.iter_mut().zip(&keys).for_each(|(place, key)| *place = key.1);
     }
     Sorted { ranges, order: Some(order) }
 }

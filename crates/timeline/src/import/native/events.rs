@@ -132,6 +132,9 @@ impl SliceRows {
         self.close(loader, end);
         let mut slices = self.slices;
         slices.args = std::mem::take(&mut loader.texts).all;
+        // Vectors grow by doubling; what sorting needs comes on top of what they really hold.
+        slices.shrink();
+        self.thread.shrink_to_fit();
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
         let sorted = sort::by_track(&self.thread, &slices.start, |index| slices.dur[index], tracks.all.len());
         drop(self.thread);
