@@ -77,3 +77,43 @@ pub fn functions(case: &Case, fits: impl Fn(&Seen) -> bool) -> Vec<Blamed> {
     all.sort_by_key(|one| (u64::MAX - one.count, one.name));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Timeline;
+
+    fn named(text: &str) -> Vec<(String, u64)> {
+        let timeline = Timeline::from_text(text).unwrap();
+        let case = Case::new(&timeline, None);
+        let name = |one: &Blamed| (timeline.names.text(one.name).to_owned(), one.count);
+        functions(&case, |_| true).iter().map(name).collect()
+    }
+
+    const WEB: &str = "/usr/lib/python3.12/site-packages/web.py";
+
+    #[test]
+    fn a_library_counts_for_the_line_that_calls_it() {
+        let text = format!(
+            "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main:3>fetch:7>get@{WEB}:9>read@{WEB}:2"
+        );
+        assert_eq!(named(&text), [("fetch".to_owned(), 100)]);
+    }
+
+    /// The step is opened by a framework's middleware: its own time is not the time of `main`, which only started it.
+    #[test]
+    fn a_frame_around_the_step_is_not_blamed_for_what_a_framework_does_in_it() {
+        let text = format!(
+            "track main\n step r 0..1s\n samples 0..500ms every 10ms active gil main:3>call@{WEB}:9>handle:20
+             samples 500ms..1s every 10ms active gil main:3>call@{WEB}:9>route@{WEB}:30"
+        );
+        assert_eq!(named(&text), [("handle".to_owned(), 50), ("route".to_owned(), 50)]);
+    }
+
+    #[test]
+    fn a_program_that_is_all_library_has_its_deepest_frame_named() {
+        let text =
+            format!("track main\n step r 0..1s\n samples 0..1s every 10ms active gil call@{WEB}:9>route@{WEB}:30");
+        assert_eq!(named(&text), [("route".to_owned(), 100)]);
+    }
+}

@@ -140,7 +140,10 @@ fn by_samples(timeline: &Timeline, seen: &SeenSamples, time: u64) -> Vec<(Key, u
 fn deschedule(times: &mut Vec<(Key, u64)>, descheduled: f64) {
     let runs = |key: &Key| matches!(key.kind, PartKind::Python | PartKind::Native);
     let running = sum(times.iter().filter(|(key, _)| runs(key)).map(|(_, ns)| *ns));
-    let taken = (descheduled.max(0.0) as u64).min(running);
+    // Pauses are measured by the clock, waits for a core in them included: those stay where they are.
+    let paused = sum(times.iter().filter(|(key, _)| key.kind == PartKind::Gc).map(|(_, ns)| *ns));
+    let outside = running as f64 / (running as f64 + paused as f64).max(1.0);
+    let taken = ((descheduled.max(0.0) * outside) as u64).min(running);
     if taken == 0 {
         return;
     }

@@ -16,7 +16,7 @@ pub fn best_step(case: &Case, what: &str, fits: impl Fn(&Seen) -> bool) -> Optio
     let window = &case.windows.all()[window as usize];
     let text = format!(
         "{what} in {count} of {of} samples of this {}, which takes {}",
-        if case.steps.count() > 1 { "step" } else { "stretch" },
+        if case.steps.count() > 1 && !case.windows.overlapping { "step" } else { "stretch" },
         phrase::duration(window.end - window.start)
     );
     Some(Evidence::at(text, Some(window.track), window.start, window.end).number("samples", count as f64))

@@ -156,3 +156,64 @@ fn a_great_many_tracks() {
     assert_eq!(diagnosis.steps.count(), 200_000);
     assert_eq!(diagnosis.steps.steps[5].track, TrackIndex(5));
 }
+
+/// Small timelines at random, the same in every run: whatever falls together, the sums hold and nothing panics.
+#[test]
+fn timelines_at_random() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut roll = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below.max(1)
+    };
+    let files = [
+        "app.py",
+        "/usr/lib/python3.12/threading.py",
+        "/usr/lib/python3.12/asyncio/events.py",
+        "x.so",
+        "",
+        "/usr/lib/python3.12/logging/__init__.py",
+    ];
+    let functions = ["work", "wait", "_run", "take_gil", "<lambda>", "emit", "print"];
+    let counters = [
+        "cpu_ns",
+        "runqueue_wait_ns",
+        "voluntary_switches",
+        "major_faults",
+        "psi_memory_some_us",
+        "numa_remote_bytes",
+        "numa_node0_bytes",
+    ];
+    let kinds = [SliceKind::Step, SliceKind::Scope, SliceKind::Call, SliceKind::CCall, SliceKind::Gc, SliceKind::Mark];
+    for _ in 0..400 {
+        let mut builder = Builder::default();
+        builder.timeline.info.host.cpu_count = Some(roll(4));
+        builder.timeline.info.host.numa_nodes = Some(roll(3));
+        let span = [10, 1_000, 1_000_000_000][roll(3) as usize];
+        let mut tracks = Vec::new();
+        for process in 0..=roll(3) {
+            let process = builder.process(Process { pid: process as i64, ..Process::default() });
+            for tid in 0..=roll(3) {
+                tracks.push((process, tid as i32, builder.track(process, tid as i32, "")));
+            }
+        }
+        for _ in 0..roll(120) {
+            let (process, tid, track) = tracks[roll(tracks.len() as u64) as usize];
+            let (file, function) = (files[roll(6) as usize], functions[roll(7) as usize]);
+            let name = builder.name(function, file, roll(3) as u32);
+            let start = roll(span);
+            let more = More { id: roll(9) as u32, parent: roll(9) as u32, open: roll(9) == 0, ..More::default() };
+            builder.slice(track, kinds[roll(6) as usize], name, start, roll(span), more);
+            let mut stack = None;
+            for _ in 0..roll(5) {
+                let name = builder.name(functions[roll(7) as usize], files[roll(6) as usize], 0);
+                stack = Some(builder.frame(stack, name, roll(3) as u32));
+            }
+            builder.sample(track, roll(span), stack.unwrap_or(StackIndex(0)), roll(2) == 0, roll(3) == 0);
+            let owner = [(None, None), (Some(process), None), (Some(process), Some(tid))][roll(3) as usize];
+            builder.count(owner.0, owner.1, counters[roll(7) as usize], roll(span), roll(2 * span) as i64);
+        }
+        check(&builder.finish());
+    }
+}

@@ -98,6 +98,36 @@ fn every_nanosecond_has_one_part() {
 }
 
 #[test]
+fn a_hole_between_samples_is_unseen_and_pauses_in_it_are_not() {
+    let diagnosis = of("
+        track main
+        step r 0..1s
+        samples 0..400ms every 10ms active gil f:1
+        samples 600ms..1s every 10ms active gil f:1
+        gc 2 450ms..500ms");
+    check_sums(&diagnosis);
+    let of =
+        |kind| diagnosis.breakdown.parts.iter().filter(|part| part.kind == kind).map(|part| part.total_ns).sum::<u64>();
+    // From half a period after the last sample to half a period before the next, less the pause.
+    assert_eq!((of(PartKind::Unknown), of(PartKind::Gc)), (150_000_000, 50_000_000));
+}
+
+#[test]
+fn processes_are_looked_at_each_by_its_own_gil() {
+    let process = |name: &str| {
+        format!(
+            "process {name} python 3.12\n track main
+        repeat 30 every 50ms\n step r 0..40ms\n samples 1ms..40ms every 10ms active gil serve>work@{name}:7\n end\n"
+        )
+    };
+    let diagnosis = of(&format!("{}{}", process("a.py"), process("b.py")));
+    check_sums(&diagnosis);
+    assert_eq!((diagnosis.steps.count(), diagnosis.breakdown.samples), (60, 240));
+    assert_eq!(diagnosis.breakdown.share(PartKind::Python), 1.0);
+    assert!(diagnosis.findings.iter().all(|finding| finding.code == "hot-line"), "{:?}", diagnosis.findings);
+}
+
+#[test]
 fn recorded_calls_split_the_step_where_there_are_no_samples() {
     let diagnosis = of("
         track main

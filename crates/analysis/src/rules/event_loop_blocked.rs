@@ -26,7 +26,8 @@ impl Rule for EventLoopBlocked {
             why: "Between two callbacks the loop looks for input. Samples that show the same callback at the same line, one after \
                   the other, with no step beginning or ending on that thread in between, are one callback that does not let go; \
                   the confidence is the chance that they are not, by how often that callback is seen at all and how often \
-                  steps begin and end. The gain is the time that the other steps that were open had to stand still. A step \
+                  steps begin and end. (The same callback run twice without a look for input in between \
+                  looks like one: for the others it is.) The gain is the time that the other steps that were open had to stand still. A step \
                   that was alone gains nothing from a free loop, and is told so.",
             needs: "Stack samples of a thread that runs asyncio (or uvloop).",
             example: "resize (images.py:40) blocks the event loop 12 times, for up to 230 ms",
@@ -165,8 +166,11 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
         * (-changes * length(&longest) as f64).exp();
     let evidence = runs.iter().take(5).map(|run| {
         let open = steps.at(run.start);
-        let waiting =
-            if open > 1 { format!("; {} more open", phrase::counted(open as u64 - 1, "step")) } else { String::new() };
+        let waiting = if open > 1 {
+            format!("; {} waiting", phrase::counted(open as u64 - 1, "other step"))
+        } else {
+            String::new()
+        };
         let at = phrase::place(&case.place(case.frames.home(run.stack)));
         let text = format!("{} samples over {} in {at}{waiting}", run.samples, phrase::duration(length(run)));
         Evidence::at(text, Some(track), run.start, run.end).number("ns", length(run) as f64)

@@ -3,6 +3,7 @@
 use crate::blame::{self, Blamed};
 use crate::breakdown::{Part, PartKind};
 use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::frames::is;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -31,7 +32,7 @@ impl Rule for HotLine {
                   counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
                   is what the step would save without that function, waits for a core in it included: the most that any \
                   change to it can bring. It has no gain where nothing says that it could be saved: native code that computes \
-                  without the GIL (the model, usually), and a function that is nearly all that the step does.",
+                  without the GIL (the model, usually), and a function that is nearly all that the step runs.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
             example: "31 % of the step is in build_vocabulary (service.py:57)",
         }
@@ -46,8 +47,9 @@ impl Rule for HotLine {
     }
 }
 
-fn runs(one: &Seen) -> bool {
-    matches!(one.doing, Doing::Python | Doing::Native)
+/// What `logging-in-step` looks at is left to it.
+fn runs(case: &Case, one: &Seen) -> bool {
+    matches!(one.doing, Doing::Python | Doing::Native) && !case.frames.on_path(case.sample(one).stack, is::LOGGING)
 }
 
 /// A function that takes much of the steps, however that is known.
@@ -63,6 +65,7 @@ struct Hot {
 }
 
 fn sampled(case: &Case) -> Verdict {
+    let runs = |one: &Seen| runs(case, one);
     let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
     let functions = blame::functions(case, runs).into_iter().take(MOST);
     let found = functions.filter_map(|function| {
@@ -130,7 +133,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     if !saves {
         let why = match native {
             true => "it is native code: what of it could be saved, samples do not show",
-            false => "it is nearly all that the step does: what of it could be saved, samples do not show",
+            false => "it is nearly all that the step runs: what of it could be saved, samples do not show",
         };
         evidence.push(Evidence::said(why));
     }
