@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 
@@ -27,6 +28,7 @@ class Memory:
 
     def __init__(self, pid: int) -> None:
         self.seen: list[tuple[float, int, int]] = []
+        self.workload_ended = 0.0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, args=(pid,))
         self.thread.start()
@@ -45,10 +47,10 @@ class Memory:
         self.over.set()
         self.thread.join()
 
-    def peak(self, column: int, first: float = 0.0, last: float = 1.0) -> int:
-        """The largest value in a part of the run, given as fractions of it."""
-        begin, end = self.seen[0][0], self.seen[-1][0]
-        low, high = begin + (end - begin) * first, begin + (end - begin) * last
+    def peak(self, column: int, first: float = 0.0, last: float = 1e9) -> int:
+        """The largest value in a part of the run, in fractions of the time until the workload's end."""
+        begin = self.seen[0][0]
+        low, high = begin + (self.workload_ended - begin) * first, begin + (self.workload_ended - begin) * last
         return max((row[column] for row in self.seen if low <= row[0] <= high), default=0)
 
 
@@ -62,6 +64,7 @@ def run(command: list[str | Path]) -> tuple[float, Memory]:
     said = re.search(r"END_NS=(\d+)", out)
     if process.returncode or not said:
         raise SystemExit(f"{' '.join(map(str, command))} ended with {process.returncode}: {err[-400:]}")
+    memory.workload_ended = int(said.group(1)) / 1e9
     return (ended - int(said.group(1))) / 1e9, memory
 
 
@@ -69,7 +72,7 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
 
 
-def rows_of(trace: Path, table: str) -> list[dict[str, object]]:
+def rows_of(trace: Path, table: str) -> list[dict[str, Any]]:
     return [row for file in trace.glob(f"{table}.*.parquet") for row in pyarrow.parquet.read_table(file).to_pylist()]
 
 
@@ -85,7 +88,10 @@ def main() -> None:
         wait, memory = run([*ours, PYTHON, WORKLOAD, str(chosen.calls)])
         slices = trace.glob("slices.*.parquet")
         events = sum(pyarrow.parquet.read_metadata(file).num_rows for file in slices)
-        lost = {f"{row['collector']}: {row['what']}": row["count"] for row in rows_of(trace, "losses")}
+        lost: dict[str, int] = {}
+        for row in rows_of(trace, "losses"):
+            what = f"{row['collector']}: {row['what']}"
+            lost[what] = lost.get(what, 0) + row["count"]
         viztracer = [
             PYTHON,
             "-m",
@@ -105,15 +111,15 @@ def main() -> None:
             "lost": lost,
             "wait_s": wait,
             "bytes_per_event": size(trace) / max(1, events),
-            "peak_bytes": memory.peak(2),
-            "own_peak_bytes": memory.peak(1),
-            # Flat: what it had after a third of the run is what it has in the end.
-            "own_early_bytes": memory.peak(1, 0.2, 0.4),
-            "own_late_bytes": memory.peak(1, 0.6, 0.8),
+            "recording_peak_bytes": memory.peak(2, 0, 1),
+            "report_peak_bytes": memory.peak(2, 1, 1e9),
+            # Flat: what it had early in the run is what it has at its end.
+            "own_early_bytes": memory.peak(1, 0.1, 0.5),
+            "own_late_bytes": memory.peak(1, 0.5, 1.0),
             "peer_calls": chosen.peer_calls,
             "peer_wait_s": peer_wait,
             "peer_bytes_per_event": peer_bytes,
-            "peer_peak_bytes": peer_memory.peak(2),
+            "peer_peak_bytes": peer_memory.peak(2, 0, 1e9),
         }
     finally:
         shutil.rmtree(folder)
