@@ -6,6 +6,7 @@ mod counters;
 mod cpu;
 mod dictionary;
 mod drain;
+mod finish;
 mod host;
 mod launch;
 mod lock;

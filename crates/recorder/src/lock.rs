@@ -64,6 +64,15 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// Removes the lock files of processes that are gone, left by recorders that were killed.
+    pub fn sweep() {
+        let entries = folder().and_then(std::fs::read_dir).into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| !crate::proc::exists(*pid)).for_each(|pid| drop(Lock::process(pid)));
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(path) = &self.path {

@@ -16,6 +16,7 @@ use trace::tables::LOCK;
 
 pub(crate) fn sweep() {
     sweep_folder(Path::new("/dev/shm"));
+    Lock::sweep();
 }
 
 fn sweep_folder(shared: &Path) {
@@ -39,10 +40,10 @@ fn is_stale(folder: &Path, name: &str) -> bool {
     }
     match fs::read(folder.join(TRACE_FILE)) {
         Ok(path) => is_done_with(Path::new(OsStr::from_bytes(&path))),
-        // Its recorder never came; the workload may be about to start one.
+        // Its recorder never came, or is just about to.
         Err(_) => {
             let age = fs::metadata(folder).and_then(|folder| folder.modified()).map(|time| time.elapsed());
-            age.is_ok_and(|age| age.is_ok_and(|age| age > Duration::from_secs(3600)))
+            age.is_ok_and(|age| age.is_ok_and(|age| age > Duration::from_secs(60)))
         }
     }
 }

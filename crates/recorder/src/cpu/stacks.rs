@@ -1,7 +1,7 @@
 //! Python stacks, sampled from outside without stopping the process: one thread of ours per Python process, on a fixed
 //! schedule. A stack that could not be read is counted; a process that cannot be sampled is noted, and all else goes on.
 
-use super::permission;
+use super::spy::guarded;
 use super::thread_ids::{self, ThreadIds};
 use super::threads::NamedByPython;
 use crate::dictionary::Frame;
@@ -9,7 +9,6 @@ use crate::drain::Shared;
 use crate::manifest::Collector;
 use crate::messages::{Message, Outbox, Sample};
 use crate::proc;
-use py_spy::config::LockingStrategy;
 use py_spy::{PythonSpy, StackTrace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +38,6 @@ const SKIPPED: &str = "stack samples skipped because the machine or the sampler 
 const TORN: &str = "stacks that could not be read because they changed meanwhile";
 const WAITING: &str = "stack samples dropped while the disk took nothing";
 
-/// How long a Python process may take until its stacks can be read: imports of its own start-up included.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
 const MOST_FAILURES: u32 = 20;
 
@@ -55,56 +52,13 @@ impl Sampler {
         }
     }
 
-    fn wanted(&self) -> bool {
+    pub(super) fn wanted(&self) -> bool {
         !self.stop.load(Ordering::Acquire) && proc::alive(self.target.pid, self.target.start_ticks)
     }
 
-    fn report(&self, state: &str, reason: &str) {
+    pub(super) fn report(&self, state: &str, reason: &str) {
         let collector = Collector { name: "stacks".into(), state: state.into(), reason: reason.into() };
         self.shared.processes.set_collectors(self.target.process, &[collector]);
-    }
-
-    /// Finds the interpreter in the process. None: it has ended, or cannot be sampled, and that was noted.
-    fn connect(&self) -> Option<PythonSpy> {
-        let Target { pid, process, native, .. } = self.target;
-        let blocking = if native { LockingStrategy::Lock } else { LockingStrategy::NonBlocking };
-        let config = py_spy::Config { blocking, native, ..py_spy::Config::default() };
-        let started = Instant::now();
-        let mut pause = Duration::from_millis(10);
-        loop {
-            // The interpreter is usually not there yet when the process has just begun.
-            std::thread::sleep(pause);
-            if !self.wanted() {
-                return None;
-            }
-            let attempt = guarded(|| {
-                let mut spy = PythonSpy::new(pid as i32, &config)?;
-                spy.get_stack_traces().map(|_| spy)
-            });
-            let error = match attempt {
-                Ok(spy) => {
-                    self.shared.processes.set_python(process, spy.version.to_string());
-                    trim();
-                    return Some(spy);
-                }
-                Err(error) => error,
-            };
-            if !self.wanted() {
-                return None;
-            }
-            let reason = match permission::check(pid) {
-                Err(reason) => reason,
-                Ok(()) if error.contains("Unsupported version") => error,
-                Ok(()) if started.elapsed() > PATIENCE => error,
-                Ok(()) => {
-                    pause = (pause * 2).min(Duration::from_millis(500));
-                    continue;
-                }
-            };
-            self.report("failed", &reason);
-            self.shared.notes.add(format!("no stacks of process {pid}: {reason}"));
-            return None;
-        }
     }
 
     /// Samples on a fixed schedule. True: try to connect again.
@@ -174,23 +128,6 @@ impl Sampler {
         if !rows.is_empty() {
             self.outbox.send(Message::Samples(rows));
         }
-    }
-}
-
-/// Runs py-spy, which may stumble over memory that changes under it.
-fn guarded<T, E: std::fmt::Display>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(|error| format!("{error:#}")),
-        Err(_) => Err("the stack reader failed".into()),
-    }
-}
-
-/// Gives back what looking for symbols took: tens of megabytes for a large interpreter.
-fn trim() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: only returns free memory to the system.
-    unsafe {
-        libc::malloc_trim(0);
     }
 }
 

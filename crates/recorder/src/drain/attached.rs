@@ -123,6 +123,8 @@ impl Attached {
         for number in 0..self.rings.len() {
             self.drain_ring(number, sink, &mut visit);
         }
+        // Also without records: calls that are open when the process dies have names too.
+        self.read_names(sink.dictionary);
         if !visit.cut_short {
             self.pairing.settle(sink.round, sink.store.batch(Table::Slices));
         }
@@ -130,11 +132,15 @@ impl Attached {
     }
 
     fn drain_ring(&mut self, number: usize, sink: &mut Sink<'_>, visit: &mut Visit) {
-        loop {
-            let Some(view) = self.reader.ring(number) else { return };
+        // Up to here and no farther: a writer that is faster than we are must not hold us for ever.
+        let end = self.reader.ring(number).map_or(0, |view| view.head.load(Ordering::Acquire));
+        while let Some(view) = self.reader.ring(number) {
             let ring = &mut self.rings[number];
+            if ring.position >= end {
+                return;
+            }
             if sink.store.is_full() || sink.dictionary.is_full() {
-                visit.cut_short |= view.head.load(Ordering::Acquire) > ring.position;
+                visit.cut_short = true;
                 return;
             }
             sink.buffer.clear();
@@ -147,13 +153,9 @@ impl Attached {
             }
             visit.ripe |= ring.position.saturating_sub(ring.durable) >= view.slots.len() as u64 / 4;
             visit.records += sink.buffer.len() as u64;
-            let all = sink.buffer.len() < CHUNK;
             // After the records: a name is published before the first record that uses it.
             self.read_names(sink.dictionary);
             self.convert(number, sink);
-            if all {
-                return;
-            }
         }
     }
 

@@ -10,6 +10,9 @@ use trace::tables::Table;
 pub(crate) const FOLDER_REMOVED: &str =
     "files of the trace were removed while recording; they were put back from open descriptors";
 
+/// Times that processes are read which still write although they were told to stop.
+const LAST_PASSES: u32 = 4;
+
 /// What is left when the recording ends.
 pub(crate) struct Ended {
     /// Processes that still run; their records end here.
@@ -106,8 +109,7 @@ impl Drain {
 
     /// The command has ended: reads what is left, tells those who still run to stop, and closes.
     pub fn finish(&mut self) -> Ended {
-        self.find_dead();
-        loop {
+        for pass in 0.. {
             self.find_segments();
             self.find_dead();
             // Those who run on are told, so that the rings come to rest.
@@ -115,7 +117,9 @@ impl Drain {
             let visit = self.visit();
             self.receive();
             let done = self.close();
-            if !done || !(visit.cut_short || self.more_segments()) {
+            // The dead are read to the end; the living might go on for ever.
+            let unread = self.attached.iter().any(|attached| attached.phase == Phase::Dying);
+            if !done || !(unread || self.more_segments() || visit.cut_short && pass < LAST_PASSES) {
                 break;
             }
         }

@@ -14,10 +14,10 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
         bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     };
     if let Some(flag) = isolating_flag(&words("cmdline")) {
-        return Some(format!("started with -{flag}, which keeps out what the program did not ask for"));
+        return Some(format!("it was started with -{flag}, which keeps out what the program did not ask for"));
     }
     let told = words("environ").iter().any(|variable| variable.starts_with("INFERSCOPE_SEGMENTS="));
-    (!told).then(|| "started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
+    (!told).then(|| "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
 }
 
 /// Notes which Python processes have no scopes and calls, and why: one note for each reason.

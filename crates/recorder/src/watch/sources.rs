@@ -31,6 +31,7 @@ const MOST_PROCESSES: usize = 256;
 
 impl Sources {
     pub fn new(hertz: f64, named: NamedByPython, shared: &Shared, outbox: Outbox) -> Sources {
+        let hertz = if hertz.is_finite() { hertz } else { 0.0 };
         let often = Duration::from_secs_f64(1.0 / hertz.clamp(0.01, 1000.0));
         Sources {
             on: hertz > 0.0,

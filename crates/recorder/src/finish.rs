@@ -1,0 +1,126 @@
+//! The end of a recording: sampling stops, what is left is read, and the trace becomes one file per table. When the disk
+//! does not take it, everything stays in shared memory for a later recovery.
+
+use crate::drain::{Drain, FOLDER_REMOVED, Shared};
+use crate::manifest::State;
+use crate::outcome::{Exit, Outcome};
+use crate::output;
+use crate::proc;
+use crate::recording::Recording;
+use crate::recover::RESCUED;
+use crate::settings::Settings;
+use crate::watch::{Seen, explain_missing};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+impl Recording {
+    /// Stops sampling, reads what is left, and makes the trace complete.
+    pub fn finish(self, exit: Option<Exit>) -> (Outcome, Done) {
+        let notes = self.shared.notes.clone();
+        let (shown, segments) = (self.shown.clone(), self.segments.clone());
+        let whole = self.finish_trace(exit);
+        let exit = exit.unwrap_or(Exit::Code(0));
+        (Outcome { trace: Some(shown), exit, notes: notes.all() }, Done { segments, whole })
+    }
+
+    /// Says whether nothing is needed from shared memory any more.
+    fn finish_trace(mut self, exit: Option<Exit>) -> bool {
+        let notes = self.shared.notes.clone();
+        self.stop_sampling.store(true, Ordering::Release);
+        let seen = self.watch.take().and_then(|watch| {
+            watch.thread().unpark();
+            watch.join().ok()
+        });
+        self.stop_draining.store(true, Ordering::Release);
+        self.drain.thread().unpark();
+        self.compactor.thread().unpark();
+        let _ = self.compactor.join();
+        let Ok(mut drain) = self.drain.join() else {
+            notes.add("the trace is not complete: a defect in inferscope; please report it");
+            return false;
+        };
+        let end = trace::clock::monotonic().0;
+        let whole = notes.guard("the end of the recording", || finish_drain(&mut drain, &self.segments)) == Some(true);
+        seen.into_iter().for_each(|seen| note_what_was_seen(&seen, &self.settings, self.injected, &self.shared));
+        drain.manifest.ended_ns = Some(end);
+        drain.manifest.exit = exit;
+        drain.manifest.clock.residual_ns = drain.clock.residual();
+        let living = self.shared.processes.living();
+        let ended = living.iter().filter(|living| !proc::alive(living.pid, living.start_ticks));
+        ended.for_each(|living| self.shared.processes.ended(living.number));
+        drain.manifest.processes = self.shared.processes.all();
+        if whole {
+            (drain.manifest.state, drain.manifest.segments) = (State::Complete, None);
+        }
+        drain.manifest.notes = notes.all();
+        let written = drain.manifest.write(&self.trace).is_ok();
+        if whole && written {
+            return true;
+        }
+        if !written {
+            drain.manifest.state = State::Recording;
+            drain.manifest.segments = Some(self.segments.to_string_lossy().into_owned());
+            let rescued = self.segments.join(RESCUED);
+            let _ = fs::create_dir_all(&rescued).and_then(|()| drain.manifest.write(&rescued));
+        }
+        let (trace, why) = (self.shown.display(), drain.failing.as_ref().map(ToString::to_string).unwrap_or_default());
+        notes.add(format!(
+            "the end of the trace could not be written ({why}) and is kept in {}: make room, then run \
+             `inferscope analyze {trace}`",
+            self.segments.display()
+        ));
+        false
+    }
+}
+
+/// What remains to be done when the caller has no more use for the segments folder.
+pub(crate) struct Done {
+    segments: PathBuf,
+    whole: bool,
+}
+
+impl Done {
+    /// Gives the shared memory back, unless it still holds what the disk did not take.
+    pub fn remove_segments(self) {
+        if self.whole {
+            output::remove_segments(&self.segments);
+        }
+    }
+}
+
+fn note_what_was_seen(seen: &Seen, settings: &Settings, injected: bool, shared: &Shared) {
+    let Shared { notes, processes, .. } = shared;
+    if injected {
+        explain_missing(seen, processes, notes);
+    }
+    if settings.rate_hz > 0 && seen.python.is_empty() {
+        notes.add("no stacks: no Python process was seen");
+    }
+    if seen.not_sampled > 0 {
+        notes.add("no stacks of some processes: 64 Python processes are sampled at a time");
+    }
+    if processes.left_out() > 0 {
+        notes.add(format!("{} processes beyond 50000 are counted as one", processes.left_out()));
+    }
+}
+
+/// Reads and writes what is left. True: the trace is whole, and nothing is needed from shared memory any more.
+fn finish_drain(drain: &mut Drain, segments: &Path) -> bool {
+    let ended = drain.finish();
+    if ended.running > 0 {
+        let (what, verb) = if ended.running == 1 { ("process", "was") } else { ("processes", "were") };
+        drain.shared.notes.add(format!("{} {what} {verb} still running when the recording ended", ended.running));
+    }
+    if ended.kept {
+        return false;
+    }
+    let restored = drain.store.restored;
+    if let Err(error) = drain.store.finish(Some(segments)) {
+        drain.shared.notes.add(format!("the trace is in many small files, because they could not be joined: {error}"));
+    }
+    if drain.store.restored > restored {
+        drain.shared.notes.add(FOLDER_REMOVED);
+    }
+    true
+}
