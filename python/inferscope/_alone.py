@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 from . import _binary, _native, _program
 
@@ -46,10 +46,12 @@ class Recorder:
             reason = join()
             if reason is not None:
                 raise CannotRecord(reason)
-            self._pid = _spawn([binary, *_arguments(self._segments, self.output, options)], self._log())
-            _native.allow(self._pid)
-            self._set_environment({"INFERSCOPE_RECORDER_PID": str(self._pid)})
-            self._wait_until_ready()
+            # What it says, for as long as we listen; the file has no name and goes with the last who has it open.
+            with tempfile.TemporaryFile() as said:
+                self._pid = _spawn([binary, *_arguments(self._segments, self.output, options)], said)
+                _native.allow(self._pid)
+                self._set_environment({"INFERSCOPE_RECORDER_PID": str(self._pid)})
+                self._wait_until_ready(said)
         except BaseException as error:
             _native.stop()
             self._clean()
@@ -88,14 +90,13 @@ class Recorder:
             _native.stop()
             self.finish(_AT_EXIT_S)
 
-    def _log(self) -> str:
-        return os.path.join(self._segments, "recorder.log")
-
-    def _wait_until_ready(self) -> None:
+    def _wait_until_ready(self, said: IO[bytes]) -> None:
         ready = os.path.join(self._segments, "ready")
         self._poll(lambda: os.path.exists(ready), _READY_S)
         if not os.path.exists(ready) and not _alive(self._pid):
-            raise CannotRecord(f"the recorder ended at once: {_last_line(self._log())}")
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise CannotRecord(f"the recorder ended at once: {words[-1]}")
 
     def _poll(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Waits for a condition that the living recorder brings about."""
@@ -206,26 +207,29 @@ def _arguments(segments: str, output: str, options: Mapping[str, Any]) -> list[s
 
 
 # Starts a command in the background and says its pid. Whoever does it ends at once, so the command is nobody's child.
-_SHELL = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
+_SHELL = '"$@" </dev/null >/dev/null & echo $!'
 _PYTHON = """import os, sys
 pid = os.fork()
 if pid:
     print(pid)
 else:
-    for number, path, flags in ((0, os.devnull, 0), (1, sys.argv[1], 1 | 64 | 1024)):
-        os.dup2(os.open(path, flags, 0o600), number)
-    os.dup2(1, 2)
-    os.execv(sys.argv[2], sys.argv[2:])"""
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.execv(sys.argv[1], sys.argv[1:])"""
 
 
-def _spawn(command: list[str], log: str) -> int:
+def _spawn(command: list[str], said: IO[bytes]) -> int:
     if os.access("/bin/sh", os.X_OK):
-        starter = ["/bin/sh", "-c", _SHELL, log]
+        starter = ["/bin/sh", "-c", _SHELL, "sh"]
     else:
-        starter = [sys.executable, "-I", "-S", "-c", _PYTHON, log]
+        starter = [sys.executable, "-I", "-S", "-c", _PYTHON]
     # A session of its own: Ctrl-C in the terminal is for the program, the recorder stays to the end.
     started = subprocess.run(
-        [*starter, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True, check=False
+        [*starter, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        start_new_session=True,
+        check=False,
     )
     try:
         return int(started.stdout)
@@ -239,11 +243,3 @@ def _alive(pid: int) -> bool:
             return file.read().rsplit(")", 1)[-1].split()[0] not in "ZX"
     except (OSError, IndexError):
         return False
-
-
-def _last_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return (file.read().strip().splitlines() or ["it said nothing"])[-1]
-    except OSError as error:
-        return str(error)

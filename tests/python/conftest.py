@@ -26,7 +26,17 @@ PACKAGE = Path(inferscope.__file__).parent
 
 @pytest.fixture(scope="session")
 def dump() -> Path:
-    command = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "inferscope-trace", "--example", "dump_segment"]
+    command = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--locked",
+        "--release",
+        "-p",
+        "inferscope-trace",
+        "--example",
+        "dump_segment",
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "dump_segment"
 

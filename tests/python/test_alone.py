@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from conftest import PACKAGE, clean_environment
 class Alone:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.pids: list[int] = []
         self.binary = folder / "inferscope"
         fake = Path(__file__).parent / "fake_recorder.py"
         self.binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
@@ -25,9 +28,21 @@ class Alone:
     def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
         (self.folder / "script.py").write_text(textwrap.dedent(script))
         environ = clean_environment() | {"PYTHONPATH": str(PACKAGE.parent), "INFERSCOPE_BIN": str(self.binary)}
-        return subprocess.run(
-            [sys.executable, "script.py"], env=environ | environment, cwd=self.folder, capture_output=True, text=True
+        process = subprocess.Popen(
+            [sys.executable, "script.py"],
+            env=environ | environment,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        self.pids.append(process.pid)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def left_over(self) -> list[Path]:
+        """Folders of segments that are still there."""
+        return [path for pid in self.pids for path in Path("/dev/shm").glob(f"inferscope-*-{pid}-*")]
 
     def traces(self) -> list[Path]:
         return sorted((self.folder / "inferscope-traces").glob("*"))
@@ -44,8 +59,12 @@ class Alone:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Alone:
-    return Alone(tmp_path)
+def alone(tmp_path: Path) -> Iterator[Alone]:
+    alone = Alone(tmp_path)
+    yield alone
+    # The real recorder removes the folder of a dead program itself.
+    for folder in alone.left_over():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_start_and_stop(alone):
@@ -139,6 +158,7 @@ def test_again_and_again(alone):
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(alone.traces()) == 5
+    assert alone.left_over() == []
 
 
 def test_the_memory_of_old_recordings_is_given_back(alone):
