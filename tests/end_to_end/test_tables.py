@@ -3,7 +3,6 @@ events."""
 
 import json
 
-import duckdb
 import pyarrow.parquet
 import pytest
 from recording import CALL, SCOPE, STEP, inferscope
@@ -30,6 +29,8 @@ def recorded(script, record):
 
 
 def test_duckdb_answers_questions_about_a_trace(recorded):
+    import duckdb  # Only on the Python that runs the whole suite.
+
     folder = recorded.folder
     counts = duckdb.sql(f"""
         SELECT names.text, count(*) AS count, min(slices.dur_ns) AS least

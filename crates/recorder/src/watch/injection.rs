@@ -16,8 +16,12 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
     if let Some(flag) = isolating_flag(&words("cmdline")) {
         return Some(format!("it was started with -{flag}, which keeps out what the program did not ask for"));
     }
-    let told = words("environ").iter().any(|variable| variable.starts_with("INFERSCOPE_SEGMENTS="));
-    (!told).then(|| "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
+    let environment = words("environ");
+    // For a moment, while one program takes another's place (execve), there is nothing to read: ask again later.
+    let readable = environment.iter().any(|variable| !variable.is_empty());
+    let told = environment.iter().any(|variable| variable.starts_with("INFERSCOPE_SEGMENTS="));
+    (readable && !told)
+        .then(|| "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
 }
 
 /// Notes which Python processes have no scopes and calls, and why: one note for each reason.

@@ -130,6 +130,11 @@ impl Watch {
                 self.samplers.remove(&process.number);
                 self.locks.remove(&process.number);
             } else if process.has_segment || self.tree.is_python(process.pid) {
+                if let Some((pid, reason @ None)) = self.seen.python.get_mut(&process.number)
+                    && !process.has_segment
+                {
+                    *reason = injection::why_not(*pid);
+                }
                 self.start_sampler(&process);
             }
         }
