@@ -165,3 +165,21 @@ fn each_thing_that_is_not_a_trace_has_its_own_error() {
     let error = timeline::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("it holds traces; name one, such as"), "{error}");
 }
+
+/// A recorder renames the joined file into place, then removes the parts: a reader who saw the parts looks again.
+#[test]
+fn files_that_are_joined_meanwhile_are_found_again() {
+    let folder = TemporaryFolder::new("joined");
+    Fixture::parse("process 100 a 3.12\ncall 0 100 0..9 f@a.py:1").write(folder.path());
+    let part = folder.path().join("slices.000001-000001.parquet");
+    let whole = folder.path().join("slices.000001-000002.parquet");
+    let mut joined = false;
+    // Names are read first; the parts go after that.
+    let timeline = timeline::open_with(folder.path(), &mut |_, _| {
+        if !std::mem::replace(&mut joined, true) {
+            std::fs::rename(&part, &whole).unwrap();
+        }
+    });
+    let timeline = timeline.unwrap();
+    assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 0), "{:?}", timeline.notes);
+}

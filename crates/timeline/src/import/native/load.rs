@@ -238,7 +238,10 @@ impl Loader {
         self.names.finish();
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
-            notes.push("The recorder had not finished with this trace: it may lack its last events.".into());
+            notes.push(
+                "This trace was still being recorded, or its recorder was killed: its last events may be missing."
+                    .into(),
+            );
         }
         notes.append(&mut self.notes);
         notes.extend(self.odd.notes(self.strangers.len()));

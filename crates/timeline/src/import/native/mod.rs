@@ -20,7 +20,20 @@ use trace::tables::{self, MANIFEST, Table};
 const ORDER: [Table; 7] =
     [Table::Names, Table::Stacks, Table::Threads, Table::Slices, Table::Samples, Table::Counters, Table::Losses];
 
+/// A living recorder joins files while we read: those it has joined are looked for anew this often.
+const MOST_TRIES: usize = 5;
+
 pub fn read(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    for _ in 1..MOST_TRIES {
+        if let Some(timeline) = read_once(folder, false, progress)? {
+            return Ok(timeline);
+        }
+    }
+    Ok(read_once(folder, true, progress)?.unwrap_or_default())
+}
+
+/// None: a file was there and is gone, and `last` says that there may be another try.
+fn read_once(folder: &Path, last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: folder.into(), source };
     let (mut files, mut entries) = (Vec::new(), 0usize);
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -42,6 +55,9 @@ pub fn read(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timelin
             let name = tables::file_name(file.0, file.1, file.2);
             let result = table::read(&folder.join(&name), table, &mut |rows| loader.take(table, rows));
             if let Err(damage) = result {
+                if !last && !folder.join(&name).exists() {
+                    return Ok(None);
+                }
                 let kept = match damage.rows_read {
                     0 => "what it held is missing".to_owned(),
                     rows => format!("its first {rows} rows were read, the rest is missing"),
@@ -52,7 +68,7 @@ pub fn read(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timelin
             progress(done, total);
         }
     }
-    Ok(loader.finish())
+    Ok(Some(loader.finish()))
 }
 
 /// The manifest; where it is broken but tables are there, an empty one and a note that says so.
