@@ -125,11 +125,12 @@ impl Settings {
         };
         let top = reader.whole("top", 12, 1..=100_000, "rows in each table")? as usize;
         let color = reader.choice("color", "auto", &["auto", "always", "never"])?;
-        let log_level = match reader.choice("log_level", "info", &["error", "warning", "info", "debug"])?.as_str() {
-            "error" | "warning" => LogLevel::Error,
-            "debug" => LogLevel::Debug,
-            _ => LogLevel::Info,
-        };
+        let log_level =
+            match reader.choice("log_level", "info", &["error", "warning", "info", "debug", "trace"])?.as_str() {
+                "error" | "warning" => LogLevel::Error,
+                "debug" | "trace" => LogLevel::Debug,
+                _ => LogLevel::Info,
+            };
         // Only the Python package acts on it; it stands here so that one place shows all.
         reader.truth("enable", false)?;
         Ok(Settings { recording, log_level, color, top, shown: reader.in_order() })

@@ -2,11 +2,12 @@
 //! `b` and `e` where two overlap without nesting (asyncio tasks on one thread); marks `i`; counters `C`; stack samples are
 //! `P` events with the `Profile` and `ProfileChunk` of a CPU profile, one profile a thread. Times are µs after the start.
 
+mod profile;
+
 use crate::json_text::{Event, Quoted, Separator};
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::ops::Range;
-use timeline::{ProcessIndex, Slice, SliceKind, StackIndex, Timeline, Track};
+use timeline::{ProcessIndex, Slice, SliceKind, Timeline, Track};
 
 pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     let mut writer = Writer {
@@ -30,7 +31,6 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
 const HOST_PID: u64 = 0;
 /// For processes whose number is unknown or taken: above any that Linux gives out.
 const FIRST_FREE_PID: u64 = 1 << 30;
-const SAMPLES_A_CHUNK: usize = 1000;
 
 /// A number for each process that no other has: its own where possible (after `exec` two have the same).
 fn pids(timeline: &Timeline) -> Vec<u64> {
@@ -154,80 +154,6 @@ impl Writer<'_> {
             self.event.raw(comma).raw(r#""args":"#).object(args);
         }
         self.event.raw("}}");
-    }
-
-    fn samples(&mut self, id: u64, track: &Track, out: &mut impl Write) -> io::Result<()> {
-        if track.samples.is_empty() {
-            return Ok(());
-        }
-        let (pid, tid) = (self.pid(Some(track.process)), tid(track.tid));
-        let mut micros = 0;
-        self.profile(id, pid, tid, "Profile", self.timeline.start);
-        self.event.raw(r#""startTime":0}}}"#).send(out)?;
-        let mut known = HashSet::new();
-        for first in track.samples.clone().step_by(SAMPLES_A_CHUNK) {
-            let chunk = first..track.samples.end.min(first + SAMPLES_A_CHUNK);
-            self.profile(id, pid, tid, "ProfileChunk", self.timeline.samples.time[first]);
-            self.event.raw(r#""cpuProfile":{"nodes":["#);
-            let mut nodes = Separator::new();
-            for index in chunk.clone() {
-                self.nodes(self.timeline.samples.get(index).stack, &mut known, &mut nodes);
-            }
-            self.event.raw(r#"],"samples":["#);
-            self.list(&chunk, |event, timeline, index| _ = event.number(timeline.samples.stack[index].into()));
-            self.event.raw(r#"]},"timeDeltas":["#);
-            self.list(&chunk, |event, timeline, index| {
-                // The format counts whole microseconds; rounding each sample, not each step, keeps errors from adding up.
-                let now = timeline.samples.time[index].saturating_sub(timeline.start) / 1000;
-                event.number(now.saturating_sub(micros));
-                micros = now;
-            });
-            self.event.raw(r#"],"states":["#);
-            self.list(&chunk, |event, timeline, index| _ = event.number(timeline.samples.state[index].into()));
-            self.event.raw("]}}}").send(out)?;
-        }
-        Ok(())
-    }
-
-    fn profile(&mut self, id: u64, pid: u64, tid: u64, name: &str, time: u64) {
-        self.begin("P", pid, tid, time);
-        self.event
-            .raw(r#","id":"#)
-            .number(id)
-            .raw(r#","cat":"disabled-by-default-v8.cpu_profiler","name":""#)
-            .raw(name);
-        self.event.raw(r#"","args":{"data":{"#);
-    }
-
-    fn list(&mut self, chunk: &Range<usize>, mut each: impl FnMut(&mut Event, &Timeline, usize)) {
-        for index in chunk.clone() {
-            self.event.raw(if index > chunk.start { "," } else { "" });
-            each(&mut self.event, self.timeline, index);
-        }
-    }
-
-    /// The frames of a stack that this profile has not named yet, callers first.
-    fn nodes(&mut self, stack: StackIndex, known: &mut HashSet<u32>, separator: &mut Separator) {
-        let stacks = &self.timeline.stacks;
-        let mut new: Vec<_> = stacks.walk(stack).take_while(|(index, _)| !known.contains(&index.0)).collect();
-        if stack.0 == 0 && known.insert(0) {
-            new.push((stack, stacks.frame(stack)));
-        }
-        for (index, frame) in new.into_iter().rev() {
-            known.insert(index.0);
-            let name = self.timeline.names.get(frame.name);
-            self.event.raw(separator.next()).raw(r#"{"id":"#).number(index.0.into());
-            if frame.parent.0 != 0 && known.contains(&frame.parent.0) {
-                self.event.raw(r#","parent":"#).number(frame.parent.0.into());
-            }
-            self.event.raw(r#","callFrame":{"functionName":"#).bytes(self.names.get(frame.name)).raw(r#","url":"#);
-            // Lines count from 0 in this format.
-            self.event
-                .text(&name.file)
-                .raw(r#","scriptId":0,"lineNumber":"#)
-                .signed(i64::from(frame.line) - 1)
-                .raw("}}");
-        }
     }
 
     fn counters(&mut self, out: &mut impl Write) -> io::Result<()> {

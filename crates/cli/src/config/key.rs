@@ -36,7 +36,7 @@ pub const KEYS: &[Key] = &[
     key("memory_hz", "readings of memory and threads a second"),
     key("top", "rows in each table of the summary"),
     key("color", "auto, always or never"),
-    key("log_level", "error, warning, info or debug"),
+    key("log_level", "error, warning, info, debug or trace"),
     key("enable", "the Python package records without `inferscope run`"),
 ];
 

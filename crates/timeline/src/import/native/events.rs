@@ -1,7 +1,8 @@
 //! Slices and samples while loading: columns in the order of the files, with a track each, then sorted. A complete slice
 //! replaces the checkpoints written while it was open; what never completed ends with its process, and is marked.
 
-use super::load::{Loader, Thread, text};
+use super::load::{Loader, Thread};
+use super::rows::text;
 use super::table::Rows;
 use crate::slices::{Detail, OPEN, Slices};
 use crate::sort;

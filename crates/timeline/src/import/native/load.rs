@@ -1,15 +1,14 @@
-//! Takes rows in and builds the `Timeline`: names, stacks, tracks, counters and losses here, slices and samples in
-//! `events`. Whatever a row refers to that is not there becomes a placeholder and is counted.
+//! Builds the `Timeline` out of the rows that `rows` and `events` take in. Whatever a row refers to that is not there
+//! becomes a placeholder and is counted.
 
 use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
 use super::table::Rows;
 use crate::names::{IdMap, Texts};
-use crate::{Counter, Loss, Name, NameIndex, Names, Process, ProcessIndex, Stacks, State, Timeline};
+use crate::{Counter, Loss, NameIndex, Names, Process, ProcessIndex, Stacks, State, Timeline};
 use std::collections::HashMap;
 use std::sync::Arc;
-use trace::event::{MAX_TEXT, cut};
-use trace::tables::{HOST, Table, WHOLE_PROCESS};
+use trace::tables::Table;
 
 /// What did not fit together, counted.
 #[derive(Default)]
@@ -31,20 +30,20 @@ pub struct Loader {
     pub manifest: Manifest,
     pub notes: Vec<String>,
     pub odd: Odd,
-    names: Names,
-    name_ids: IdMap,
+    pub names: Names,
+    pub name_ids: IdMap,
     pub texts: Texts,
-    stacks: Stacks,
-    stack_ids: IdMap,
+    pub stacks: Stacks,
+    pub stack_ids: IdMap,
     /// Process numbers beyond the manifest.
     strangers: HashMap<i32, u32>,
     pub threads: Vec<Thread>,
     thread_ids: HashMap<(u32, i32), u32>,
     slices: SliceRows,
     samples: SampleRows,
-    counters: Vec<Counter>,
-    counter_ids: HashMap<(i32, i32, i32), usize>,
-    losses: Vec<Loss>,
+    pub counters: Vec<Counter>,
+    pub counter_ids: HashMap<(i32, i32, i32), usize>,
+    pub losses: Vec<Loss>,
     span: Option<(u64, u64)>,
 }
 
@@ -89,80 +88,6 @@ impl Loader {
             Table::Counters => self.take_counters(rows),
             Table::Losses => self.take_losses(rows),
             Table::Anchors => {}
-        }
-    }
-
-    fn take_names(&mut self, rows: &Rows) {
-        let (ids, texts, files, lines) = (rows.ints("id"), rows.texts("text"), rows.texts("file"), rows.ints("line"));
-        for row in 0..rows.count {
-            let name = Name {
-                text: text(texts.get(row)).into(),
-                file: self.texts.get(&text(files.get(row))),
-                line: u32::try_from(lines[row]).unwrap_or(0),
-            };
-            self.name_ids.insert(ids[row], self.names.intern(name).0);
-        }
-    }
-
-    fn take_stacks(&mut self, rows: &Rows) {
-        let (ids, parents, names, lines) = (rows.ints("id"), rows.ints("parent"), rows.ints("name"), rows.ints("line"));
-        let levels = rows.levels("parent");
-        for row in 0..rows.count {
-            let parent = (levels.is_empty() || levels[row] == 1).then(|| self.stack_ids.get(parents[row])).flatten();
-            let line = u32::try_from(lines[row]).unwrap_or(0);
-            let name = self.name(names[row]);
-            let index = self.stacks.push(parent.map(crate::StackIndex), name, line);
-            self.stack_ids.insert(ids[row], index.0);
-        }
-    }
-
-    fn take_threads(&mut self, rows: &Rows) {
-        let (processes, tids, names) = (rows.ints("process"), rows.ints("thread"), rows.texts("name"));
-        for row in 0..rows.count {
-            let name = self.texts.get(&text(names.get(row)));
-            let thread = self.thread(processes[row], tids[row]);
-            self.threads[thread as usize].name = name;
-        }
-    }
-
-    fn take_counters(&mut self, rows: &Rows) {
-        let (times, values) = (rows.longs("time_ns"), rows.longs("value"));
-        let (processes, tids, counters) = (rows.ints("process"), rows.ints("thread"), rows.ints("counter"));
-        for row in 0..rows.count {
-            let time = self.time(times[row]);
-            let key = (processes[row], tids[row], counters[row]);
-            let place = match self.counter_ids.get(&key) {
-                Some(place) => *place,
-                None => {
-                    let name = self.name(key.2);
-                    let counter = Counter {
-                        process: (key.0 != HOST).then(|| self.process(key.0)),
-                        tid: (key.1 != WHOLE_PROCESS).then_some(key.1),
-                        name: self.names.get(name).text.clone(),
-                        ..Counter::default()
-                    };
-                    self.counters.push(counter);
-                    self.counter_ids.insert(key, self.counters.len() - 1);
-                    self.counters.len() - 1
-                }
-            };
-            self.counters[place].time.push(time);
-            self.counters[place].value.push(values[row]);
-        }
-    }
-
-    fn take_losses(&mut self, rows: &Rows) {
-        let (times, processes, counts) = (rows.longs("time_ns"), rows.ints("process"), rows.longs("count"));
-        let (collectors, whats) = (rows.texts("collector"), rows.texts("what"));
-        for row in 0..rows.count {
-            let process = (processes[row] != HOST).then(|| self.process(processes[row]));
-            self.losses.push(Loss {
-                time: u64::try_from(times[row]).unwrap_or(0),
-                process,
-                collector: text(collectors.get(row)).into_owned(),
-                what: text(whats.get(row)).into_owned(),
-                count: u64::try_from(counts[row]).unwrap_or(0),
-            });
         }
     }
 
@@ -272,14 +197,5 @@ impl Odd {
             (processes as u64, "processes have events but are not in the manifest"),
         ];
         counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."))
-    }
-}
-
-/// Text of a row, cut to what the recorder may write, so that a damaged file cannot make each row cost a megabyte.
-pub fn text(bytes: Option<&[u8]>) -> std::borrow::Cow<'_, str> {
-    let bytes = bytes.unwrap_or_default();
-    match String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_TEXT)]) {
-        std::borrow::Cow::Borrowed(text) => cut(text, MAX_TEXT).into(),
-        owned => owned,
     }
 }

@@ -5,6 +5,7 @@ mod events;
 mod load;
 mod manifest;
 mod quiet;
+mod rows;
 mod table;
 mod thrift;
 mod vet;
