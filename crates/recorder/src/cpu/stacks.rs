@@ -111,7 +111,8 @@ impl Sampler {
             let active = trace.active && (trace.os_thread_id.is_some() || running.contains(&thread));
             let frames = trace.frames.iter().rev().map(|frame| Frame {
                 function: &frame.name,
-                file: frame.module.as_deref().filter(|_| frame.filename.is_empty()).unwrap_or(&frame.filename),
+                // Only native frames have a module: the library that they are in.
+                file: frame.module.as_deref().unwrap_or(&frame.filename),
                 line: frame.line,
             });
             let Some(stack) = self.shared.dictionary.stack(frames) else {
