@@ -1,5 +1,6 @@
 //! An analysis in, bytes out: text, JSON, Chrome.
 
+pub mod analysis_json;
 pub mod brief;
 pub mod chrome;
 pub mod collapsed;
@@ -8,6 +9,8 @@ pub mod html;
 pub mod json;
 mod json_text;
 mod lanes;
+pub mod markdown;
+mod percentages;
 pub mod perfetto;
 pub mod pprof;
 mod provenance;

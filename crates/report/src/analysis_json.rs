@@ -1,0 +1,33 @@
+//! The analysis as JSON for programs: the shape that `schema/analysis.schema.json` describes. What was not measured is
+//! null, never zero; shares of a whole add up to 100.
+
+mod health;
+mod parts;
+mod shape;
+mod times;
+
+use analysis::{Diagnosis, Metrics};
+use shape::Analysis;
+use std::io::{self, Write};
+use timeline::Timeline;
+
+/// Grows by one after the point when something is added, before it when something changes its meaning or goes.
+pub const VERSION: &str = "1.0";
+
+pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let analysis = Analysis {
+        analysis_version: VERSION,
+        bottleneck: shape::bottleneck(diagnosis),
+        suggestions: shape::suggestions(timeline, diagnosis),
+        findings: diagnosis.findings.iter().map(|finding| shape::finding(timeline, finding)).collect(),
+        abstentions: diagnosis.abstentions.iter().map(shape::abstention).collect(),
+        summary: times::summary(timeline, metrics, diagnosis),
+        steps: times::steps(&diagnosis.steps, diagnosis.breakdown.overlapping),
+        gpu: [],
+        timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
+        idle_breakdown: parts::idle_breakdown(&diagnosis.breakdown),
+        health: health::health(timeline, metrics, diagnosis),
+    };
+    serde_json::to_writer_pretty(&mut *out, &analysis)?;
+    writeln!(out)
+}

@@ -1,0 +1,65 @@
+//! How far the analysis can be trusted, in the analysis JSON.
+
+use analysis::{Diagnosis, Metrics};
+use serde::Serialize;
+use timeline::{State, Timeline};
+
+#[derive(Serialize)]
+pub struct Health<'a> {
+    dropped: u64,
+    clock_residual_ns: Option<u64>,
+    /// What recording cost the program is not measured.
+    overhead_percent: Option<f64>,
+    state: &'static str,
+    losses: Vec<Loss<'a>>,
+    not_recorded: Vec<Missing<'a>>,
+    notes: &'a [String],
+    lines: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Loss<'a> {
+    collector: &'a str,
+    what: &'a str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct Missing<'a> {
+    what: &'static str,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    state: &'static str,
+    label: &'static str,
+    text: &'a str,
+}
+
+pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a Diagnosis) -> Health<'a> {
+    let clock = &timeline.info.clock;
+    Health {
+        dropped: metrics.losses.iter().fold(0, |sum, loss| sum.saturating_add(loss.count)),
+        clock_residual_ns: (clock.residual_ns > 0 || !clock.source.is_empty()).then_some(clock.residual_ns),
+        overhead_percent: None,
+        state: match timeline.info.state {
+            State::Recording => "recording",
+            State::Complete => "complete",
+            State::Recovered => "recovered",
+            State::Unknown => "unknown",
+        },
+        losses: metrics
+            .losses
+            .iter()
+            .map(|loss| Loss { collector: &loss.collector, what: &loss.what, count: loss.count })
+            .collect(),
+        not_recorded: metrics.absent.iter().map(|absent| Missing { what: absent.what, why: &absent.why }).collect(),
+        notes: &timeline.notes,
+        lines: diagnosis
+            .health
+            .iter()
+            .map(|line| Line { state: line.state.name(), label: line.label, text: &line.text })
+            .collect(),
+    }
+}

@@ -1,0 +1,175 @@
+//! What the rules said, in the shape of the analysis JSON.
+
+use super::health::Health;
+use super::parts::{Category, Idle};
+use super::times::{Micros, Steps, Summary};
+use analysis::{Diagnosis, Finding};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use timeline::{Timeline, TrackIndex};
+
+#[derive(Serialize)]
+pub struct Analysis<'a> {
+    pub analysis_version: &'static str,
+    pub bottleneck: Bottleneck<'a>,
+    pub suggestions: Vec<Suggestion<'a>>,
+    pub findings: Vec<Found<'a>>,
+    pub abstentions: Vec<Abstained<'a>>,
+    pub summary: Summary,
+    pub steps: Steps<'a>,
+    /// A trace has no events of a GPU yet, so there is no device to tell of.
+    pub gpu: [(); 0],
+    pub timeline_breakdown: Vec<Category>,
+    pub idle_breakdown: Vec<Idle<'a>>,
+    pub health: Health<'a>,
+}
+
+#[derive(Serialize)]
+pub struct Bottleneck<'a> {
+    r#type: &'static str,
+    primary_cause: &'a str,
+    confidence: f64,
+    evidence: Vec<Proof<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Suggestion<'a> {
+    /// 1 is what to do first.
+    priority: usize,
+    action: &'a str,
+    rationale: &'a str,
+    impact: &'static str,
+    estimated_improvement_percent: Option<Gain>,
+    rule: &'static str,
+    evidence: Vec<Proof<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Found<'a> {
+    code: &'static str,
+    title: &'a str,
+    severity: &'static str,
+    r#where: Where<'a>,
+    gain_percent: Option<Gain>,
+    confidence: f64,
+    evidence: Vec<Proof<'a>>,
+    actions: &'a [String],
+    verify: &'a str,
+}
+
+#[derive(Serialize)]
+struct Where<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    function: Option<&'a str>,
+    module: Option<&'a str>,
+    kernel: Option<&'a str>,
+    api: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Gain {
+    low: f64,
+    mid: f64,
+    high: f64,
+}
+
+/// Times are after the start of the recording. What a piece of proof does not have is left out: most are a sentence.
+#[derive(Serialize, Default)]
+struct Proof<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_us: Option<Micros>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_us: Option<Micros>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    numbers: BTreeMap<&'a str, f64>,
+}
+
+#[derive(Serialize)]
+pub struct Abstained<'a> {
+    code: &'static str,
+    reason: &'a str,
+}
+
+pub fn bottleneck(diagnosis: &Diagnosis) -> Bottleneck<'_> {
+    let said = &diagnosis.bottleneck;
+    Bottleneck {
+        r#type: said.kind.name(),
+        primary_cause: &said.primary_cause,
+        confidence: said.confidence,
+        evidence: said.evidence.iter().map(|text| Proof { text, ..Proof::default() }).collect(),
+    }
+}
+
+/// The first thing to do about each finding, in the order of the findings; the other things stand with the finding.
+pub fn suggestions<'a>(timeline: &'a Timeline, diagnosis: &'a Diagnosis) -> Vec<Suggestion<'a>> {
+    let with_action = diagnosis.findings.iter().filter_map(|finding| Some((finding, finding.actions.first()?)));
+    let suggestion = |(place, (finding, action)): (usize, (&'a Finding, &'a String))| Suggestion {
+        priority: place + 1,
+        action,
+        rationale: &finding.title,
+        impact: finding.severity.name(),
+        estimated_improvement_percent: gain(finding),
+        rule: finding.code,
+        evidence: evidence(timeline, finding),
+    };
+    with_action.enumerate().map(suggestion).collect()
+}
+
+pub fn finding<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Found<'a> {
+    let place = &finding.place;
+    Found {
+        code: finding.code,
+        title: &finding.title,
+        severity: finding.severity.name(),
+        r#where: Where {
+            file: place.file.as_deref(),
+            line: place.line,
+            function: place.function.as_deref(),
+            module: place.module.as_deref(),
+            kernel: place.kernel.as_deref(),
+            api: place.api.as_deref(),
+        },
+        gain_percent: gain(finding),
+        confidence: finding.confidence,
+        evidence: evidence(timeline, finding),
+        actions: &finding.actions,
+        verify: &finding.verify,
+    }
+}
+
+pub fn abstention(abstention: &analysis::Abstention) -> Abstained<'_> {
+    Abstained { code: abstention.code, reason: &abstention.reason }
+}
+
+fn gain(finding: &Finding) -> Option<Gain> {
+    // No recording tells shares apart that differ by less.
+    let hundredths = |percent: f64| (percent * 100.0).round() / 100.0;
+    finding.gain.map(|gain| Gain { low: hundredths(gain.low), mid: hundredths(gain.mid), high: hundredths(gain.high) })
+}
+
+fn evidence<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Vec<Proof<'a>> {
+    let since = |time: Option<u64>| time.map(|time| Micros::of(time.saturating_sub(timeline.start)));
+    let track = |track: Option<TrackIndex>| track.and_then(|track| timeline.tracks.get(track.0 as usize));
+    let proof = |evidence: &'a analysis::Evidence| {
+        let track = track(evidence.track);
+        Proof {
+            text: &evidence.text,
+            start_us: since(evidence.start),
+            end_us: since(evidence.end),
+            // 0 stands for a process whose number is not known.
+            pid: track.map(|track| timeline.process(track).pid).filter(|pid| *pid > 0),
+            tid: track.map(|track| track.tid),
+            thread: track.map(|track| &*track.name).filter(|name| !name.is_empty()),
+            numbers: evidence.numbers.iter().map(|(name, value)| (name.as_str(), *value)).collect(),
+        }
+    };
+    finding.evidence.iter().map(proof).collect()
+}

@@ -1,0 +1,104 @@
+//! The summary and the steps in the analysis JSON.
+
+use super::parts::is_idle;
+use analysis::{Diagnosis, Metrics, PartKind, StepSource};
+use serde::Serialize;
+use timeline::Timeline;
+
+/// Nanoseconds, written as microseconds with up to three decimals.
+#[derive(Clone, Copy, Serialize)]
+pub struct Micros(f64);
+
+impl Micros {
+    pub fn of(nanos: u64) -> Micros {
+        Micros(nanos as f64 / 1e3)
+    }
+}
+
+/// The first six are of a step: the mean of those that count, or the whole recording where there are none.
+#[derive(Serialize)]
+pub struct Summary {
+    end_to_end_latency_us: Option<Micros>,
+    total_cpu_time_us: Option<Micros>,
+    total_gpu_time_us: Option<Micros>,
+    total_h2d_us: Option<Micros>,
+    total_d2h_us: Option<Micros>,
+    total_idle_us: Option<Micros>,
+    /// What the parts of `timeline_breakdown` add up to.
+    breakdown_us: Micros,
+    recorded_us: Micros,
+    /// Of all processes over the whole recording.
+    recorded_cpu_time_us: Option<Micros>,
+    mean_cores: Option<f64>,
+    peak_memory_bytes: Option<u64>,
+    processes: usize,
+    threads: usize,
+    slices: usize,
+    samples: u64,
+}
+
+#[derive(Serialize)]
+pub struct Steps<'a> {
+    count: usize,
+    source: &'static str,
+    name: Option<&'a str>,
+    why: &'a str,
+    min_us: Option<Micros>,
+    mean_us: Option<Micros>,
+    p50_us: Option<Micros>,
+    p99_us: Option<Micros>,
+    max_us: Option<Micros>,
+    warmup: usize,
+    outliers: usize,
+    unfinished: u64,
+    overlapping: bool,
+}
+
+pub fn summary(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Summary {
+    let (steps, breakdown) = (&diagnosis.steps, &diagnosis.breakdown);
+    let seen = breakdown.parts.iter().any(|part| part.kind != PartKind::Unknown);
+    let sum = |fits: fn(PartKind) -> bool| {
+        let parts = breakdown.parts.iter().filter(|part| fits(part.kind));
+        seen.then(|| Micros::of(parts.map(|part| part.ns).fold(0, u64::saturating_add)))
+    };
+    let cpu: Vec<u64> = metrics.processes.iter().filter_map(|process| process.cpu_ns).collect();
+    Summary {
+        end_to_end_latency_us: (steps.count() > 0).then(|| Micros::of(steps.mean())),
+        total_cpu_time_us: sum(|kind| matches!(kind, PartKind::Python | PartKind::Native | PartKind::Gc)),
+        total_gpu_time_us: None,
+        total_h2d_us: None,
+        total_d2h_us: None,
+        total_idle_us: sum(is_idle),
+        breakdown_us: Micros::of(breakdown.step_ns),
+        recorded_us: Micros::of(metrics.duration),
+        recorded_cpu_time_us: (!cpu.is_empty()).then(|| Micros::of(cpu.iter().copied().fold(0, u64::saturating_add))),
+        mean_cores: metrics.cpu.as_ref().map(|cpu| (cpu.mean * 1e3).round() / 1e3),
+        peak_memory_bytes: metrics.memory.as_ref().map(|memory| memory.peak.value as u64),
+        processes: metrics.processes.len(),
+        threads: metrics.threads.len(),
+        slices: metrics.slices,
+        samples: timeline.samples.len() as u64,
+    }
+}
+
+/// A whole recording is no step: it has a length, but no percentiles.
+pub fn steps(steps: &analysis::Steps, overlapping: bool) -> Steps<'_> {
+    let found = steps.source != StepSource::Whole;
+    let time = |time: u64| (found && steps.count() > 0).then(|| Micros::of(time));
+    let count = |count: usize| if found { count } else { 0 };
+    Steps {
+        count: count(steps.count()),
+        source: steps.source.name(),
+        name: found.then_some(&steps.name),
+        why: &steps.why,
+        min_us: time(steps.min()),
+        mean_us: time(steps.mean()),
+        p50_us: time(steps.p50()),
+        p99_us: time(steps.p99()),
+        max_us: time(steps.max()),
+        warmup: count(steps.warmups()),
+        outliers: steps.steps.iter().filter(|step| step.outlier).count(),
+        unfinished: steps.unfinished,
+        overlapping,
+    }
+}

@@ -1,0 +1,71 @@
+//! The report as Markdown: made to be read in a pull request. The answer first, then the key figures, where the step's time
+//! goes, what was found and what to do about it; the tables and how far the recording can be trusted come after.
+
+mod findings;
+mod health;
+mod hot;
+mod recorded;
+mod step;
+mod table;
+mod words;
+
+use crate::units::{bytes, count, counted, duration};
+use analysis::{Diagnosis, HealthState, Metrics, StepSource};
+use std::io::{self, Write};
+use table::Table;
+use timeline::Timeline;
+use words::{code, prose};
+
+pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let command = &timeline.info.command;
+    let of = if command.is_empty() { "a recording".to_owned() } else { code(command) };
+    writeln!(out, "# InferScope: {of}\n")?;
+    for sentence in &diagnosis.answer {
+        writeln!(out, "> {}", prose(sentence))?;
+    }
+    writeln!(out)?;
+    for line in diagnosis.health.iter().filter(|line| line.state == HealthState::Bad) {
+        writeln!(out, "**Read this with care.** {}: {}\n", prose(line.label), prose(&line.text))?;
+    }
+    figures(timeline, metrics, diagnosis, out)?;
+    step::write(diagnosis, out)?;
+    findings::write(timeline, diagnosis, out)?;
+    hot::write(timeline, metrics, out)?;
+    health::write(metrics, diagnosis, out)?;
+    recorded::write(timeline, metrics, out)
+}
+
+/// What was not measured has no row.
+fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new(["key figures", ""]);
+    let mut say = |what: &str, value: String| table.row([what.to_owned(), value]);
+    let steps = &diagnosis.steps;
+    if steps.source != StepSource::Whole && steps.count() > 0 {
+        let left_out = match steps.warmups() {
+            0 => String::new(),
+            warmups => format!(", and {} of warm-up", count(warmups as u64)),
+        };
+        say("steps", format!("{} {}{left_out}", count(steps.count() as u64), code(&steps.name)));
+        say("step p50", duration(steps.p50()));
+        say("step p99", duration(steps.p99()));
+    }
+    let sure = match diagnosis.bottleneck.confidence {
+        confidence if confidence > 0.0 => format!(" (confidence {})", findings::confidence(confidence)),
+        _ => String::new(),
+    };
+    say("bottleneck", format!("{}{sure}", diagnosis.bottleneck.kind.name().replace('_', " ")));
+    say("recorded", duration(metrics.duration));
+    let processes = counted(metrics.processes.len(), "process", "processes");
+    say("what ran", format!("{processes}, {}", counted(metrics.threads.len(), "thread", "threads")));
+    if let Some(samples) = &metrics.samples {
+        say("stack samples", count(samples.taken));
+    }
+    if let Some(cpu) = &metrics.cpu {
+        let of = timeline.info.host.cpu_count.map(|cores| format!(" of {cores}")).unwrap_or_default();
+        say("cores in use", format!("{:.2} on average, at most {:.2}{of}", cpu.mean, cpu.peak.value));
+    }
+    if let Some(memory) = &metrics.memory {
+        say("peak memory", bytes(memory.peak.value as u64));
+    }
+    table.write(out)
+}

@@ -1,0 +1,96 @@
+//! What the rules found, each finding with its place, its gain, its proof and what to do; then the rules that could not look.
+
+use super::words::{code, place, prose};
+use crate::units::{counted, duration};
+use analysis::{Diagnosis, Evidence, Finding, Gain, StepSource};
+use std::io::{self, Write};
+use timeline::Timeline;
+
+pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "## Findings\n")?;
+    if diagnosis.findings.is_empty() {
+        writeln!(out, "None: no rule found a cause.\n")?;
+    }
+    let whole = if diagnosis.steps.source == StepSource::Whole { "the recording" } else { "the step" };
+    for (place, finding) in diagnosis.findings.iter().enumerate() {
+        one(timeline, place + 1, finding, whole, out)?;
+    }
+    abstentions(diagnosis, out)
+}
+
+fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "### {number}. {}\n", prose(&finding.title))?;
+    let gain = match finding.gain {
+        Some(gain) => format!("gain **{}** of {whole}", range(gain)),
+        None => "the recording does not show what it costs".into(),
+    };
+    let (severity, sure) = (finding.severity.name(), confidence(finding.confidence));
+    writeln!(out, "`{}` · severity {severity} · {gain} · confidence {sure}\n", finding.code)?;
+    let at = places(finding);
+    if !at.is_empty() {
+        writeln!(out, "**Where:** {}\n", at.join(" · "))?;
+    }
+    writeln!(out, "**Evidence**\n")?;
+    for evidence in &finding.evidence {
+        writeln!(out, "- {}{}", prose(&evidence.text), when(timeline, evidence))?;
+    }
+    writeln!(out, "\n**What to do**\n")?;
+    for action in &finding.actions {
+        writeln!(out, "- {}", prose(action))?;
+    }
+    writeln!(out, "\n**How to verify:** {}\n", prose(&finding.verify))
+}
+
+/// Only what was counted is certain; an estimate never rounds up to it.
+pub fn confidence(confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    if percent >= 99.5 && confidence < 1.0 { "over 99 %".into() } else { format!("{percent:.0} %") }
+}
+
+/// `46 to 54 %`.
+fn range(gain: Gain) -> String {
+    let digits = |percent: f64| match percent {
+        _ if percent >= 9.95 || percent == 0.0 => format!("{percent:.0}"),
+        _ => format!("{percent:.1}"),
+    };
+    let (low, high) = (digits(gain.low), digits(gain.high));
+    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
+fn places(finding: &Finding) -> Vec<String> {
+    let at = &finding.place;
+    let mut all: Vec<String> = at.function.iter().map(|function| code(function)).collect();
+    all.extend(at.file.iter().map(|file| place(file, at.line.unwrap_or(0))));
+    let named = [("module", &at.module), ("kernel", &at.kernel), ("call", &at.api)];
+    let named = named.iter().filter_map(|(what, name)| name.as_ref().map(|name| format!("{what} {}", code(name))));
+    all.extend(named);
+    all
+}
+
+/// When and on which thread, for somebody who opens the timeline beside it.
+fn when(timeline: &Timeline, evidence: &Evidence) -> String {
+    let (Some(start), Some(end)) = (evidence.start, evidence.end) else { return String::new() };
+    let since = |time: u64| duration(time.saturating_sub(timeline.start));
+    let track = evidence.track.and_then(|track| timeline.tracks.get(track.0 as usize));
+    let thread = match track {
+        Some(track) if track.name.is_empty() => format!(", thread {}", track.tid),
+        Some(track) => format!(", thread {} ({})", code(&track.name), track.tid),
+        None => String::new(),
+    };
+    match start == end {
+        true => format!(" — {} after the start{thread}", since(start)),
+        false => format!(" — {} to {} after the start{thread}", since(start), since(end)),
+    }
+}
+
+fn abstentions(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    if diagnosis.abstentions.is_empty() {
+        return Ok(());
+    }
+    let rules = counted(diagnosis.abstentions.len(), "rule", "rules");
+    writeln!(out, "<details>\n<summary>{rules} could not look</summary>\n")?;
+    for abstention in &diagnosis.abstentions {
+        writeln!(out, "- `{}`: {}", abstention.code, prose(&abstention.reason))?;
+    }
+    writeln!(out, "\n</details>\n")
+}

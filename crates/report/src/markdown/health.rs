@@ -1,0 +1,54 @@
+//! How far the recording can be trusted: what was lost, how exact its times are, what was not recorded and why.
+
+use super::table::Table;
+use super::words::prose;
+use crate::units::count;
+use analysis::{Diagnosis, HealthState, Metrics};
+use std::io::{self, Write};
+
+/// The label of the lines about collectors that were not on.
+const NOT_RECORDED: &str = "not recorded";
+
+pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "## Health of the recording\n")?;
+    let mut table = Table::new(["", "", "what"]);
+    let mut absent: Vec<String> = metrics.absent.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+    for line in &diagnosis.health {
+        // A collector that was off says less than what is missing for it.
+        let off = line.text.strip_suffix(": off").filter(|_| line.label == NOT_RECORDED);
+        if off.is_some_and(|collector| absent.iter().any(|text| text.starts_with(collector))) {
+            continue;
+        }
+        absent.retain(|text| !text.split_once(": ").is_some_and(|(_, why)| line.text.contains(why)));
+        let state = match line.state {
+            HealthState::Ok => line.state.name().to_owned(),
+            HealthState::Warn | HealthState::Bad => format!("**{}**", line.state.name()),
+        };
+        table.row([state, prose(line.label), prose(&line.text)]);
+    }
+    for text in absent {
+        table.row([HealthState::Ok.name().into(), NOT_RECORDED.into(), prose(&text)]);
+    }
+    table.write(out)?;
+    losses(metrics, out)
+}
+
+/// The health line has so many kinds of losses.
+const SAID: usize = 3;
+/// Rows of the table; a recording that lost in more ways than that says so in one number.
+const MOST: usize = 15;
+
+fn losses(metrics: &Metrics, out: &mut impl Write) -> io::Result<()> {
+    if metrics.losses.len() <= SAID {
+        return Ok(());
+    }
+    let mut table = Table::new([" lost", "by", "what"]);
+    for loss in metrics.losses.iter().take(MOST) {
+        table.row([count(loss.count), prose(&loss.collector), prose(&loss.what)]);
+    }
+    let rest = metrics.losses.iter().skip(MOST).fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+    if rest > 0 {
+        table.row([count(rest), String::new(), "of other kinds".into()]);
+    }
+    table.write(out)
+}

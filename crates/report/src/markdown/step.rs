@@ -1,0 +1,94 @@
+//! Where the time of a step goes: by function and line, which adds up to all of it, and by the scopes inside it, in the order
+//! in which they begin.
+
+use super::table::{Table, bar, stretch};
+use super::words::{code, place};
+use crate::percentages;
+use crate::units::{count, counted, duration};
+use analysis::{Breakdown, Diagnosis, Part, StepSource};
+use std::io::{self, Write};
+
+/// What is smaller is added up.
+const MOST: usize = 15;
+
+pub fn write(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let (steps, breakdown) = (&diagnosis.steps, &diagnosis.breakdown);
+    match steps.source {
+        StepSource::Whole => writeln!(out, "## Where the time of the recording goes\n")?,
+        _ => writeln!(out, "## Where the time of a {} goes\n", code(&steps.name))?,
+    }
+    if breakdown.parts.is_empty() {
+        return writeln!(out, "Nothing was recorded that takes time.\n");
+    }
+    let mean = duration(breakdown.step_ns);
+    let mut said = match steps.source {
+        StepSource::Whole => format!("No steps were found, so this is all of the busiest thread: {mean}."),
+        _ if breakdown.overlapping => format!(
+            "Steps overlap on a thread, so shares are of the time in which any was open: {mean} for each of {}.",
+            counted(steps.count(), "step", "steps")
+        ),
+        _ if steps.count() == 1 => format!("There is one, and it takes {mean}."),
+        _ => format!("On average over {}, a step takes {mean}.", counted(steps.count(), "step", "steps")),
+    };
+    if breakdown.samples > 0 {
+        said += &format!(" {} of its stack say where.", counted(breakdown.samples as usize, "sample", "samples"));
+    }
+    writeln!(out, "{said}\n")?;
+    parts(breakdown, out)?;
+    phases(breakdown, out)
+}
+
+fn parts(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
+    let shown = &breakdown.parts[..breakdown.parts.len().min(MOST)];
+    let rest = &breakdown.parts[shown.len()..];
+    let mut weights: Vec<u64> = shown.iter().map(|part| part.total_ns).collect();
+    weights.push(rest.iter().fold(0, |sum, part| sum.saturating_add(part.total_ns)));
+    let shares = percentages::texts(&weights);
+    let mut table = Table::new([" share", "", " time", "what", "kind", "where"]);
+    for (part, share) in shown.iter().zip(&shares) {
+        table.row([
+            share.clone(),
+            bar(part.share),
+            duration(part.ns),
+            if nameless(part) { part.label.clone() } else { code(&part.label) },
+            if nameless(part) { String::new() } else { part.kind.name().into() },
+            place(&part.file, part.line),
+        ]);
+    }
+    if !rest.is_empty() {
+        let time = rest.iter().fold(0u64, |sum, part| sum.saturating_add(part.ns));
+        let what = format!("{} smaller ones", count(rest.len() as u64));
+        let share = rest.iter().map(|part| part.share).sum();
+        table.row([shares[shown.len()].clone(), bar(share), duration(time), what, String::new(), String::new()]);
+    }
+    table.write(out)
+}
+
+/// A part that is a kind and nothing more.
+fn nameless(part: &Part) -> bool {
+    part.file.is_empty() && part.label == part.kind.name()
+}
+
+fn phases(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
+    if breakdown.phases.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Its scopes, in the order in which they begin:\n")?;
+    let whole = breakdown.step_ns.max(1) as f64;
+    let mut table = Table::new(["scope", "when", " begins after", " takes", " times"]);
+    for phase in breakdown.phases.iter().take(MOST) {
+        let (from, takes) = (phase.offset_ns as f64, phase.ns as f64);
+        table.row([
+            "↳ ".repeat(phase.depth.saturating_sub(1) as usize) + &code(&phase.name),
+            stretch(from / whole, (from + takes) / whole),
+            duration(phase.offset_ns),
+            duration(phase.ns),
+            count(phase.count),
+        ]);
+    }
+    table.write(out)?;
+    match breakdown.phases.len().saturating_sub(MOST) {
+        0 => Ok(()),
+        more => writeln!(out, "{} more are in the other reports.\n", count(more as u64)),
+    }
+}

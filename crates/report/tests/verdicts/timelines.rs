@@ -1,0 +1,159 @@
+//! The timelines that the reports with verdicts are tested on, each written as the few lines that make it.
+
+use timeline::{
+    Builder, CollectorState, Exit, More, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex,
+};
+
+/// A service in which one function takes half of every request.
+pub const SERVICE: &str = "
+    host cpus 4 numa 1
+    rate 100
+    state complete
+    clock residual 2us
+    collector gc on
+    collector calls off
+    track main
+    samples 0..8s every 10ms main>wait@/usr/lib/python3.12/threading.py:359
+    track batcher
+    repeat 160 every 50ms
+      step request 0..40ms
+      scope tokenise 0..20ms
+      scope encode 5ms..15ms
+      scope compute 20ms..38ms
+      sample 1ms active gil serve>encode:61>compile_pattern@service.py:44
+      sample 11ms active gil serve>encode:61>compile_pattern@service.py:45
+      sample 21ms active serve>forward@service.py:80
+      sample 31ms serve>reply@service.py:90>sendall@/usr/lib/python3.12/socket.py:7
+      sample 41ms serve>get@/usr/lib/python3.12/queue.py:171
+    end
+    counter runqueue_wait_ns 0..8s every 100ms grows 100us
+    counter cpu_ns 0..8s every 100ms grows 30ms
+    counter process rss_bytes 0=104857600 4s=209715200 8s=157286400
+    counter host psi_memory_some_us 0=5";
+
+/// Losses, a clock that is far off, a recorder that was killed, a collector that failed.
+pub const UNWELL: &str = "
+    host cpus 2
+    rate 100
+    state recovered
+    clock residual 9ms
+    process app.py python 3.12.1
+    collector stacks failed ptrace is not permitted here
+    track main
+    repeat 5 every 100ms
+      step request 0..50ms
+    end
+    loss scopes 12000 records overwritten before they were read
+    loss calls 3 torn
+    loss calls 4 torn
+    note the ring was full for 2 s";
+
+/// Nothing in it repeats; calls were recorded instead of samples.
+pub const NO_STEPS: &str = "
+    calls on
+    state complete
+    track main
+    call main@app.py:1 0..1s
+    repeat 2 every 400ms
+      call load@app.py:10 100ms..300ms
+      ccall time.sleep 150ms..250ms
+    end
+    gc 2 920ms..930ms
+    scope startup 0..500ms";
+
+/// Letters that mean something to a reader of Markdown or HTML, one trick a word.
+pub const TRICKS: [&str; 12] = [
+    "<script>alert(1)</script>",
+    "a|b|c",
+    "`code` ``and`` ```more```",
+    "[click](http://evil.example) ![x](https://evil.example/x.png)",
+    "@everyone someone@evil.example #1 GH-2 org/repo#3 :tada:",
+    "line\nbreak\r\n\n# heading\n\n- list",
+    "</details><img src=x onerror=alert(1)>",
+    "www.evil.example <https://evil.example> mailto:a@evil.example",
+    "$x$ &lt;b&gt; \\| *a* _b_ ~~c~~ $`y`$",
+    "control \u{0}\u{1b}[31m\u{7}\u{202e}\u{2028}\u{85}",
+    "| --- | --- |\n| x | y |",
+    "",
+];
+
+pub fn parse(text: &str) -> Timeline {
+    Timeline::from_text(text).expect("a timeline")
+}
+
+/// A timeline in which every text that can be recorded is a trick, and in which rules fire.
+pub fn hostile() -> Timeline {
+    let all = TRICKS.join(" ");
+    let mut builder = Builder::default();
+    let collectors = ["stacks", "gc", "memory"].map(|name| CollectorState {
+        name: name.into(),
+        state: "failed".into(),
+        reason: all.clone(),
+    });
+    let process = Process {
+        pid: 7,
+        program: all.clone(),
+        python: all.clone(),
+        collectors: collectors.into(),
+        ..Process::default()
+    };
+    let process = builder.process(process);
+    let tracks: Vec<TrackIndex> =
+        TRICKS.iter().enumerate().map(|(place, name)| builder.track(process, place as i32 + 7, name)).collect();
+    for (place, trick) in TRICKS.iter().enumerate() {
+        play(&mut builder, process, tracks[place], trick);
+    }
+    let names = [("scopes", TRICKS[0]), (TRICKS[1], TRICKS[5]), (TRICKS[3], TRICKS[4]), (TRICKS[6], TRICKS[8])];
+    for (collector, what) in names {
+        builder.loss(Some(process), collector, what, 3);
+    }
+    let timeline = &mut builder.timeline;
+    timeline.notes = TRICKS.map(String::from).into();
+    timeline.info.command = all.clone();
+    timeline.info.version = all.clone();
+    timeline.info.state = State::Complete;
+    timeline.info.exit = Some(Exit::Signal(9));
+    timeline.info.clock.source = all.clone();
+    timeline.info.host.hostname = all.clone();
+    timeline.info.host.cpu_model = all.clone();
+    timeline.info.host.kernel = all;
+    timeline.info.settings.rate_hz = Some(100.0);
+    builder.finish()
+}
+
+/// Forty steps on one thread, a quarter of each in a function that all threads share, so that it is found.
+fn play(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name: &str) {
+    const MS: u64 = 1_000_000;
+    let step = builder.name(TRICKS[0], "", 0);
+    let scope = builder.name(name, "", 0);
+    let function = builder.name(name, &format!("/srv/{name}.py"), 3);
+    let shared = builder.name(&TRICKS.join(" "), &TRICKS.join("/"), 3);
+    let waits = builder.name(name, name, 9);
+    let running = builder.frame(None, function, 44);
+    let waiting = builder.frame(Some(running), waits, 0);
+    let hot = builder.frame(None, shared, 45);
+    for round in 0..40 {
+        let at = round * 50 * MS;
+        let more = More { args: Some("{}"), ..More::default() };
+        builder.slice(track, SliceKind::Step, step, at, 40 * MS, more);
+        builder.slice(track, SliceKind::Scope, scope, at + MS, 9 * MS, More::default());
+        builder.slice(track, SliceKind::Call, function, at + 2 * MS, 3 * MS, More::default());
+        for (after, stack) in [(1, running), (11, hot), (21, waiting), (31, StackIndex(0))] {
+            let runs = stack == running || stack == hot;
+            builder.sample(track, at + after * MS, stack, runs, runs);
+        }
+    }
+    builder.count(Some(process), None, name, 0, 5);
+}
+
+/// All of them, with the names that their snapshots have.
+pub fn all() -> [(&'static str, Timeline); 6] {
+    [
+        ("service", parse(SERVICE)),
+        ("unwell", parse(UNWELL)),
+        ("no_steps", parse(NO_STEPS)),
+        ("empty", parse("track main\n state complete")),
+        ("nothing", Timeline::default()),
+        ("hostile", hostile()),
+    ]
+}
