@@ -26,7 +26,7 @@ demo: .venv/installed ## Record the example service, print its summary, say wher
 	PATH="$(CURDIR)/.venv/bin:$$PATH" inferscope run -- examples/service.py
 	.venv/bin/inferscope analyze
 	@echo
-	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1), its report is report.txt in there."
+	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1), its report is report.md in there."
 	@echo "One problem is planted in examples/service.py: the hottest lines name it. Without it: "
 	@echo "  PATH=.venv/bin:\$$PATH inferscope run examples/service.py --fixed"
 

@@ -38,7 +38,7 @@ class Recorder:
             )
         self._owner = os.getpid()
         self.output = _output(output)
-        self.report: str | None = os.path.join(self.output, "report.txt")
+        self.report: str | None = os.path.join(self.output, "report.md")
         self._segments = _folder(self.output, options)
         self._saved: dict[str, str | None] = {}
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,16 @@ class _This:
 
     recorder: Recorder | None = None
     report: str | None = None
+    lock = RLock()
     warned: ClassVar[set[str]] = set()
+
+
+def _new_lock() -> None:
+    # A thread that is not in the child may have held it.
+    _This.lock = RLock()
+
+
+os.register_at_fork(after_in_child=_new_lock)
 
 
 def start(
@@ -57,17 +67,6 @@ def start(
     :param memory_hz: how often memory is sampled
     :param trace_size_mb: shared memory for each process
     """
-    if _surface.native_error is not None:
-        _warn(f"nothing is recorded: the native part cannot be loaded ({_surface.native_error})")
-        return False
-    from . import _native
-
-    if _native.is_recording():
-        return True
-    if _join() is None:
-        return True
-    from . import _alone
-
     options = {
         "rate_hz": rate_hz,
         "calls": calls,
@@ -79,15 +78,28 @@ def start(
         "trace_size_mb": trace_size_mb,
     }
     try:
-        _This.recorder = _alone.Recorder(output, options, join=_join)
-    except _alone.CannotRecord as reason:
+        with _This.lock:
+            _start(output, options)
+        return True
+    except Exception as reason:  # Whatever it is, it is not the program's business.
         _warn(f"nothing is recorded: {reason}")
         return False
+
+
+def _start(output: str | os.PathLike[str] | None, options: dict[str, Any]) -> None:
+    if _surface.native_error is not None:
+        raise RuntimeError(f"the native part cannot be loaded ({_surface.native_error})")
+    from . import _native
+
+    if _native.is_recording() or _join() is None:
+        return
+    from . import _alone
+
+    _This.recorder = _alone.Recorder(output, options, join=_join)
     _This.report = _This.recorder.report
     for name, state, message in _native.status():
         if state == "failed":
             _warn(f"{name} are not recorded: {message}")
-    return True
 
 
 def stop(timeout: float = 60.0) -> str | None:
@@ -99,10 +111,11 @@ def stop(timeout: float = 60.0) -> str | None:
         return None
     from . import _native
 
-    _native.stop()
-    recorder, _This.recorder = _This.recorder, None
-    if recorder is not None and recorder.is_ours():
-        _This.report = recorder.finish(timeout)
+    with _This.lock:
+        _native.stop()
+        recorder, _This.recorder = _This.recorder, None
+        if recorder is not None and recorder.is_ours():
+            _This.report = recorder.finish(timeout)
     return report_path()
 
 
@@ -118,7 +131,7 @@ def is_recording() -> bool:
 def report_path() -> str | None:
     """Where the report is, or will be. None if nothing was recorded, or if only ``inferscope run`` knows."""
     if _This.report is None and is_recording() and os.environ.get("INFERSCOPE_OUTPUT"):
-        return os.path.join(os.path.abspath(os.environ["INFERSCOPE_OUTPUT"]), "report.txt")
+        return os.path.join(os.path.abspath(os.environ["INFERSCOPE_OUTPUT"]), "report.md")
     return _This.report
 
 

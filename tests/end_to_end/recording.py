@@ -44,7 +44,7 @@ class Trace:
 
     @property
     def report(self) -> str:
-        return (self.folder / "report.txt").read_text(encoding="utf-8")
+        return (self.folder / "report.md").read_text(encoding="utf-8")
 
     def table(self, name: str) -> list[dict[str, Any]]:
         files = []

@@ -24,7 +24,7 @@ ENDINGS = {
 
 
 def the_report(folder: Path) -> Trace:
-    until((folder / "report.txt").exists, "the report is written")
+    until((folder / "report.md").exists, "the report is written")
     return Trace(folder)
 
 

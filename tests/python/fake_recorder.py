@@ -30,7 +30,7 @@ def main() -> int:
         return 1
     seen["stopped"] = (segments / "stop").exists()
     (output / "seen.json").write_text(json.dumps(seen))
-    report = output / "report.txt"
+    report = output / "report.md"
     report.write_text("the report")
     if segments.exists():
         # Whole at once: the package reads it as soon as it is there.

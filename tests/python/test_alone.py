@@ -84,7 +84,7 @@ def test_start_and_stop(alone):
     """)
     assert (done.returncode, done.stderr) == (0, "")
     [trace] = alone.traces()
-    assert done.stdout == f"{trace / 'report.txt'} the report\n"
+    assert done.stdout == f"{trace / 'report.md'} the report\n"
     assert "script" in trace.name
     seen = alone.seen()
     assert seen["stopped"] and len(seen["segments"]) == 1
@@ -102,9 +102,31 @@ def test_the_environment_alone_is_enough(alone):
 
 def test_the_output_folder_is_what_was_asked_for(alone):
     done = alone.run("import inferscope; inferscope.start(output='here'); print(inferscope.stop())")
-    assert done.stdout == f"{alone.folder / 'here' / 'report.txt'}\n"
+    assert done.stdout == f"{alone.folder / 'here' / 'report.md'}\n"
     done = alone.run("import inferscope; inferscope.start(); print(inferscope.stop())", INFERSCOPE_OUTPUT="there")
-    assert done.stdout == f"{alone.folder / 'there' / 'report.txt'}\n"
+    assert done.stdout == f"{alone.folder / 'there' / 'report.md'}\n"
+
+
+def test_a_folder_that_cannot_be_is_one_warning(alone):
+    script = "import inferscope, os, shutil; os.mkdir('x'); os.chdir('x'); os.rmdir('../x'); print(inferscope.start())"
+    done = alone.run(script)
+    assert (done.returncode, done.stdout) == (0, "False\n")
+    assert done.stderr.count("RuntimeWarning") == 1
+
+
+def test_many_threads_start_at_once(alone):
+    done = alone.run("""
+        import inferscope, threading
+        barrier, answers = threading.Barrier(8), []
+        def work():
+            barrier.wait()
+            answers.append(inferscope.start())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        [t.start() for t in threads]; [t.join() for t in threads]
+        print(answers)
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{[True] * 8}\n", "")
+    assert len(alone.traces()) == 1
 
 
 def test_the_recorder_is_nobodys_child(alone):
@@ -141,7 +163,7 @@ def test_however_it_ends_the_recorder_finishes(alone, end, code):
     assert done.returncode == code
     alone.seen()
     [trace] = alone.traces()
-    assert (trace / "report.txt").read_text() == "the report"
+    assert (trace / "report.md").read_text() == "the report"
     assert done.stderr.count("\n") == (3 if "raise" in end else 0) or "ValueError: mine" in done.stderr
 
 

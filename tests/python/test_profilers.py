@@ -121,6 +121,30 @@ def test_stopping_and_starting_goes_on_in_the_same_segment(record):
     assert segment.status["calls"].errors == 0 and segment.status["calls"].unpaired == 0
 
 
+def test_a_new_recorder_after_one_that_left(record):
+    done = record(
+        """
+        import glob, mmap, os, struct
+        import inferscope
+        def f(): pass
+        first = os.environ["INFERSCOPE_SEGMENTS"]
+        [path] = glob.glob(first + "/*.segment")
+        with open(path, "r+b") as file, mmap.mmap(file.fileno(), 4096) as header:
+            struct.pack_into("I", header, 36, 0)
+        f()
+        assert inferscope.start() and inferscope.is_recording()
+        f()
+    """,
+        calls="1",
+        INFERSCOPE_CALLS_INCLUDE="script",
+    )
+    assert (done.code, done.err) == (0, "")
+    [segments] = done.segments.values()
+    assert sorted(segment.times("f") for segment in segments) == [0, 1]
+    for segment in segments:
+        segment.check_clean()
+
+
 def test_a_setprofile_that_puts_the_old_hook_back(record):
     segment = record(
         """

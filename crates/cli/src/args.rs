@@ -5,7 +5,7 @@ use crate::config::{Layer, Settings};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Records any Python program, and tells where its time went.
 #[derive(Parser, Debug)]
@@ -44,7 +44,7 @@ pub enum Command {
     Run(Run),
     /// Record a process that runs already: its stacks, threads and memory
     Attach(Attach),
-    /// Print the summary of a trace
+    /// Say what holds a trace back, as text, Markdown, a page or JSON
     Analyze(Analyze),
     /// Write every event of a trace for another tool
     Export(Export),
@@ -72,7 +72,7 @@ pub struct Run {
     #[command(flatten)]
     pub recording: Recording,
 
-    /// Also write the report to this file
+    /// Also write the report to this file: .md, .html, .json or .txt
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -99,7 +99,7 @@ pub struct Attach {
     #[command(flatten)]
     pub recording: Recording,
 
-    /// Also write the report to this file
+    /// Also write the report to this file: .md, .html, .json or .txt
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
@@ -165,28 +165,67 @@ pub struct Recording {
 #[command(after_help = "Examples:
   inferscope analyze                       the newest in ./inferscope-traces
   inferscope analyze trace --top 40 | less
-  inferscope analyze trace --output summary.txt
+  inferscope analyze trace --output report.html
+                                           a page with timeline and flame graph
+  inferscope analyze trace --format json | jq .bottleneck
 
 A trace whose recorder was killed is completed first, from the shared memory
 that was left.")]
 pub struct Analyze {
-    /// The trace's folder [default: the newest in ./inferscope-traces]
+    /// The trace's folder, or an InferScope JSON file [default: the newest in ./inferscope-traces]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// Write the summary to this file
+    /// What to write [default: text; with --output by the file's ending, else markdown]
+    #[arg(short, long, value_name = "FORMAT")]
+    pub format: Option<ReportFormat>,
+
+    /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// The step or scope whose time is explained [default: the step with most time]
+    #[arg(long, value_name = "NAME")]
+    pub step: Option<String>,
 
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top: Option<String>,
 }
 
+/// How a report is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal
+    Text,
+    /// For a pull request
+    #[value(alias = "md")]
+    Markdown,
+    /// One page that opens offline, with timeline and flame graph
+    Html,
+    /// For programs; schema/analysis.schema.json describes it
+    Json,
+}
+
+impl ReportFormat {
+    /// The format that a file's ending asks for.
+    pub fn of(path: &Path) -> Option<ReportFormat> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(ReportFormat::Text),
+            "md" | "markdown" => Some(ReportFormat::Markdown),
+            "html" | "htm" => Some(ReportFormat::Html),
+            "json" => Some(ReportFormat::Json),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope export trace --format chrome --output trace.json
+  inferscope export trace --format perfetto --output trace.pftrace
                                            open it in ui.perfetto.dev
+  inferscope export trace --format speedscope --output trace.speedscope.json
+                                           open it in speedscope.app
   inferscope export trace --format json | jq '.events | length'")]
 pub struct Export {
     /// The trace's folder [default: the newest in ./inferscope-traces]
@@ -206,8 +245,18 @@ pub struct Export {
 pub enum Format {
     /// Chrome trace JSON, for ui.perfetto.dev and chrome://tracing
     Chrome,
-    /// InferScope trace JSON 1.0
+    /// InferScope trace JSON 1.0; `analyze` opens it again
     Json,
+    /// Perfetto protobuf, for ui.perfetto.dev
+    Perfetto,
+    /// Samples and slices for speedscope.app
+    Speedscope,
+    /// One line a stack with its count, for flame graph scripts
+    Collapsed,
+    /// Samples for `go tool pprof`
+    Pprof,
+    /// The tables themselves, into the folder that --output names
+    Parquet,
 }
 
 #[derive(Args, Debug)]

@@ -1,17 +1,12 @@
-//! The end of a recording: opens the trace that was just written, measures it, writes the report into its folder, and
+//! The end of a recording: opens the trace that was just written, looks at it, writes the reports into its folder, and
 //! tells in a few lines what there is to see.
 
 use crate::config::Settings;
 use crate::failure::Failure;
-use crate::{open, output, terminal};
-use analysis::Metrics;
-use report::Style;
+use crate::verdict::Verdict;
+use crate::{open, terminal};
 use std::path::{Path, PathBuf};
-use timeline::Timeline;
-use trace::tables::REPORT;
-
-/// Rows in a report that is kept: more than fit on a screen.
-const ROWS: usize = 30;
+use trace::tables::{REPORT, REPORT_PAGE};
 
 /// Never fails: the command's own exit matters more than our report. Returns where the report is.
 pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option<&Path>) -> Option<PathBuf> {
@@ -27,32 +22,27 @@ pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option
 }
 
 fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>) -> Result<PathBuf, Failure> {
-    let timeline = open::read(settings, trace)?;
-    let metrics = analysis::measure(&timeline);
+    let verdict = Verdict::of(open::read(settings, trace)?, None)?;
     let report = trace.join(REPORT);
-    let write = |path: &Path| -> Result<(), Failure> {
-        let written = output::to_file(path, |mut out| {
-            report::text::write(&timeline, &metrics, ROWS.max(settings.top), &Style::default(), &mut out)
-        });
-        written.map_err(|error| Failure::writing(path.display(), &error))
-    };
-    let kept = write(&report);
+    let page = trace.join(REPORT_PAGE);
+    let kept = verdict.write_file(settings, &report, None).and(verdict.write_file(settings, &page, None));
     if let Some(extra) = extra {
-        write(extra)?;
+        verdict.write_file(settings, extra, None)?;
     }
     kept?;
-    tell(settings, &timeline, &metrics, trace);
+    tell(settings, &verdict, trace, &page);
     Ok(report)
 }
 
-fn tell(settings: &Settings, timeline: &Timeline, metrics: &Metrics, trace: &Path) {
+fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {
     if settings.quiet() {
         return;
     }
     let style = terminal::stderr_style(&settings.color);
+    let Verdict { timeline, metrics, diagnosis } = verdict;
     // Nobody is left to read it if stderr is gone.
-    _ = report::brief::write(timeline, metrics, &style, &mut std::io::stderr().lock());
-    eprintln!("trace    {}", trace.display());
+    _ = report::brief::write(timeline, metrics, diagnosis, &style, &mut std::io::stderr().lock());
+    eprintln!("report   {}", page.display());
     eprintln!("look at  inferscope analyze {}", quoted(trace));
 }
 

@@ -11,6 +11,7 @@ mod finish;
 mod open;
 mod output;
 mod terminal;
+mod verdict;
 
 use args::{Arguments, Command};
 use clap::Parser;

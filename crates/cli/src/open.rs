@@ -11,6 +11,11 @@ use timeline::Timeline;
 use trace::tables::{LOCK, MANIFEST};
 
 pub fn open(settings: &Settings, given: Option<&Path>) -> Result<Timeline, Failure> {
+    named(settings, given).map(|(_, timeline)| timeline)
+}
+
+/// The timeline, and where it came from.
+pub fn named(settings: &Settings, given: Option<&Path>) -> Result<(PathBuf, Timeline), Failure> {
     let path = match given {
         Some(path) => path.to_owned(),
         None => newest(Path::new(recorder::TRACES))?,
@@ -19,7 +24,8 @@ pub fn open(settings: &Settings, given: Option<&Path>) -> Result<Timeline, Failu
         settings.say(format_args!("opening {}", path.display()));
     }
     recover(settings, &path);
-    read(settings, &path)
+    let timeline = read(settings, &path)?;
+    Ok((path, timeline))
 }
 
 pub fn read(settings: &Settings, path: &Path) -> Result<Timeline, Failure> {

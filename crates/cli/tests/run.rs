@@ -12,7 +12,7 @@ fn output_and_exit_code_are_the_commands() {
     let told = place.run(["run", "--output", "trace", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
     assert_eq!((told.code, told.out.as_str()), (Some(7), "out\n"), "{}", told.err);
     assert!(told.err.starts_with("err\n") && told.err.contains("trace"), "{}", told.err);
-    let report = std::fs::read_to_string(place.at("trace/report.txt")).unwrap();
+    let report = std::fs::read_to_string(place.at("trace/report.md")).unwrap();
     assert!(report.contains("exit code 7"), "{report}");
     place.run(["analyze", "trace"]).fine();
 }

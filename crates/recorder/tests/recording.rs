@@ -238,7 +238,7 @@ fn the_package_is_told_when_recording_begins_and_where_the_report_is() {
         let settings = settings(trace.clone());
         let (segments, pid) = (segments.clone(), writer.id());
         let recorder =
-            scope.spawn(move || recorder::record(&settings, &segments, pid, |trace| Some(trace.join("report.txt"))));
+            scope.spawn(move || recorder::record(&settings, &segments, pid, |trace| Some(trace.join("report.md"))));
         let folder = folder.path("segments");
         until("it is ready", || folder.join("ready").exists());
         fs::write(folder.join("stop"), "").unwrap();
@@ -249,7 +249,7 @@ fn the_package_is_told_when_recording_begins_and_where_the_report_is() {
         recorder.join().unwrap().unwrap();
         report
     });
-    assert_eq!(report, trace.join("report.txt").to_string_lossy());
+    assert_eq!(report, trace.join("report.md").to_string_lossy());
     assert_eq!(calls(&trace), 1000);
     assert!(!segments.exists());
 }

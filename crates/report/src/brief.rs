@@ -2,14 +2,20 @@
 
 use crate::style::{Ink, Style};
 use crate::units::{count, counted, duration, percent};
-use analysis::Metrics;
+use analysis::{Diagnosis, Metrics};
 use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Notes beyond this are in the report.
 const MOST_NOTES: usize = 4;
 
-pub fn write(timeline: &Timeline, metrics: &Metrics, style: &Style, out: &mut impl Write) -> io::Result<()> {
+pub fn write(
+    timeline: &Timeline,
+    metrics: &Metrics,
+    diagnosis: &Diagnosis,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut facts = vec![duration(metrics.duration)];
     facts.push(counted(metrics.processes.len(), "process", "processes"));
     facts.push(counted(metrics.threads.len(), "thread", "threads"));
@@ -19,6 +25,9 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, style: &Style, out: &mut im
     }
     let facts: Vec<String> = facts.iter().map(|fact| style.plain(fact)).collect();
     line(out, style, Ink::Heading, "recorded", &facts.join(style.dot()))?;
+    for sentence in diagnosis.answer.iter().filter(|sentence| !sentence.is_empty()) {
+        line(out, style, Ink::Heading, "answer", sentence)?;
+    }
     let steps = metrics.steps.iter().filter(|step| step.count > 0).map(|step| ("step", step)).take(1);
     let scopes = metrics.scopes.iter().filter(|scope| scope.count > 0).map(|scope| ("scope", scope)).take(2);
     for (kind, spread) in steps.chain(scopes) {

@@ -40,8 +40,12 @@ fn write_everything(timeline: &Timeline) {
     let metrics = analysis::measure(timeline);
     for style in [Style::default(), Style { colour: true, unicode: false, width: 60 }] {
         let mut text = Vec::new();
-        report::text::write(timeline, &metrics, 20, &style, &mut text).unwrap();
-        report::brief::write(timeline, &metrics, &style, &mut text).unwrap();
+        let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+        report::text::write(timeline, &metrics, &diagnosis, 20, &style, &mut text).unwrap();
+        report::brief::write(timeline, &metrics, &diagnosis, &style, &mut text).unwrap();
+        report::html::write(timeline, &metrics, &diagnosis, &mut text).unwrap();
+        report::markdown::write(timeline, &metrics, &diagnosis, &mut text).unwrap();
+        report::analysis_json::write(timeline, &metrics, &diagnosis, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.chars().all(|c| !c.is_control() || c == '\n' || c == '\x1b' && style.colour), "{text:?}");
     }

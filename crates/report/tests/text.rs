@@ -40,7 +40,8 @@ fn open(text: &str) -> Timeline {
 
 fn render(timeline: &Timeline, style: Style) -> String {
     let mut bytes = Vec::new();
-    report::text::write(timeline, &analysis::measure(timeline), 10, &style, &mut bytes).unwrap();
+    let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+    report::text::write(timeline, &analysis::measure(timeline), &diagnosis, 10, &style, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 

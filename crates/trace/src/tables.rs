@@ -7,8 +7,9 @@ pub const FORMAT_NAME: &str = "inferscope-trace";
 pub const MANIFEST: &str = "manifest.json";
 /// Held (flock) by the living recorder of a trace.
 pub const LOCK: &str = "recorder.lock";
-/// The report in a trace's folder.
-pub const REPORT: &str = "report.txt";
+/// The report in a trace's folder, and the same as a page.
+pub const REPORT: &str = "report.md";
+pub const REPORT_PAGE: &str = "report.html";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Table {

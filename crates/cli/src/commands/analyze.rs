@@ -1,21 +1,25 @@
-//! `inferscope analyze`: opens a trace, measures it, and prints the summary.
+//! `inferscope analyze`: opens a trace, finds what holds it back, and prints or writes the report.
 
-use crate::args::Analyze;
+use crate::args::{Analyze, ReportFormat};
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::verdict::Verdict;
 use crate::{open, output, terminal};
-use report::Style;
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     let timeline = open::open(settings, analyze.trace.as_deref())?;
-    let metrics = analysis::measure(&timeline);
-    let style = match &analyze.output {
-        Some(_) => Style::default(),
-        None => terminal::stdout_style(&settings.color),
-    };
-    output::write_to(analyze.output.as_deref(), |mut out| {
-        report::text::write(&timeline, &metrics, settings.top, &style, &mut out)
-    })?;
+    let verdict = Verdict::of(timeline, analyze.step.as_deref())?;
+    match &analyze.output {
+        Some(path) => {
+            verdict.write_file(settings, path, analyze.format)?;
+            settings.say(format_args!("wrote {}", path.display()));
+        }
+        None => {
+            let style = terminal::stdout_style(&settings.color);
+            let format = analyze.format.unwrap_or(ReportFormat::Text);
+            output::write_to(None, |out| verdict.write(settings, format, &style, out))?;
+        }
+    }
     Ok(Ending::FINE)
 }

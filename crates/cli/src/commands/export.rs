@@ -5,16 +5,48 @@ use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{open, output};
+use report::collapsed;
+use std::path::Path;
 
 pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
-    let timeline = open::open(settings, export.trace.as_deref())?;
+    let (path, timeline) = open::named(settings, export.trace.as_deref())?;
     timeline.notes.iter().for_each(|note| settings.say(note));
+    if export.format == Format::Parquet {
+        return tables(settings, &path, export.output.as_deref());
+    }
     output::write_to(export.output.as_deref(), |mut out| match export.format {
         Format::Chrome => report::chrome::write(&timeline, &mut out),
         Format::Json => report::json::write(&timeline, &mut out),
+        Format::Perfetto => report::perfetto::write(&timeline, &mut out),
+        Format::Speedscope => report::speedscope::write(&timeline, &mut out),
+        Format::Collapsed => collapsed::write(&timeline, collapsed::Options { idle: false, lines: false }, &mut out),
+        Format::Pprof => report::pprof::write(&timeline, &mut out),
+        Format::Parquet => Ok(()),
     })?;
     if let Some(path) = &export.output {
         settings.say(format_args!("wrote {}", path.display()));
     }
+    Ok(Ending::FINE)
+}
+
+/// A trace is Parquet tables already: they are copied into a folder of their own, one file each.
+fn tables(settings: &Settings, trace: &Path, folder: Option<&Path>) -> Result<Ending, Failure> {
+    let Some(folder) = folder.filter(|folder| *folder != Path::new("-")) else {
+        return Err(Failure::usage("Parquet tables are files: name a folder for them with --output DIR"));
+    };
+    let failed = |error: std::io::Error| Failure::writing(folder.display(), &error);
+    let names =
+        std::fs::read_dir(trace).map_err(failed)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let found = trace::tables::current_files(names.filter_map(|name| trace::tables::parse_file_name(&name)).collect());
+    if found.is_empty() {
+        let text = format!("{} holds no Parquet tables: only a recorded trace's folder does", trace.display());
+        return Err(Failure::bad_input(text));
+    }
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (table, first, last) in &found {
+        let name = trace::tables::file_name(*table, *first, *last);
+        std::fs::copy(trace.join(&name), folder.join(&name)).map_err(failed)?;
+    }
+    settings.say(format_args!("wrote {} tables to {}", found.len(), folder.display()));
     Ok(Ending::FINE)
 }

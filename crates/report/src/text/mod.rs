@@ -4,10 +4,11 @@
 mod spark;
 mod table;
 mod tables;
+mod verdict;
 
 use crate::style::{Ink, Style, left};
 use crate::units::{bytes, count, counted, date, duration};
-use analysis::{Curve, Metrics};
+use analysis::{Curve, Diagnosis, Metrics};
 use spark::sparkline;
 use std::io::{self, Write};
 use timeline::{Exit, State, Timeline};
@@ -17,12 +18,15 @@ use unicode_width::UnicodeWidthStr;
 pub fn write(
     timeline: &Timeline,
     metrics: &Metrics,
+    diagnosis: &Diagnosis,
     top: usize,
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let page = Page { timeline, metrics, top, style };
     page.head(out)?;
+    page.answer(out, diagnosis)?;
+    page.findings(out, diagnosis)?;
     page.curves(out)?;
     page.spreads(out, "Steps", &metrics.steps)?;
     page.spreads(out, "Scopes", &metrics.scopes)?;

@@ -1,0 +1,54 @@
+//! A timeline with what was measured and concluded from it, and the formats in which people can have that.
+
+use crate::args::ReportFormat;
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::output;
+use analysis::{Diagnosis, Metrics, Options};
+use report::Style;
+use std::io::{self, Write};
+use std::path::Path;
+use timeline::Timeline;
+
+pub struct Verdict {
+    pub timeline: Timeline,
+    pub metrics: Metrics,
+    pub diagnosis: Diagnosis,
+}
+
+impl Verdict {
+    /// `step` names the step or scope to look at; a name that is not in the trace is an error.
+    pub fn of(timeline: Timeline, step: Option<&str>) -> Result<Verdict, Failure> {
+        let metrics = analysis::measure(&timeline);
+        let diagnosis = analysis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
+        if let Some(missing) = &diagnosis.steps.not_found {
+            return Err(Failure::bad_input(format_args!(
+                "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
+            )));
+        }
+        Ok(Verdict { timeline, metrics, diagnosis })
+    }
+
+    /// Writes to a file, in the format that was asked for or that its name asks for.
+    pub fn write_file(&self, settings: &Settings, path: &Path, format: Option<ReportFormat>) -> Result<(), Failure> {
+        let format = format.or_else(|| ReportFormat::of(path)).unwrap_or(ReportFormat::Markdown);
+        let written = output::to_file(path, |out| self.write(settings, format, &Style::default(), out));
+        written.map_err(|error| Failure::writing(path.display(), &error))
+    }
+
+    pub fn write(
+        &self,
+        settings: &Settings,
+        format: ReportFormat,
+        style: &Style,
+        mut out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Verdict { timeline, metrics, diagnosis } = self;
+        match format {
+            ReportFormat::Text => report::text::write(timeline, metrics, diagnosis, settings.top, style, &mut out),
+            ReportFormat::Markdown => report::markdown::write(timeline, metrics, diagnosis, &mut out),
+            ReportFormat::Html => report::html::write(timeline, metrics, diagnosis, &mut out),
+            ReportFormat::Json => report::analysis_json::write(timeline, metrics, diagnosis, &mut out),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The answer and the findings, before all numbers: what holds the program back, where, and what to do first.
+
+use super::Page;
+use crate::escape::visible;
+use crate::style::{Ink, Style};
+use analysis::{Diagnosis, Finding, Severity};
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// More are in the other formats.
+const MOST: usize = 6;
+
+impl Page<'_> {
+    pub(super) fn answer(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        writeln!(out)?;
+        for (place, sentence) in diagnosis.answer.iter().filter(|sentence| !sentence.is_empty()).enumerate() {
+            let ink = if place == 0 { Ink::Heading } else { Ink::Plain };
+            for line in wrapped(self.style, sentence, self.style.width) {
+                writeln!(out, "{}", self.style.ink(ink, &line))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn findings(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        if diagnosis.findings.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, "Findings", "most to gain first")?;
+        for finding in diagnosis.findings.iter().take(MOST) {
+            self.finding(out, finding)?;
+        }
+        match diagnosis.findings.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => writeln!(out, "  {}", self.style.ink(Ink::Faint, &format!("{more} more in the report"))),
+        }
+    }
+
+    fn finding(&self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+        let style = self.style;
+        let width = style.width.saturating_sub(4);
+        let ink = if finding.severity >= Severity::Medium { Ink::Warn } else { Ink::Plain };
+        let gain = finding.gain.map(|gain| format!(" ({} of the step to gain)", range(gain.low, gain.high)));
+        let title = format!("{}{}", finding.title, gain.unwrap_or_default());
+        let bullet = if style.unicode { "•" } else { "-" };
+        for (place, line) in wrapped(style, &title, width).into_iter().enumerate() {
+            let mark = if place == 0 { bullet } else { " " };
+            writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
+        }
+        let code = style.ink(Ink::Faint, finding.code);
+        for (place, line) in finding.actions.first().iter().flat_map(|a| wrapped(style, a, width)).enumerate() {
+            let tail = if place == 0 { format!("{code}: ") } else { String::new() };
+            writeln!(out, "    {tail}{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `24 to 31 %`, or one number where they look the same.
+fn range(low: f64, high: f64) -> String {
+    let (low, high) = (format!("{low:.0}"), format!("{high:.0}"));
+    if low == high { format!("{high} %") } else { format!("{low} to {high} %") }
+}
+
+/// Words on as many lines as they need; nothing in them can move the cursor.
+fn wrapped(style: &Style, text: &str, width: usize) -> Vec<String> {
+    let text = style.plain(&visible(text));
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(word.to_owned());
+        } else {
+            *line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        }
+    }
+    lines
+}
