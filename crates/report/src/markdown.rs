@@ -1,6 +1,7 @@
 //! The report as Markdown: made to be read in a pull request. The answer first, then the key figures, where the step's time
 //! goes, what was found and what to do about it; the tables and how far the recording can be trusted come after.
 
+mod code;
 mod findings;
 mod health;
 mod hot;
@@ -11,10 +12,11 @@ mod words;
 
 use crate::units::{bytes, count, counted, duration};
 use analysis::{Diagnosis, HealthState, Metrics, StepSource};
+use code::code;
 use std::io::{self, Write};
 use table::Table;
 use timeline::Timeline;
-use words::{code, prose};
+use words::prose;
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let command = &timeline.info.command;

@@ -1,6 +1,7 @@
 //! What the rules found, each finding with its place, its gain, its proof and what to do; then the rules that could not look.
 
-use super::words::{code, place, prose};
+use super::code::{code, place};
+use super::words::prose;
 use crate::units::{counted, duration};
 use analysis::{Diagnosis, Evidence, Finding, Gain, StepSource};
 use std::io::{self, Write};

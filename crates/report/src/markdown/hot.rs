@@ -1,7 +1,7 @@
 //! What took most, over the whole recording: functions and lines by samples, functions by calls, steps, scopes and pauses.
 
+use super::code::{code, short_place};
 use super::table::{Table, bar};
-use super::words::{code, place};
 use crate::units::{count, counted, duration, percent};
 use analysis::{CallMetrics, Metrics, SampleMetrics, Spread};
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write)
     for function in samples.functions.iter().take(TOP) {
         let name = timeline.names.get(function.name);
         let [own, bar, total, time] = shares(samples, function.own, function.total);
-        table.row([own, bar, total, time, code(&name.text), place(&name.file, name.line)]);
+        table.row([own, bar, total, time, code(&name.text), short_place(&name.file, name.line)]);
     }
     if samples.unknown > 0 {
         let [own, bar, total, time] = shares(samples, samples.unknown, samples.unknown);
@@ -72,7 +72,7 @@ fn lines(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write) -> 
     for line in own.clone().take(TOP) {
         let name = timeline.names.get(line.name);
         let [own, bar, total, time] = shares(samples, line.own, line.total);
-        table.row([own, bar, total, time, code(&name.text), place(&name.file, line.line)]);
+        table.row([own, bar, total, time, code(&name.text), short_place(&name.file, line.line)]);
     }
     section(out, "Lines, by samples", own.count(), &table, "")
 }
@@ -87,7 +87,7 @@ fn calls(timeline: &Timeline, calls: &CallMetrics, out: &mut impl Write) -> io::
             duration(function.total),
             duration(function.own / function.count.max(1)),
             code(&name.text),
-            if function.c_function { "C function".into() } else { place(&name.file, name.line) },
+            if function.c_function { "C function".into() } else { short_place(&name.file, name.line) },
         ]);
     }
     let mut note = format!("{}.", counted(calls.count as usize, "call", "calls"));

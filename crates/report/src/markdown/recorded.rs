@@ -1,7 +1,8 @@
 //! How the recording was made: by which version, of what, where, with which settings. Never arguments or environment: the
 //! trace does not have them.
 
-use super::words::{code, prose};
+use super::code::code;
+use super::words::prose;
 use crate::units::{bytes, counted, date, duration};
 use analysis::Metrics;
 use std::io::{self, Write};

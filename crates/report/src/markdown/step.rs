@@ -1,8 +1,8 @@
 //! Where the time of a step goes: by function and line, which adds up to all of it, and by the scopes inside it, in the order
 //! in which they begin.
 
+use super::code::{code, short_place};
 use super::table::{Table, bar, stretch};
-use super::words::{code, place};
 use crate::percentages;
 use crate::units::{count, counted, duration};
 use analysis::{Breakdown, Diagnosis, Part, StepSource};
@@ -52,7 +52,7 @@ fn parts(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
             duration(part.ns),
             if nameless(part) { part.label.clone() } else { code(&part.label) },
             if nameless(part) { String::new() } else { part.kind.name().into() },
-            place(&part.file, part.line),
+            short_place(&part.file, part.line),
         ]);
     }
     if !rest.is_empty() {

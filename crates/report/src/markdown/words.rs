@@ -1,42 +1,24 @@
-//! Recorded text inside Markdown. A name comes from the recorded program: it must not become a heading, a link, an image, a
-//! mention of a person, an element of HTML or the end of a table cell. Whatever is not plainly a word is put into code.
+//! Sentences inside Markdown. They hold names of the recorded program, which must not become a heading, a link, an image, a
+//! mention of a person, an element of HTML or the end of a table cell: whatever is not plainly a word is put into code.
 
+use super::code::coded;
 use crate::escape::visible;
 use std::fmt::Write;
 
-/// Longer names and sentences are cut; the exports have them whole.
-const LONGEST_NAME: usize = 120;
-const LONGEST_SENTENCE: usize = 1000;
-
-/// A name as code. Good anywhere in a line, in a table too.
-pub fn code(text: &str) -> String {
-    let cut = match text.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    };
-    coded(&cut)
-}
-
-/// Where something is, as code: a long path keeps its end.
-pub fn place(file: &str, line: u32) -> String {
-    let at = if line > 0 { format!("{file}:{line}") } else { file.to_owned() };
-    let excess = at.chars().count().saturating_sub(LONGEST_NAME);
-    match at.char_indices().nth(excess) {
-        _ if at.is_empty() => String::new(),
-        Some((from, _)) if excess > 0 => coded(&format!("…{}", &at[from..])),
-        _ => coded(&at),
-    }
-}
+/// Longer sentences are cut; the analysis JSON has them whole.
+const LONGEST: usize = 1000;
 
 /// A sentence that may hold names. Good anywhere in a line, at its begin too.
 pub fn prose(text: &str) -> String {
-    let end = text.char_indices().nth(LONGEST_SENTENCE).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
     let text = visible(&text[..end]) + if end < text.len() { "…" } else { "" };
     let mut safe = String::with_capacity(text.len() + 16);
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
-        let (word, said) = quoted(rest).unwrap_or_else(|| (word, inner_word(word)));
+        let (word, said) = quoted(rest).unwrap_or_else(|| {
+            let word = call(rest);
+            (word, inner_word(word))
+        });
         match safe.is_empty() {
             true => safe += &not_a_list(said),
             false => _ = write!(safe, " {said}"),
@@ -59,43 +41,19 @@ fn quoted(text: &str) -> Option<(&str, String)> {
     Some((&text[..length], format!("{before}{}{marks}", coded(inside))))
 }
 
-/// What only Python gives a name in angle brackets. They are no elements of HTML, and read best as they are.
-const PIECES: [&str; 11] = [
-    "<module>",
-    "<lambda>",
-    "<listcomp>",
-    "<dictcomp>",
-    "<setcomp>",
-    "<genexpr>",
-    "<locals>",
-    "<string>",
-    "<stdin>",
-    "<frozen ",
-    "<built-in ",
-];
+/// A call with several arguments is read as one word.
+const LONGEST_CALL: usize = 80;
 
-/// A code span where one can hold the text whoever reads it; else an element with every letter that means something
-/// written as its number.
-fn coded(text: &str) -> String {
-    let text = visible(text);
-    if text.is_empty() {
-        return "*(empty name)*".into();
+/// The first word, up to where the bracket that it opens is closed.
+fn call(text: &str) -> &str {
+    let end = |from: usize| text[from..].find(char::is_whitespace).map_or(text.len(), |end| from + end);
+    let word = &text[..end(0)];
+    let open = |part: &str| part.matches('(').count() > part.matches(')').count();
+    if !open(word) || word.starts_with('(') || word.chars().all(tame) && !is_code(word) {
+        return word;
     }
-    let bracket = |at: usize| PIECES.iter().any(|piece| text[at..].starts_with(piece));
-    let brackets = text.match_indices('<').all(|(at, _)| bracket(at));
-    if brackets && !text.contains(['`', '|']) && text.trim() == text {
-        return format!("`{text}`");
-    }
-    let mut safe = String::from("<code>");
-    for letter in text.chars() {
-        match letter {
-            // The comment keeps an address from being one: GitHub looks for them in what is left after escapes.
-            '@' => safe += "&#64;<!-- -->",
-            _ if letter.is_ascii_punctuation() => _ = write!(safe, "&#{};", u32::from(letter)),
-            _ => safe.push(letter),
-        }
-    }
-    safe + "</code>"
+    let closed = text.match_indices(')').map(|(at, _)| at + 1).find(|at| !open(&text[..*at]));
+    closed.filter(|at| *at <= LONGEST_CALL).map_or(word, |at| &text[..end(at)])
 }
 
 /// Letters and the marks of a sentence: nothing that Markdown gives a meaning to inside a line.
@@ -104,12 +62,14 @@ fn tame(letter: char) -> bool {
 }
 
 /// The first word of a line, so that it begins no list and does not underline a heading.
-fn not_a_list(safe: String) -> String {
-    let digits = safe.len() - safe.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-    match safe[digits..].chars().next() {
-        Some('+' | '-' | '=') if digits == 0 => format!("\\{safe}"),
-        Some('.' | ')') if digits > 0 => format!("{}\\{}", &safe[..digits], &safe[digits..]),
-        _ => safe,
+fn not_a_list(word: String) -> String {
+    let digits = word.trim_end_matches(['.', ')']);
+    let number =
+        !digits.is_empty() && digits.len() + 1 == word.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match number {
+        _ if word.trim_start_matches(['-', '+', '=']).is_empty() => format!("\\{word}"),
+        true => format!("{digits}\\{}", &word[digits.len()..]),
+        false => word,
     }
 }
 
@@ -164,27 +124,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_code_spans_where_those_can_hold_them() {
-        assert_eq!(code("compile_pattern"), "`compile_pattern`");
-        assert_eq!(code("Service.<locals>.<lambda>"), "`Service.<locals>.<lambda>`");
-        assert_eq!(code("日本 *x* [y](z) @me"), "`日本 *x* [y](z) @me`");
-        assert_eq!(code("line\none"), "`line\\none`");
-        assert_eq!(code(""), "*(empty name)*");
-        assert_eq!(code("a`b|c"), "<code>a&#96;b&#124;c</code>");
-        assert_eq!(code("<script>"), "<code>&#60;script&#62;</code>");
-        assert_eq!(code("`@a"), "<code>&#96;&#64;<!-- -->a</code>");
-        assert_eq!(code(&"x".repeat(500)).chars().count(), LONGEST_NAME + 3);
-    }
-
-    #[test]
-    fn places_keep_their_end() {
-        assert_eq!((place("service.py", 44), place("a.so", 0)), ("`service.py:44`".into(), "`a.so`".into()));
-        assert_eq!(place("", 0), "");
-        let long = place(&format!("/{}/service.py", "é".repeat(500)), 7);
-        assert!(long.starts_with("`…é") && long.ends_with("/service.py:7`") && long.chars().count() == 123, "{long}");
-    }
-
-    #[test]
     fn sentences_stay_sentences() {
         let plain = "A request takes 40.0 ms (p50 of 160; p99 41 ms); 50 % of it \"waits\", 3/4 doesn't.";
         assert_eq!(prose(plain), plain);
@@ -194,6 +133,7 @@ mod tests {
             "Set `torch.set_num_threads(4)`, or `--rate` 5:"
         );
         assert_eq!(prose("e.g. gc.freeze(), after 40.5 ms."), "e.g. `gc.freeze()`, after 40.5 ms.");
+        assert_eq!(prose("set gc.x(50_000, 5), or b_c(d"), "set `gc.x(50_000, 5)`, or `b_c(d`");
         assert_eq!(prose("forward (service.py:80): 3 samples"), "forward (`service.py:80`): 3 samples");
         assert_eq!(prose("use (`inferscope run`), then `a`."), "use (`inferscope run`), then `a`.");
         assert_eq!(prose("cat /proc/self/status of <module>"), "cat `/proc/self/status` of `<module>`");
@@ -204,7 +144,10 @@ mod tests {
         for (said, safe) in [
             ("# a", "`#` a"),
             ("- a - b", "\\- a - b"),
+            ("--", "\\--"),
             ("12. a", "12\\. a"),
+            ("2.2 % a", "2.2 % a"),
+            ("+5 % a", "+5 % a"),
             ("=== a", "\\=== a"),
             ("--- a", "`---` a"),
             ("> a", "`>` a"),
