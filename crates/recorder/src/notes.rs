@@ -1,7 +1,7 @@
 //! Notes: one line each about what is missing from the trace and why. Shared by all threads of the recorder, shown
 //! after the run and kept in the manifest.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
@@ -33,4 +33,20 @@ impl Notes {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(round));
         result.inspect_err(|_| self.add(format!("a defect in inferscope interrupted {who}; please report it"))).ok()
     }
+}
+
+/// The threads of the recorder.
+const THREADS: [&str; 4] = ["drain", "compact", "watch", "stacks"];
+
+/// Defects in our threads are noted, not printed into the output of the workload, with which we share the terminal.
+pub(crate) fn silence_threads() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if std::thread::current().name().is_none_or(|name| !THREADS.contains(&name)) {
+                before(info);
+            }
+        }));
+    });
 }

@@ -5,7 +5,7 @@ use crate::drain::{Clock, Drain, Shared};
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::messages::{Outbox, channel};
-use crate::notes::Notes;
+use crate::notes::{self, Notes};
 use crate::outcome::Error;
 use crate::output::{self, Output};
 use crate::processes::Processes;
@@ -43,6 +43,7 @@ impl Recording {
     }
 
     fn start_in(settings: &Settings, output: Output, command: String) -> Result<Recording, Error> {
+        notes::silence_threads();
         let Output { shown, trace, segments, lock, note } = output;
         let fail = |error: std::io::Error| Error::Output { path: shown.clone(), why: error.to_string() };
         let shared = Shared {

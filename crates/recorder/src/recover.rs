@@ -42,7 +42,7 @@ pub(crate) fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
     let left = scan(&store.files());
     let mut work = Work::new(trace, store, manifest, &left, lock);
     left.unreadable.iter().for_each(|file| work.notes.add(format!("{file} is damaged: what is in it is not shown")));
-    work.drain_segments(&segments, left)?;
+    work.drain_segments(&segments, left).map_err(|error| unwritable(trace, error))?;
     work.finish(trace, &segments).map(Some)
 }
 
@@ -94,7 +94,7 @@ impl Work {
     }
 
     /// One segment after the other: each may be a hundred megabytes.
-    fn drain_segments(&mut self, folder: &Path, left: Left) -> Result<(), Error> {
+    fn drain_segments(&mut self, folder: &Path, left: Left) -> io::Result<()> {
         let mut open: HashMap<i32, Vec<(i32, Checkpoint)>> = HashMap::new();
         for ((process, id), checkpoint) in left.open {
             open.entry(process).or_default().push((id, checkpoint));
@@ -121,7 +121,7 @@ impl Work {
                 self.processes.ended(process);
             }
             self.drain.adopt(attached);
-            self.records += self.drain.drain_all().map_err(|error| unwritable(Path::new(&file), error))?;
+            self.records += self.drain.drain_all()?;
         }
         Ok(())
     }

@@ -11,9 +11,12 @@ pub(crate) struct Clock {
     /// For a segment whose process could not use the counter.
     plain: Mapping,
     next: Instant,
+    interval: Duration,
     latest: Anchor,
 }
 
+/// The first seconds rest on a short calibration: anchors come soon and then less often, so the error stays small.
+const FIRST_INTERVAL: Duration = Duration::from_millis(20);
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Clock {
@@ -27,7 +30,8 @@ impl Clock {
     }
 
     fn of(counter: Mapping, latest: Anchor) -> Clock {
-        Clock { counter, plain: Mapping::calibrate(Source::Monotonic), next: Instant::now(), latest }
+        let (plain, next) = (Mapping::calibrate(Source::Monotonic), Instant::now());
+        Clock { counter, plain, next, interval: FIRST_INTERVAL, latest }
     }
 
     pub fn mapping(&self, source: Source) -> &Mapping {
@@ -47,7 +51,8 @@ impl Clock {
         if Instant::now() < self.next {
             return None;
         }
-        self.next = Instant::now() + INTERVAL;
+        self.next = Instant::now() + self.interval;
+        self.interval = (self.interval * 2).min(INTERVAL);
         self.latest = Anchor::take(self.counter.source());
         let residual = self.counter.extend(self.latest);
         let row = [self.latest.ticks, self.latest.mono, self.latest.real, residual];

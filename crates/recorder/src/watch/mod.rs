@@ -36,8 +36,7 @@ pub(crate) struct Watch {
     sources: Sources,
     named: NamedByPython,
     samplers: HashMap<i32, JoinHandle<()>>,
-    /// Nobody else records these while we do. None: somebody does, or there is no place for locks.
-    locks: HashMap<i32, Option<Lock>>,
+    claims: HashMap<i32, Claim>,
     seen: Seen,
 }
 
@@ -48,6 +47,12 @@ pub(crate) struct Seen {
     pub python: HashMap<i32, (u32, Option<String>)>,
     /// Processes beyond the number that is sampled.
     pub not_sampled: u64,
+}
+
+/// Whose a process is. The lock, where there is a place for it, keeps other recorders away.
+enum Claim {
+    Ours { _lock: Option<Lock> },
+    Theirs,
 }
 
 /// While a command starts up, wrappers become Python and children appear quickly.
@@ -68,10 +73,10 @@ impl Watch {
         stop: Arc<AtomicBool>,
     ) -> Watch {
         let named = NamedByPython::default();
-        let mut locks = HashMap::new();
+        let mut claims = HashMap::new();
         if let Some(stat) = proc::stat(root) {
             let number = shared.processes.register(root, stat.parent, stat.start_ticks, &proc::program(root));
-            locks.insert(number, lock);
+            claims.insert(number, Claim::Ours { _lock: lock });
         }
         Watch {
             tree: Tree::new(root),
@@ -79,7 +84,7 @@ impl Watch {
             started: Instant::now(),
             sources: Sources::new(settings.memory_hz, named.clone(), &shared, outbox.clone()),
             samplers: HashMap::new(),
-            locks,
+            claims,
             seen: Seen::default(),
             settings: settings.clone(),
             named,
@@ -128,7 +133,7 @@ impl Watch {
                 self.shared.processes.ended(process.number);
                 self.sources.forget(process.number);
                 self.samplers.remove(&process.number);
-                self.locks.remove(&process.number);
+                self.claims.remove(&process.number);
             } else if process.has_segment || self.tree.is_python(process.pid) {
                 if let Some((pid, reason @ None)) = self.seen.python.get_mut(&process.number)
                     && !process.has_segment
@@ -148,15 +153,8 @@ impl Watch {
             self.seen.not_sampled += 1;
             return;
         }
-        if !self.locks.contains_key(&process.number) {
-            let lock = Lock::process(process.pid);
-            if let Err(Refused::Held(holder)) = lock {
-                let (pid, number) = (process.pid, process.number);
-                self.shared.notes.add(format!("no stacks of process {pid}: process {holder} records it already"));
-                self.samplers.insert(number, std::thread::spawn(|| ()));
-                return;
-            }
-            self.locks.insert(process.number, lock.ok());
+        if matches!(self.claim(process), Claim::Theirs) {
+            return;
         }
         let target = Target {
             process: process.number,
@@ -176,5 +174,16 @@ impl Watch {
             Ok(thread) => _ = self.samplers.insert(process.number, thread),
             Err(error) => self.shared.notes.add(format!("no stacks of process {}: {error}", process.pid)),
         }
+    }
+
+    fn claim(&mut self, process: &Living) -> &Claim {
+        let notes = &self.shared.notes;
+        self.claims.entry(process.number).or_insert_with(|| match Lock::process(process.pid) {
+            Err(Refused::Held(holder)) => {
+                notes.add(format!("no stacks of process {}: process {holder} records it already", process.pid));
+                Claim::Theirs
+            }
+            lock => Claim::Ours { _lock: lock.ok() },
+        })
     }
 }
