@@ -303,8 +303,10 @@ def test_random_programs_are_counted_exactly(record):
 def test_more_functions_than_the_table_holds(record):
     segment = record(
         """
+        kept = []
         for n in range(70_000):
             exec(f"def f{n}(): pass\\nf{n}()")
+            kept.append(globals().pop(f"f{n}"))
     """,
         calls="1",
         INFERSCOPE_TRACE_SIZE_MB="400",
@@ -312,3 +314,43 @@ def test_more_functions_than_the_table_holds(record):
     assert segment.status["calls"].overflow > 0
     assert segment.status["calls"].errors == segment.status["calls"].unpaired == 0
     segment.check_calls()
+
+
+def test_functions_that_go_are_not_kept_alive(record):
+    segment = record(
+        """
+        import gc, weakref
+        codes, classes = [], []
+        for n in range(70_000):
+            code = compile("1", f"<made {n}>", "eval")
+            eval(code)
+            if n < 100: codes.append(weakref.ref(code))
+        class Made: pass
+        Made(); classes.append(weakref.ref(Made))
+        del code, Made
+        gc.collect()
+        assert not any(reference() for reference in codes + classes)
+    """,
+        calls="c",
+        INFERSCOPE_TRACE_SIZE_MB="400",
+    ).only
+    made = [call for call in segment.calls if call.file.startswith("<made ")]
+    assert [call.file for call in made] == [f"<made {n}>" for n in range(70_000)]
+    segment.check_calls()
+    segment.check_clean()
+
+
+def test_calls_while_the_interpreter_is_taken_down(record):
+    segment = record(
+        """
+        import atexit
+        class Late:
+            def __del__(self): last()
+        def last(): return [one() for one in (lambda: 1, lambda: 2)]
+        late = Late()
+        atexit.register(last)
+    """,
+        calls="c",
+    ).only
+    assert segment.times("last") >= 2
+    assert segment.status["calls"].errors == 0

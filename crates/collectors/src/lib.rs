@@ -105,7 +105,7 @@ fn after_fork(py: Python<'_>) {
             gc::start(py, session);
             // SAFETY: attached.
             let package = unsafe { PACKAGE.get() }.clone();
-            calls::after_fork(py, session, &package);
+            calls::start(py, session, &package);
         }
         Some(Err(_)) => stop(py),
         None => {}

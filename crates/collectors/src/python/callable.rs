@@ -8,6 +8,8 @@ use std::ptr;
 pub type Vectorcall = unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, usize, *mut PyObject) -> *mut PyObject;
 
 pub const HAVE_VECTORCALL: c_ulong = 1 << 11;
+/// Called with the object first, it does the same as bound to it.
+pub const METHOD_DESCRIPTOR: c_ulong = 1 << 17;
 /// Objects come from our functions alone.
 pub const DISALLOW_INSTANTIATION: c_ulong = 1 << 7;
 

@@ -66,7 +66,7 @@ pub unsafe fn name_of(session: &Session, identity: usize, callable: *mut ffi::Py
 #[cold]
 #[inline(never)]
 unsafe fn admit(session: &Session, identity: usize, callable: *mut ffi::PyObject) -> NameId {
-    Python::attach(|py| {
+    let admitted = Python::try_attach(|py| {
         // SAFETY: alive by the caller's promise.
         let object = unsafe { Bound::from_borrowed_ptr(py, callable) };
         let lasting = identity == callable as usize;
@@ -74,11 +74,11 @@ unsafe fn admit(session: &Session, identity: usize, callable: *mut ffi::PyObject
         let by_definition = unsafe { ffi::PyCFunction_Check(callable) } != 0;
         let named = if lasting || by_definition { object } else { object.get_type().into_any() };
         let name = intern(session, cut(&describe(&named), MAX_TEXT));
-        let kept = (!by_definition).then(|| named.unbind());
         // SAFETY: attached.
-        unsafe { remember(identity, name, kept) };
+        unsafe { remember(identity, name, (!by_definition).then_some(&named)) };
         name
-    })
+    });
+    admitted.unwrap_or(NameId::NONE)
 }
 
 /// `module.name`, as far as the object knows.

@@ -1,9 +1,10 @@
-//! Function → name, by the address of its code object, which is kept alive so that the address stays its own. Found
-//! again in a table without collisions' chains: one multiplication and one comparison.
+//! Function → name, by the address of its code object. Nothing is kept alive: when the object goes, its name is forgotten,
+//! so the address may become another's. What was seen recently is found by one multiplication and one comparison.
 
 use super::super::gil::Gil;
 use super::super::text::plain;
 use super::filter::Filter;
+use crate::guard::guarded;
 use crate::session::Session;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -46,8 +47,8 @@ type Names = HashMap<usize, Known, BuildHasherDefault<ByAddress>>;
 
 struct Known {
     name: NameId,
-    /// Keeps the address taken. None where the address is no object's.
-    _kept: Option<Py<PyAny>>,
+    /// Tells us when the object goes. None where the address is no object's.
+    _watch: Option<Py<PyAny>>,
 }
 
 static RECENT: Gil<[Quick; QUICK]> = Gil::new([Quick { function: 0, name: NameId::NONE }; QUICK]);
@@ -120,7 +121,7 @@ pub unsafe fn admit(
         session.status(Collector::Calls).overflow.fetch_add(1, Ordering::Relaxed);
         return NameId::NONE;
     }
-    Python::attach(|py| {
+    let admitted = Python::try_attach(|py| {
         // SAFETY: the caller's reference outlives this call.
         let object = unsafe { Bound::from_borrowed_ptr(py, code as *mut ffi::PyObject) };
         let text = |attribute: &str| object.getattr(attribute).ok().and_then(|value| value.str().ok());
@@ -140,10 +141,12 @@ pub unsafe fn admit(
         };
         if name != NameId::NONE || keep_unwanted {
             // SAFETY: by the caller's promise.
-            unsafe { remember(code, name, Some(object.unbind())) };
+            unsafe { remember(code, name, Some(&object)) };
         }
         name
-    })
+    });
+    // An interpreter that is being taken down answers no more questions.
+    admitted.unwrap_or(NameId::NONE)
 }
 
 /// Calls have no room for a name beside the record: when the table is full, the function is left out and counted.
@@ -157,16 +160,53 @@ pub fn intern(session: &Session, text: &str) -> NameId {
     }
 }
 
+/// Remembers a name for as long as `object` lives; without an object, for good.
+///
 /// # Safety
-/// The GIL is held.
-pub unsafe fn remember(function: usize, name: NameId, kept: Option<Py<PyAny>>) {
+/// The GIL is held and no exception is set.
+pub unsafe fn remember(function: usize, name: NameId, object: Option<&Bound<'_, PyAny>>) {
+    // What cannot be watched is kept instead.
+    let watch = object.map(|object| watch(object, function).unwrap_or_else(|| object.clone().unbind()));
     // SAFETY: by the caller's promise; nothing here calls Python.
     unsafe {
         if let Some(names) = NAMES.get()
             && names.len() < MOST
         {
-            names.insert(function, Known { name, _kept: kept });
+            names.insert(function, Known { name, _watch: watch });
             RECENT.get()[place(function)] = Quick { function, name };
         }
     }
+}
+
+/// A weak reference whose callback forgets the name.
+fn watch(object: &Bound<'_, PyAny>, function: usize) -> Option<Py<PyAny>> {
+    static METHOD: Gil<ffi::PyMethodDef> = Gil::new(ffi::PyMethodDef {
+        ml_name: c"gone".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: gone },
+        ml_flags: ffi::METH_O,
+        ml_doc: std::ptr::null(),
+    });
+    let py = object.py();
+    // SAFETY: attached; the definition lives for ever, and every new reference is taken by a `Bound`.
+    unsafe {
+        let address = Bound::from_owned_ptr_or_opt(py, ffi::PyLong_FromSize_t(function))?;
+        let method = ffi::PyCFunction_NewEx(METHOD.get(), address.as_ptr(), std::ptr::null_mut());
+        let callback = Bound::from_owned_ptr_or_err(py, method).ok()?;
+        let reference = ffi::PyWeakref_NewRef(object.as_ptr(), callback.as_ptr());
+        Some(Bound::from_owned_ptr_or_err(py, reference).ok()?.unbind())
+    }
+}
+
+/// Called with the address in place of `self`, while the object is on its way out.
+unsafe extern "C" fn gone(address: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    guarded(Collector::Calls, (), || {
+        // SAFETY: called by CPython with the GIL. The borrow ends before the reference is let go.
+        let _ = Python::try_attach(|_| unsafe {
+            let function = ffi::PyLong_AsSize_t(address);
+            RECENT.get()[place(function)] = Quick { function: 0, name: NameId::NONE };
+            drop(NAMES.get().as_mut().and_then(|names| names.remove(&function)));
+        });
+    });
+    // SAFETY: as above.
+    unsafe { ffi::Py_NewRef(ffi::Py_None()) }
 }

@@ -20,6 +20,8 @@ use trace::status::{Collector, State};
 /// Starts recording calls, if the settings say so. If it cannot, the status page says why and the workload goes on.
 pub fn start(py: Python<'_>, session: &'static Session, package: &str) {
     let settings = &session.settings;
+    // What an earlier recording left in place, when its recorder went without a stop.
+    stop(py);
     if settings.calls == Calls::Off {
         return;
     }
@@ -46,12 +48,6 @@ pub fn stop(py: Python<'_>) {
     if stopped.is_err() {
         crate::guard::count_error(Collector::Calls);
     }
-}
-
-/// A forked child goes on with the hooks it inherited, but in a segment with names of its own.
-pub fn after_fork(py: Python<'_>, session: &'static Session, package: &str) {
-    stop(py);
-    start(py, session, package);
 }
 
 /// Microseconds in ticks of this process's clock.

@@ -62,7 +62,7 @@ pub unsafe fn args(session: &Session, tags: *mut PyObject) -> Result<Option<Stri
         return Ok(None);
     }
     // Attached for real, so that exceptions that are dropped in there are let go at once.
-    Python::attach(|py| {
+    let written = Python::try_attach(|py| {
         // SAFETY: the caller has a reference to it.
         let tags = unsafe { Bound::from_borrowed_ptr(py, tags) };
         match json::object(&tags) {
@@ -77,7 +77,9 @@ pub unsafe fn args(session: &Session, tags: *mut PyObject) -> Result<Option<Stri
                 Err(())
             }
         }
-    })
+    });
+    // An interpreter that is being taken down writes no tags any more.
+    written.unwrap_or(Ok(None))
 }
 
 /// Opens once more. The new entry is a new reference, or null when there was no memory for it.

@@ -5,7 +5,9 @@
 //! function to decorate it. Scopes themselves are taken from a short list of used ones.
 
 use super::super::arguments::Imported;
-use super::super::callable::{HAVE_VECTORCALL, called_with, make_type, method, vectorcall_at};
+use super::super::callable::{
+    HAVE_VECTORCALL, METHOD_DESCRIPTOR, Vectorcall, called_with, make_type, method, vectorcall_at,
+};
 use super::super::gil::Gil;
 use super::super::refs::{Used, none, one_less, one_less_if_any, one_more};
 use super::scope::{self, Scope};
@@ -193,22 +195,44 @@ unsafe extern "C" fn dealloc(this: *mut PyObject) {
     }
 }
 
+#[repr(C)]
+struct Method {
+    head: PyObject,
+    vectorcall: Vectorcall,
+}
+
 /// `__enter__` and `__exit__`: bound to a scope they are the scope; from the class they take the scope first.
 unsafe extern "C" fn bind(this: *mut PyObject, object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by CPython; null means that the class itself was asked.
     unsafe { one_more(if object.is_null() { this } else { object }) }
 }
 
-unsafe extern "C" fn call_unbound(_: *mut PyObject, args: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by CPython with a tuple.
+/// From the class, and from 3.14 on in every `with`: the scope comes first.
+unsafe extern "C" fn vectorcall_unbound(
+    _: *mut PyObject,
+    args: *const *mut PyObject,
+    count: usize,
+    keywords: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: called by CPython with that many arguments.
     unsafe {
-        let count = PyTuple_Size(args);
-        let scope = if count > 0 { PyTuple_GetItem(args, 0) } else { ptr::null_mut() };
-        if scope.is_null() || Py_TYPE(scope) != *TYPE.get() {
+        let count = called_with(count);
+        if count == 0 || Py_TYPE(*args) != *TYPE.get() {
             PyErr_SetString(PyExc_TypeError, c"a scope is needed".as_ptr());
             return ptr::null_mut();
         }
-        vectorcall(scope, ptr::null(), if count == 1 { 0 } else { 3 }, ptr::null_mut())
+        vectorcall(*args, args.add(1), count - 1, keywords)
+    }
+}
+
+/// As [`call`], for a method from the class.
+unsafe extern "C" fn call_unbound(_: *mut PyObject, args: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called by CPython with a tuple; only the first argument is read, except for one that is decorated.
+    unsafe {
+        let count = PyTuple_Size(args) as usize;
+        let item = |at: usize| if at < count { PyTuple_GetItem(args, at as Py_ssize_t) } else { ptr::null_mut() };
+        let first = [item(0), item(1)];
+        vectorcall_unbound(ptr::null_mut(), first.as_ptr(), count, ptr::null_mut())
     }
 }
 
@@ -248,13 +272,15 @@ pub unsafe fn prepare() -> *mut PyObject {
                 PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
             ],
         );
+        let mut members = vectorcall_at(offset_of!(Method, vectorcall));
         let binder = make_type(
-            c"inferscope._native.Bound",
-            size_of::<PyObject>(),
-            0,
+            c"inferscope._native.Method",
+            size_of::<Method>(),
+            HAVE_VECTORCALL | METHOD_DESCRIPTOR,
             &mut [
                 PyType_Slot { slot: Py_tp_descr_get, pfunc: bind as *mut _ },
                 PyType_Slot { slot: Py_tp_call, pfunc: call_unbound as *mut _ },
+                PyType_Slot { slot: Py_tp_members, pfunc: members.as_mut_ptr().cast() },
                 PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
             ],
         );
@@ -262,12 +288,16 @@ pub unsafe fn prepare() -> *mut PyObject {
             return ptr::null_mut();
         }
         *TYPE.get() = made.cast();
-        let methods: *mut PyObject = PyObject_New(binder.cast());
-        let set = |name: &std::ffi::CStr| PyObject_SetAttrString(made, name.as_ptr(), methods) == 0;
-        if methods.is_null() || !set(c"__enter__") || !set(c"__exit__") {
+        let method: *mut Method = PyObject_New(binder.cast());
+        if method.is_null() {
             return ptr::null_mut();
         }
-        one_less(methods);
+        (*method).vectorcall = vectorcall_unbound;
+        let set = |name: &std::ffi::CStr| PyObject_SetAttrString(made, name.as_ptr(), method.cast()) == 0;
+        if !set(c"__enter__") || !set(c"__exit__") {
+            return ptr::null_mut();
+        }
+        one_less(method.cast());
         one_more(made)
     }
 }
