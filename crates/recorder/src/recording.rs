@@ -9,7 +9,7 @@ use crate::notes::{self, Notes};
 use crate::outcome::Error;
 use crate::output::{self, Output};
 use crate::processes::Processes;
-use crate::settings::Settings;
+use crate::settings::{Calls, Settings};
 use crate::store::{Files, Store, compact_once};
 use crate::watch::{Seen, Watch};
 use std::path::{Path, PathBuf};
@@ -63,8 +63,12 @@ impl Recording {
         let mut drain = Drain::new(store, manifest, segments.clone(), clock, inbox, shared.clone()).hold(lock);
         let (stop_sampling, stop_draining) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&stop_draining);
+        // Only call recording writes faster than a drain with an equal share can read when cores are few.
+        let heavy = settings.calls != Calls::Off;
         let spawned = Builder::new().name("drain".into()).spawn(move || {
-            prefer(-10);
+            if heavy {
+                prefer(-10);
+            }
             drain.run(&stop);
             drain
         });

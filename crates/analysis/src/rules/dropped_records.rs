@@ -45,14 +45,25 @@ impl Rule for DroppedRecords {
             severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
             confidence: 1.0, // Counted, not estimated.
             evidence: evidence.take(8).collect(),
-            actions: vec![
-                "More room in the rings: inferscope run --trace-size-mb 400 -- ...".into(),
-                "Record less: a lower --rate, --min-us 100 with --calls, or --include only what matters.".into(),
-            ],
+            actions: actions(&losses),
             verify: "Record again: the health box should say that nothing was lost.".into(),
         };
         finding.into()
     }
+}
+
+/// What helps depends on where it was lost: samples are taken from outside, everything else goes through a ring.
+fn actions(losses: &[LossTotal]) -> Vec<String> {
+    let mut actions: Vec<&str> = Vec::new();
+    if losses.iter().any(|loss| loss.collector != "stacks") {
+        actions.push("More room in the rings: inferscope run --trace-size-mb 400 -- ...");
+        actions.push("Record less: --min-us 100 with --calls, or --include only what matters.");
+    }
+    if losses.iter().any(|loss| loss.collector == "stacks") {
+        actions.push("Sample less often: inferscope run --rate 50 -- ...");
+        actions.push("Leave the sampler a core: no samples come while every core is busy with the program itself.");
+    }
+    actions.into_iter().map(str::to_owned).collect()
 }
 
 pub struct LossTotal {

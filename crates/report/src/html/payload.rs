@@ -143,7 +143,7 @@ pub struct Scope {
 
 pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Payload {
     let mut names = PageNames::default();
-    let Lanes { groups, tracks, counters, shown, left_out } = tracks::lanes(timeline, &mut names);
+    let Lanes { groups, tracks, counters, shown, left_out } = tracks::lanes(timeline, metrics.cpu.as_ref(), &mut names);
     let interval = metrics.samples.as_ref().and_then(|samples| samples.interval_ns);
     let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
     let (texts, files) = names.texts(timeline);

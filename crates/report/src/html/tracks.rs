@@ -60,7 +60,7 @@ pub struct Lanes {
     pub left_out: Vec<String>,
 }
 
-pub fn lanes(timeline: &Timeline, names: &mut PageNames) -> Lanes {
+pub fn lanes(timeline: &Timeline, cpu: Option<&analysis::Curve>, names: &mut PageNames) -> Lanes {
     let chosen = busiest(timeline);
     let mut lanes = Lanes {
         groups: Vec::new(),
@@ -70,6 +70,11 @@ pub fn lanes(timeline: &Timeline, names: &mut PageNames) -> Lanes {
         left_out: Vec::new(),
     };
     let slices: usize = chosen.iter().map(|index| timeline.tracks[index.0 as usize].slices.len()).sum();
+    if let Some(cpu) = cpu {
+        lanes.counters.push(curve(timeline, "CPU (100 % is one core)", "%", &percent(timeline, cpu)));
+        let title = "all recorded processes".to_owned();
+        lanes.groups.push(Group { title, tracks: Vec::new(), counters: vec![0] });
+    }
     for (number, process) in timeline.processes.iter().enumerate() {
         let of = ProcessIndex(number as u32);
         let mut group = Group {
@@ -188,6 +193,13 @@ fn curves(timeline: &Timeline, process: Option<ProcessIndex>) -> Vec<(&'static s
         );
     }
     curves
+}
+
+/// Cores in use, in percent of one; each bucket stands at its middle.
+fn percent(timeline: &Timeline, cpu: &analysis::Curve) -> Points {
+    let at = |bucket: usize| timeline.start + bucket as u64 * cpu.bucket_ns + cpu.bucket_ns / 2;
+    let known = cpu.buckets.iter().enumerate().filter_map(|(bucket, value)| Some((bucket, (*value)?)));
+    known.map(|(bucket, value)| (at(bucket), value * 100.0)).collect()
 }
 
 /// A cumulative count as a rate a second.

@@ -48,9 +48,9 @@ impl Page<'_> {
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
         let code = style.ink(Ink::Faint, finding.code);
-        for (place, line) in finding.actions.first().iter().flat_map(|a| wrapped(style, a, width)).enumerate() {
-            let tail = if place == 0 { format!("{code}: ") } else { String::new() };
-            writeln!(out, "    {tail}{line}")?;
+        writeln!(out, "    {code}")?;
+        for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
+            writeln!(out, "    {line}")?;
         }
         Ok(())
     }
