@@ -39,6 +39,10 @@ test: dist/built ## Run every test that needs no framework: Rust, then Python on
 test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
 
+.PHONY: test-browser
+test-browser: .venvs/browser/installed ## Use the HTML report as a person does, in a real browser (Chromium and its driver).
+	.venvs/browser/bin/python -m pytest -q -p no:cacheprovider tests/browser $(PYTEST)
+
 .PHONY: bench
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
@@ -91,8 +95,11 @@ dist/built: $(SOURCES) | $(TOOLS)/installed
 	.venv/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
 	touch $@
 
-.venvs/frameworks/installed: dist/built tests/frameworks/requirements.txt tests/requirements.txt
-	$(PYTHON) -m venv .venvs/frameworks
-	.venvs/frameworks/bin/python $(PIP) install -r tests/requirements.txt -r tests/frameworks/requirements.txt
-	.venvs/frameworks/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
+.venvs/%/installed: dist/built tests/%/requirements.txt tests/requirements.txt
+	$(PYTHON) -m venv .venvs/$*
+	.venvs/$*/bin/python $(PIP) install -r tests/requirements.txt -r tests/$*/requirements.txt
+	.venvs/$*/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
 	touch $@
+
+# What an interrupted run made is not thrown away.
+.PRECIOUS: .venvs/%/installed
