@@ -96,6 +96,30 @@ impl Builder {
         self.timeline.losses.push(Loss { time, process, collector: collector.into(), what: what.into(), count });
     }
 
+    /// Puts the tracks into this order, before [`Builder::finish`].
+    pub(crate) fn order_tracks(&mut self, order: &[u32]) {
+        let mut place = vec![0u32; order.len()];
+        order.iter().zip(0..).for_each(|(old, new)| place[*old as usize] = new);
+        self.timeline.tracks = order.iter().map(|old| self.timeline.tracks[*old as usize].clone()).collect();
+        self.slice_track.iter_mut().chain(&mut self.sample_track).for_each(|track| *track = place[*track as usize]);
+    }
+
+    /// Of slices that start and end together the first one added is the outer one, where `finish` takes the last.
+    pub(crate) fn outer_first(&mut self) {
+        let slices = &mut self.timeline.slices;
+        slices.start.reverse();
+        slices.dur.reverse();
+        slices.name.reverse();
+        slices.kind.reverse();
+        slices.detail.reverse();
+        self.slice_track.reverse();
+        let samples = &mut self.timeline.samples;
+        samples.time.reverse();
+        samples.stack.reverse();
+        samples.state.reverse();
+        self.sample_track.reverse();
+    }
+
     /// Sorts, and takes start and end from the events where they were not set.
     pub fn finish(mut self) -> Timeline {
         let mut timeline = self.timeline;

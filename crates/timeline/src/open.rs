@@ -1,8 +1,8 @@
 //! `open`: a path in, a [`Timeline`] out, or one clear reason why not. Which kind of file it is decides who reads it;
-//! today that is our own trace, and files of other tools join in `import`.
+//! today that is our own trace and our own JSON, and files of other tools join in `import`.
 
 use crate::Timeline;
-use crate::import::native;
+use crate::import::{inferscope_json, native};
 use std::path::{Path, PathBuf};
 
 /// Why a path could not be opened. Each says what is wrong and what to do.
@@ -12,6 +12,12 @@ pub enum OpenError {
     Missing { path: PathBuf },
     #[error("{0} is not a trace: {why}. A trace is the folder that `inferscope run` writes", path.display())]
     NotATrace { path: PathBuf, why: String },
+    #[error(
+        "{0} is {looks_like}, which this version does not read: give the folder that `inferscope run` writes, or InferScope \
+         trace JSON 1.0 ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
+        path.display()
+    )]
+    Foreign { path: PathBuf, looks_like: String },
     #[error("{0} is an empty folder: it has no manifest.json, so nothing was recorded there, or it has been removed", path.display())]
     Empty { path: PathBuf },
     #[error(
@@ -36,12 +42,14 @@ pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Time
         std::io::ErrorKind::NotFound => OpenError::Missing { path: path.into() },
         _ => OpenError::Unreadable { path: path.into(), source },
     })?;
-    if !metadata.is_dir() {
-        let why = match path.file_name().and_then(|name| name.to_str()) {
-            Some(trace::tables::MANIFEST) => "give the folder that holds it".to_owned(),
-            _ => "it is not a folder".to_owned(),
-        };
-        return Err(OpenError::NotATrace { path: path.into(), why });
+    if metadata.is_dir() {
+        return native::read(path, progress);
     }
-    native::read(path, progress)
+    // A pipe or a device has no size and may never end.
+    let why = match path.file_name().and_then(|name| name.to_str()) {
+        Some(trace::tables::MANIFEST) => "give the folder that holds it",
+        _ if metadata.is_file() => return inferscope_json::read(path, progress),
+        _ => "it is neither a folder nor a plain file",
+    };
+    Err(OpenError::NotATrace { path: path.into(), why: why.into() })
 }

@@ -1,3 +1,4 @@
 //! Readers, one a format; each gives a [`crate::Timeline`].
 
+pub mod inferscope_json;
 pub mod native;

@@ -1,0 +1,168 @@
+//! Walks the top of the file and hands events and lists over, one entry at a time.
+
+use super::about;
+use super::event::Event;
+use super::fields::{Raw, cleaned};
+use super::foreign::{Refused, by_key};
+use super::load::Loader;
+use super::scan::{Scan, Stop};
+use std::io::BufRead;
+use trace::event::cut;
+
+/// An event, or a block of information, that is larger is not taken into memory.
+const LARGEST: usize = 16 << 20;
+/// Keys that are remembered to say what the file is, when it is none of ours.
+const MOST_KEYS: usize = 6;
+
+pub struct Document<R> {
+    pub scan: Scan<R>,
+    pub loader: Loader,
+    /// A list of events was there.
+    pub has_events: bool,
+    pub(super) versioned: bool,
+    pub(super) keys: Vec<String>,
+    /// What events that we do not know look like.
+    pub(super) chrome: bool,
+    pub(super) telemetry: bool,
+    value: Vec<u8>,
+}
+
+impl<R: BufRead> Document<R> {
+    pub fn new(input: R) -> Document<R> {
+        Document {
+            scan: Scan::new(input),
+            loader: Loader::default(),
+            has_events: false,
+            versioned: false,
+            keys: Vec::new(),
+            chrome: false,
+            telemetry: false,
+            value: Vec::new(),
+        }
+    }
+
+    pub fn walk(&mut self) -> Result<(), Refused> {
+        let first = self.scan.peek()?;
+        match first {
+            b'[' => self.events()?,
+            b'{' => self.object()?,
+            _ => return Err(Refused::NotJson),
+        }
+        match self.scan.peek() {
+            Err(Stop::Cut) => Ok(()),
+            Err(stop) => Err(stop.into()),
+            Ok(b'{') if !self.has_events => Err(Refused::Other("a list of JSON objects, one a line".into())),
+            Ok(more) => Err(Stop::Unexpected(more).into()),
+        }
+    }
+
+    fn object(&mut self) -> Result<(), Refused> {
+        self.scan.expect(b'{')?;
+        let mut kept = Vec::new();
+        while self.scan.another(b'}')? {
+            if self.scan.peek()? != b'"' {
+                return Err(Stop::Unexpected(self.scan.peek()?).into());
+            }
+            self.scan.value(&mut kept, 256)?;
+            let key = Raw(&String::from_utf8_lossy(&kept)).owned();
+            self.scan.expect(b':')?;
+            self.field(&key)?;
+            if self.keys.len() < MOST_KEYS {
+                self.keys.push(cut(&key, 40).to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, key: &str) -> Result<(), Refused> {
+        let list = self.scan.peek()? == b'[';
+        match key {
+            "events" | "timeline" if list => self.events()?,
+            "stacks" | "processes" | "threads" | "losses" | "notes" if list => self.list(key)?,
+            "format_version" => self.version()?,
+            "trace_metadata" | "system_info" => {
+                let text = self.small()?;
+                let info = &mut self.loader.builder.timeline.info;
+                if key == "system_info" {
+                    about::system_info(&text, info);
+                } else {
+                    self.loader.duration = about::trace_metadata(&text, info);
+                }
+            }
+            "$schema" if !self.has_events => {
+                let text = self.small()?;
+                if text.contains("speedscope") {
+                    return Err(Refused::Other("a speedscope profile".into()));
+                }
+            }
+            _ if !self.has_events && by_key(key).is_some() => {
+                return Err(Refused::Other(by_key(key).unwrap_or_default().into()));
+            }
+            _ => self.scan.skip()?,
+        }
+        Ok(())
+    }
+
+    fn version(&mut self) -> Result<(), Refused> {
+        let text = self.small()?;
+        let major = text.trim_matches('"').split('.').next().and_then(|major| major.parse::<u64>().ok());
+        match major {
+            Some(found) if found > u64::from(super::FORMAT) => return Err(Refused::Newer(found)),
+            Some(_) => self.versioned = true,
+            None => {
+                let note = format!("The file's format_version, {}, is no number; read as 1.0.", cut(&text, 60));
+                self.loader.builder.timeline.notes.push(note);
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that is kept whole; empty when it is too large.
+    fn small(&mut self) -> Result<String, Stop> {
+        self.scan.value(&mut self.value, LARGEST)?;
+        Ok(String::from_utf8_lossy(&self.value).into_owned())
+    }
+
+    fn events(&mut self) -> Result<(), Stop> {
+        self.scan.expect(b'[')?;
+        self.has_events = true;
+        while self.scan.another(b']')? {
+            self.scan.value(&mut self.value, LARGEST)?;
+            if self.value.is_empty() {
+                self.loader.all += 1;
+                self.loader.odd.long += 1;
+                continue;
+            }
+            let text = String::from_utf8_lossy(&self.value);
+            let clean;
+            let event = match Event::parse(&text) {
+                Err(_) => {
+                    clean = cleaned(&text);
+                    Event::parse(&clean)
+                }
+                fine => fine,
+            };
+            match event {
+                Ok(event) => {
+                    self.chrome |= event.chrome;
+                    self.telemetry |= event.telemetry;
+                    self.loader.event(&event);
+                }
+                Err(_) => {
+                    self.loader.all += 1;
+                    self.loader.odd.unreadable += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, key: &str) -> Result<(), Stop> {
+        self.scan.expect(b'[')?;
+        while self.scan.another(b']')? {
+            let text = self.small()?;
+            self.loader.entry(key, &text);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
+
+use super::fields::{Raw, fields};
+use super::load::Loader;
+use crate::{Process, StackIndex};
+
+/// Notes beyond this are counted, not kept.
+const MOST_NOTES: usize = 200;
+
+impl Loader {
+    /// One entry of the list called `key`.
+    pub fn entry(&mut self, key: &str, text: &str) {
+        let read = match key {
+            "stacks" => self.stack(text),
+            "processes" => self.process(text),
+            "threads" => self.thread(text),
+            "losses" => self.loss(text),
+            _ => self.note(text),
+        };
+        self.odd.entries += u64::from(read.is_none());
+    }
+
+    fn stack(&mut self, text: &str) -> Option<()> {
+        let [id, parent, function, file, line] = take(text, ["id", "parent_id", "function", "file", "line"])?;
+        let id = i32::try_from(id.whole()?).ok().filter(|id| *id > 0)?;
+        let parent = parent.whole().and_then(|parent| self.stack_ids.get(i32::try_from(parent).ok()?));
+        let name = self.builder.name(&function.text()?, &file.text().unwrap_or_default(), 0);
+        let index = self.builder.timeline.stacks.push(parent.map(StackIndex), name, line.small());
+        self.stack_ids.insert(id, index.0);
+        Some(())
+    }
+
+    fn process(&mut self, text: &str) -> Option<()> {
+        let keys = ["process_id", "parent_process_id", "program", "python_version"];
+        let [pid, parent, program, python] = take(text, keys)?;
+        let process = Process {
+            parent_pid: parent.whole().unwrap_or(0),
+            program: program.owned(),
+            python: python.owned(),
+            ..Process::default()
+        };
+        self.places.list_process(&mut self.builder, pid, process, &mut self.odd);
+        Some(())
+    }
+
+    fn thread(&mut self, text: &str) -> Option<()> {
+        let [process, thread, name] = take(text, ["process_id", "thread_id", "name"])?;
+        self.places.list_thread(&mut self.builder, process, thread, &name.text().unwrap_or_default());
+        Some(())
+    }
+
+    fn loss(&mut self, text: &str) -> Option<()> {
+        let [collector, what, count] = take(text, ["collector", "what", "count"])?;
+        let count = u64::try_from(count.whole()?).ok()?;
+        self.builder.loss(None, &collector.text()?, &what.text()?, count);
+        Some(())
+    }
+
+    fn note(&mut self, text: &str) -> Option<()> {
+        let note = Raw(text).text()?;
+        if self.builder.timeline.notes.len() < MOST_NOTES {
+            self.builder.timeline.notes.push(note.into_owned());
+        } else {
+            self.odd.notes += 1;
+        }
+        Some(())
+    }
+}
+
+/// The fields with these names; None when it is no object.
+fn take<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> Option<[Raw<'a>; N]> {
+    let mut found = [Raw::default(); N];
+    let read = fields(text, |key, value| {
+        if let Some(place) = keys.iter().position(|known| *known == key) {
+            found[place] = value;
+        }
+    });
+    read.is_ok().then_some(found)
+}

@@ -1,0 +1,168 @@
+//! Takes events one by one into a [`Builder`]. Stacks, processes and threads may come after the events that refer to them:
+//! all is joined in `finish`.
+
+use super::event::Event;
+use super::odd::Odd;
+use super::places::Places;
+use super::scopes::Scopes;
+use crate::names::IdMap;
+use crate::{Builder, More, NameIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+use trace::event::MAX_TEXT;
+
+/// Arguments are JSON, which cut is none. The recorder's own are at most `MAX_TEXT` before they are escaped.
+const LONGEST_ARGS: usize = 8 * MAX_TEXT;
+/// Places in a timeline are 32 bits wide.
+const MOST_EVENTS: usize = u32::MAX as usize - 1;
+
+/// Types that the format has and that wait for tracks of devices and memory.
+const NOT_YET: [&str; 4] = ["gpu_kernel", "h2d_copy", "d2h_copy", "memory_event"];
+
+#[derive(Default)]
+pub struct Loader {
+    pub builder: Builder,
+    pub places: Places,
+    pub odd: Odd,
+    /// Events of a type that the format has.
+    pub known: u64,
+    pub all: u64,
+    /// As `trace_metadata` says.
+    pub duration: Option<u64>,
+    pub(super) stack_ids: IdMap,
+    scopes: Scopes,
+    /// What a sample's event is called, for when its stack is missing.
+    leaves: Vec<u32>,
+    last: u64,
+}
+
+impl Loader {
+    pub fn event(&mut self, event: &Event<'_>) {
+        self.all += 1;
+        let not_yet = NOT_YET.iter().find(|sort| **sort == event.sort);
+        self.known += 1;
+        match &*event.sort {
+            _ if self.builder.timeline.slices.len().max(self.leaves.len()) >= MOST_EVENTS => self.odd.too_many += 1,
+            "cpu_call" => self.call(event, kind_of_call(event)),
+            "cpu_syscall" => self.call(event, SliceKind::CCall),
+            "scope_enter" | "scope_exit" => self.scope(event),
+            "instant" => self.instant(event),
+            other => match not_yet {
+                Some(sort) => *self.odd.unshown.entry(sort).or_default() += 1,
+                None => {
+                    self.known -= 1;
+                    self.odd.unknown(other);
+                }
+            },
+        }
+    }
+
+    fn call(&mut self, event: &Event<'_>, kind: SliceKind) {
+        let Some((start, dur)) = event.span(&mut self.odd) else {
+            self.odd.times += 1;
+            return;
+        };
+        let (track, name, args) = (self.track(event), self.name(event), self.args(event));
+        // The scope around a call is known by time; the file's `parent_scope` says the same.
+        let more = More { args, open: event.open.truth(), ..More::default() };
+        self.builder.slice(track, kind, name, start, dur, more);
+        self.last = self.last.max(start.saturating_add(dur));
+    }
+
+    fn scope(&mut self, event: &Event<'_>) {
+        let Some(time) = self.time(event) else { return };
+        // Entering and leaving are paired by name where they have no number: so without file and line.
+        let name = event.name.as_deref().map_or(NameIndex(0), |name| self.builder.name(name, "", 0));
+        let track = self.track(event);
+        if event.sort == "scope_enter" {
+            let args = self.args(event);
+            self.scopes.enter(&mut self.builder, (track, name, time), event, args, &mut self.odd);
+        } else {
+            self.scopes.leave(&mut self.builder, (track, name, time), event, &mut self.odd);
+        }
+    }
+
+    fn instant(&mut self, event: &Event<'_>) {
+        let Some(time) = self.time(event) else { return };
+        match event.category.0 {
+            r#""counter""# => {
+                let Some(value) = event.value.whole() else {
+                    self.odd.values += 1;
+                    return;
+                };
+                let process = event.process.given().then(|| self.places.process(&mut self.builder, event.process));
+                let tid = self.places.tid(&mut self.builder, event.process, event.thread);
+                self.builder.count(process, tid, event.name.as_deref().unwrap_or_default(), time, value);
+            }
+            r#""sample""# => {
+                let (track, leaf) = (self.track(event), self.name(event));
+                let stack = event.stack.whole().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
+                let stack = StackIndex(if event.stack.given() && stack == 0 { u32::MAX } else { stack as u32 });
+                self.builder.sample(track, time, stack, event.active.truth(), event.gil.truth());
+                self.leaves.push(leaf.0);
+            }
+            _ => {
+                let (track, name, args) = (self.track(event), self.name(event), self.args(event));
+                let more = More { parent: event.parent.small(), args, ..More::default() };
+                self.builder.slice(track, SliceKind::Mark, name, time, 0, more);
+            }
+        }
+    }
+
+    fn time(&mut self, event: &Event<'_>) -> Option<u64> {
+        let time = event.time();
+        match time {
+            Some(time) => self.last = self.last.max(time),
+            None => self.odd.times += 1,
+        }
+        time
+    }
+
+    fn track(&mut self, event: &Event<'_>) -> TrackIndex {
+        self.places.track(&mut self.builder, event.process, event.thread)
+    }
+
+    fn name(&mut self, event: &Event<'_>) -> NameIndex {
+        match &event.name {
+            Some(name) => self.builder.name(name, &event.file.text().unwrap_or_default(), event.line.small()),
+            None => NameIndex(0),
+        }
+    }
+
+    fn args<'a>(&mut self, event: &Event<'a>) -> Option<&'a str> {
+        let args = event.args.object()?;
+        let fits = args.len() <= LONGEST_ARGS;
+        self.odd.args += u64::from(!fits);
+        fits.then_some(args)
+    }
+
+    pub fn finish(mut self) -> Timeline {
+        self.scopes.close(&mut self.builder, self.last, &mut self.odd);
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            let id = self.builder.timeline.samples.stack[at];
+            let known = self.stack_ids.get(id as i32);
+            self.builder.timeline.samples.stack[at] = known.unwrap_or_else(|| {
+                self.odd.stacks += u64::from(id != 0);
+                if id == 0 { 0 } else { self.builder.frame(None, NameIndex(*leaf), 0).0 }
+            });
+        }
+        self.places.arrange(&mut self.builder);
+        self.builder.outer_first();
+        let mut timeline = self.builder.finish();
+        // Times count from the start of the recording where they fit into its duration; else they are some other clock's.
+        if let Some(duration) = self.duration.filter(|duration| *duration >= timeline.end) {
+            (timeline.start, timeline.end) = (0, duration);
+        }
+        timeline.losses.iter_mut().for_each(|loss| loss.time = timeline.start);
+        timeline.names.finish();
+        timeline.slices.shrink();
+        timeline.notes.extend(self.odd.lines());
+        timeline
+    }
+}
+
+fn kind_of_call(event: &Event<'_>) -> SliceKind {
+    match event.kind.0 {
+        r#""c-call""# => SliceKind::CCall,
+        r#""gc""# => SliceKind::Gc,
+        _ => SliceKind::Call,
+    }
+}

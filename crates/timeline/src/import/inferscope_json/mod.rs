@@ -1,0 +1,79 @@
+//! Reads InferScope trace JSON 1.0, plain or gzip: `{"format_version":"1.0","events":[…]}`, `{"timeline":[…]}` or a bare list
+//! of events. One event is in memory at a time; a broken one costs itself, and a file that ends early opens up to there.
+
+mod about;
+mod document;
+mod event;
+mod fields;
+mod foreign;
+mod lists;
+mod load;
+mod number;
+mod odd;
+mod places;
+mod scan;
+mod scopes;
+mod source;
+
+use crate::{OpenError, Timeline};
+use document::Document;
+use foreign::Refused;
+use scan::Stop;
+use std::path::Path;
+
+/// The major number of the format that we read.
+const FORMAT: u32 = 1;
+
+pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    let unreadable = |source| OpenError::Unreadable { path: path.into(), source };
+    let not_a_trace = |why: String| OpenError::NotATrace { path: path.into(), why };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let source = source::open(file, progress).map_err(unreadable)?;
+    if source.empty {
+        return Err(not_a_trace("the file is empty".into()));
+    }
+    let packed = source.packed;
+    let mut document = Document::new(source.input);
+    let end = document.walk();
+    let offset = document.scan.offset;
+    let place = if packed { format!("byte {offset} of what it unpacks to") } else { format!("byte {offset}") };
+    let stop = match end {
+        Ok(()) => None,
+        Err(Refused::NotJson) => {
+            let why = if packed { "it is gzip, but not of JSON" } else { "it is neither a folder nor JSON" };
+            return Err(not_a_trace(why.into()));
+        }
+        Err(Refused::Other(looks_like)) => return Err(OpenError::Foreign { path: path.into(), looks_like }),
+        Err(Refused::Newer(found)) => {
+            return Err(OpenError::NewerVersion { path: path.into(), found, known: FORMAT });
+        }
+        Err(Refused::Stopped(stop)) => Some(stop),
+    };
+    if !document.has_events {
+        return Err(match stop {
+            None => OpenError::Foreign { path: path.into(), looks_like: document.unlike() },
+            Some(Stop::Input(source)) if !packed => unreadable(source),
+            Some(stop) => not_a_trace(format!("{} at {place}, before any event", what(&stop))),
+        });
+    }
+    if let Some(looks_like) = document.nothing_known() {
+        return Err(OpenError::Foreign { path: path.into(), looks_like });
+    }
+    let events = document.loader.all;
+    let mut timeline = document.loader.finish();
+    if let Some(stop) = stop {
+        let kept = format!("{events} events before that were read, the rest is missing");
+        timeline.notes.push(format!("The file {} at {place}: {kept}.", what(&stop).trim_start_matches("it ")));
+    } else if events == 0 {
+        timeline.notes.push("The file holds no events.".into());
+    }
+    Ok(timeline)
+}
+
+fn what(stop: &Stop) -> String {
+    match stop {
+        Stop::Cut => "it ends too early,".into(),
+        Stop::Unexpected(byte) => format!("it is damaged (unexpected {:?})", char::from(*byte)),
+        Stop::Input(error) => format!("it cannot be read on ({error})"),
+    }
+}

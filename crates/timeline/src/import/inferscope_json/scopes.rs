@@ -1,0 +1,80 @@
+//! Pairs entering and leaving. Our own files number their scopes; in others the innermost open scope of the same name on the
+//! same thread is the one that is left.
+
+use super::event::Event;
+use super::odd::Odd;
+use crate::slices::OPEN;
+use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, TrackIndex};
+use std::collections::{HashMap, HashSet};
+
+#[derive(Default)]
+pub struct Scopes {
+    /// Open scopes: their places among the slices, as they were added.
+    numbered: HashMap<(ProcessIndex, i64), u32>,
+    named: HashMap<(TrackIndex, NameIndex), Vec<u32>>,
+    /// Entered anew before they were left: nothing can close them any more.
+    forsaken: Vec<u32>,
+    taken: HashSet<(ProcessIndex, u32)>,
+}
+
+impl Scopes {
+    pub fn enter(
+        &mut self,
+        builder: &mut Builder,
+        (track, name, start): (TrackIndex, NameIndex, u64),
+        event: &Event<'_>,
+        args: Option<&str>,
+        odd: &mut Odd,
+    ) {
+        let process = builder.timeline.tracks[track.0 as usize].process;
+        let place = builder.timeline.slices.len() as u32;
+        let kind = if event.kind.0 == r#""step""# { SliceKind::Step } else { SliceKind::Scope };
+        let mut id = event.scope.small();
+        if id != 0 && !self.taken.insert((process, id)) {
+            odd.scope_ids += 1;
+            id = 0;
+        }
+        let more = More { id, parent: event.parent.small(), args, open: true };
+        builder.slice(track, kind, name, start, 0, more);
+        match event.scope.whole() {
+            Some(number) => self.forsaken.extend(self.numbered.insert((process, number), place)),
+            None => self.named.entry((track, name)).or_default().push(place),
+        }
+    }
+
+    pub fn leave(
+        &mut self,
+        builder: &mut Builder,
+        (track, name, end): (TrackIndex, NameIndex, u64),
+        event: &Event<'_>,
+        odd: &mut Odd,
+    ) {
+        let process = builder.timeline.tracks[track.0 as usize].process;
+        let place = match event.scope.whole() {
+            Some(number) => self.numbered.remove(&(process, number)),
+            None => self.named.get_mut(&(track, name)).and_then(Vec::pop),
+        };
+        let Some(place) = place.map(|place| place as usize) else {
+            odd.exits += 1;
+            return;
+        };
+        let slices = &mut builder.timeline.slices;
+        match end.checked_sub(slices.start[place]) {
+            Some(dur) => slices.dur[place] = dur,
+            None => odd.ends += 1,
+        }
+        if !event.open.truth() {
+            slices.kind[place] &= !OPEN;
+        }
+    }
+
+    /// What is still open lasts to `end`.
+    pub fn close(self, builder: &mut Builder, end: u64, odd: &mut Odd) {
+        let open = self.named.into_values().flatten().chain(self.numbered.into_values()).chain(self.forsaken);
+        for place in open {
+            odd.unclosed += 1;
+            let slices = &mut builder.timeline.slices;
+            slices.dur[place as usize] = end.saturating_sub(slices.start[place as usize]);
+        }
+    }
+}

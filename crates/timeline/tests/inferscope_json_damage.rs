@@ -1,0 +1,179 @@
+//! Damages InferScope JSON: cut at every byte, changed by a few thousand pseudo-random edits from a fixed seed, and built to
+//! cost more than it is. No panic, no hang, and memory stays near the size of what is kept.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use timeline::fixture::TemporaryFolder;
+use timeline::{OpenError, Timeline};
+
+const FILE: &str = r#"{"format_version":"1.0",
+"trace_metadata":{"timestamp_created":"2026-09-21T14:13:20Z","duration_ms":0.100,"hostname":"host","command":"python a.py"},
+"system_info":{"cpu_count":4,"cpu_model":"cpu","numa_nodes":1,"ram_gb":8.00,"gpu_count":null},
+"events":[
+{"id":1,"type":"scope_enter","name":"request","timestamp_start_us":10.000,"timestamp_end_us":10.000,"duration_us":0.000,"metadata":{"process_id":100,"thread_id":100,"scope":1,"kind":"step","parent_scope":null,"args":{"i":1}}},
+{"id":2,"type":"cpu_call","name":"f\u00e9\n","timestamp_start_us":20.000,"timestamp_end_us":60.000,"duration_us":40.000,"metadata":{"process_id":100,"thread_id":100,"cpu_id":null,"call_depth":0,"parent_scope":1,"kind":"c-call","file":"a.py","line":12}},
+{"id":3,"type":"instant","name":"main","timestamp_start_us":25.000,"timestamp_us":25.000,"metadata":{"category":"sample","process_id":100,"thread_id":100,"active":true,"gil":true,"stack":2}},
+{"id":4,"type":"scope_exit","name":"request","timestamp_start_us":90.000,"timestamp_end_us":90.000,"metadata":{"process_id":100,"thread_id":100,"scope":1}},
+{"id":5,"type":"instant","name":"rss_bytes","timestamp_start_us":10.000,"timestamp_us":10.000,"metadata":{"category":"counter","process_id":100,"thread_id":null,"value":4096}}
+],
+"stacks":[{"id":1,"parent_id":null,"function":"main","file":"a.py","line":3},{"id":2,"parent_id":1,"function":"f","file":"a.py","line":14}],
+"processes":[{"process_id":100,"parent_process_id":1,"program":"a.py","python_version":"3.12.1"}],
+"threads":[{"process_id":100,"thread_id":100,"name":"MainThread"}],
+"losses":[{"collector":"calls","what":"overwritten","count":3}],
+"notes":["one"]}
+"#;
+
+struct Place(TemporaryFolder);
+
+impl Place {
+    fn open(&self, bytes: &[u8]) -> Result<Timeline, OpenError> {
+        let path = self.0.path().join("trace.json");
+        std::fs::write(&path, bytes).unwrap();
+        let timeline = timeline::open(&path)?;
+        touch(&timeline);
+        Ok(timeline)
+    }
+}
+
+/// Reads every value that a report would, and checks what everything after relies on.
+fn touch(timeline: &Timeline) {
+    for track in &timeline.tracks {
+        assert!((track.process.0 as usize) < timeline.processes.len());
+        for index in track.slices.clone() {
+            let slice = timeline.slices.get(index);
+            assert!(slice.start >= timeline.start && slice.end() <= timeline.end, "{slice:?}");
+            let _ = (timeline.names.text(slice.name).len(), timeline.slices.args(index).map(str::len));
+        }
+        assert!(track.slices.clone().map(|index| timeline.slices.start[index]).is_sorted());
+        for index in track.samples.clone() {
+            let stack = timeline.samples.get(index).stack;
+            assert!((stack.0 as usize) < timeline.stacks.len());
+            timeline.stacks.walk(stack).for_each(|(_, frame)| drop(timeline.names.get(frame.name).clone()));
+        }
+    }
+    for counter in &timeline.counters {
+        assert!(counter.time.is_sorted() && counter.time.len() == counter.value.len());
+        assert!(counter.process.is_none_or(|process| (process.0 as usize) < timeline.processes.len()));
+    }
+    assert!(timeline.start <= timeline.end);
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn the_file_itself_is_whole() {
+    let timeline = Place(TemporaryFolder::new("whole")).open(FILE.as_bytes()).unwrap();
+    assert_eq!((timeline.slices.len(), timeline.samples.len(), timeline.counters.len()), (2, 1, 1));
+    assert_eq!((timeline.start, timeline.end, timeline.notes.len()), (0, 100_000, 1));
+}
+
+#[test]
+fn a_file_cut_at_any_byte_opens_up_to_there() {
+    let place = Place(TemporaryFolder::new("cut"));
+    let list = FILE.find("\"events\":[").unwrap() + 10;
+    let whole = FILE.trim_end().len();
+    for length in 0..whole {
+        match place.open(&FILE.as_bytes()[..length]) {
+            Ok(timeline) => {
+                assert!(length >= list);
+                let event = |line: &str| line.starts_with("{\"id\":") && line.contains("\"type\":");
+                let whole = |line: &str| serde_json::from_str::<serde_json::Value>(line.trim_end_matches(',')).is_ok();
+                let events = FILE[list..length].lines().filter(|line| event(line) && whole(line)).count();
+                let note = timeline.notes.last().unwrap();
+                assert!(note.starts_with(&format!("The file ends too early, at byte {length}: ")), "{length}: {note}");
+                assert!(
+                    note.contains(&format!("{events} events")) || FILE[..length].ends_with("}}"),
+                    "{length}: {note}"
+                );
+            }
+            Err(error) => assert!(length < list && error.to_string().contains("not a trace"), "{length}: {error}"),
+        }
+    }
+    let packed = gzip(FILE.as_bytes());
+    // The last eight bytes are a checksum: without them the text is still whole.
+    for length in 0..packed.len() - 8 {
+        if let Ok(timeline) = place.open(&packed[..length]) {
+            let said = timeline.notes.iter().any(|note| note.contains("of what it unpacks to"));
+            assert!(said || timeline.notes == ["one"] && length + 16 > packed.len(), "{length}: {:?}", timeline.notes);
+        }
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit.max(1)
+    }
+
+    /// A few bytes changed, taken out or doubled, or something put in that JSON gives a meaning.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        const PIECES: [&[u8]; 16] = [
+            b"\"", b"{", b"}", b"[", b"]", b",", b":", b"\\", b"-", b"e9", b"1e18", b"null", b"NaN", b"\\ud83d",
+            b"\xff", b"\x00",
+        ];
+        for _ in 0..1 + self.below(4) {
+            let at = self.below(bytes.len());
+            let end = (at + 1 + self.below(40)).min(bytes.len());
+            match self.below(6) {
+                0 => bytes[at] = self.below(256) as u8,
+                1 => bytes[at] ^= 1 << self.below(8),
+                2 => drop(bytes.drain(at..end)),
+                3 => drop(bytes.splice(at..at, bytes[at..end].to_vec())),
+                4 => drop(bytes.splice(at..at, PIECES[self.below(PIECES.len())].to_vec())),
+                _ => drop(bytes.splice(at..at + 1, PIECES[self.below(PIECES.len())].to_vec())),
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_bytes_never_panic_or_hang() {
+    const CASES: usize = 6000;
+    let place = Place(TemporaryFolder::new("fuzz"));
+    let packed = gzip(FILE.as_bytes());
+    let mut random = Random(0x5eed_1234_5678_9abc);
+    let mut opened = 0;
+    for case in 0..CASES {
+        let mut bytes = if case % 8 == 0 { packed.clone() } else { FILE.as_bytes().to_vec() };
+        random.damage(&mut bytes);
+        opened += usize::from(place.open(&bytes).is_ok());
+    }
+    assert!(opened > CASES / 2, "{opened} of {CASES} opened: one bad byte must not cost the file");
+}
+
+#[test]
+fn what_is_large_by_design_is_not_believed() {
+    let place = Place(TemporaryFolder::new("large"));
+    let deep = "[".repeat(1 << 20);
+    let event = r#"{"type":"cpu_call","name":"f","timestamp_start_us":1,"duration_us":1,"metadata":{"args":"#;
+    for text in [
+        deep.clone(),
+        format!("[{deep}"),
+        format!(r#"{{"events":[{event}{deep}{}}}}}]}}"#, "]".repeat(1 << 20)),
+        format!(r#"{{"events":[{event}{{"a":"{}"}}}}}}]}}"#, "x".repeat(1 << 20)),
+        format!(r#"{{"x":{}"#, r#"{"a":"#.repeat(1 << 18)),
+        format!("[{event}1}}}},{}", ",".repeat(1 << 20)),
+    ] {
+        _ = place.open(text.as_bytes());
+    }
+    // 400 MB of one string that packs into 2 MB: skipped, not held.
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(br#"{"format_version":"1.0","events":[{"type":"instant","name":""#).unwrap();
+    (0..400).for_each(|_| encoder.write_all(&vec![b'x'; 1 << 20]).unwrap());
+    encoder.write_all(br#""},{"type":"instant","name":"m","timestamp_us":1}]}"#).unwrap();
+    let timeline = place.open(&encoder.finish().unwrap()).unwrap();
+    assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 1), "{:?}", timeline.notes);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 200_000, "{kilobytes} kB at the peak");
+}
