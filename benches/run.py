@@ -136,17 +136,15 @@ def main() -> None:
     chosen = options.parse_args()
     wheel = chosen.wheel.resolve()
     found = find()
-    pythons = {
-        minor: environment(f"bench-{minor}", python, wheel, [HERE / "requirements.txt"])
-        for minor, python in found.items()
-    }
+    if chosen.quick:
+        # One Python with sys.monitoring and one without.
+        found = {minor: python for minor, python in found.items() if minor in ("3.11", "3.12")} or found
+    requirements = [HERE / "requirements.txt"]
+    pythons = {minor: environment(f"bench-{minor}", python, wheel, requirements) for minor, python in found.items()}
     main_one = pythons.get("3.12") or list(pythons.values())[-1]
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
-    some = {
-        minor: python for minor, python in pythons.items() if not chosen.quick or minor in ("3.11", "3.12")
-    } or pythons
-    rows = [*ring(), *scopes(some, chosen.quick), *calls(some, chosen.quick), *finish(main_one, chosen.quick)]
+    rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
     rows += [*stacks(main_one, chosen.quick), *library(wheel)]
     print(render(rows))
 
