@@ -72,7 +72,7 @@ class Page:
     def find(self, selector: str) -> list:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
-    def one(self, selector: str):  # noqa: ANN201 - selenium's element
+    def one(self, selector: str):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def click(self, selector: str) -> None:
@@ -87,7 +87,7 @@ class Page:
     def view(self) -> tuple[float, float]:
         """The visible range, from the address bar."""
         address = str(self.script("return location.hash"))
-        start, end = address.split("v=")[1].split("&")[0].split(",")
+        start, end = address.split("v=")[1].split("&", maxsplit=1)[0].split(",")
         return float(start), float(end)
 
     def errors(self) -> list[str]:
