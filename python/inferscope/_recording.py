@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _surface
 
+# Not from typing: importing that takes longer than everything else here together.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, ClassVar
+
     from ._alone import Recorder
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))

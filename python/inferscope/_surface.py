@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 native_error: Exception | None = None
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._native import Scope, __version__, mark_event, scope, step
 else:

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-# ruff: noqa: ANN202
+# ruff: noqa: ANN001, ANN202, ANN205
 """How InferScope gets into a Python process: the recorder puts this folder on PYTHONPATH, and Python imports
 `sitecustomize` when it starts. Loads the package, steps aside, and hands over to the program's own sitecustomize.
 
@@ -10,23 +10,24 @@ import sys
 
 
 def _load():
-    # The package comes from beside this folder, whatever environment the program runs in.
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if sys.version_info < (3, 10) or sys.implementation.name != "cpython" or "inferscope" in sys.modules:
         return
-    from importlib.util import module_from_spec, spec_from_file_location
+    # The package comes from beside this folder, whatever environment the program runs in and whatever it has installed.
+    # importlib.machinery and not importlib.util: that would import a dozen modules before the program does.
+    from importlib.machinery import PathFinder
 
-    init = os.path.join(package, "__init__.py")
-    spec = spec_from_file_location("inferscope", init, submodule_search_locations=[package])
-    if spec is None or spec.loader is None:
-        return
-    module = module_from_spec(spec)
-    sys.modules["inferscope"] = module
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            return PathFinder.find_spec(name, [folder]) if name == "inferscope" else None
+
+    sys.meta_path.insert(0, Finder)
     try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop("inferscope", None)
-        raise
+        import inferscope  # noqa: F401
+    finally:
+        sys.meta_path.remove(Finder)
 
 
 def _step_aside():

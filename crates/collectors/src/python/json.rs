@@ -58,7 +58,10 @@ impl Json {
         } else if let (Ok(tuple), true) = (value.cast::<PyTuple>(), depth < DEEPEST) {
             self.sequence(|at| tuple.get_item(at).ok(), depth)?;
         } else {
-            self.described(value)?;
+            match numpy_scalar(value) {
+                Some(plain) => self.value(&plain, depth)?,
+                None => self.described(value)?,
+            }
         }
         Ok(())
     }
@@ -184,6 +187,19 @@ impl Json {
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map(|name| name.to_string()).unwrap_or_default()
+}
+
+/// NumPy's numbers as Python's, where there is a Python number for it.
+fn numpy_scalar<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let numpy = value.get_type().module().is_ok_and(|module| module.to_string_lossy() == "numpy");
+    if !numpy || !value.getattr("shape").ok()?.extract::<Vec<i64>>().ok()?.is_empty() {
+        return None;
+    }
+    let plain = value.call_method0("item").ok()?;
+    let number = plain.is_exact_instance_of::<PyInt>()
+        || plain.is_exact_instance_of::<PyFloat>()
+        || plain.is_exact_instance_of::<PyBool>();
+    number.then_some(plain)
 }
 
 /// Arrays and tensors by type, shape and element: printing one could copy it from a device and wait for that.
