@@ -3,10 +3,13 @@
 
 export function unpack(text, delta = false) {
   const raw = atob(text);
-  const out = [];
+  // Each number ends with the one byte of it that is below 128.
+  let count = 0;
+  for (let i = 0; i < raw.length; i++) if (raw.charCodeAt(i) < 128) count++;
+  const out = new Float64Array(count);
   let at = 0;
   let last = 0;
-  while (at < raw.length) {
+  for (let place = 0; place < count; place++) {
     let value = 0;
     let scale = 1;
     let byte;
@@ -17,12 +20,12 @@ export function unpack(text, delta = false) {
     } while (byte & 128);
     if (delta) {
       last += value % 2 ? -(value + 1) / 2 : value / 2;
-      out.push(last);
+      out[place] = last;
     } else {
-      out.push(value);
+      out[place] = value;
     }
   }
-  return Float64Array.from(out);
+  return out;
 }
 
 export function load() {
@@ -86,6 +89,10 @@ export function time(ns) {
   return "0";
 }
 
+// A formatter is dear to make; toLocaleString makes one each time.
+const english = new Intl.NumberFormat("en");
+export const whole = (count) => english.format(count);
+
 export function amount(value, unit) {
   if (unit === "ns") return time(value);
   if (unit === "bytes") {
@@ -98,7 +105,7 @@ export function amount(value, unit) {
     return `${value.toFixed(value >= 100 || step === 0 ? 0 : 1)} ${steps[step]}`;
   }
   if (unit === "%") return `${value.toFixed(1)} %`;
-  return Number(value.toFixed(2)).toLocaleString("en");
+  return whole(Number(value.toFixed(2)));
 }
 
 export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");

@@ -9,24 +9,36 @@ const FRAME_ROW = 19;
 export function buildTree(data, accept, inverted) {
   const root = { name: -1, line: 0, value: 0, self: 0, children: new Map() };
   const { stacks, samples } = data;
-  const frames = [];
-  for (let i = 0; i < samples.stack.length; i++) {
-    if (!accept(i)) continue;
-    const weight = samples.weight[i];
-    frames.length = 0;
-    for (let at = samples.stack[i]; at > 0; at = stacks.parent[at]) frames.push(at);
-    if (!inverted) frames.reverse();
-    let node = root;
-    node.value += weight;
-    for (const frame of frames) {
-      const name = stacks.name[frame];
-      let child = node.children.get(name);
-      if (!child) node.children.set(name, (child = { name, line: stacks.line[frame], value: 0, self: 0, children: new Map() }));
-      child.value += weight;
-      node = child;
+  // Samples share stacks: first how often each was seen, then the tree, so that the work is that of the stacks.
+  const seen = new Float64Array(stacks.parent.length);
+  for (let i = 0; i < samples.stack.length; i++) if (accept(i)) seen[samples.stack[i]] += samples.weight[i];
+  const grow = (node, frame, weight) => {
+    const name = stacks.name[frame];
+    let child = node.children.get(name);
+    if (!child) node.children.set(name, (child = { name, line: stacks.line[frame], value: 0, self: 0, children: new Map() }));
+    child.value += weight;
+    return child;
+  };
+  root.value = seen.reduce((sum, weight) => sum + weight, 0);
+  if (inverted) {
+    for (let leaf = 1; leaf < seen.length; leaf++) {
+      if (!seen[leaf]) continue;
+      let node = root;
+      for (let at = leaf; at > 0; at = stacks.parent[at]) node = grow(node, at, seen[leaf]);
+      node.self += seen[leaf];
     }
-    node.self += weight;
+  } else {
+    // Parents stand before their children.
+    const total = seen.slice();
+    for (let frame = total.length - 1; frame > 0; frame--) total[stacks.parent[frame]] += total[frame];
+    const nodes = [root];
+    for (let frame = 1; frame < total.length; frame++) {
+      if (!total[frame]) continue;
+      nodes[frame] = grow(nodes[stacks.parent[frame]], frame, total[frame]);
+      nodes[frame].self += seen[frame];
+    }
   }
+  root.self = seen[0] ?? 0;
   return root;
 }
 

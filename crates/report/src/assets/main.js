@@ -86,8 +86,22 @@ function panel() {
 view.listen((changes) => {
   if (changes.selection) panel();
   if (changes.query && $("search").value !== view.query) $("search").value = view.query;
-  if (changes.range || changes.selection || changes.query) history.replaceState(null, "", view.toHash());
+  if (changes.range || changes.selection || changes.query) remember();
 });
+
+// The address follows the view: at once, then a few times a second. Browsers refuse more than some hundreds in a row.
+let remembering = false;
+let forgotten = false;
+function remember() {
+  forgotten = remembering;
+  if (remembering) return;
+  remembering = true;
+  history.replaceState(null, "", view.toHash());
+  setTimeout(() => {
+    remembering = false;
+    if (forgotten) remember();
+  }, 250);
+}
 
 // Findings jump to their evidence.
 function goTo(evidence) {

@@ -1,7 +1,8 @@
 // The timeline: one canvas. Draws only what the visible range holds, with the colours of the page;
-// leaves what a selection contains to the side panel.
+// leaves what a selection contains to the side panel. What is thinner than a pixel is drawn together with
+// its neighbours: a frame costs what the screen shows, not what the trace holds.
 
-import { amount, lowerBound, time } from "./data.js";
+import { amount, lowerBound, time, whole } from "./data.js";
 
 const ROW = 18;
 const GUTTER = 190;
@@ -9,6 +10,8 @@ const NARROW_GUTTER = 96;
 const RULER = 26;
 const STRIP = 9;
 const COUNTER = 44;
+// Thin boxes are gathered over this many pixels. Cells begin at fixed times, so that panning does not flicker.
+const GATHER = 4;
 const KINDS = { 1: "scope", 2: "step", 4: "call", 5: "c-call" };
 
 export class TimelineView {
@@ -18,7 +21,11 @@ export class TimelineView {
     this.scroll = 0;
     this.samplesOf = data.tracks.map(() => []);
     data.samples.track.forEach((track, index) => this.samplesOf[track]?.push(index));
-    this.longest = data.tracks.map((track) => track.slices.dur.reduce((most, dur) => Math.max(most, dur), 0));
+    const longest = (column) => column.reduce((most, dur) => Math.max(most, dur), 0);
+    this.longest = data.tracks.map((track) => longest(track.slices.dur));
+    this.longestStep = longest(data.steps.dur);
+    this.widths = new Map();
+    this.measure();
     this.layout();
     this.listen();
     new ResizeObserver(() => this.draw()).observe(canvas);
@@ -46,13 +53,20 @@ export class TimelineView {
     this.total = y;
   }
 
-  get width() { return this.canvas.clientWidth; }
-  get height() { return this.canvas.clientHeight; }
-  get gutter() { return this.width < 560 ? NARROW_GUTTER : GUTTER; }
+  // Once a frame: asking the canvas makes the browser lay the page out.
+  measure() {
+    this.width = this.canvas.clientWidth;
+    this.height = this.canvas.clientHeight;
+    this.gutter = this.width < 560 ? NARROW_GUTTER : GUTTER;
+  }
+
   x(ns) { return this.gutter + ((ns - this.view.start) / (this.view.end - this.view.start)) * (this.width - this.gutter); }
   ns(x) { return this.view.start + ((x - this.gutter) / (this.width - this.gutter)) * (this.view.end - this.view.start); }
 
   colours() {
+    const { theme } = document.documentElement.dataset;
+    if (this.colour && this.theme === theme) return this.colour;
+    this.theme = theme;
     const style = getComputedStyle(this.canvas);
     const names = ["text", "muted", "line", "panel", "accent", "select", "active", "idle", "gil", "step", "mark", "hit"];
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
@@ -61,7 +75,8 @@ export class TimelineView {
   draw() {
     const { canvas, context: c, view } = this;
     const scale = devicePixelRatio || 1;
-    const [w, h] = [this.width, this.height];
+    this.measure();
+    const { width: w, height: h } = this;
     if (!w || !h) return;
     if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
       canvas.width = Math.round(w * scale);
@@ -70,7 +85,8 @@ export class TimelineView {
     c.setTransform(scale, 0, 0, scale, 0, 0);
     this.scroll = Math.max(0, Math.min(this.scroll, this.total + RULER - h));
     const colour = (this.colour = this.colours());
-    this.dark = document.documentElement.dataset.theme === "dark";
+    this.dark = this.theme === "dark";
+    this.matches = this.namesThatMatch(view.query.toLowerCase());
     c.fillStyle = colour.panel;
     c.fillRect(0, 0, w, h);
     c.font = "11px system-ui, sans-serif";
@@ -125,9 +141,14 @@ export class TimelineView {
   }
 
   fit(text, width) {
-    const c = this.context;
-    if (c.measureText(text).width <= width) return text;
-    const letters = Math.floor((width / c.measureText(text).width) * text.length) - 1;
+    // Two fonts are in use; the bold one only for titles that no box has.
+    let full = this.widths.get(text);
+    if (full === undefined) {
+      if (this.widths.size > 20000) this.widths.clear();
+      this.widths.set(text, (full = this.context.measureText(text).width));
+    }
+    if (full <= width) return text;
+    const letters = Math.floor((width / full) * text.length) - 1;
     return letters > 1 ? `${text.slice(0, letters)}…` : "";
   }
 
@@ -142,29 +163,70 @@ export class TimelineView {
     const { context: c } = this;
     const left = Math.max(x, this.gutter);
     const wide = Math.max(x + width - left, 0.7);
-    c.globalAlpha = dim ? 0.22 : 1;
+    if (dim) c.globalAlpha = 0.22;
     c.fillStyle = fill;
     c.fillRect(left, y, Math.max(wide - (wide > 3 ? 0.6 : 0), 0.7), height);
-    if (text && wide > 28) {
+    if (wide > 28) {
       c.fillStyle = this.dark ? "#0b1020" : "#10182b";
       c.textAlign = "left";
-      c.fillText(this.fit(text, wide - 8), left + 4, y + height / 2 + 0.5);
+      c.fillText(this.fit(text(), wide - 8), left + 4, y + height / 2 + 0.5);
     }
-    c.globalAlpha = 1;
+    if (dim) c.globalAlpha = 1;
+  }
+
+  // Which names hold the searched text; null without a search.
+  namesThatMatch(query) {
+    if (!query) return null;
+    if (this.searched !== query) {
+      this.searched = query;
+      this.searchedNames = this.data.names.map((name) => name.toLowerCase().includes(query));
+    }
+    return this.searchedNames;
+  }
+
+  // Walks the boxes of a lane that the window shows. Those at least a pixel wide go to `wide` by index; thinner
+  // neighbours of a row to `thin` as one run: { start, end, longest, count }.
+  gather({ start, dur, depth, count }, rows, longest, alone, wide, thin) {
+    const { view } = this;
+    const perPixel = (view.end - view.start) / (this.width - this.gutter);
+    const runs = new Array(rows).fill(null);
+    // Boxes are sorted by start; a long one may begin before the window, so step back by the longest.
+    for (let i = lowerBound(start, view.start - longest); i < start.length && start[i] <= view.end; i++) {
+      const begin = start[i];
+      const end = begin + dur[i];
+      if (end < view.start) continue;
+      if (dur[i] >= perPixel || alone?.(i)) {
+        wide(i);
+        continue;
+      }
+      const row = depth ? depth[i] : 0;
+      const run = runs[row];
+      const cell = Math.floor(begin / (perPixel * GATHER));
+      if (run && run.cell === cell && begin - run.end < perPixel) {
+        run.end = Math.max(run.end, end);
+        run.count += count ? count[i] : 1;
+        if (dur[i] > dur[run.longest]) run.longest = i;
+      } else {
+        if (run) thin(run);
+        runs[row] = { cell, start: begin, end, longest: i, count: count ? count[i] : 1 };
+      }
+    }
+    for (const run of runs) if (run) thin(run);
   }
 
   steps(lane, y) {
     const { steps } = this.data;
     this.label(lane.title, y + lane.height / 2, true);
-    for (let i = 0; i < steps.start.length; i++) {
-      const [start, dur] = [steps.start[i], steps.dur[i]];
-      if (start + dur < this.view.start || start > this.view.end) continue;
+    const paint = (start, end, text, index) => {
       const x = this.x(start);
-      const width = this.x(start + dur) - x;
-      if (x + width < this.gutter) continue;
-      this.block(x, y + 3, width, ROW - 2, this.colour.step, `${i + 1} · ${time(dur)}`, false);
-      this.hits.push([x, y + 3, width, ROW - 2, { type: "step", index: i, start, dur }]);
-    }
+      const width = this.x(end) - x;
+      if (x + width < this.gutter) return;
+      this.block(x, y + 3, width, ROW - 2, this.colour.step, text, false);
+      this.hits.push([x, y + 3, width, ROW - 2, { type: "step", index, start: steps.start[index], dur: steps.dur[index] }]);
+    };
+    this.gather(steps, 1, this.longestStep, null,
+      (i) => paint(steps.start[i], steps.start[i] + steps.dur[i], () => `${i + 1} · ${time(steps.dur[i])}`, i),
+      (run) => paint(run.start, run.end, () => "", run.longest));
   }
 
   counter(lane, y) {
@@ -234,27 +296,20 @@ export class TimelineView {
       top += lane.marks;
     }
     const s = track.slices;
-    const query = view.query.toLowerCase();
-    // Slices are sorted by start; a long one may begin before the window, so step back by the longest.
-    let i = lowerBound(s.start, view.start - this.longest[index]);
-    const perPixel = (view.end - view.start) / (this.width - this.gutter);
-    const drawn = new Float64Array(track.rows).fill(-1);
-    for (; i < s.start.length && s.start[i] <= view.end; i++) {
-      const end = s.start[i] + s.dur[i];
-      if (end < view.start) continue;
-      const depth = s.depth[i];
+    const { matches } = this;
+    const paint = (i, start, end, count) => {
+      const x = this.x(start);
+      const width = this.x(end) - x || 0.7;
+      const at = top + s.depth[i] * ROW;
+      const found = matches?.[s.name[i]];
       const name = this.data.names[s.name[i]];
-      const found = query && name.toLowerCase().includes(query);
-      // Many slices in one pixel are drawn once.
-      if (s.dur[i] < perPixel / 2 && end < drawn[depth] && !found) continue;
-      drawn[depth] = s.start[i] + perPixel;
-      const x = this.x(s.start[i]);
-      const width = (s.dur[i] / perPixel) || 0.7;
-      const text = s.count[i] > 1 ? `${s.count[i].toLocaleString("en")} × ${name}` : name;
-      const at = top + depth * ROW;
-      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, s.count[i] > 1), text, query && !found);
-      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[s.kind[i]], start: s.start[i], dur: s.dur[i], count: s.count[i], track }]);
-    }
+      const text = () => (count > 1 ? `${whole(count)} × ${name}` : name);
+      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, count > 1), text, matches && !found);
+      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[s.kind[i]], start, dur: end - start, count, track }]);
+    };
+    this.gather(s, track.rows, this.longest[index], matches && ((i) => matches[s.name[i]]),
+      (i) => paint(i, s.start[i], s.start[i] + s.dur[i], s.count[i]),
+      (run) => paint(run.longest, run.start, run.end, run.count));
   }
 
   strip(index, y) {
@@ -269,17 +324,26 @@ export class TimelineView {
       if (times[of[middle]] < view.start) low = middle + 1;
       else high = middle;
     }
-    let last = -Infinity;
+    // Equal neighbours are one rectangle; within a pixel the busier state is shown.
+    let run = null;
+    const paint = () => {
+      c.fillStyle = run.state & 2 ? colour.gil : run.state & 1 ? colour.active : colour.idle;
+      const tall = run.state & 1 ? STRIP : 3;
+      c.fillRect(run.left, y + STRIP - tall, run.right - run.left, tall);
+    };
     for (let i = low; i < of.length && times[of[i]] <= view.end; i++) {
-      const sample = of[i];
-      const x = this.x(times[sample]);
-      const active = state[sample] & 1;
-      if (x - last < 0.8 && !active) continue;
-      last = x;
-      c.fillStyle = state[sample] & 2 ? colour.gil : active ? colour.active : colour.idle;
-      const tall = active ? STRIP : 3;
-      c.fillRect(x, y + STRIP - tall, width, tall);
+      const x = this.x(times[of[i]]);
+      const now = state[of[i]] & 3;
+      if (run && now === run.state && x <= run.right + 0.5) run.right = x + width;
+      else if (run && x - run.left < 1) {
+        run.state = Math.max(run.state, now);
+        run.right = x + width;
+      } else {
+        if (run) paint();
+        run = { left: x, right: x + width, state: now };
+      }
     }
+    if (run) paint();
     this.hits.push([this.gutter, y, this.width, STRIP, { type: "strip", index, of, stack }]);
   }
 
@@ -364,8 +428,20 @@ export class TimelineView {
   }
 }
 
-// A steady colour for a name; light enough that black text reads on it in both themes.
+// A steady colour for a name; light enough that black text reads on it in both themes. Kept as #rrggbb, which the
+// canvas reads several times faster than hsl(): a frame sets thousands.
+const hues = new Map();
 export function hue(id, dark, merged = false) {
-  const angle = (id * 137.508 + 205) % 360;
-  return `hsl(${angle} ${merged ? 18 : 52}% ${dark ? 62 : 74}%)`;
+  const key = id * 4 + (dark ? 2 : 0) + (merged ? 1 : 0);
+  let colour = hues.get(key);
+  if (!colour) {
+    const [angle, light] = [(id * 137.508 + 205) % 360, dark ? 0.62 : 0.74];
+    const strength = (merged ? 0.18 : 0.52) * Math.min(light, 1 - light);
+    const channel = (n) => {
+      const k = (n + angle / 30) % 12;
+      return Math.round(255 * (light - strength * Math.max(-1, Math.min(k - 3, 9 - k, 1)))).toString(16).padStart(2, "0");
+    };
+    hues.set(key, (colour = `#${channel(0)}${channel(8)}${channel(4)}`));
+  }
+  return colour;
 }

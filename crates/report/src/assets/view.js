@@ -49,8 +49,9 @@ export class View {
   }
 
   select(range) {
+    const before = this.selection;
     this.selection = range && range[1] > range[0] ? [Math.max(0, range[0]), Math.min(this.duration, range[1])] : null;
-    this.changed("selection");
+    if (before || this.selection) this.changed("selection");
   }
 
   search(query) {

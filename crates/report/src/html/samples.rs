@@ -4,7 +4,6 @@
 use super::names::PageNames;
 use super::pack;
 use serde::Serialize;
-use std::collections::HashMap;
 use timeline::{StackIndex, Timeline};
 
 const MOST_SAMPLES: usize = 120_000;
@@ -46,9 +45,10 @@ pub fn samples(
     }
     let active = rows.iter().filter(|row| row.3 & 1 != 0).count() as u64;
     let mut cell = interval.unwrap_or(10_000_000).max(1);
-    while rows.len() > MOST_SAMPLES {
+    // Ends at one cell for everything: what is left then are stacks that differ.
+    while rows.len() > MOST_SAMPLES && cell <= timeline.duration() {
         cell = cell.saturating_mul(2);
-        rows = join(rows, cell);
+        rows = join(&mut rows, cell);
     }
     rows.sort_unstable();
     let stacks = used_stacks(timeline, &mut rows, names);
@@ -64,14 +64,17 @@ pub fn samples(
     (samples, stacks)
 }
 
-fn join(rows: Vec<Row>, cell: u64) -> Vec<Row> {
-    let mut cells: HashMap<(u64, usize, u32, u8), Row> = HashMap::new();
-    for row in rows {
-        let into = cells.entry((row.0 / cell, row.1, row.2, row.3)).or_insert((row.0, row.1, row.2, row.3, 0));
-        into.0 = into.0.min(row.0);
-        into.4 += row.4;
+/// Takes and gives rows by track and cell, so that only neighbours are compared.
+fn join(rows: &mut [Row], cell: u64) -> Vec<Row> {
+    let mut joined = Vec::new();
+    for moment in rows.chunk_by_mut(|a, b| (a.1, a.0 / cell) == (b.1, b.0 / cell)) {
+        moment.sort_unstable_by_key(|row| (row.2, row.3, row.0));
+        for equal in moment.chunk_by(|a, b| (a.2, a.3) == (b.2, b.3)) {
+            let (time, track, stack, state, _) = equal[0];
+            joined.push((time, track, stack, state, equal.iter().map(|row| row.4).sum()));
+        }
     }
-    cells.into_values().collect()
+    joined
 }
 
 /// The frames that the samples stand on, renumbered from 1 with parents first; 0 is the missing stack.
