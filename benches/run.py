@@ -18,10 +18,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+from analysis import analysis  # noqa: E402
 from pythons import environment, find  # noqa: E402
 from table import Row, render  # noqa: E402
 
 MB = 1024 * 1024
+EXAMPLES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples"
 
 
 def run(command: list[str | Path]) -> Any:
@@ -37,8 +39,7 @@ def run(command: list[str | Path]) -> Any:
 
 
 def ring() -> list[Row]:
-    binary = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "ring_speed"
-    result = run([binary])
+    result = run([EXAMPLES / "ring_speed"])
     median = result["event_ns"]["median"]
     measured = f"{median:.1f} ns with its clock reading, {result['push_ns']['median']:.1f} ns without"
     return [Row("write one event into the ring", "≤ 25 ns median", measured, median <= 25)]
@@ -146,6 +147,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
     rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
     rows += [*stacks(main_one, chosen.quick), *library(wheel)]
+    rows += analysis(main_one.with_name("inferscope"), EXAMPLES / "generate", main_one, chosen.quick)
     print(render(rows))
 
 
