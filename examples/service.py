@@ -57,7 +57,7 @@ class Tokenizer:
         self.vocabulary = self.build_vocabulary() if fixed else None
 
     def build_vocabulary(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(sorted(self.words, key=str.casefold))}
+        return dict(zip(sorted(self.words, key=str.casefold), range(len(self.words)), strict=True))
 
     def encode(self, text: str) -> list[int]:
         # The planted problem: without `--fixed`, each request builds the whole vocabulary again.
@@ -159,7 +159,7 @@ def client(service: Service, number: int, requests: int, words: list[str]) -> No
 
 def main() -> None:
     options = argparse.ArgumentParser(description="A small inference service with one planted problem.")
-    options.add_argument("--requests", type=int, default=1200, help="how many in all")
+    options.add_argument("--requests", type=int, default=2400, help="how many in all")
     options.add_argument("--clients", type=int, default=4)
     options.add_argument("--fixed", action="store_true", help="leave the planted problem out")
     chosen = options.parse_args()
