@@ -89,18 +89,19 @@ view.listen((changes) => {
   if (changes.range || changes.selection || changes.query) remember();
 });
 
-// The address follows the view: at once, then a few times a second. Browsers refuse more than some hundreds in a row.
-let remembering = false;
-let forgotten = false;
+// The address follows the view at once, but not in every frame of a drag: browsers refuse more than a hundred in a row.
+const WRITES_A_SECOND = 8;
+let written = 0;
+let behind = false;
 function remember() {
-  forgotten = remembering;
-  if (remembering) return;
-  remembering = true;
+  behind = written >= WRITES_A_SECOND;
+  if (behind) return;
   history.replaceState(null, "", view.toHash());
+  if (written++) return;
   setTimeout(() => {
-    remembering = false;
-    if (forgotten) remember();
-  }, 250);
+    written = 0;
+    if (behind) remember();
+  }, 1000);
 }
 
 // Findings jump to their evidence.

@@ -11,7 +11,7 @@ const RULER = 26;
 const STRIP = 9;
 const COUNTER = 44;
 // Thin boxes are gathered over this many pixels. Cells begin at fixed times, so that panning does not flicker.
-const GATHER = 4;
+const GATHER = 6;
 const KINDS = { 1: "scope", 2: "step", 4: "call", 5: "c-call" };
 
 export class TimelineView {
@@ -159,7 +159,8 @@ export class TimelineView {
     this.label(lane.title, y + lane.height / 2, true);
   }
 
-  block(x, y, width, height, fill, text, dim) {
+  // `count` above one goes before the text, which is made only where it can be read.
+  block(x, y, width, height, fill, text, count, dim) {
     const { context: c } = this;
     const left = Math.max(x, this.gutter);
     const wide = Math.max(x + width - left, 0.7);
@@ -169,7 +170,7 @@ export class TimelineView {
     if (wide > 28) {
       c.fillStyle = this.dark ? "#0b1020" : "#10182b";
       c.textAlign = "left";
-      c.fillText(this.fit(text(), wide - 8), left + 4, y + height / 2 + 0.5);
+      c.fillText(this.fit(count > 1 ? `${whole(count)} × ${text}` : text, wide - 8), left + 4, y + height / 2 + 0.5);
     }
     if (dim) c.globalAlpha = 1;
   }
@@ -217,16 +218,17 @@ export class TimelineView {
   steps(lane, y) {
     const { steps } = this.data;
     this.label(lane.title, y + lane.height / 2, true);
-    const paint = (start, end, text, index) => {
+    const paint = (start, end, index, count) => {
       const x = this.x(start);
       const width = this.x(end) - x;
       if (x + width < this.gutter) return;
-      this.block(x, y + 3, width, ROW - 2, this.colour.step, text, false);
+      const text = width > 28 && count === 1 ? `${index + 1} · ${time(steps.dur[index])}` : "";
+      this.block(x, y + 3, width, ROW - 2, this.colour.step, text, 1, false);
       this.hits.push([x, y + 3, width, ROW - 2, { type: "step", index, start: steps.start[index], dur: steps.dur[index] }]);
     };
     this.gather(steps, 1, this.longestStep, null,
-      (i) => paint(steps.start[i], steps.start[i] + steps.dur[i], () => `${i + 1} · ${time(steps.dur[i])}`, i),
-      (run) => paint(run.start, run.end, () => "", run.longest));
+      (i) => paint(steps.start[i], steps.start[i] + steps.dur[i], i, 1),
+      (run) => paint(run.start, run.end, run.longest, run.count));
   }
 
   counter(lane, y) {
@@ -298,13 +300,13 @@ export class TimelineView {
     const s = track.slices;
     const { matches } = this;
     const paint = (i, start, end, count) => {
+      const at = top + s.depth[i] * ROW;
+      if (at > this.height || at + ROW < RULER) return;
       const x = this.x(start);
       const width = this.x(end) - x || 0.7;
-      const at = top + s.depth[i] * ROW;
       const found = matches?.[s.name[i]];
       const name = this.data.names[s.name[i]];
-      const text = () => (count > 1 ? `${whole(count)} × ${name}` : name);
-      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, count > 1), text, matches && !found);
+      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, count > 1), name, count, matches && !found);
       if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[s.kind[i]], start, dur: end - start, count, track }]);
     };
     this.gather(s, track.rows, this.longest[index], matches && ((i) => matches[s.name[i]]),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use timeline::{Counter, NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex};
 
 /// A page shows this many boxes, tracks and counters; the rest is said to be left out, and is in the exports.
-const MOST_BLOCKS: usize = 48_000;
+const MOST_BLOCKS: usize = 120_000;
 const MOST_TRACKS: usize = 120;
 const MOST_COUNTERS: usize = 80;
 const MOST_MARKS: usize = 400;
