@@ -108,10 +108,15 @@ pub fn waterfall(diagnosis: &Diagnosis) -> Vec<Part> {
         PartKind::Gil | PartKind::Gc | PartKind::Descheduled => "gil",
         PartKind::Unknown => "unknown",
     };
-    let place = |part: &analysis::Part| match (part.file.is_empty(), part.line) {
-        (true, _) => String::new(),
-        (false, 0) => short(&part.file),
-        (false, line) => format!("{}:{line}", short(&part.file)),
+    let place = |part: &analysis::Part| {
+        let file = part.file.rsplit_once("-packages/").map_or(&*part.file, |(_, inside)| inside);
+        let at = match (file.is_empty(), part.line) {
+            (true, _) => return String::new(),
+            (false, 0) => short(file),
+            (false, line) => format!("{}:{line}", short(file)),
+        };
+        // One line may run Python, native code and wait: the kind tells them apart.
+        if part.kind == PartKind::Python { at } else { format!("{at}, {}", part.kind.name()) }
     };
     let part = |part: &analysis::Part| Part {
         label: short(&part.label),
