@@ -3,6 +3,7 @@
 // its neighbours: a frame costs what the screen shows, not what the trace holds.
 
 import { amount, lowerBound, time, whole } from "./data.js";
+import { listenToPointer } from "./pointer.js";
 
 const ROW = 18;
 const GUTTER = 190;
@@ -27,7 +28,7 @@ export class TimelineView {
     this.widths = new Map();
     this.measure();
     this.layout();
-    this.listen();
+    listenToPointer(this, RULER);
     new ResizeObserver(() => this.draw()).observe(canvas);
     view.listen(() => this.draw());
   }
@@ -355,72 +356,6 @@ export class TimelineView {
       if (x >= left - 1 && x <= left + Math.max(width, 3) && y >= top && y <= top + height) return what;
     }
     return null;
-  }
-
-  listen() {
-    const { canvas, view } = this;
-    let drag = null;
-    const pointers = new Map();
-    const place = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
-    };
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const [x] = place(event);
-      if (event.ctrlKey || event.metaKey || event.altKey) view.zoom(1.0015 ** event.deltaY, this.ns(x));
-      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) view.pan((event.deltaX || event.deltaY) / (this.width - this.gutter));
-      else {
-        this.scroll += event.deltaY;
-        this.draw();
-      }
-    }, { passive: false });
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      const [x, y] = place(event);
-      pointers.set(event.pointerId, x);
-      drag = { x, y, scroll: this.scroll, start: view.start, end: view.end, select: event.shiftKey || y < RULER, moved: false };
-      if (pointers.size === 2) drag.pinch = Math.abs([...pointers.values()].reduce((a, b) => a - b));
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const [x, y] = place(event);
-      if (!drag) {
-        this.onHover(this.find(x, y), event, this.ns(x));
-        return;
-      }
-      pointers.set(event.pointerId, x);
-      if (Math.abs(x - drag.x) + Math.abs(y - drag.y) > 3) drag.moved = true;
-      if (!drag.moved) return;
-      this.onHover(null);
-      if (drag.pinch && pointers.size === 2) {
-        const now = Math.max(8, Math.abs([...pointers.values()].reduce((a, b) => a - b)));
-        view.zoom(drag.pinch / now);
-        drag.pinch = now;
-      } else if (drag.select) view.select([this.ns(Math.min(x, drag.x)), this.ns(Math.max(x, drag.x))]);
-      else {
-        const shift = ((drag.x - x) / (this.width - this.gutter)) * (drag.end - drag.start);
-        this.scroll = drag.scroll + drag.y - y;
-        view.show(drag.start + shift, drag.end + shift);
-      }
-    });
-    const release = (event) => {
-      pointers.delete(event.pointerId);
-      if (drag && !drag.moved) {
-        const [x, y] = place(event);
-        const what = this.find(x, y);
-        if (what) this.onPick(what);
-        else view.select(null);
-      }
-      drag = null;
-    };
-    canvas.addEventListener("pointerup", release);
-    canvas.addEventListener("pointercancel", release);
-    canvas.addEventListener("pointerleave", () => this.onHover(null));
-    canvas.addEventListener("dblclick", (event) => {
-      const what = this.find(...place(event));
-      if (what?.dur) view.show(what.start - what.dur * 0.1, what.start + what.dur * 1.1);
-      else view.zoom(0.5, this.ns(place(event)[0]));
-    });
   }
 
   reveal(track) {

@@ -17,9 +17,10 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 6] = [
+const MODULES: [&str; 7] = [
     include_str!("../assets/data.js"),
     include_str!("../assets/view.js"),
+    include_str!("../assets/pointer.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/flame.js"),
     include_str!("../assets/tables.js"),
