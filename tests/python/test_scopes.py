@@ -273,6 +273,29 @@ def test_leaving_a_loop_ends_its_step(record):
     assert parents["in async"] != 0
 
 
+def test_a_second_import_of_the_package_goes_on(record):
+    segment = record(
+        """
+        import sys
+        import inferscope
+        from inferscope import scope
+        old = scope("old")
+        def again():
+            for name in [name for name in sys.modules if name.startswith("inferscope")]: del sys.modules[name]
+            import inferscope
+            return inferscope
+        with scope("first"):
+            new = again()
+            assert new is not inferscope and new.is_recording()
+            with new.scope("second"), old: pass
+        assert isinstance(old, new.Scope)
+    """,
+        inject=False,
+    ).only
+    assert segment.tree() == [["first", ["second", ["old"]]]]
+    segment.check_clean()
+
+
 def test_wrong_arguments_are_type_errors_with_words(record):
     segment = record("""
         from inferscope import scope, step, mark_event

@@ -3,6 +3,7 @@
 
 use super::text::with_text;
 use pyo3::exceptions::PyException;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::fmt::Write;
@@ -78,11 +79,10 @@ impl Json {
     fn dict(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<()> {
         self.text.push('{');
         self.closers += 1;
-        // A list of the pairs: the user's code may change the dict while we read it.
-        for (number, pair) in dict.items().iter().enumerate() {
-            let (key, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        let (size, mut place, mut first) = (dict.len(), 0, true);
+        while let Some((key, value)) = next_pair(dict, &mut place) {
             let before = self.text.len();
-            if number > 0 {
+            if !std::mem::take(&mut first) {
                 self.text.push(',');
             }
             if key.is_instance_of::<PyString>() {
@@ -92,6 +92,11 @@ impl Json {
             }
             self.text.push(':');
             if !self.fits(before, |json| json.value(&value, depth + 1))? {
+                break;
+            }
+            // The user's code that ran here may have changed it: then there is no going on.
+            if dict.len() != size {
+                self.cut = true;
                 break;
             }
         }
@@ -182,6 +187,16 @@ impl Json {
             Err(interrupt) => return Err(interrupt),
         }
         Ok(())
+    }
+}
+
+/// The next pair of a dict. Not by a list of all: there may be a million, and room for a hundred.
+fn next_pair<'py>(dict: &Bound<'py, PyDict>, place: &mut isize) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: attached; what is borrowed becomes ours at once.
+    unsafe {
+        (ffi::PyDict_Next(dict.as_ptr(), place, &mut key, &mut value) != 0)
+            .then(|| (Bound::from_borrowed_ptr(dict.py(), key), Bound::from_borrowed_ptr(dict.py(), value)))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::callable::make_type;
 use super::super::gil::Gil;
-use super::profile_hook;
+use super::{hooked_threads, profile_hook};
 use crate::guard::guarded;
 use crate::session;
 use crate::thread;
@@ -50,7 +50,7 @@ unsafe extern "C" fn dealloc(this: *mut PyObject) {
     unsafe {
         let kind = Py_TYPE(this);
         // A thread that ends has no frame any more.
-        if profile_hook::running() && !PyEval_GetFrame().is_null() {
+        if hooked_threads::running() && !PyEval_GetFrame().is_null() {
             guarded(Collector::Calls, (), replaced);
         }
         PyObject_Free(this.cast());

@@ -3,9 +3,12 @@
 
 mod c_functions;
 mod filter;
+mod frames;
 mod functions;
 mod hook_object;
+mod hooked_threads;
 mod monitoring;
+mod monitoring_tool;
 mod open;
 mod profile_hook;
 
@@ -30,7 +33,11 @@ pub fn start(py: Python<'_>, session: &'static Session, package: &str) {
     open::set_shortest(ticks(settings.min_us));
     let with_c = settings.calls == Calls::WithC;
     let started = c_functions::prepare(py).and_then(|()| {
-        if py.version_info() >= (3, 12) { monitoring::start(py, with_c) } else { profile_hook::start(py, with_c) }
+        if py.version_info() >= (3, 12) {
+            monitoring_tool::start(py, with_c)
+        } else {
+            hooked_threads::start(py, with_c)
+        }
     });
     let status = session.status(Collector::Calls);
     match started {
@@ -44,7 +51,7 @@ pub fn start(py: Python<'_>, session: &'static Session, package: &str) {
 
 /// Stops, and leaves the interpreter as it was found.
 pub fn stop(py: Python<'_>) {
-    let stopped = if py.version_info() >= (3, 12) { monitoring::stop(py) } else { profile_hook::stop(py) };
+    let stopped = if py.version_info() >= (3, 12) { monitoring_tool::stop(py) } else { hooked_threads::stop(py) };
     if stopped.is_err() {
         crate::guard::count_error(Collector::Calls);
     }

@@ -1,36 +1,22 @@
-//! Calls on 3.12 and later: `sys.monitoring`. The callbacks are objects with a vectorcall and nothing else: CPython
-//! jumps straight into them, which is a third cheaper than the cheapest function object.
+//! Calls on 3.12 and later: what `sys.monitoring` calls, event by event. `monitoring_tool` registers it.
 
-use super::super::callable::{HAVE_VECTORCALL, Vectorcall, make_type, vectorcall_at};
+use super::super::callable::Vectorcall;
 use super::super::gil::Gil;
 use super::{c_functions, functions, open};
 use crate::guard::guarded;
 use crate::session;
 use crate::thread;
-use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use std::mem::offset_of;
 use std::ptr;
 use trace::status::Collector;
 use trace::{Kind, NameId, clock};
 
-#[repr(C)]
-struct Callback {
-    head: PyObject,
-    vectorcall: Vectorcall,
-}
-
 /// `sys.monitoring.DISABLE`: not again from this place in the code.
-static DISABLE: Gil<*mut PyObject> = Gil::new(ptr::null_mut());
-static TYPE: Gil<*mut ffi::PyTypeObject> = Gil::new(ptr::null_mut());
-static TOOL: Gil<Option<u8>> = Gil::new(None);
+pub static DISABLE: Gil<*mut PyObject> = Gil::new(ptr::null_mut());
 
-/// Tools 0, 1, 2 and 5 have owners by convention (debugger, coverage, profiler, optimizer); cProfile takes 2.
-const TOOLS: [u8; 2] = [4, 3];
-
-const PYTHON: [(&str, Vectorcall); 6] = [
+pub const PYTHON: [(&str, Vectorcall); 6] = [
     ("PY_START", on_begin),
     ("PY_RESUME", on_begin),
     ("PY_THROW", on_throw),
@@ -38,7 +24,7 @@ const PYTHON: [(&str, Vectorcall); 6] = [
     ("PY_YIELD", on_end),
     ("PY_UNWIND", on_unwind),
 ];
-const C: [(&str, Vectorcall); 3] = [("CALL", on_c_call), ("C_RETURN", on_c_end), ("C_RAISE", on_c_end)];
+pub const C: [(&str, Vectorcall); 3] = [("CALL", on_c_call), ("C_RETURN", on_c_end), ("C_RAISE", on_c_end)];
 
 /// None is immortal in every version that has `sys.monitoring`: no reference is counted.
 #[inline(always)]
@@ -222,75 +208,4 @@ fn module_of(py: Python<'_>, code: usize) -> Option<String> {
     let frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;
     let same = frame.getattr("f_code").ok()?.as_ptr() as usize == code;
     super::module_name(&frame.getattr("f_globals").ok()?).filter(|_| same)
-}
-
-/// Callbacks may also be called as ordinary objects, by whoever got hold of one.
-unsafe extern "C" fn call(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
-    go_on()
-}
-
-fn callback(py: Python<'_>, vectorcall: Vectorcall) -> PyResult<Bound<'_, PyAny>> {
-    let mut members = vectorcall_at(offset_of!(Callback, vectorcall));
-    let mut slots = [
-        ffi::PyType_Slot { slot: ffi::Py_tp_members, pfunc: members.as_mut_ptr().cast() },
-        ffi::PyType_Slot { slot: ffi::Py_tp_call, pfunc: call as *mut _ },
-        ffi::PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
-    ];
-    // SAFETY: attached; the type has one field, which is set at once.
-    unsafe {
-        if (*TYPE.get()).is_null() {
-            let size = size_of::<Callback>();
-            let made = make_type(c"inferscope._native.Callback", size, HAVE_VECTORCALL, &mut slots);
-            if made.is_null() {
-                return Err(PyErr::fetch(py));
-            }
-            *TYPE.get() = made.cast();
-        }
-        let object: *mut Callback = ffi::PyObject_New(*TYPE.get());
-        if !object.is_null() {
-            (*object).vectorcall = vectorcall;
-        }
-        Bound::from_owned_ptr_or_err(py, object.cast())
-    }
-}
-
-/// Takes a tool id and registers the callbacks. The error says who is in the way; the text, what will be missing.
-pub fn start(py: Python<'_>, with_c: bool) -> PyResult<&'static str> {
-    let monitoring = py.import("sys")?.getattr("monitoring")?;
-    let events = monitoring.getattr("events")?;
-    // SAFETY: attached.
-    unsafe { *DISABLE.get() = monitoring.getattr("DISABLE")?.into_ptr() };
-    let free = |tool: &u8| monitoring.call_method1("use_tool_id", (*tool, "inferscope")).is_ok();
-    let Some(tool) = TOOLS.into_iter().find(free) else {
-        let holder = monitoring.call_method1("get_tool", (TOOLS[0],))?;
-        return Err(PyValueError::new_err(format!("sys.monitoring's free tool ids are taken, one by {holder}")));
-    };
-    // SAFETY: attached.
-    unsafe { *TOOL.get() = Some(tool) };
-    let mut set = 0u64;
-    for (event, vectorcall) in PYTHON.iter().chain(if with_c { C.as_slice() } else { &[] }) {
-        let number = events.getattr(*event)?;
-        // C_RETURN and C_RAISE come with CALL and cannot be asked for by themselves.
-        if !event.starts_with("C_") {
-            set |= number.extract::<u64>()?;
-        }
-        monitoring.call_method1("register_callback", (tool, number, callback(py, *vectorcall)?))?;
-    }
-    monitoring.call_method1("set_events", (tool, set))?;
-    Ok("")
-}
-
-/// Gives the tool id back. What was switched off for us would stay off for the next tool: that is undone.
-pub fn stop(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: attached.
-    let Some(tool) = unsafe { TOOL.get() }.take() else { return Ok(()) };
-    let monitoring = py.import("sys")?.getattr("monitoring")?;
-    let events = monitoring.getattr("events")?;
-    monitoring.call_method1("set_events", (tool, 0))?;
-    for (event, _) in PYTHON.iter().chain(&C) {
-        monitoring.call_method1("register_callback", (tool, events.getattr(*event)?, py.None()))?;
-    }
-    monitoring.call_method1("free_tool_id", (tool,))?;
-    monitoring.call_method0("restart_events")?;
-    Ok(())
 }

@@ -53,9 +53,13 @@ pub unsafe fn prepare() {
         }
         Some(Variable { object, get, set })
     };
-    let found = find();
-    // SAFETY: the GIL is held.
-    unsafe { *VARIABLE.get() = found };
+    // SAFETY: the GIL is held, and nothing else borrows the variable while the interpreter makes it.
+    unsafe {
+        if VARIABLE.get().is_none() {
+            let found = find();
+            *VARIABLE.get() = found;
+        }
+    }
 }
 
 /// The innermost entry of this context, as a new reference, or null.

@@ -254,6 +254,9 @@ pub unsafe fn prepare() -> bool {
             PyType_Slot { slot: Py_tp_methods, pfunc: METHODS.get().as_mut_ptr().cast() },
             PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
         ];
+        if !(*TYPE.get()).is_null() {
+            return true;
+        }
         *TYPE.get() = make_type(c"inferscope._native.Entry", size_of::<Entry>(), 0, &mut slots).cast();
         !(*TYPE.get()).is_null()
     }

@@ -256,6 +256,10 @@ pub unsafe fn prepare() -> *mut PyObject {
         Gil::new([method(c"_begin", begin), method(c"__reduce__", reduce), PyMethodDef::zeroed()]);
     // SAFETY: the spec is read during the call; methods live for ever.
     unsafe {
+        if !(*TYPE.get()).is_null() {
+            // The module is imported once more, by somebody who emptied sys.modules: scopes of before live on.
+            return one_more((*TYPE.get()).cast());
+        }
         let mut members = vectorcall_at(offset_of!(Scope, vectorcall));
         let made = make_type(
             c"inferscope._native.Scope",
@@ -287,7 +291,6 @@ pub unsafe fn prepare() -> *mut PyObject {
         if made.is_null() || binder.is_null() {
             return ptr::null_mut();
         }
-        *TYPE.get() = made.cast();
         let method: *mut Method = PyObject_New(binder.cast());
         if method.is_null() {
             return ptr::null_mut();
@@ -298,6 +301,7 @@ pub unsafe fn prepare() -> *mut PyObject {
             return ptr::null_mut();
         }
         one_less(method.cast());
+        *TYPE.get() = made.cast();
         one_more(made)
     }
 }
