@@ -175,8 +175,8 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
             if *patience > 0 {
                 *patience -= 1;
             } else {
-                // SAFETY: plain system call.
-                let tid = unsafe { libc::gettid() } as u32;
+                // SAFETY: plain system call; glibc has a function for it only since 2.30.
+                let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
                 *writing = session.segment.claim(tid).map(|ring| Writing {
                     ring,
                     tid,
