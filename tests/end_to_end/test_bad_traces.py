@@ -63,7 +63,8 @@ def test_an_empty_folder(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"just text", b"\x00" * 100, b"PAR1PAR1", b"[]", b"{", b'{"format":"other"}'])
 def test_a_file_or_a_manifest_that_is_something_else(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    refused(tmp_path / "file")
+    if content != b"[]":  # As a file that is a trace of no events: InferScope JSON may be a bare list.
+        refused(tmp_path / "file")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "manifest.json").write_bytes(content)
     refused(tmp_path / "folder")
