@@ -17,6 +17,9 @@ scope is entered. Exceptions pass through. When nobody records it does nothing.
     def tokenize(text): ...
 "#;
 
+pub const SCOPE_TYPE: &CStr =
+    c"What scope() and step() give: a context manager and a decorator. May be used any number of times.";
+
 pub const STEP: &CStr = cr#"step(over, name=None, tags=None)
 --
 

@@ -8,6 +8,7 @@ use super::super::arguments::Imported;
 use super::super::callable::{
     HAVE_VECTORCALL, METHOD_DESCRIPTOR, Vectorcall, called_with, make_type, method, vectorcall_at,
 };
+use super::super::docs;
 use super::super::gil::Gil;
 use super::super::refs::{Used, none, one_less, one_less_if_any, one_more};
 use super::scope::{self, Scope};
@@ -271,6 +272,7 @@ pub unsafe fn prepare() -> *mut PyObject {
                 PyType_Slot { slot: Py_tp_clear, pfunc: clear as *mut _ },
                 PyType_Slot { slot: Py_tp_call, pfunc: call as *mut _ },
                 PyType_Slot { slot: Py_tp_repr, pfunc: repr as *mut _ },
+                PyType_Slot { slot: Py_tp_doc, pfunc: docs::SCOPE_TYPE.as_ptr().cast_mut().cast() },
                 PyType_Slot { slot: Py_tp_methods, pfunc: METHODS.get().as_mut_ptr().cast() },
                 PyType_Slot { slot: Py_tp_members, pfunc: members.as_mut_ptr().cast() },
                 PyType_Slot { slot: 0, pfunc: ptr::null_mut() },
