@@ -26,8 +26,8 @@ demo: .venv/installed ## Record the example service, print its summary, say wher
 	PATH="$(CURDIR)/.venv/bin:$$PATH" inferscope run -- examples/service.py
 	.venv/bin/inferscope analyze
 	@echo
-	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1), its report is report.md in there."
-	@echo "One problem is planted in examples/service.py: the hottest lines name it. Without it: "
+	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1): open report.html in there, or read report.md."
+	@echo "One problem is planted in examples/service.py: the answer names it. Without it: "
 	@echo "  PATH=.venv/bin:\$$PATH inferscope run examples/service.py --fixed"
 
 .PHONY: test

@@ -51,9 +51,11 @@ fn is_stale(folder: &Path, name: &str) -> bool {
 fn has_living_writer(folder: &Path) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let identity = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));
-        let identity = identity.and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
-        identity.is_some_and(|(pid, start)| proc::alive(pid, start))
+        // `<pid>-<start>`, and a number after it for a program that took the process over (exec).
+        let mut parts = name.strip_suffix(SUFFIX).unwrap_or_default().split('-');
+        let identity =
+            (parts.next().and_then(|pid| pid.parse().ok()), parts.next().and_then(|start| start.parse().ok()));
+        matches!(identity, (Some(pid), Some(start)) if proc::alive(pid, start))
     })
 }
 
