@@ -18,7 +18,7 @@ from machine import WORKLOAD, inferscope, require_gpu
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--steps", type=int, default=5000)
     chosen = options.parse_args()
     print(f"gpu-bench on {require_gpu('gpu-bench')}")
