@@ -84,6 +84,8 @@ def calls(pythons: dict[str, Path], quick: bool) -> list[Row]:
 def finish(python: Path, quick: bool) -> list[Row]:
     sizes = ["--calls", "1000000", "--peer-calls", "300000"] if quick else []
     r = run([python, HERE / "finish.py", *sizes])
+    # A promise about ten million is not kept by one million.
+    whole = r["events"] >= 9_999_999
     lost = ", ".join(f"{count} {what}" for what, count in r["lost"].items()) or "none lost"
     ours, theirs = f"{r['events'] / 1e6:.1f} M call events", f"VizTracer, {r['peer_calls'] / 1e6:.1f} M calls"
     # Within a tenth, or 8 MB: allocators keep a little.
@@ -98,7 +100,7 @@ def finish(python: Path, quick: bool) -> list[Row]:
             "end of the workload to a readable trace",
             "≤ 2 s after 10 M calls",
             f"{r['wait_s']:.2f} s after {ours}; {lost}",
-            r["wait_s"] <= 2,
+            r["wait_s"] <= 2 if whole else None,
             f"{theirs}: {r['peer_wait_s']:.1f} s",
         ),
         Row(
@@ -112,7 +114,7 @@ def finish(python: Path, quick: bool) -> list[Row]:
             "recorder memory over that run",
             "flat, ≤ 150 MB",
             memory,
-            flat and peak <= 150 * MB,
+            flat and peak <= 150 * MB if whole else None,
             f"{theirs}: {r['peer_peak_bytes'] / MB:.0f} MB",
         ),
     ]
