@@ -114,7 +114,7 @@ function goTo(evidence) {
 }
 
 function finding(found) {
-  const gain = found.gain ? element("span", { class: "gain" }, `saves ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, " of the step")) : null;
+  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, " of the step")) : null;
   const evidence = found.evidence.map((item) => element("li", {}, item.text, " ",
     item.end > item.start ? element("button", { type: "button", class: "link", onclick: () => goTo(item) }, "show on the timeline") : null));
   const where = [found.where.function, place(found.where.file, found.where.line)].filter(Boolean).join(" · ");
