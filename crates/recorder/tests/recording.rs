@@ -188,7 +188,7 @@ fn an_isolated_python_is_sampled_and_its_missing_scopes_are_explained() {
     let folder = Folder::new("isolated");
     let (package, script, trace) = (folder.path("inferscope"), folder.path("script.py"), folder.path("trace"));
     fs::create_dir_all(package.join("_inject")).unwrap();
-    fs::write(&script, format!("import time\nend = time.time() + 1{BUSY}\nwhile time.time() < end: inner()\n"))
+    fs::write(&script, format!("import time\nend = time.time() + 3{BUSY}\nwhile time.time() < end: inner()\n"))
         .unwrap();
     let settings = Settings { output: Some(trace.clone()), ..Settings::default() };
     let mut recorder = spawn_example(&settings, &package, &["python3", "-I", script.to_str().unwrap()]);
