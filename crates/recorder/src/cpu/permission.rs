@@ -3,11 +3,14 @@
 use std::fs;
 use std::io;
 
+/// What `check` says of a process that is gone, or that is becoming another program at this very moment.
+pub(crate) const ENDED: &str = "the process has ended";
+
 /// Tries to read one byte of the process. Err: what forbids it and what to change.
 pub(crate) fn check(pid: u32) -> Result<(), String> {
     match read_something(pid) {
         Ok(()) => Ok(()),
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err("the process has ended".into()),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(ENDED.into()),
         Err(error) => Err(explain(pid, &error)),
     }
 }

@@ -40,6 +40,9 @@ impl Sampler {
                 return None;
             }
             let reason = match permission::check(pid) {
+                // If it is there again in a moment, it is looked at again; if not, there is nothing to say.
+                Err(reason) if reason == permission::ENDED && started.elapsed() <= PATIENCE => continue,
+                Err(reason) if reason == permission::ENDED => return None,
                 Err(reason) => reason,
                 Ok(()) if error.contains("Unsupported version") => error,
                 Ok(()) if started.elapsed() > PATIENCE => error,
