@@ -29,9 +29,11 @@ def main() -> int:
     if behaviour == "dies":
         return 1
     seen["stopped"] = (segments / "stop").exists()
-    (output / "seen.json").write_text(json.dumps(seen))
     report = output / "report.md"
     report.write_text("the report")
+    # Last, and whole at once: a test that finds it finds the rest.
+    (output / "seen.new").write_text(json.dumps(seen))
+    (output / "seen.new").rename(output / "seen.json")
     if segments.exists():
         # Whole at once: the package reads it as soon as it is there.
         (segments / "done.new").write_text(f"{report}\n")
