@@ -16,6 +16,10 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
+# Started in the background by a script, this process ignores Ctrl-C, and so would every process that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 from recording import INFERSCOPE, Recorded, Recording, Trace, environment, inferscope
 
 

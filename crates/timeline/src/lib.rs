@@ -5,6 +5,7 @@
 mod builder;
 #[cfg(feature = "fixture")]
 pub mod fixture;
+pub mod gpu;
 mod import;
 mod names;
 mod open;
@@ -15,6 +16,7 @@ mod text;
 mod timeline;
 
 pub use builder::{Builder, More};
+pub use gpu::{Gpu, WorkKind};
 pub use names::{Name, NameIndex, Names};
 pub use open::{OpenError, open, open_with};
 pub use slices::{Detail, Slice, Slices};

@@ -1,7 +1,7 @@
 //! The `Timeline`: everything a trace holds, in columns, on one clock. All times are `CLOCK_MONOTONIC` nanoseconds;
 //! `start` is the moment that reports call zero.
 
-use crate::{Names, Slices, Stacks};
+use crate::{Gpu, Names, Slices, Stacks};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ pub struct Timeline {
     pub samples: Samples,
     pub stacks: Stacks,
     pub counters: Vec<Counter>,
+    pub gpu: Gpu,
     pub losses: Vec<Loss>,
     /// One line each: what is missing, and why.
     pub notes: Vec<String>,

@@ -32,6 +32,28 @@ pub enum Kind {
     Text = 8,
     /// A whole pause of the garbage collector, as `Call`; `extra` is the generation.
     Gc = 9,
+    /// A whole CUDA API call on the host, as `Call`; `extra` is its correlation.
+    ApiCall = 10,
+    /// Work of a device, with its [`Kind::Numbers`] in front of it: see [`crate::device`].
+    Kernel = 11,
+    Memcpy = 12,
+    Memset = 13,
+    /// A wait for a device: `time`, `value` and `thread` (the stream) as for work.
+    Sync = 14,
+    /// Memory of a device was taken or given back; `time`, and `Numbers`.
+    Allocation = 15,
+    /// A whole NVTX range (a mark if it lasts 0), as `Call`; `extra` is 1 for a range that may end in another thread.
+    Nvtx = 16,
+    /// What CUPTI says that it took itself, as `Call`.
+    Overhead = 17,
+    /// Pages moved between host and device; as work.
+    Migration = 18,
+    /// 28 bytes of numbers that belong to the next record of the same ring that is neither `Text` nor `Numbers`.
+    Numbers = 19,
+    /// One line that the report must show; the text is the name.
+    Note = 20,
+    /// A device of this process; the name is a JSON object, `extra` the ordinal.
+    Device = 21,
 }
 
 impl Kind {
@@ -46,6 +68,18 @@ impl Kind {
             7 => Kind::CCall,
             8 => Kind::Text,
             9 => Kind::Gc,
+            10 => Kind::ApiCall,
+            11 => Kind::Kernel,
+            12 => Kind::Memcpy,
+            13 => Kind::Memset,
+            14 => Kind::Sync,
+            15 => Kind::Allocation,
+            16 => Kind::Nvtx,
+            17 => Kind::Overhead,
+            18 => Kind::Migration,
+            19 => Kind::Numbers,
+            20 => Kind::Note,
+            21 => Kind::Device,
             _ => return None,
         })
     }

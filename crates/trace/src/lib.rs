@@ -3,6 +3,7 @@
 //! Runs on both sides, so it depends on libc alone and never panics on what it reads.
 
 pub mod clock;
+pub mod device;
 pub mod event;
 pub mod names;
 pub mod ring;

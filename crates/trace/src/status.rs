@@ -10,16 +10,26 @@ pub enum Collector {
     Scopes = 0,
     Calls = 1,
     Gc = 2,
+    /// CUPTI's activity records: kernels, copies, allocations, NVTX.
+    Gpu = 3,
+    /// The host side of what a device does.
+    Launches = 4,
+    /// `nn.Module` names.
+    Layers = 5,
 }
 
 impl Collector {
-    pub const ALL: [Collector; 3] = [Collector::Scopes, Collector::Calls, Collector::Gc];
+    pub const ALL: [Collector; 6] =
+        [Collector::Scopes, Collector::Calls, Collector::Gc, Collector::Gpu, Collector::Launches, Collector::Layers];
 
     pub fn name(self) -> &'static str {
         match self {
             Collector::Scopes => "scopes",
             Collector::Calls => "calls",
             Collector::Gc => "gc",
+            Collector::Gpu => "gpu",
+            Collector::Launches => "launches",
+            Collector::Layers => "layers",
         }
     }
 }
@@ -50,7 +60,10 @@ pub struct CollectorStatus {
     pub cut: AtomicU64,
     /// Things let go because a table was full (functions beyond the limit).
     pub overflow: AtomicU64,
-    _spare: [AtomicU64; 2],
+    /// Time spent in the collector's own code, in nanoseconds.
+    pub own_ns: AtomicU64,
+    /// Largest disagreement seen between the collector's clock and ours, plus the width of the bracket.
+    pub residual_ns: AtomicU64,
     message: [AtomicU64; MESSAGE_BYTES / 8],
 }
 

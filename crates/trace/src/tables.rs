@@ -21,6 +21,8 @@ pub enum Table {
     Threads,
     Losses,
     Anchors,
+    Gpu,
+    Allocations,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +55,7 @@ const fn optional(column: Column) -> Column {
 }
 
 impl Table {
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 10] = [
         Table::Slices,
         Table::Samples,
         Table::Stacks,
@@ -62,6 +64,8 @@ impl Table {
         Table::Threads,
         Table::Losses,
         Table::Anchors,
+        Table::Gpu,
+        Table::Allocations,
     ];
 
     pub fn name(self) -> &'static str {
@@ -74,6 +78,8 @@ impl Table {
             Table::Threads => "threads",
             Table::Losses => "losses",
             Table::Anchors => "anchors",
+            Table::Gpu => "gpu",
+            Table::Allocations => "allocations",
         }
     }
 
@@ -114,6 +120,58 @@ impl Table {
                 const { &[time("time_ns"), int("process"), text("collector"), text("what"), time("count")] }
             }
             Table::Anchors => const { &[time("ticks"), time("mono_ns"), time("real_ns"), time("residual_ns")] },
+            // What devices did. Columns that a kind of work does not have are null.
+            Table::Gpu => {
+                const {
+                    &[
+                        time("start_ns"),
+                        time("dur_ns"),
+                        int("process"),
+                        int("device"),
+                        int("context"),
+                        int("stream"),
+                        int("kind"),
+                        int("name"),
+                        // The API call that asked for it: `slices.id` of the same process where `slices.kind` is 7.
+                        sequence("correlation"),
+                        optional(Column { name: "bytes", kind: ColumnType::Int64, optional: true, delta: false }),
+                        // Of a kernel the launch type, of a copy what was copied to what: see `detail` in this file.
+                        int("detail"),
+                        optional(int("grid_x")),
+                        optional(int("grid_y")),
+                        optional(int("grid_z")),
+                        optional(int("block_x")),
+                        optional(int("block_y")),
+                        optional(int("block_z")),
+                        optional(int("registers")),
+                        optional(int("shared_static")),
+                        optional(int("shared_dynamic")),
+                        optional(int("graph")),
+                        optional(Column { name: "node", kind: ColumnType::Int64, optional: true, delta: false }),
+                    ]
+                }
+            }
+            Table::Allocations => {
+                const {
+                    &[
+                        time("time_ns"),
+                        int("process"),
+                        int("device"),
+                        int("context"),
+                        int("stream"),
+                        // 1 taken, 2 given back.
+                        int("operation"),
+                        // What kind of memory: CUPTI's `CUpti_ActivityMemoryKind`.
+                        int("memory"),
+                        time("address"),
+                        time("bytes"),
+                        int("name"),
+                        // 1: out of a pool (cudaMallocAsync).
+                        int("pool"),
+                        sequence("correlation"),
+                    ]
+                }
+            }
         }
     }
 }
@@ -130,6 +188,14 @@ pub enum SliceKind {
     CCall = 5,
     /// A pause of the garbage collector.
     Gc = 6,
+    /// A CUDA API call; its id is the correlation of the work that it asked for.
+    ApiCall = 7,
+    /// An NVTX range; a mark of NVTX lasts 0. Domain and category are in the args.
+    Nvtx = 8,
+    /// An `nn.Module`'s forward (`--layers`).
+    Layer = 9,
+    /// What CUPTI itself took.
+    Overhead = 10,
 }
 
 impl SliceKind {
@@ -141,6 +207,10 @@ impl SliceKind {
             4 => SliceKind::Call,
             5 => SliceKind::CCall,
             6 => SliceKind::Gc,
+            7 => SliceKind::ApiCall,
+            8 => SliceKind::Nvtx,
+            9 => SliceKind::Layer,
+            10 => SliceKind::Overhead,
             _ => return None,
         })
     }
@@ -153,7 +223,74 @@ impl SliceKind {
             SliceKind::Call => "call",
             SliceKind::CCall => "c-call",
             SliceKind::Gc => "gc",
+            SliceKind::ApiCall => "api",
+            SliceKind::Nvtx => "nvtx",
+            SliceKind::Layer => "layer",
+            SliceKind::Overhead => "overhead",
         }
+    }
+}
+
+/// `gpu.kind`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(i32)]
+pub enum WorkKind {
+    Kernel = 1,
+    Memcpy = 2,
+    Memset = 3,
+    /// A wait, on the host's time: it keeps no device busy.
+    Sync = 4,
+    /// Pages moved by unified memory.
+    Migration = 5,
+}
+
+impl WorkKind {
+    pub fn from_i32(number: i32) -> Option<WorkKind> {
+        Some(match number {
+            1 => WorkKind::Kernel,
+            2 => WorkKind::Memcpy,
+            3 => WorkKind::Memset,
+            4 => WorkKind::Sync,
+            5 => WorkKind::Migration,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkKind::Kernel => "kernel",
+            WorkKind::Memcpy => "memcpy",
+            WorkKind::Memset => "memset",
+            WorkKind::Sync => "sync",
+            WorkKind::Migration => "migration",
+        }
+    }
+
+    /// Whether the device is at work meanwhile.
+    pub fn is_busy(self) -> bool {
+        self != WorkKind::Sync
+    }
+}
+
+/// `gpu.detail`: a byte each. For a kernel the first is CUPTI's launch type (0 plain, 1 cooperative, 2 cooperative over
+/// devices). For a copy, a memset or a migration: what is copied (CUPTI's `CUpti_ActivityMemcpyKind`), the kind of memory of
+/// source and target (`CUpti_ActivityMemoryKind`: 1 pageable, 2 pinned, 3 device, 4 array, 5 managed), and flags. For a wait
+/// the first is CUPTI's synchronisation type (1 event, 2 stream waits for event, 3 stream, 4 context).
+pub mod detail {
+    pub const H2D: u8 = 1;
+    pub const D2H: u8 = 2;
+    pub const D2D: u8 = 8;
+    pub const H2H: u8 = 9;
+    pub const P2P: u8 = 10;
+    pub const PAGEABLE: u8 = 1;
+    pub const PINNED: u8 = 2;
+    pub const DEVICE: u8 = 3;
+    /// Bits of the fourth byte: asynchronous; launched from a device.
+    pub const ASYNC: u8 = 1;
+    pub const FROM_DEVICE: u8 = 2;
+
+    pub fn pack(first: u8, source: u8, target: u8, flags: u8) -> i32 {
+        i32::from_le_bytes([first, source, target, flags])
     }
 }
 

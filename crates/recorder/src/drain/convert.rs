@@ -57,7 +57,7 @@ impl Attached {
             Kind::Mark => (SliceKind::Mark, event.time, parent(event.value), Some(event.time)),
             Kind::Call => (SliceKind::Call, event.time, None, Some(event.time.wrapping_add(event.value))),
             Kind::CCall => (SliceKind::CCall, event.time, None, Some(event.time.wrapping_add(event.value))),
-            Kind::Gc | Kind::Text => (SliceKind::Gc, event.time, None, Some(event.time.wrapping_add(event.value))),
+            _ => (SliceKind::Gc, event.time, None, Some(event.time.wrapping_add(event.value))),
         };
         let args = if kind == Kind::Gc { Some(format!("{{\"generation\":{}}}", event.extra)) } else { args };
         let begun = Begun { start: time(start), thread: event.thread as i32, kind: slice, name, parent, args };

@@ -103,7 +103,7 @@ impl<'a> Events<'a> {
                 self.parent(parent);
                 self.finish(&slice, args, out)
             }
-            SliceKind::Call | SliceKind::CCall | SliceKind::Gc => {
+            _ => {
                 let around = open.nested.last().filter(|scope| slice.end() <= scope.0).map(|scope| scope.1);
                 let parent = around.filter(|_| slice.start >= open.tangled_until);
                 let name = self.timeline.names.get(slice.name);

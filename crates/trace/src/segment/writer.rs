@@ -59,6 +59,17 @@ impl Segment {
     /// A process that replaced its program (exec) keeps its pid and start: the new program's segment gets a number,
     /// so that the old program's records stay for the recorder.
     pub fn create(folder: &Path, budget: usize, who: &Identity, busy: bool) -> Result<&'static Segment, CreateError> {
+        Segment::create_with(folder, budget, who, busy, Source::detect())
+    }
+
+    /// As [`Segment::create`], with records in this clock.
+    pub fn create_with(
+        folder: &Path,
+        budget: usize,
+        who: &Identity,
+        busy: bool,
+        source: Source,
+    ) -> Result<&'static Segment, CreateError> {
         let mut path = folder.join(format!("{}-{}{SUFFIX}", who.pid, who.start_ticks));
         let mut number = 2;
         while path.exists() {
@@ -66,13 +77,20 @@ impl Segment {
             number += 1;
         }
         let hidden = folder.join(format!(".{}-{}.new", who.pid, who.start_ticks));
-        Segment::make(&hidden, &path, budget, who, busy).map_err(|error| {
+        Segment::make(&hidden, &path, budget, who, busy, source).map_err(|error| {
             let _ = std::fs::remove_file(&hidden);
             CreateError { path, error }
         })
     }
 
-    fn make(hidden: &Path, path: &Path, budget: usize, who: &Identity, busy: bool) -> io::Result<&'static Segment> {
+    fn make(
+        hidden: &Path,
+        path: &Path,
+        budget: usize,
+        who: &Identity,
+        busy: bool,
+        source: Source,
+    ) -> io::Result<&'static Segment> {
         let bytes = budget.clamp(1 << 20, 1 << 36).next_multiple_of(PAGE);
         let names_bytes = (bytes / 8).next_multiple_of(PAGE);
         // Only this user may read what the workload does.
@@ -82,7 +100,6 @@ impl Segment {
         memory.populate(0, NAMES_AT, hidden)?;
         let used = Mutex::new(NAMES_AT + names_bytes);
         let segment = Segment { memory, path: path.to_owned(), busy, used };
-        let source = Source::detect();
         clock::set_source(source);
         let header = segment.header();
         header.version.store(VERSION, Ordering::Relaxed);

@@ -87,7 +87,7 @@ impl Loader {
             }
             Table::Counters => self.take_counters(rows),
             Table::Losses => self.take_losses(rows),
-            Table::Anchors => {}
+            Table::Anchors | Table::Gpu | Table::Allocations => {}
         }
     }
 
@@ -181,6 +181,7 @@ impl Loader {
             samples,
             stacks: self.stacks,
             counters: self.counters,
+            gpu: crate::Gpu::default(),
             losses: self.losses,
             notes,
         }

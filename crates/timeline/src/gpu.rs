@@ -1,0 +1,182 @@
+//! What devices did: streams, and their work in columns, linked to the API calls that asked for it. Times are on the same
+//! clock as everything else; [`Gpu::clock`] says how sure that is.
+
+use crate::{NameIndex, ProcessIndex};
+use std::ops::Range;
+use std::sync::Arc;
+pub use trace::tables::WorkKind;
+
+#[derive(Debug, Default)]
+pub struct Gpu {
+    pub devices: Vec<Device>,
+    /// Ordered by process, device, context and stream.
+    pub streams: Vec<Stream>,
+    pub work: Work,
+    /// Launch shapes; each is there once.
+    pub shapes: Vec<Shape>,
+    pub allocations: Vec<Allocation>,
+    pub clock: GpuClock,
+}
+
+/// A device as a process sees it. The ordinal is the process's own (`CUDA_VISIBLE_DEVICES`); the uuid is for ever.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Device {
+    pub process: Option<ProcessIndex>,
+    pub ordinal: u32,
+    pub name: Arc<str>,
+    pub uuid: Arc<str>,
+    pub multiprocessors: Option<u32>,
+    /// "9.0".
+    pub compute_capability: Arc<str>,
+    pub memory_bytes: Option<u64>,
+    /// Peak, in bytes a second.
+    pub bandwidth: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub process: ProcessIndex,
+    pub device: u32,
+    pub context: u32,
+    pub stream: u32,
+    /// Its work, sorted by start, in [`Gpu::work`].
+    pub work: Range<usize>,
+}
+
+/// Columns of work, sorted by stream and start.
+#[derive(Debug, Default)]
+pub struct Work {
+    pub start: Vec<u64>,
+    pub dur: Vec<u64>,
+    pub name: Vec<u32>,
+    pub(crate) kind: Vec<u8>,
+    pub correlation: Vec<u32>,
+    /// Bytes copied, set or moved; 0 for kernels.
+    pub bytes: Vec<u64>,
+    /// Index into [`Gpu::shapes`] plus one; 0: none.
+    pub shape: Vec<u32>,
+    /// See [`trace::tables::detail`].
+    pub detail: Vec<u32>,
+    /// 0: not part of a graph.
+    pub graph: Vec<u32>,
+    pub node: Vec<u64>,
+    /// The slice of the API call that asked for it, plus one; 0: not recorded, the work is from before the window.
+    pub launch: Vec<u32>,
+}
+
+/// How a kernel was launched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub registers: u32,
+    pub shared_static: u32,
+    pub shared_dynamic: u32,
+}
+
+/// One piece of work, copied out of the columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    pub start: u64,
+    pub dur: u64,
+    pub name: NameIndex,
+    pub kind: WorkKind,
+    pub correlation: u32,
+    pub bytes: u64,
+    pub detail: u32,
+    pub graph: u32,
+    pub node: u64,
+    /// Index into [`crate::Timeline::slices`].
+    pub launch: Option<usize>,
+}
+
+impl Piece {
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.dur)
+    }
+
+    /// Of a copy: what was copied, and the kinds of memory (see [`trace::tables::detail`]).
+    pub fn copy(&self) -> Copy {
+        let [direction, source, target, flags] = self.detail.to_le_bytes();
+        Copy { direction, source, target, flags }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copy {
+    pub direction: u8,
+    pub source: u8,
+    pub target: u8,
+    pub flags: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allocation {
+    pub time: u64,
+    pub process: ProcessIndex,
+    pub device: u32,
+    pub freed: bool,
+    pub pool: bool,
+    pub memory: u8,
+    pub address: u64,
+    pub bytes: u64,
+}
+
+/// How well the device's times fit the host's, from what must be true: no work starts before the call that asked for it, and none
+/// that a wait waited for ends after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GpuClock {
+    /// Work whose launch was recorded.
+    pub linked: u64,
+    pub unlinked: u64,
+    /// Shortest time from the begin of a launch call to the start of its work: device times are at most this much too late.
+    pub shortest_launch_ns: Option<i64>,
+    /// Shortest time from the end of work to the return of the wait for it: they are at most this much too early.
+    pub shortest_return_ns: Option<i64>,
+    /// Work that seems to start before its launch call.
+    pub violations: u64,
+    /// What the collector measured between its clock and CUPTI's.
+    pub residual_ns: u64,
+}
+
+impl Work {
+    pub fn len(&self) -> usize {
+        self.start.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.start.is_empty()
+    }
+
+    #[inline]
+    pub fn kind(&self, index: usize) -> WorkKind {
+        // Only known kinds are taken in.
+        WorkKind::from_i32(i32::from(self.kind[index])).unwrap_or(WorkKind::Kernel)
+    }
+
+    #[inline]
+    pub fn get(&self, index: usize) -> Piece {
+        Piece {
+            start: self.start[index],
+            dur: self.dur[index],
+            name: NameIndex(self.name[index]),
+            kind: self.kind(index),
+            correlation: self.correlation[index],
+            bytes: self.bytes[index],
+            detail: self.detail[index],
+            graph: self.graph[index],
+            node: self.node[index],
+            launch: (self.launch[index] as usize).checked_sub(1),
+        }
+    }
+}
+
+impl Gpu {
+    pub fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
+
+    pub fn shape(&self, index: usize) -> Option<Shape> {
+        self.shapes.get((self.work.shape[index] as usize).checked_sub(1)?).copied()
+    }
+}
