@@ -54,6 +54,9 @@ pub enum Kind {
     Note = 20,
     /// A device of this process; the name is a JSON object, `extra` the ordinal.
     Device = 21,
+    /// As `ScopeBegin`, for the forward of an `nn.Module`.
+    LayerBegin = 22,
+    LayerEnd = 23,
 }
 
 impl Kind {
@@ -80,6 +83,8 @@ impl Kind {
             19 => Kind::Numbers,
             20 => Kind::Note,
             21 => Kind::Device,
+            22 => Kind::LayerBegin,
+            23 => Kind::LayerEnd,
             _ => return None,
         })
     }
