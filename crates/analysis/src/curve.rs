@@ -162,6 +162,26 @@ pub fn memory(timeline: &Timeline, name: &str) -> Option<Curve> {
     finish(buckets, &grid, mean, Some(peak))
 }
 
+/// A level that changes by steps, sorted by time, from 0: the highest of each bucket, and of all.
+pub fn level(timeline: &Timeline, changes: &[(u64, i64)]) -> Option<(Curve, u64)> {
+    let grid = Grid::new(timeline);
+    let mut buckets = vec![Some(0.0f64); grid.count];
+    let (mut level, mut peak, mut area) = (0i64, Peak { value: 0.0, at: 0 }, 0.0);
+    for (place, (time, change)) in changes.iter().enumerate() {
+        level += change;
+        if level as f64 > peak.value {
+            peak = Peak { value: level as f64, at: time.saturating_sub(timeline.start) };
+        }
+        let until = changes.get(place + 1).map_or(*time, |next| next.0);
+        if level > 0 && until > *time {
+            area += level as f64 * (until - time) as f64;
+            grid.share(*time, until, |bucket, _| buckets[bucket] = buckets[bucket].map(|most| most.max(level as f64)));
+        }
+    }
+    let highest = peak.value as u64;
+    Some((finish(buckets, &grid, area / timeline.duration().max(1) as f64, Some(peak))?, highest))
+}
+
 fn finish(buckets: Vec<Option<f64>>, grid: &Grid, mean: f64, peak: Option<Peak>) -> Option<Curve> {
     let highest = buckets.iter().enumerate().filter_map(|(bucket, value)| value.map(|value| (bucket, value)));
     let (bucket, value) = highest.max_by(|a, b| a.1.total_cmp(&b.1))?;

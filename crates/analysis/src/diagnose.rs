@@ -4,6 +4,7 @@ use crate::answer;
 use crate::bottleneck::{self, Bottleneck};
 use crate::breakdown::Breakdown;
 use crate::finding::{Abstention, Finding};
+use crate::gpu::{self, GpuMetrics};
 use crate::health::{self, HealthLine};
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
@@ -28,6 +29,8 @@ pub struct Diagnosis {
     /// Three sentences for somebody who reads nothing else.
     pub answer: [String; 3],
     pub health: Vec<HealthLine>,
+    /// None: no device work was recorded.
+    pub gpu: Option<GpuMetrics>,
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
@@ -44,7 +47,8 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
-    Diagnosis { steps: case.steps, breakdown: case.breakdown, findings, abstentions, bottleneck, answer, health }
+    let gpu = gpu::measure(&case);
+    Diagnosis { steps: case.steps, breakdown: case.breakdown, findings, abstentions, bottleneck, answer, health, gpu }
 }
 
 fn rank(findings: &mut [Finding]) {

@@ -4,7 +4,7 @@
 use crate::{NameIndex, ProcessIndex};
 use std::ops::Range;
 use std::sync::Arc;
-pub use trace::tables::WorkKind;
+pub use trace::tables::{WorkKind, detail};
 
 #[derive(Debug, Default)]
 pub struct Gpu {
@@ -51,17 +51,28 @@ pub struct Work {
     pub name: Vec<u32>,
     pub(crate) kind: Vec<u8>,
     pub correlation: Vec<u32>,
-    /// Bytes copied, set or moved; 0 for kernels.
-    pub bytes: Vec<u64>,
     /// Index into [`Gpu::shapes`] plus one; 0: none.
-    pub shape: Vec<u32>,
-    /// See [`trace::tables::detail`].
-    pub detail: Vec<u32>,
-    /// 0: not part of a graph.
-    pub graph: Vec<u32>,
-    pub node: Vec<u64>,
+    pub(crate) shape: Vec<u32>,
+    /// Index into `mores` plus one; 0: nothing more, as with most kernels.
+    pub(crate) more: Vec<u32>,
+    /// Each is there once: a graph that is replayed has the same nodes again.
+    pub(crate) mores: Vec<More>,
     /// The slice of the API call that asked for it, plus one; 0: not recorded, the work is from before the window.
-    pub launch: Vec<u32>,
+    pub(crate) launch: Vec<u32>,
+    /// The work that has a launch, by launch and then by place.
+    pub(crate) by_launch: Vec<u32>,
+}
+
+/// What only some work has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct More {
+    /// Bytes copied, set or moved; 0 for kernels.
+    pub bytes: u64,
+    /// See [`trace::tables::detail`].
+    pub detail: u32,
+    /// 0: not part of a graph.
+    pub graph: u32,
+    pub node: u64,
 }
 
 /// How a kernel was launched.
@@ -155,19 +166,47 @@ impl Work {
     }
 
     #[inline]
+    pub fn end(&self, index: usize) -> u64 {
+        self.start[index].saturating_add(self.dur[index])
+    }
+
+    /// The slice of the API call that asked for it. None: not recorded, the work is from before the window.
+    #[inline]
+    pub fn launch(&self, index: usize) -> Option<usize> {
+        (self.launch[index] as usize).checked_sub(1)
+    }
+
+    #[inline]
+    pub fn more(&self, index: usize) -> More {
+        match self.more[index] {
+            0 => More::default(),
+            place => self.mores[place as usize - 1],
+        }
+    }
+
+    #[inline]
     pub fn get(&self, index: usize) -> Piece {
+        let more = self.more(index);
         Piece {
             start: self.start[index],
             dur: self.dur[index],
             name: NameIndex(self.name[index]),
             kind: self.kind(index),
             correlation: self.correlation[index],
-            bytes: self.bytes[index],
-            detail: self.detail[index],
-            graph: self.graph[index],
-            node: self.node[index],
-            launch: (self.launch[index] as usize).checked_sub(1),
+            bytes: more.bytes,
+            detail: more.detail,
+            graph: more.graph,
+            node: more.node,
+            launch: self.launch(index),
         }
+    }
+
+    /// What an API call asked for, by its slice: one piece, all nodes of a graph, or nothing.
+    pub fn of_launch(&self, slice: usize) -> &[u32] {
+        let launch = |work: &u32| self.launch[*work as usize] as usize;
+        let from = self.by_launch.partition_point(|work| launch(work) <= slice);
+        let to = from + self.by_launch[from..].partition_point(|work| launch(work) == slice + 1);
+        &self.by_launch[from..to]
     }
 }
 

@@ -104,7 +104,12 @@ impl Reader {
             }
             ("collector", [name, state, reason @ ..]) => {
                 let process = self.last_process();
-                let state = CollectorState { name: (*name).into(), state: (*state).into(), reason: reason.join(" ") };
+                let state = CollectorState {
+                    name: (*name).into(),
+                    state: (*state).into(),
+                    reason: reason.join(" "),
+                    ..CollectorState::default()
+                };
                 self.builder.timeline.processes[process.0 as usize].collectors.push(state);
             }
             ("counter", ["process", name, values @ ..]) => {

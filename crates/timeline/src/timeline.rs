@@ -121,6 +121,10 @@ pub struct CollectorState {
     pub name: String,
     pub state: String,
     pub reason: String,
+    /// Time spent in its own code, as it measured it. 0: not measured.
+    pub own_ns: u64,
+    /// Largest disagreement seen between its clock and ours. 0: not measured.
+    pub residual_ns: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -89,6 +89,7 @@ pub fn hostile() -> Timeline {
         name: name.into(),
         state: "failed".into(),
         reason: all.clone(),
+        ..CollectorState::default()
     });
     let process = Process {
         pid: 7,

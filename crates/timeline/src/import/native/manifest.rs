@@ -114,7 +114,13 @@ fn process(process: &Object<'_>) -> Process {
         collectors: process
             .list("collectors")
             .map(Object)
-            .map(|c| CollectorState { name: c.text("name"), state: c.text("state"), reason: c.text("reason") })
+            .map(|c| CollectorState {
+                name: c.text("name"),
+                state: c.text("state"),
+                reason: c.text("reason"),
+                own_ns: c.number("own_ns").unwrap_or(0),
+                residual_ns: c.number("residual_ns").unwrap_or(0),
+            })
             .collect(),
     }
 }

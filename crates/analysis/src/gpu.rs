@@ -1,0 +1,167 @@
+//! What the devices did, in numbers: how busy they were, which kernels and copies took the time, what the calls that asked
+//! for it cost. Everything is from recorded work; what the numbers mean for a step is left to the rules.
+
+mod apis;
+mod busy;
+mod copies;
+mod kernels;
+mod launches;
+mod overhead;
+
+use crate::Curve;
+use crate::finding::Place;
+use crate::layers::Layers;
+use crate::rule::Case;
+use std::sync::Arc;
+use timeline::gpu::{GpuClock, Shape};
+use timeline::{NameIndex, ProcessIndex};
+
+#[derive(Clone, Debug)]
+pub struct GpuMetrics {
+    /// By process and ordinal: every device that had work.
+    pub devices: Vec<DeviceMetrics>,
+    /// Most time first; these lists hold all of the recording, not only the steps.
+    pub kernels: Vec<KernelRow>,
+    pub copies: Vec<CopyRow>,
+    pub apis: Vec<ApiRow>,
+    /// None: the calls that asked for the work were not recorded.
+    pub launch: Option<LaunchMetrics>,
+    /// Most time first. Empty: layers were not recorded.
+    pub layers: Vec<LayerRow>,
+    pub clock: GpuClock,
+    pub overhead: Option<Overhead>,
+    /// Work whose launch was not recorded.
+    pub before_window: u64,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceMetrics {
+    pub process: ProcessIndex,
+    pub ordinal: u32,
+    /// Empty when it was not recorded.
+    pub name: Arc<str>,
+    /// The time in which any chosen step was open, or the whole recording.
+    pub window_ns: u64,
+    /// In it: when any work ran, kernels, copies (with memsets and migrations), copies with no kernel beside them.
+    pub busy_ns: u64,
+    pub kernel_ns: u64,
+    pub copy_ns: u64,
+    pub exposed_copy_ns: u64,
+    /// From the start of the first work to the end of the last, in the whole recording.
+    pub span_ns: u64,
+    /// From the start of the recording to the first work, and from the last to its end.
+    pub leading_gap_ns: u64,
+    pub trailing_gap_ns: u64,
+    /// In the whole recording.
+    pub kernels: u64,
+    /// Per measured step of the process, 0 to 1: the part of it in which any work ran. Empty without steps.
+    pub per_step_busy: Vec<f64>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct KernelRow {
+    pub name: NameIndex,
+    pub count: u64,
+    pub total_ns: u64,
+    pub mean_ns: u64,
+    pub p95_ns: u64,
+    /// Of all kernel time, 0 to 1.
+    pub share: f64,
+    /// The most frequent one.
+    pub shape: Option<Shape>,
+    /// The line that launched most of them, from stack samples taken while they were launched.
+    pub place: Option<Place>,
+    /// The layer of most of them.
+    pub layer: Option<NameIndex>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct CopyRow {
+    /// See [`trace::tables::detail`]; all 0 for memsets.
+    pub direction: u8,
+    pub source: u8,
+    pub target: u8,
+    /// "host → device, pageable".
+    pub label: String,
+    pub count: u64,
+    pub bytes: u64,
+    /// The sum of their times.
+    pub total_ns: u64,
+    /// Achieved: bytes over time, 10⁹ bytes a second.
+    pub gb_per_s: f64,
+    /// With no kernel of the device beside them.
+    pub exposed_ns: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiRow {
+    pub name: NameIndex,
+    pub count: u64,
+    pub total_ns: u64,
+    pub mean_ns: u64,
+    pub p95_ns: u64,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaunchMetrics {
+    /// From the begin of the launch call to the start of its kernel.
+    pub latency_p50_ns: u64,
+    pub latency_p95_ns: u64,
+    /// How long a launch call takes.
+    pub call_p50_ns: u64,
+    /// Work launched and not finished, over the recording.
+    pub depth: Curve,
+    pub max_depth: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LayerRow {
+    pub name: NameIndex,
+    pub total_ns: u64,
+    pub kernels: u64,
+    /// How its kernels got the name: launched inside the layer, as the same sequence was elsewhere, or as captured.
+    pub direct: u64,
+    pub by_sequence: u64,
+    pub by_capture: u64,
+}
+
+/// What recording the device cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Overhead {
+    /// In the collectors' own code, as they measured it.
+    pub own_ns: u64,
+    /// Launch calls that were recorded.
+    pub launches: u64,
+    /// What CUPTI says that it took itself.
+    pub cupti_ns: u64,
+    /// Of the recording. None: the data cannot say it.
+    pub percent: Option<f64>,
+    pub how: String,
+}
+
+/// None when no device work was recorded.
+pub fn measure(case: &Case) -> Option<GpuMetrics> {
+    let timeline = case.timeline;
+    if timeline.gpu.is_empty() {
+        return None;
+    }
+    let layers = Layers::find(timeline);
+    let busy = busy::Busy::new(timeline);
+    Some(GpuMetrics {
+        devices: busy.devices(case),
+        kernels: kernels::rows(case, &layers),
+        copies: copies::rows(timeline, &busy),
+        apis: apis::rows(timeline),
+        launch: launches::measure(timeline),
+        layers: layers.rows(timeline),
+        clock: timeline.gpu.clock,
+        overhead: overhead::measure(case),
+        before_window: timeline.gpu.clock.unlinked,
+    })
+}
+
+/// The smallest value that `percent` of the sorted values do not exceed.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}

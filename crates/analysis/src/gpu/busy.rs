@@ -1,0 +1,106 @@
+//! When each device was at work: the union over its streams, for all work, for kernels and for copies, and how much of it
+//! lies in the steps.
+
+use super::DeviceMetrics;
+use crate::rule::Case;
+use crate::spans::Spans;
+use crate::steps::StepSource;
+use crate::windows::{Windows, of_process};
+use timeline::{ProcessIndex, Timeline, TrackIndex, WorkKind};
+
+pub struct Busy {
+    pub devices: Vec<OfDevice>,
+}
+
+pub struct OfDevice {
+    pub process: ProcessIndex,
+    pub ordinal: u32,
+    pub all: Spans,
+    pub kernels: Spans,
+    pub copies: Spans,
+    /// Copies with no kernel beside them.
+    pub exposed: Spans,
+    kernel_count: u64,
+}
+
+impl Busy {
+    pub fn new(timeline: &Timeline) -> Busy {
+        let gpu = &timeline.gpu;
+        let mut devices: Vec<OfDevice> = Vec::new();
+        for streams in gpu.streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)) {
+            let (mut kernels, mut copies) = (Vec::new(), Vec::new());
+            for index in streams.iter().flat_map(|stream| stream.work.clone()) {
+                let span = (gpu.work.start[index], gpu.work.end(index));
+                match gpu.work.kind(index) {
+                    WorkKind::Kernel => kernels.push(span),
+                    kind if kind.is_busy() => copies.push(span),
+                    _ => {}
+                }
+            }
+            if kernels.is_empty() && copies.is_empty() {
+                continue;
+            }
+            let kernel_count = kernels.len() as u64;
+            let (kernels, copies) = (Spans::union(kernels), Spans::union(copies));
+            let all = Spans::union([kernels.all(), copies.all()].concat());
+            let exposed = copies.minus(&kernels);
+            let (process, ordinal) = (streams[0].process, streams[0].device);
+            devices.push(OfDevice { process, ordinal, all, kernels, copies, exposed, kernel_count });
+        }
+        Busy { devices }
+    }
+
+    pub fn of(&self, process: ProcessIndex, ordinal: u32) -> Option<&OfDevice> {
+        let place = self.devices.binary_search_by_key(&(process, ordinal), |device| (device.process, device.ordinal));
+        place.ok().map(|place| &self.devices[place])
+    }
+
+    pub fn devices(&self, case: &Case) -> Vec<DeviceMetrics> {
+        self.devices.iter().map(|device| device.metrics(case)).collect()
+    }
+}
+
+impl OfDevice {
+    fn metrics(&self, case: &Case) -> DeviceMetrics {
+        let timeline = case.timeline;
+        let windows = self.windows(case);
+        let inside = |spans: &Spans| match windows.all() {
+            [] => spans.overlap(timeline.start, timeline.end),
+            all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
+        };
+        let (first, last) = self.all.ends().unwrap_or((timeline.start, timeline.start));
+        let known =
+            timeline.gpu.devices.iter().find(|one| one.process == Some(self.process) && one.ordinal == self.ordinal);
+        DeviceMetrics {
+            process: self.process,
+            ordinal: self.ordinal,
+            name: known.map_or_else(|| "".into(), |device| device.name.clone()),
+            window_ns: if windows.all().is_empty() { timeline.duration() } else { windows.total() },
+            busy_ns: inside(&self.all),
+            kernel_ns: inside(&self.kernels),
+            copy_ns: inside(&self.copies),
+            exposed_copy_ns: inside(&self.exposed),
+            span_ns: last - first,
+            leading_gap_ns: first.saturating_sub(timeline.start),
+            trailing_gap_ns: timeline.end.saturating_sub(last),
+            kernels: self.kernel_count,
+            per_step_busy: self.per_step(case),
+        }
+    }
+
+    /// The time of the steps of the device's own process; where it has none (a server hands its requests to a worker), of
+    /// all processes. Empty: nothing was chosen that takes time.
+    fn windows(&self, case: &Case) -> Windows {
+        let own = case.windows.across(of_process(case.timeline, self.process));
+        if own.all().is_empty() { case.windows.across(|_| true) } else { own }
+    }
+
+    fn per_step(&self, case: &Case) -> Vec<f64> {
+        if case.steps.source == StepSource::Whole {
+            return Vec::new();
+        }
+        let own = |track: TrackIndex| case.timeline.tracks[track.0 as usize].process == self.process;
+        let steps = case.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
+        steps.map(|step| self.all.overlap(step.start, step.end) as f64 / step.dur() as f64).collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! Kernels by name: how many, how long, their usual shape, and the line of the program that launched them.
+
+use super::{KernelRow, percentile};
+use crate::finding::Place;
+use crate::layers::Layers;
+use crate::rule::Case;
+use std::collections::HashMap;
+use timeline::gpu::Shape;
+use timeline::{NameIndex, SliceKind, StackIndex, WorkKind};
+
+/// A thread that was seen so shortly before a launch call was on its way to it.
+const ON_THE_WAY_NS: u64 = 200_000;
+
+#[derive(Default)]
+struct Sum {
+    times: Vec<u64>,
+    shapes: HashMap<Shape, u64>,
+    layers: HashMap<NameIndex, u64>,
+}
+
+pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
+    let gpu = &case.timeline.gpu;
+    let mut sums: HashMap<u32, Sum> = HashMap::new();
+    for index in (0..gpu.work.len()).filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
+        let sum = sums.entry(gpu.work.name[index]).or_default();
+        sum.times.push(gpu.work.dur[index]);
+        if let Some(shape) = gpu.shape(index) {
+            *sum.shapes.entry(shape).or_default() += 1;
+        }
+        if let Some(layer) = layers.of(index) {
+            *sum.layers.entry(layer).or_default() += 1;
+        }
+    }
+    let mut places = places(case);
+    let row = |(name, mut sum): (u32, Sum)| {
+        sum.times.sort_unstable();
+        let (count, total_ns) = (sum.times.len() as u64, total(&sum.times));
+        let shape = sum.shapes.iter().max_by_key(|(shape, count)| (**count, shape.grid, shape.block));
+        KernelRow {
+            name: NameIndex(name),
+            count,
+            total_ns,
+            mean_ns: total_ns / count.max(1),
+            p95_ns: percentile(&sum.times, 95),
+            share: 0.0,
+            shape: shape.map(|(shape, _)| *shape),
+            place: places.remove(&name),
+            layer: sum.layers.iter().max_by_key(|(name, count)| (**count, **name)).map(|(name, _)| *name),
+        }
+    };
+    let mut rows: Vec<KernelRow> = sums.into_iter().map(row).collect();
+    rows.sort_by_key(|row| (u64::MAX - row.total_ns, row.name));
+    let all = rows.iter().map(|row| row.total_ns as f64).sum::<f64>();
+    rows.iter_mut().filter(|_| all > 0.0).for_each(|row| row.share = row.total_ns as f64 / all);
+    rows
+}
+
+fn total(times: &[u64]) -> u64 {
+    times.iter().fold(0, |sum, time| sum.saturating_add(*time))
+}
+
+/// Per kernel name, the line that most samples saw at a launch of it: inside the launch call, or right before it.
+fn places(case: &Case) -> HashMap<u32, Place> {
+    let timeline = case.timeline;
+    let work = &timeline.gpu.work;
+    let mut votes: HashMap<(u32, NameIndex, u32), (u64, StackIndex)> = HashMap::new();
+    for track in timeline.tracks.iter().filter(|track| !track.samples.is_empty()) {
+        let mut next = track.slices.start;
+        for sample in track.samples.clone().map(|index| timeline.samples.get(index)) {
+            // The first call that had not ended when the sample was taken. Calls of one thread do not overlap.
+            while next < track.slices.end {
+                let slice = timeline.slices.get(next);
+                if slice.kind == SliceKind::ApiCall && slice.end() >= sample.time {
+                    break;
+                }
+                next += 1;
+            }
+            if next == track.slices.end {
+                break;
+            }
+            if timeline.slices.start[next] > sample.time.saturating_add(ON_THE_WAY_NS) {
+                continue;
+            }
+            let home = case.frames.home(sample.stack);
+            if home.0 == 0 {
+                continue;
+            }
+            let frame = timeline.stacks.frame(home);
+            let mut last = None;
+            for index in work.of_launch(next).iter().map(|index| *index as usize) {
+                if work.kind(index) == WorkKind::Kernel && last != Some(work.name[index]) {
+                    last = Some(work.name[index]);
+                    votes.entry((work.name[index], frame.name, frame.line)).or_insert((0, home)).0 += 1;
+                }
+            }
+        }
+    }
+    let mut best: HashMap<u32, (u64, StackIndex)> = HashMap::new();
+    for ((kernel, _, _), vote) in votes {
+        let one = best.entry(kernel).or_insert(vote);
+        if (vote.0, one.1.0) > (one.0, vote.1.0) {
+            *one = vote;
+        }
+    }
+    best.into_iter().map(|(kernel, (_, frame))| (kernel, case.place(frame))).collect()
+}

@@ -1,0 +1,106 @@
+//! Stretches of time that do not overlap, and how much of any other stretch lies in them.
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Spans {
+    /// By start; each ends before the next starts.
+    all: Vec<(u64, u64)>,
+    /// The length of all before each, and of all at the end.
+    before: Vec<u64>,
+}
+
+impl Spans {
+    /// The union of stretches in any order; empty ones are left out.
+    pub fn union(mut all: Vec<(u64, u64)>) -> Spans {
+        // Streams come one after the other and each in order: the sort finds those runs.
+        all.sort();
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+        for (start, end) in all.into_iter().filter(|(start, end)| start < end) {
+            match joined.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => joined.push((start, end)),
+            }
+        }
+        Spans::of(joined)
+    }
+
+    fn of(all: Vec<(u64, u64)>) -> Spans {
+        let mut before = Vec::with_capacity(all.len() + 1);
+        let mut sum = 0;
+        before.push(0);
+        for (start, end) in &all {
+            sum += end - start;
+            before.push(sum);
+        }
+        Spans { all, before }
+    }
+
+    pub fn all(&self) -> &[(u64, u64)] {
+        &self.all
+    }
+
+    pub fn total(&self) -> u64 {
+        self.before.last().copied().unwrap_or(0)
+    }
+
+    /// From the start of the first to the end of the last.
+    pub fn ends(&self) -> Option<(u64, u64)> {
+        Some((self.all.first()?.0, self.all.last()?.1))
+    }
+
+    /// How much of a stretch lies in these.
+    pub fn overlap(&self, start: u64, end: u64) -> u64 {
+        let up_to = |time: u64| match self.all.partition_point(|span| span.0 < time) {
+            0 => 0,
+            place => self.before[place - 1] + time.min(self.all[place - 1].1) - self.all[place - 1].0,
+        };
+        if end <= start { 0 } else { up_to(end) - up_to(start) }
+    }
+
+    /// What is in these and not in the others.
+    pub fn minus(&self, others: &Spans) -> Spans {
+        let mut left = Vec::new();
+        let mut at = 0;
+        for (start, end) in &self.all {
+            let mut from = *start;
+            while others.all.get(at).is_some_and(|other| other.1 <= from) {
+                at += 1;
+            }
+            let mut next = at;
+            while let Some((begin, stop)) = others.all.get(next).filter(|other| other.0 < *end) {
+                if *begin > from {
+                    left.push((from, *begin));
+                }
+                from = from.max(*stop);
+                next += 1;
+            }
+            if from < *end {
+                left.push((from, *end));
+            }
+        }
+        Spans::of(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_counts_once() {
+        let spans = Spans::union(vec![(30, 40), (0, 10), (5, 12), (12, 15), (20, 20), (31, 33)]);
+        assert_eq!((spans.all(), spans.total()), (&[(0, 15), (30, 40)][..], 25));
+        assert_eq!(
+            [(0, 100), (10, 35), (15, 30), (35, 10), (39, u64::MAX)].map(|(a, b)| spans.overlap(a, b)),
+            [25, 10, 0, 0, 1]
+        );
+        assert_eq!((Spans::default().overlap(0, 9), Spans::default().total()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_left_without_the_others() {
+        let of = |all: &[(u64, u64)]| Spans::union(all.to_vec());
+        let copies = of(&[(0, 10), (20, 30), (40, 50)]);
+        assert_eq!(copies.minus(&of(&[(2, 4), (6, 25), (29, 60)])).all(), [(0, 2), (4, 6), (25, 29)]);
+        assert_eq!(copies.minus(&Spans::default()), copies);
+    }
+}
