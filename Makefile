@@ -39,6 +39,10 @@ test: dist/built ## Run every test that needs no framework: Rust, then Python on
 test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
 
+.PHONY: test-cupti-headers
+test-cupti-headers: $(TOOLS)/installed ## Hold the GPU decoder to NVIDIA's headers of every supported CUDA version. Downloads 200 MB once.
+	$(TOOLS)/python tests/cupti_headers/check.py
+
 .PHONY: test-browser
 test-browser: .venvs/browser/installed ## Use the HTML report as a person does, in a real browser (Chromium and its driver).
 	.venvs/browser/bin/python -m pytest -q -p no:cacheprovider tests/browser $(PYTEST)

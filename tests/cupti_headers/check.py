@@ -1,0 +1,139 @@
+"""Holds the decoder to NVIDIA's headers of every supported CUDA version: expected.json is what they say, and each line
+of the decoder's tables must say the same. `--write` renews expected.json; nothing of the headers themselves is kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from calls import calls
+from fetch import ROOT, fetch
+from probe import probe
+
+EXPECTED = Path(__file__).with_name("expected.json")
+GPU = ROOT / "crates" / "collectors" / "src" / "gpu"
+# The decoder's tables: one line a field, (Record, "field", offset, size), and one list of callback ids a class.
+FIELD = re.compile(r"\(\s*(\w+)\s*,\s*\"([\w.]+)\"\s*,\s*(\d+)\s*,\s*(\d+)\s*,?\s*\)")
+
+CALLS = re.compile(r"const (RUNTIME|DRIVER)_([A-Z]+): &\[u32\] = &\[([\d,\s]*)\];")
+
+
+def gather(folders: dict[str, Path]) -> dict[str, object]:
+    """What all versions say together. A field or a number that moved between versions is an error: the decoder reads
+    every version through one table."""
+    records: dict[str, dict] = {}
+    enums: dict[str, dict[str, int]] = {}
+    versions: dict[str, int] = {}
+    for cuda, headers in folders.items():
+        found = probe(headers)
+        versions[cuda] = found["cupti"]
+        for name, record in found["records"].items():
+            known = records.setdefault(name, {"fields": {}, "since": {}, "structs": {}})
+            known["structs"][cuda] = [record["struct"], record["size"]]
+            for field, where in record["fields"].items():
+                if field in known["fields"] and known["fields"][field] != where:
+                    raise SystemExit(f"{name}.{field} moved in {cuda}: {known['fields'][field]} became {where}")
+                if field not in known["fields"]:
+                    known["fields"][field] = where
+                    if cuda != next(iter(folders)):
+                        known["since"][field] = cuda
+            gone = [field for field in known["fields"] if field not in record["fields"]]
+            if gone:
+                raise SystemExit(f"{name} lost {gone} in {cuda}")
+        for enum, values in found["enums"].items():
+            known_values = enums.setdefault(enum, {})
+            for name, value in values.items():
+                if known_values.setdefault(name, value) != value:
+                    raise SystemExit(f"{name} changed in {cuda}: {known_values[name]} became {value}")
+    return {"cupti": versions, "records": records, "enums": enums, "calls": calls(folders)}
+
+
+def text_of(expected: dict[str, object]) -> str:
+    """JSON with one field, number or call a line, so that a change reads as one."""
+    text = json.dumps(expected, indent=1)
+    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda list_: "[" + re.sub(r"\s*\n\s*", " ", list_[1]) + "]", text) + "\n"
+
+
+def faults_of_fields(expected: dict, sources: dict[Path, str]) -> tuple[int, list[str]]:
+    """How many table lines there are, and those that no header agrees with."""
+    seen, faults = 0, []
+    for file, source in sources.items():
+        for match in FIELD.finditer(source):
+            record, field, offset, size = match[1], match[2], int(match[3]), int(match[4])
+            place = f"{file.relative_to(ROOT)}:{source.count(chr(10), 0, match.start()) + 1}"
+            known = expected["records"].get(record)
+            if known is None:
+                faults.append(
+                    f"{place}: no record {record} in expected.json (there are {', '.join(expected['records'])})"
+                )
+            elif field not in known["fields"]:
+                faults.append(f"{place}: {record} has no field {field} in any header")
+            elif known["fields"][field] != [offset, size]:
+                where, length = known["fields"][field]
+                faults.append(
+                    f"{place}: {record}.{field} lies at {where} and has {length} bytes, not {offset} and {size}"
+                )
+            seen += 1
+    return seen, faults
+
+
+def faults_of_calls(expected: dict, sources: dict[Path, str]) -> tuple[int, list[str]]:
+    """How many callback ids there are, and each class that holds others than the headers give it."""
+    seen, faults = 0, []
+    known: dict[tuple[str, str], dict[int, str]] = {}
+    for domain, names in expected["calls"].items():
+        for name, (number, kind, *_) in names.items():
+            known.setdefault((domain, kind), {})[number] = name
+    found = {}
+    for source in sources.values():
+        for domain, kind, numbers in CALLS.findall(source):
+            if (domain.lower(), kind.lower()) in known:
+                found[domain.lower(), kind.lower()] = {int(number) for number in re.findall(r"\d+", numbers)}
+    for place, names in known.items():
+        ours = found.get(place, set())
+        seen += len(ours)
+        for number in sorted(names.keys() - ours):
+            faults.append(
+                f"{' '.join(place)}: {names[number]} ({number}) is in the headers and not in the decoder's list"
+            )
+        for number in sorted(ours - names.keys()):
+            faults.append(f"{' '.join(place)}: {number} is in the decoder's list and no such call in the headers")
+    return seen, faults
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--write", action="store_true", help="renew expected.json from the headers")
+    chosen = options.parse_args()
+    expected = gather(fetch())
+    text = text_of(expected)
+    if chosen.write:
+        EXPECTED.write_text(text)
+    faults = []
+    if EXPECTED.read_text() != text:
+        faults.append(
+            "expected.json is not what the headers say: run tests/cupti_headers/check.py --write and look at git diff"
+        )
+    sources = {file: file.read_text() for file in sorted(GPU.rglob("*.rs"))}
+    seen, wrong = faults_of_fields(expected, sources)
+    faults += wrong
+    if not seen:
+        faults.append(
+            f'no line (Record, "field", offset, size) found under {GPU.relative_to(ROOT)}: nothing was checked'
+        )
+    calls_seen, wrong = faults_of_calls(expected, sources)
+    faults += wrong
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    if not faults:
+        print(
+            f"CUPTI headers {', '.join(expected['cupti'])}: {seen} fields and {calls_seen} calls agree with every one"
+        )
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
