@@ -65,6 +65,9 @@ pub enum Command {
   inferscope run --output trace -- ./start.sh
                                            Python children are followed
   inferscope run --calls --include mypackage --min-us 100 serve.py
+  inferscope run --layers --overhead-budget 2% generate.py
+                                           GPU work by nn.Module, cheaply
+  inferscope run -- ./cuda_server          any CUDA program; no Python needed
 
 Ends as the command does: with its exit code, or by the same signal. 127 if it
 is not found, 126 if it cannot be executed.")]
@@ -159,6 +162,22 @@ pub struct Recording {
     /// How often memory and threads are read, a second; 0 for never [default: 10]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     memory_hz: Option<String>,
+
+    /// Of CUDA: off, kernel (what GPUs did), launch (and the calls that asked for it), all (every call) [default: launch]
+    #[arg(long, value_name = "DETAIL")]
+    gpu_detail: Option<String>,
+
+    /// Record CUDA in windows, so that it costs no more than this on average [default: all of it]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
+    overhead_budget: Option<String>,
+
+    /// Name the nn.Module that launched each kernel
+    #[arg(long)]
+    layers: bool,
+
+    /// How often GPUs are asked for clocks, power and memory, a second; 0 for never [default: 10]
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
+    device_hz: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -307,6 +326,10 @@ impl Recording {
         layer.flag("calls_min_us", "--min-us", self.min_us.as_deref());
         layer.flag("trace_size_mb", "--trace-size-mb", self.trace_size_mb.as_deref());
         layer.flag("memory_hz", "--memory-hz", self.memory_hz.as_deref());
+        layer.flag("gpu_detail", "--gpu-detail", self.gpu_detail.as_deref());
+        layer.flag("overhead_budget", "--overhead-budget", self.overhead_budget.as_deref());
+        layer.flag("layers", "--layers", self.layers.then_some("true"));
+        layer.flag("device_hz", "--device-hz", self.device_hz.as_deref());
         layer
     }
 }

@@ -2,6 +2,7 @@
 //! a few variables more. It is never tied to us: when we die, it goes on.
 
 use crate::command::Command;
+use crate::inject::Injection;
 use crate::outcome::{Error, Exit};
 use crate::settings::{Calls, Settings};
 use crate::signals::{Came, Signals};
@@ -27,12 +28,14 @@ pub(crate) fn environment(
     settings: &Settings,
     segments: &Path,
     package: Option<&Path>,
+    injection: &Injection,
 ) -> Vec<(&'static str, OsString)> {
     let calls = match settings.calls {
         Calls::Off => "0",
         Calls::Python => "1",
         Calls::WithC => "c",
     };
+    let budget = settings.overhead_budget_percent.map(|percent| percent.to_string()).unwrap_or_default();
     let mut variables: Vec<(&'static str, OsString)> = vec![
         (SEGMENTS, segments.into()),
         (RECORDER_PID, std::process::id().to_string().into()),
@@ -41,7 +44,11 @@ pub(crate) fn environment(
         ("INFERSCOPE_CALLS_INCLUDE", settings.include.join(",").into()),
         ("INFERSCOPE_CALLS_EXCLUDE", settings.exclude.join(",").into()),
         ("INFERSCOPE_CALLS_MIN_US", settings.min_us.to_string().into()),
+        ("INFERSCOPE_GPU_DETAIL", settings.gpu_detail.name().into()),
+        ("INFERSCOPE_OVERHEAD_BUDGET", budget.into()),
+        ("INFERSCOPE_LAYERS", if settings.layers { "1" } else { "0" }.into()),
     ];
+    variables.extend(injection.variables.iter().cloned());
     if let Some(package) = package {
         let mut path = package.join("_inject").into_os_string();
         if let Some(before) = std::env::var_os("PYTHONPATH").filter(|before| !before.is_empty()) {

@@ -8,6 +8,7 @@ mod dictionary;
 mod drain;
 mod finish;
 mod host;
+mod inject;
 mod launch;
 mod lock;
 pub mod manifest;
@@ -31,9 +32,10 @@ mod watch;
 
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
-pub use settings::{Calls, Settings};
+pub use settings::{Calls, GpuDetail, Settings};
 
 use command::Command;
+use inject::Injection;
 use launch::Running;
 use lock::{Lock, Refused};
 use output::Output;
@@ -54,7 +56,8 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let signals = Signals::block();
     let package = package::find();
     let output = Output::create(settings, &command.short, None)?;
-    let variables = launch::environment(settings, &output.segments, package.as_deref());
+    let injection = Injection::plan(settings, package.as_deref(), |name| std::env::var_os(name));
+    let variables = launch::environment(settings, &output.segments, package.as_deref(), &injection);
     let mut recording = Recording::start(settings, output, command.described.clone())?;
     let running = match Running::start(&command, variables, &signals) {
         Ok(running) => running,
@@ -64,6 +67,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
         }
     };
     recording.injected = package.is_some();
+    injection.notes.into_iter().for_each(|note| recording.shared.notes.add(note));
     if package.is_none() {
         recording.shared.notes.add(NO_PACKAGE);
     }

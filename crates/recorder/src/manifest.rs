@@ -35,6 +35,9 @@ pub struct Manifest {
     pub clock: Clock,
     pub host: Host,
     pub settings: Recorded,
+    /// The devices of the machine, by the index that their counters carry as `thread`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Device>,
     pub processes: Vec<Process>,
     pub notes: Vec<String>,
 }
@@ -60,6 +63,19 @@ pub struct Host {
     pub ram_bytes: u64,
 }
 
+/// A device of the machine, as the driver numbers it; a process may number its own in another way, the uuid tells.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Device {
+    pub index: u32,
+    /// `nvidia` or `amd`.
+    pub kind: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uuid: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pci_bus_id: String,
+}
+
 /// The settings that a reader of the trace needs.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Recorded {
@@ -72,6 +88,14 @@ pub struct Recorded {
     pub min_us: u64,
     pub trace_size_mb: u32,
     pub memory_hz: f64,
+    #[serde(default)]
+    pub gpu_detail: String,
+    #[serde(default)]
+    pub overhead_budget_percent: Option<f64>,
+    #[serde(default)]
+    pub layers: bool,
+    #[serde(default)]
+    pub device_hz: f64,
 }
 
 impl From<&Settings> for Recorded {
@@ -86,6 +110,10 @@ impl From<&Settings> for Recorded {
             min_us: settings.min_us,
             trace_size_mb: settings.trace_size_mb,
             memory_hz: settings.memory_hz,
+            gpu_detail: settings.gpu_detail.name().into(),
+            overhead_budget_percent: settings.overhead_budget_percent,
+            layers: settings.layers,
+            device_hz: settings.device_hz,
         }
     }
 }
@@ -102,14 +130,27 @@ pub struct Process {
     /// Field 22 of /proc/PID/stat.
     #[serde(default)]
     pub start_ticks: u64,
+    /// The devices that this process uses, as its collector describes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<serde_json::Value>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Collector {
     pub name: String,
     /// `on`, `off` or `failed`.
     pub state: String,
     pub reason: String,
+    /// Time that it spent in its own code, in the workload.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_ns: u64,
+    /// The largest disagreement that it saw between its clock and ours.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub residual_ns: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Manifest {
@@ -136,6 +177,7 @@ impl Manifest {
             },
             host: crate::host::describe(),
             settings: settings.into(),
+            devices: Vec::new(),
             processes: Vec::new(),
             notes: Vec::new(),
         }

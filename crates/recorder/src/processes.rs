@@ -14,7 +14,7 @@ struct Inner {
     list: Vec<Process>,
     by_identity: HashMap<(u32, u64), usize>,
     living: Vec<Living>,
-    /// Numbers of processes that have or had a segment.
+    /// Numbers of processes that have or had a segment of Python's.
     with_segment: HashSet<i32>,
     changed: bool,
     left_out: u64,
@@ -26,9 +26,12 @@ pub(crate) struct Living {
     pub number: i32,
     pub pid: u32,
     pub start_ticks: u64,
+    /// Of Python's.
     pub has_segment: bool,
 }
 
+/// More than any machine has.
+const MOST_DEVICES: usize = 64;
 /// A list that long is 15 MB; whatever starts more processes is recorded under the last number.
 const MOST: usize = 50_000;
 
@@ -68,18 +71,35 @@ impl Processes {
         at as i32
     }
 
-    /// A process has a segment: from it we know its Python and its script.
+    /// A process has a segment: from it we know its Python and its script. The CUDA library's segment, beside that of Python or
+    /// alone, knows neither.
     pub fn found_segment(&self, who: &trace::segment::Identity) -> i32 {
         let number = self.register(who.pid, who.parent, who.start_ticks, &who.program);
         let mut inner = self.lock();
-        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid) {
+        inner.changed = true;
+        let is_python = !who.python.is_empty();
+        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
+            && (is_python || process.program.is_empty())
+        {
             process.program.clone_from(&who.program);
             process.python.clone_from(&who.python);
         }
-        inner.living.iter_mut().filter(|living| living.number == number).for_each(|living| living.has_segment = true);
-        inner.with_segment.insert(number);
-        inner.changed = true;
+        if is_python {
+            let living = inner.living.iter_mut().filter(|living| living.number == number);
+            living.for_each(|living| living.has_segment = true);
+            inner.with_segment.insert(number);
+        }
         number
+    }
+
+    /// A device that a process uses, once.
+    pub fn add_device(&self, number: i32, device: serde_json::Value) {
+        let mut inner = self.lock();
+        let Some(process) = inner.list.get_mut(number as usize) else { return };
+        if process.devices.len() < MOST_DEVICES && !process.devices.contains(&device) {
+            process.devices.push(device);
+            inner.changed = true;
+        }
     }
 
     pub fn set_python(&self, number: i32, python: String) {
@@ -90,15 +110,20 @@ impl Processes {
         }
     }
 
-    /// Sets what is known of some collectors; others keep their line.
+    /// Sets what is known of some collectors; others keep their line. One that is off here may be on in another segment of the
+    /// same process: off says nothing against on.
     pub fn set_collectors(&self, number: i32, collectors: &[Collector]) {
         let mut inner = self.lock();
         let Some(process) = inner.list.get_mut(number as usize) else { return };
         let mut changed = false;
         for new in collectors {
             match process.collectors.iter_mut().find(|old| old.name == new.name) {
-                Some(old) if old == new => {}
-                Some(old) => (*old, changed) = (new.clone(), true),
+                Some(old) if new.state == "off" && old.state != "off" => {}
+                Some(old) => {
+                    // Costs grow all the time: they go along when something else is written, and at the end.
+                    changed |= (&old.state, &old.reason) != (&new.state, &new.reason);
+                    old.clone_from(new);
+                }
                 None => {
                     process.collectors.push(new.clone());
                     changed = true;

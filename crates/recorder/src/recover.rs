@@ -96,7 +96,7 @@ impl Work {
     /// One segment after the other: each may be a hundred megabytes.
     fn drain_segments(&mut self, folder: &Path, left: Left) -> io::Result<()> {
         let mut open: HashMap<i32, Vec<(i32, Checkpoint)>> = HashMap::new();
-        for ((process, id), checkpoint) in left.open {
+        for ((process, _, id), checkpoint) in left.open {
             open.entry(process).or_default().push((id, checkpoint));
         }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -113,9 +113,13 @@ impl Work {
             let (who, anchor) = (reader.identity(), reader.latest_anchor());
             self.last_sign = self.last_sign.max(anchor.map(|anchor| anchor.real));
             let process = self.processes.found_segment(&who);
-            self.drain.clock = self.clock(&reader);
+            // CLOCK_MONOTONIC needs no mapping, and the last mapping may still be needed for a segment that lives on.
+            if reader.source() != Source::Monotonic {
+                self.drain.clock = self.clock(&reader);
+            }
             let mut attached = Attached::new(segment.to_owned(), reader, process, &left.covered);
-            open.remove(&process).into_iter().flatten().for_each(|(id, slice)| attached.reopen(id, slice));
+            // A process may have several segments, and rows do not say from which they came: only the right one closes it.
+            open.get(&process).into_iter().flatten().for_each(|(id, slice)| attached.reopen(*id, slice.clone()));
             if !proc::alive(who.pid, who.start_ticks) {
                 attached.phase = Phase::Dying;
                 self.processes.ended(process);

@@ -11,6 +11,32 @@ pub enum Calls {
     WithC,
 }
 
+/// What is recorded of CUDA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum GpuDetail {
+    Off,
+    /// What devices did.
+    Kernel,
+    /// And the calls that asked for it.
+    #[default]
+    Launch,
+    /// And every other call of the CUDA API.
+    All,
+}
+
+impl GpuDetail {
+    pub const ALL: [GpuDetail; 4] = [GpuDetail::Off, GpuDetail::Kernel, GpuDetail::Launch, GpuDetail::All];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            GpuDetail::Off => "off",
+            GpuDetail::Kernel => "kernel",
+            GpuDetail::Launch => "launch",
+            GpuDetail::All => "all",
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// The trace's folder, exactly. None: a new one under `./inferscope-traces`.
@@ -29,6 +55,13 @@ pub struct Settings {
     pub trace_size_mb: u32,
     /// How often /proc is read. 0: never.
     pub memory_hz: f64,
+    pub gpu_detail: GpuDetail,
+    /// How much of the workload's time recording may cost, in percent. None: as much as it does.
+    pub overhead_budget_percent: Option<f64>,
+    /// Which `nn.Module` asked for what a device did.
+    pub layers: bool,
+    /// How often devices are asked how they are. 0: never.
+    pub device_hz: f64,
 }
 
 impl Default for Settings {
@@ -43,6 +76,10 @@ impl Default for Settings {
             min_us: 0,
             trace_size_mb: 100,
             memory_hz: 10.0,
+            gpu_detail: GpuDetail::default(),
+            overhead_budget_percent: None,
+            layers: false,
+            device_hz: 10.0,
         }
     }
 }

@@ -15,10 +15,25 @@ fn main() {
     if std::env::var_os("ROLE").is_some() {
         return play();
     }
+    let defaults = [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM, libc::SIGUSR1];
+    defaults.into_iter().for_each(children_do_not_ignore);
     signals_sent_to_the_recorder_reach_the_command();
     an_interrupt_from_the_terminal_reaches_the_command_once();
     the_command_gets_everything_as_it_was();
     println!("signals: ok");
+}
+
+/// Started in the background or by `nohup`, this process ignores some signals; so would the commands here, and a shell
+/// cannot trap what it was started to ignore. A handler that does nothing still ignores, and is not inherited.
+fn children_do_not_ignore(signal: i32) {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: the handler touches nothing, and a disposition that was not "ignore" is put back at once.
+    unsafe {
+        let before = libc::signal(signal, nothing as extern "C" fn(i32) as libc::sighandler_t);
+        if before != libc::SIG_IGN {
+            libc::signal(signal, before);
+        }
+    }
 }
 
 /// A recorder of a shell command. It counts the signals that it names in `traps`, and ends at the second line.

@@ -115,12 +115,12 @@ fn dump(segment: &SegmentReader) {
         let mut gatherer = TextGatherer::default();
         for words in records {
             let event = Event::from_words(words);
-            if event.kind == Kind::Text as u16 {
+            if event.kind == Kind::Text as u16 || event.kind == Kind::Numbers as u16 {
                 gatherer.add(words);
                 continue;
             }
-            let (inline, args) = gatherer.take(&event);
-            record(&event, name_of(&names, event.name, inline), args, nanos);
+            let gathered = gatherer.take(&event);
+            record(&event, name_of(&names, event.name, gathered.name), gathered.args, nanos);
         }
         for (depth, (name, time)) in ring.open_calls().into_iter().enumerate() {
             let name = name_of(&names, name, None);

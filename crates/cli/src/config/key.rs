@@ -3,7 +3,7 @@
 
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
-use recorder::Calls;
+use recorder::{Calls, GpuDetail};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -34,6 +34,10 @@ pub const KEYS: &[Key] = &[
     key("calls_min_us", "no calls shorter than this"),
     key("trace_size_mb", "shared memory for each process"),
     key("memory_hz", "readings of memory and threads a second"),
+    key("gpu_detail", "what is recorded of CUDA: off, kernel, launch or all"),
+    key("overhead_budget", "how much recording CUDA may cost, in percent; none: whatever it does"),
+    key("layers", "which nn.Module launched each kernel"),
+    key("device_hz", "readings of each GPU's clocks, power and memory a second"),
     key("top", "rows in each table of the summary"),
     key("color", "auto, always or never"),
     key("log_level", "error, warning, info, debug or trace"),
@@ -102,6 +106,33 @@ impl Reader<'_> {
             Calls::WithC => "c".into(),
         };
         self.take(name, Calls::Off, parse, show)
+    }
+
+    pub fn gpu_detail(&mut self, name: &'static str) -> Result<GpuDetail, Failure> {
+        let parse = |raw: &Raw| {
+            let text = one(raw).map(str::to_lowercase);
+            // What YAML makes of a plain `off`.
+            let text = text.map(|text| if text == "false" { "off".to_owned() } else { text });
+            let found = text.and_then(|text| GpuDetail::ALL.into_iter().find(|detail| detail.name() == text));
+            found.ok_or_else(|| {
+                "must be off, kernel (what devices did), launch (and the calls that asked for it) or all (every call)".into()
+            })
+        };
+        self.take(name, GpuDetail::default(), parse, |detail| detail.name().into())
+    }
+
+    /// A share: `2`, `2%` or `2.5 %`.
+    pub fn percent(&mut self, name: &'static str) -> Result<Option<f64>, Failure> {
+        let parse = |raw: &Raw| {
+            let text = one(raw).map(str::trim).unwrap_or_default();
+            if text.eq_ignore_ascii_case("none") {
+                return Ok(None);
+            }
+            let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>();
+            let number = number.ok().filter(|number| *number >= 0.1 && *number <= 100.0);
+            number.map(Some).ok_or_else(|| "must be a percentage from 0.1 to 100, such as 2%, or none".into())
+        };
+        self.take(name, None, parse, |share| share.map_or("-".into(), |share| format!("{share}%")))
     }
 
     pub fn choice(&mut self, name: &'static str, default: &str, choices: &[&str]) -> Result<String, Failure> {

@@ -57,7 +57,8 @@ impl Sampler {
     }
 
     pub(super) fn report(&self, state: &str, reason: &str) {
-        let collector = Collector { name: "stacks".into(), state: state.into(), reason: reason.into() };
+        let collector =
+            Collector { name: "stacks".into(), state: state.into(), reason: reason.into(), ..Collector::default() };
         self.shared.processes.set_collectors(self.target.process, &[collector]);
     }
 

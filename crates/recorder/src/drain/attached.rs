@@ -5,7 +5,9 @@ use super::clock::Clock;
 use super::losses::{Losses, OVERWRITTEN};
 use super::pairing::Pairing;
 use crate::dictionary::Dictionary;
-use crate::store::{Checkpoint, Covered, Store};
+use crate::notes::Notes;
+use crate::processes::Processes;
+use crate::store::{Checkpoint, OnDisk, Store};
 use std::sync::atomic::Ordering;
 use trace::event::{EVENT_WORDS, TextGatherer};
 use trace::names::NameCursor;
@@ -20,6 +22,8 @@ pub(crate) type Record = [u64; EVENT_WORDS];
 pub(crate) struct Sink<'a> {
     pub store: &'a mut Store,
     pub dictionary: &'a Dictionary,
+    pub processes: &'a Processes,
+    pub notes: &'a Notes,
     pub clock: &'a Clock,
     pub losses: &'a mut Losses,
     pub buffer: &'a mut Vec<Record>,
@@ -41,9 +45,12 @@ pub(crate) struct Visit {
 pub(super) struct Ring {
     pub position: u64,
     pub texts: TextGatherer,
-    /// Text records that were read but whose owner was not: they do not count as read.
+    /// Text and numbers that were read but whose owner was not: they do not count as read.
     pub pending: u64,
     pub durable: u64,
+    /// Records before these are on disk already, in the tables of devices, though `position` was to read them again.
+    pub gpu_from: u64,
+    pub allocations_from: u64,
 }
 
 impl Ring {
@@ -86,11 +93,13 @@ pub(crate) struct Attached {
 const CHUNK: usize = 32 << 10;
 
 impl Attached {
-    /// `covered` says where the disk ends, for a segment that another recorder drained before.
-    pub fn new(segment: String, reader: SegmentReader, process: i32, covered: &Covered) -> Attached {
+    /// `on_disk` says where the disk ends, for a segment that another recorder drained before.
+    pub fn new(segment: String, reader: SegmentReader, process: i32, on_disk: &OnDisk) -> Attached {
         let ring = |number: u32| {
-            let position = covered.get(&segment, number);
-            Ring { position, durable: position, ..Ring::default() }
+            let position = on_disk.slices.get(&segment, number);
+            let gpu_from = on_disk.gpu.get(&segment, number);
+            let allocations_from = on_disk.allocations.get(&segment, number);
+            Ring { position, durable: position, gpu_from, allocations_from, ..Ring::default() }
         };
         let rings = (0..reader.rings() as u32).map(ring).collect();
         Attached {

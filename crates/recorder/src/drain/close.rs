@@ -59,10 +59,11 @@ impl Drain {
             self.store.close_names()?;
         }
         let covered = self.covered();
-        // A process is in the manifest before a row carries its number.
-        if let Some(processes) = self.shared.processes.take_changed() {
-            self.manifest.processes = processes;
-            self.manifest.notes = self.shared.notes.all();
+        // A process is in the manifest before a row carries its number, and a note before its record may be forgotten.
+        let (processes, notes) = (self.shared.processes.take_changed(), self.shared.notes.all());
+        if processes.is_some() || notes != self.manifest.notes {
+            self.manifest.processes = processes.unwrap_or_else(|| self.shared.processes.all());
+            self.manifest.notes = notes;
             if let Err(error) = self.manifest.write(&self.trace) {
                 self.shared.processes.set_changed();
                 if error.kind() != std::io::ErrorKind::NotFound {

@@ -1,6 +1,8 @@
-//! Records become rows. Plain calls, which come by the million, go a column at a time; everything else one by one.
+//! Records become rows. Plain calls, which come by the million, go a column at a time; everything else one by one. What
+//! devices did is left to [`super::device`].
 
 use super::attached::{Attached, Record, Sink};
+use super::device::whole_work;
 use super::losses::DAMAGED;
 use super::pairing::{Begun, push};
 use crate::store::CallFields;
@@ -10,61 +12,115 @@ use trace::event::{Event, Kind};
 use trace::tables::{SliceKind, Table};
 
 impl Attached {
-    /// Turns the records in the buffer into rows. Runs of plain calls go a column at a time.
+    /// Turns the records in the buffer into rows. Runs of plain calls go a column at a time, work as it lies.
     pub(super) fn convert(&mut self, number: usize, sink: &mut Sink<'_>) {
         let records = std::mem::take(sink.buffer);
         let mapping = sink.clock.mapping(self.reader.source());
-        let mut rest = records.as_slice();
-        while !rest.is_empty() {
+        // The ring's number of the first record.
+        let first = self.rings[number].position - records.len() as u64;
+        let mut at = 0;
+        while let Some(rest) = records.get(at..).filter(|rest| !rest.is_empty()) {
             let calls = rest.iter().position(|record| !is_plain_call(record)).unwrap_or(rest.len());
-            let (run, after) = rest.split_at(calls);
-            let fields = Fields { mapping, names: &self.names, unknown: self.unknown };
-            if !run.is_empty() {
+            if calls > 0 {
                 self.rings[number].forget_text();
-                sink.store.batch(Table::Slices).push_calls(run, self.process, &fields);
+                let fields = Fields { mapping, names: &self.names, unknown: self.unknown };
+                sink.store.batch(Table::Slices).push_calls(&rest[..calls], self.process, &fields);
+                at += calls;
+                continue;
             }
-            let others = after.iter().position(is_plain_call).unwrap_or(after.len());
-            let (run, after) = after.split_at(others);
-            run.iter().for_each(|record| self.convert_one(number, record, mapping, sink));
-            rest = after;
+            let ring = &self.rings[number];
+            match whole_work(rest).filter(|_| ring.pending == 0) {
+                Some((event, numbers, count)) => {
+                    at += count;
+                    if first + at as u64 > ring.gpu_from {
+                        let name = self.names.get(event.name.0 as usize).copied().unwrap_or(self.unknown);
+                        self.work(&event, &numbers[..count - 1], name, mapping, sink);
+                    }
+                }
+                None => {
+                    at += 1;
+                    self.convert_one(number, first + at as u64, &rest[0], mapping, sink);
+                }
+            }
         }
         *sink.buffer = records;
     }
 
-    fn convert_one(&mut self, number: usize, record: &Record, mapping: &Mapping, sink: &mut Sink<'_>) {
+    /// `after` is the ring's number of the next record.
+    fn convert_one(&mut self, number: usize, after: u64, record: &Record, mapping: &Mapping, sink: &mut Sink<'_>) {
         let event = Event::from_words(*record);
         let ring = &mut self.rings[number];
         let Some(kind) = Kind::from_u16(event.kind) else {
             return sink.losses.add(self.process, "recorder", DAMAGED, 1);
         };
-        if kind == Kind::Text {
+        if matches!(kind, Kind::Text | Kind::Numbers) {
             ring.pending += 1;
             return ring.texts.add(*record);
         }
         ring.pending = 0;
-        let (name, args) = ring.texts.take(&event);
-        let name = match (event.name, name) {
-            (NameId::INLINE, Some(name)) => sink.dictionary.segment_name(&name),
+        let (new_work, new_memory) = (after > ring.gpu_from, after > ring.allocations_from);
+        let gathered = ring.texts.take(&event);
+        match kind {
+            Kind::Note => return self.note(&event, &gathered, sink),
+            Kind::Device => return self.device(&event, &gathered, sink),
+            _ => {}
+        }
+        let name = match (event.name, &gathered.name) {
+            (NameId::INLINE, Some(name)) => sink.dictionary.segment_name(name),
             (id, _) => self.names.get(id.0 as usize).copied().unwrap_or(self.unknown),
         };
+        match kind {
+            Kind::Kernel | Kind::Memcpy | Kind::Memset | Kind::Sync | Kind::Migration => {
+                if new_work {
+                    self.work(&event, gathered.numbers(), name, mapping, sink);
+                }
+            }
+            Kind::Allocation => {
+                if new_memory {
+                    self.allocation(&event, gathered.numbers(), name, mapping, sink);
+                }
+            }
+            _ => self.slice(kind, &event, name, gathered.args, mapping, sink),
+        }
+    }
+
+    fn slice(
+        &mut self,
+        kind: Kind,
+        event: &Event,
+        name: i32,
+        args: Option<String>,
+        mapping: &Mapping,
+        sink: &mut Sink<'_>,
+    ) {
         let time = |ticks: u64| mapping.nanos(Ticks(ticks)).0 as i64;
         let parent = |id: u64| (id as u32 != 0).then_some(id as u32 as i32);
+        let whole = Some(event.time.wrapping_add(event.value));
         let (slice, start, parent, end) = match kind {
             Kind::ScopeBegin => (SliceKind::Scope, event.time, parent(event.value), None),
             Kind::StepBegin => (SliceKind::Step, event.time, parent(event.value), None),
+            Kind::LayerBegin => (SliceKind::Layer, event.time, parent(event.value), None),
             Kind::ScopeEnd => (SliceKind::Scope, event.value, None, Some(event.time)),
             Kind::StepEnd => (SliceKind::Step, event.value, None, Some(event.time)),
+            Kind::LayerEnd => (SliceKind::Layer, event.value, None, Some(event.time)),
             Kind::Mark => (SliceKind::Mark, event.time, parent(event.value), Some(event.time)),
-            Kind::Call => (SliceKind::Call, event.time, None, Some(event.time.wrapping_add(event.value))),
-            Kind::CCall => (SliceKind::CCall, event.time, None, Some(event.time.wrapping_add(event.value))),
-            _ => (SliceKind::Gc, event.time, None, Some(event.time.wrapping_add(event.value))),
+            Kind::Call => (SliceKind::Call, event.time, None, whole),
+            Kind::CCall => (SliceKind::CCall, event.time, None, whole),
+            Kind::Gc => (SliceKind::Gc, event.time, None, whole),
+            Kind::ApiCall => (SliceKind::ApiCall, event.time, None, whole),
+            Kind::Nvtx => (SliceKind::Nvtx, event.time, None, whole),
+            Kind::Overhead => (SliceKind::Overhead, event.time, None, whole),
+            _ => return sink.losses.add(self.process, "recorder", DAMAGED, 1),
         };
         let args = if kind == Kind::Gc { Some(format!("{{\"generation\":{}}}", event.extra)) } else { args };
         let begun = Begun { start: time(start), thread: event.thread as i32, kind: slice, name, parent, args };
         let (id, rows) = (event.extra as i32, sink.store.batch(Table::Slices));
         match (kind, end) {
-            (Kind::ScopeBegin | Kind::StepBegin, _) => self.pairing.begin(id, begun, rows),
-            (Kind::ScopeEnd | Kind::StepEnd, Some(end)) => self.pairing.end(id, begun, time(end), sink.round, rows),
+            (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin, _) => self.pairing.begin(id, begun, rows),
+            (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd, Some(end)) => {
+                self.pairing.end(id, begun, time(end), sink.round, rows);
+            }
+            (Kind::ApiCall, end) => push(rows, self.process, (id != 0).then_some(id), &begun, end.map(time)),
             (_, end) => push(rows, self.process, None, &begun, end.map(time)),
         }
     }
@@ -74,7 +130,7 @@ impl Attached {
 fn is_plain_call(record: &Record) -> bool {
     // Kind and flags (the count of text records) are the lower half of the last word.
     let word = record[3] as u32;
-    word == Kind::Call as u32 || word == Kind::CCall as u32
+    word == Kind::Call as u32 || word == Kind::CCall as u32 || word == Kind::ApiCall as u32
 }
 
 struct Fields<'a> {
@@ -102,7 +158,20 @@ impl CallFields<Record> for Fields<'_> {
 
     #[inline]
     fn kind(&self, record: &Record) -> i32 {
-        if record[3] as u32 == Kind::Call as u32 { SliceKind::Call as i32 } else { SliceKind::CCall as i32 }
+        const CALL: u32 = Kind::Call as u32;
+        const API: u32 = Kind::ApiCall as u32;
+        match record[3] as u32 {
+            CALL => SliceKind::Call as i32,
+            API => SliceKind::ApiCall as i32,
+            _ => SliceKind::CCall as i32,
+        }
+    }
+
+    /// The correlation of an API call; other calls carry their depth there.
+    #[inline]
+    fn id(&self, record: &Record) -> Option<i32> {
+        let extra = (record[3] >> 32) as i32;
+        (extra != 0 && record[3] as u32 == Kind::ApiCall as u32).then_some(extra)
     }
 
     #[inline]

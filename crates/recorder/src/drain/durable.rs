@@ -105,7 +105,13 @@ impl Attached {
                 State::Off => "off",
                 State::Failed => "failed",
             };
-            manifest::Collector { name: collector.name().into(), state: state.into(), reason: status.message() }
+            manifest::Collector {
+                name: collector.name().into(),
+                state: state.into(),
+                reason: status.message(),
+                own_ns: status.own_ns.load(Ordering::Relaxed),
+                residual_ns: status.residual_ns.load(Ordering::Relaxed),
+            }
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Attached, Drain, Phase};
 use crate::proc;
-use crate::store::Covered;
+use crate::store::OnDisk;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ impl Drain {
             .map_err(|holder| format!("process {holder} already records it"))?;
         reader.set_latest_anchor(self.clock.latest());
         let process = self.shared.processes.found_segment(&reader.identity());
-        Ok(Attached::new(segment.to_owned(), reader, process, &Covered::default()))
+        Ok(Attached::new(segment.to_owned(), reader, process, &OnDisk::default()))
     }
 
     pub(super) fn find_dead(&mut self) {

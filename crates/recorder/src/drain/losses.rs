@@ -14,6 +14,7 @@ pub(crate) struct Losses {
 
 pub(crate) const OVERWRITTEN: &str = "records overwritten before they could be written to disk";
 pub(crate) const DAMAGED: &str = "records of an unknown kind";
+pub(crate) const NO_NUMBERS: &str = "records of a device of which a part was overwritten";
 pub(crate) const ROWS: &str = "rows dropped while the disk took nothing";
 pub(crate) const QUEUE: &str = "samples dropped because the recorder could not keep up";
 

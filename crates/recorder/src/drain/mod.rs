@@ -5,6 +5,7 @@ mod attached;
 mod clock;
 mod close;
 mod convert;
+mod device;
 mod durable;
 mod look;
 mod losses;
@@ -138,6 +139,8 @@ impl Drain {
             let mut sink = Sink {
                 store: &mut self.store,
                 dictionary: &self.shared.dictionary,
+                processes: &self.shared.processes,
+                notes: &self.shared.notes,
                 clock: &self.clock,
                 losses: &mut self.losses,
                 buffer: &mut self.buffer,

@@ -1,4 +1,4 @@
-//! Begin and end of scopes and steps become one slice. They may lie in different rings (a task moved to another
+//! Begin and end of scopes, steps and layers become one slice. They may lie in different rings (a task moved to another
 //! thread), so an end may be read before its begin; and either may have been overwritten.
 
 use crate::store::{Cell, Checkpoint, Columns};
@@ -16,15 +16,18 @@ pub(crate) struct Begun {
     pub args: Option<String>,
 }
 
-/// The open scopes and steps of one process, by id.
+/// Scopes and steps share their ids, layers may have their own.
+type Key = (SliceKind, i32);
+
+/// The open scopes, steps and layers of one process.
 #[derive(Default)]
 pub(crate) struct Pairing {
     process: i32,
-    open: HashMap<i32, Begun>,
+    open: HashMap<Key, Begun>,
     /// Ends that came before their begin, with the round they came in.
-    early: HashMap<i32, (Begun, i64, u64)>,
+    early: HashMap<Key, (Begun, i64, u64)>,
     /// Begun since the last file was closed: not yet on disk as open.
-    new: Vec<i32>,
+    new: Vec<Key>,
     text_bytes: usize,
 }
 
@@ -41,12 +44,13 @@ impl Pairing {
     pub fn reopen(&mut self, id: i32, left: Checkpoint) {
         if let Some(kind) = SliceKind::from_i32(left.kind) {
             let Checkpoint { start, thread, name, parent, args, .. } = left;
-            self.open.insert(id, Begun { start, thread, kind, name, parent, args });
+            self.open.insert((kind, id), Begun { start, thread, kind, name, parent, args });
         }
     }
 
     pub fn begin(&mut self, id: i32, begun: Begun, rows: &mut Columns) {
-        if let Some((_, end, _)) = self.early.remove(&id) {
+        let key = (begun.kind, id);
+        if let Some((_, end, _)) = self.early.remove(&key) {
             return push(rows, self.process, Some(id), &begun, Some(end));
         }
         let bytes = begun.args.as_ref().map_or(0, String::len);
@@ -54,26 +58,26 @@ impl Pairing {
             return push(rows, self.process, Some(id), &begun, None);
         }
         self.text_bytes += bytes;
-        self.open.insert(id, begun);
-        self.new.push(id);
+        self.open.insert(key, begun);
+        self.new.push(key);
     }
 
     /// `begun` is what the end record itself knows, in case its begin is gone.
     pub fn end(&mut self, id: i32, begun: Begun, end: i64, round: u64, rows: &mut Columns) {
-        match self.open.remove(&id) {
+        match self.open.remove(&(begun.kind, id)) {
             Some(open) => {
                 self.text_bytes = self.text_bytes.saturating_sub(open.args.as_ref().map_or(0, String::len));
                 push(rows, self.process, Some(id), &open, Some(end));
             }
             None if self.early.len() >= MOST_OPEN => push(rows, self.process, Some(id), &begun, Some(end)),
-            None => _ = self.early.insert(id, (begun, end, round)),
+            None => _ = self.early.insert((begun.kind, id), (begun, end, round)),
         }
     }
 
     /// Every ring was read in `round`: ends that came before it will not find their begin any more.
     pub fn settle(&mut self, round: u64, rows: &mut Columns) {
         let process = self.process;
-        self.early.retain(|id, (begun, end, came)| {
+        self.early.retain(|(_, id), (begun, end, came)| {
             let wait = *came >= round;
             if !wait {
                 push(rows, process, Some(*id), begun, Some(*end));
@@ -88,9 +92,9 @@ impl Pairing {
 
     /// Writes what is open, once: the ring's space may be reclaimed after this.
     pub fn checkpoint(&mut self, rows: &mut Columns) {
-        for id in self.new.drain(..) {
-            if let Some(begun) = self.open.get(&id) {
-                push(rows, self.process, Some(id), begun, None);
+        for key in self.new.drain(..) {
+            if let Some(begun) = self.open.get(&key) {
+                push(rows, self.process, Some(key.1), begun, None);
             }
         }
     }

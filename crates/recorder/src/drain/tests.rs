@@ -111,7 +111,7 @@ fn text_whose_owner_has_not_come_is_not_durable() {
     bench.drain.turn();
     assert!(bench.drain.close());
     assert_eq!((texts.len(), bench.durable()), (3, 1));
-    assert_eq!(scan(&bench.drain.store.files()).covered.get(&bench.drain.attached[0].segment, 0), 1);
+    assert_eq!(scan(&bench.drain.store.files()).covered.slices.get(&bench.drain.attached[0].segment, 0), 1);
     bench.ring.writer.push(
         Event { time: 1, value: 0, thread: 1, name: NameId(9), kind: Kind::Mark as u16, flags: 3, extra: 0 }.to_words(),
     );

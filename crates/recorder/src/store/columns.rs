@@ -31,6 +31,7 @@ pub(crate) trait CallFields<R> {
     fn thread(&self, record: &R) -> i32;
     fn kind(&self, record: &R) -> i32;
     fn name(&self, record: &R) -> i32;
+    fn id(&self, record: &R) -> Option<i32>;
 }
 
 pub(super) enum Values {
@@ -54,8 +55,9 @@ pub(crate) struct Columns {
 
 /// Text in one batch: what bounds memory when names or metadata are long.
 const MOST_TEXT: usize = 8 << 20;
-/// Rows in one batch: about 11 MB of slices.
+/// Rows in one batch: about 11 MB of slices, or 9 MB of the much wider rows of devices.
 const MOST_ROWS: usize = 1 << 18;
+const MOST_GPU_ROWS: usize = 1 << 16;
 
 impl Columns {
     pub fn new(table: Table) -> Columns {
@@ -76,7 +78,8 @@ impl Columns {
 
     /// No more should be added before this batch is on disk.
     pub fn is_full(&self) -> bool {
-        self.rows >= MOST_ROWS || self.text_bytes >= MOST_TEXT
+        let most = if self.table == Table::Gpu { MOST_GPU_ROWS } else { MOST_ROWS };
+        self.rows >= most || self.text_bytes >= MOST_TEXT
     }
 
     pub fn clear(&mut self) {
@@ -114,7 +117,7 @@ impl Columns {
     }
 
     /// Adds many whole calls to a batch of slices, a column at a time: the path that millions of records a second
-    /// take. Calls have neither id, parent nor args.
+    /// take. Calls have neither parent nor args.
     pub fn push_calls<R>(&mut self, records: &[R], process: i32, calls: &impl CallFields<R>) {
         debug_assert_eq!(self.table, Table::Slices);
         let rows = self.rows + records.len();
@@ -126,10 +129,15 @@ impl Columns {
                 (Values::Int(values), 3) => values.extend(records.iter().map(|record| calls.thread(record))),
                 (Values::Int(values), 4) => values.extend(records.iter().map(|record| calls.kind(record))),
                 (Values::Int(values), 5) => values.extend(records.iter().map(|record| calls.name(record))),
+                (Values::Int(values), 6) => values.extend(records.iter().filter_map(|record| calls.id(record))),
                 _ => {}
             }
-            if let Some(levels) = &mut column.levels {
-                levels.resize(rows, i16::from(number == 1));
+            match (&mut column.levels, number) {
+                (Some(levels), 6) => {
+                    levels.extend(records.iter().map(|record| i16::from(calls.id(record).is_some())));
+                }
+                (Some(levels), _) => levels.resize(rows, i16::from(number == 1)),
+                _ => {}
             }
         }
         self.rows = rows;

@@ -1,11 +1,32 @@
-//! Which ring records are in slices files: per segment and ring, the first record that is not. Stands in the footer
-//! of every slices file, so that a recovery goes on exactly where the disk ends.
+//! Which ring records are on disk: per segment and ring, the first record that is not. Stands in the footer of every file
+//! that is filled from rings, so that a recovery goes on exactly where the disk ends.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use trace::tables::Table;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Covered(BTreeMap<String, BTreeMap<u32, u64>>);
+
+/// How far each table that is filled from rings has got. They are closed one after the other, slices last: a recorder that is
+/// killed in between leaves rows of the others on disk that the slices' footer does not cover yet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct OnDisk {
+    pub slices: Covered,
+    pub gpu: Covered,
+    pub allocations: Covered,
+}
+
+impl OnDisk {
+    pub fn of(&mut self, table: Table) -> Option<&mut Covered> {
+        match table {
+            Table::Slices => Some(&mut self.slices),
+            Table::Gpu => Some(&mut self.gpu),
+            Table::Allocations => Some(&mut self.allocations),
+            _ => None,
+        }
+    }
+}
 
 impl Covered {
     pub fn set(&mut self, segment: &str, ring: u32, next: u64) {

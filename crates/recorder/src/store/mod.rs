@@ -11,7 +11,7 @@ mod scan;
 mod tests;
 
 pub(crate) use columns::{CallFields, Cell, Columns};
-pub(crate) use covered::Covered;
+pub(crate) use covered::{Covered, OnDisk};
 pub(crate) use files::Files;
 pub(crate) use scan::{Checkpoint, Left, scan};
 
@@ -26,12 +26,14 @@ pub(crate) struct Store {
     files: Arc<Files>,
     batches: Vec<Columns>,
     next: Vec<u32>,
+    /// What the last slices file said about the rings.
+    covered: Covered,
     /// How many files had to be put back because the folder was removed.
     pub restored: usize,
 }
 
 /// What refers comes after what it refers to, and slices last: their footer says which ring records are on disk.
-const ORDER: [Table; 8] = [
+const ORDER: [Table; 10] = [
     Table::Names,
     Table::Stacks,
     Table::Threads,
@@ -39,15 +41,26 @@ const ORDER: [Table; 8] = [
     Table::Counters,
     Table::Losses,
     Table::Anchors,
+    Table::Allocations,
+    Table::Gpu,
     Table::Slices,
 ];
+
+/// The tables that records of rings go to.
+const FROM_RINGS: [Table; 3] = [Table::Slices, Table::Gpu, Table::Allocations];
 
 impl Store {
     /// The store of a folder, new or left by a killed recorder.
     pub fn open(folder: &Path) -> io::Result<Store> {
         let files = Arc::new(Files::open(folder)?);
         let next = Table::ALL.map(|table| files.next(table)).to_vec();
-        Ok(Store { files, batches: Table::ALL.map(Columns::new).into(), next, restored: 0 })
+        Ok(Store {
+            files,
+            batches: Table::ALL.map(Columns::new).into(),
+            next,
+            covered: Covered::default(),
+            restored: 0,
+        })
     }
 
     pub fn files(&self) -> Arc<Files> {
@@ -70,7 +83,8 @@ impl Store {
 
     /// No more records should be taken from rings before this is on disk.
     pub fn is_full(&self) -> bool {
-        [Table::Slices, Table::Names].iter().any(|table| self.batches[*table as usize].is_full())
+        self.batches[Table::Names as usize].is_full()
+            || FROM_RINGS.iter().any(|table| self.batches[*table as usize].is_full())
     }
 
     pub fn any_full(&self) -> bool {
@@ -104,11 +118,16 @@ impl Store {
     fn close_into(&mut self, folder: &Path, tables: &[Table], covered: &Covered, keep: bool) -> io::Result<()> {
         for table in tables.iter().copied() {
             let (batch, next) = (&self.batches[table as usize], self.next[table as usize]);
-            if batch.rows() == 0 {
+            // Without rows the slices' file is written all the same where rings were read: its footer vouches for the others.
+            let vouches = table == Table::Slices && *covered != self.covered;
+            if batch.rows() == 0 && !vouches {
                 continue;
             }
             let none = Covered::default();
-            let file = write_file(folder, batch, next, if table == Table::Slices { covered } else { &none })?;
+            let file = write_file(folder, batch, next, if FROM_RINGS.contains(&table) { covered } else { &none })?;
+            if table == Table::Slices {
+                self.covered.clone_from(covered);
+            }
             if keep {
                 self.files.add(table, next, next, file)?;
             }
@@ -134,7 +153,9 @@ fn write_file(folder: &Path, batch: &Columns, number: u32, covered: &Covered) ->
     let write = || {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
         let mut writer = Writer::new(batch.table, file.try_clone()?).map_err(io_error)?;
-        writer.write(batch).map_err(io_error)?;
+        if batch.rows() > 0 {
+            writer.write(batch).map_err(io_error)?;
+        }
         writer.finish(covered).map_err(io_error)?;
         std::fs::rename(&unfinished, &name)?;
         Ok(file)

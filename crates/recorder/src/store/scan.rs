@@ -2,7 +2,7 @@
 //! scopes were open, and which name numbers are taken.
 
 use super::columns::{Columns, Values};
-use super::covered::Covered;
+use super::covered::OnDisk;
 use super::files::{Files, SegmentFile};
 use super::parquet_file::{self, io_error};
 use parquet::file::reader::FileReader;
@@ -23,9 +23,9 @@ pub(crate) struct Checkpoint {
 
 #[derive(Default)]
 pub(crate) struct Left {
-    pub covered: Covered,
-    /// By process and id.
-    pub open: HashMap<(i32, i32), Checkpoint>,
+    pub covered: OnDisk,
+    /// By process, kind and id.
+    pub open: HashMap<(i32, i32, i32), Checkpoint>,
     pub last_name: i32,
     /// The latest reading of the clocks: CLOCK_MONOTONIC, and nanoseconds since 1970.
     pub last_anchor: Option<(i64, i64)>,
@@ -35,7 +35,8 @@ pub(crate) struct Left {
 
 pub(crate) fn scan(files: &Files) -> Left {
     let mut left = Left::default();
-    for file in [Table::Names, Table::Anchors, Table::Slices].into_iter().flat_map(|table| files.of(table)) {
+    let tables = [Table::Names, Table::Anchors, Table::Gpu, Table::Allocations, Table::Slices];
+    for file in tables.into_iter().flat_map(|table| files.of(table)) {
         if scan_file(&file, &mut left).is_err() {
             left.unreadable.push(file.name());
         }
@@ -45,8 +46,11 @@ pub(crate) fn scan(files: &Files) -> Left {
 
 fn scan_file(file: &SegmentFile, left: &mut Left) -> io::Result<()> {
     let reader = parquet_file::open(file.reopen()?).map_err(io_error)?;
-    if file.table == Table::Slices {
-        left.covered.merge(&parquet_file::covered(&reader));
+    if let Some(covered) = left.covered.of(file.table) {
+        covered.merge(&parquet_file::covered(&reader));
+    }
+    if matches!(file.table, Table::Gpu | Table::Allocations) {
+        return Ok(());
     }
     let mut columns = Columns::new(file.table);
     for number in 0..reader.metadata().num_row_groups() {
@@ -71,7 +75,7 @@ fn longs(columns: &Columns, number: usize) -> &[i64] {
 }
 
 /// Notes slices that are open in these rows, and forgets those that they complete.
-fn open_slices(columns: &Columns, open: &mut HashMap<(i32, i32), Checkpoint>) {
+fn open_slices(columns: &Columns, open: &mut HashMap<(i32, i32, i32), Checkpoint>) {
     let level = |column: usize, row: usize| columns.data[column].levels.as_ref().is_none_or(|levels| levels[row] == 1);
     let texts = if let Values::Text(values) = &columns.data[8].values { values.as_slice() } else { &[] };
     // Columns with nulls hold only what is there: positions run along.
@@ -86,7 +90,7 @@ fn open_slices(columns: &Columns, open: &mut HashMap<(i32, i32), Checkpoint>) {
         let parent = next(7, &mut parent_at).map(|at| ints(columns, 7)[at]);
         let args = next(8, &mut args_at).map(|at| String::from_utf8_lossy(texts[at].data()).into_owned());
         let Some(id) = id else { continue };
-        let key = (ints(columns, 2)[row], id);
+        let key = (ints(columns, 2)[row], ints(columns, 4)[row], id);
         if level(1, row) {
             open.remove(&key);
             continue;

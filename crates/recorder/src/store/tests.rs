@@ -45,9 +45,9 @@ fn covered(text: &str) -> Covered {
 fn open_ids(store: &Store) -> (Vec<i32>, Covered) {
     let left = scan(&store.files());
     assert_eq!(left.unreadable, Vec::<String>::new());
-    let mut ids: Vec<i32> = left.open.keys().map(|(_, id)| *id).collect();
+    let mut ids: Vec<i32> = left.open.keys().map(|(_, _, id)| *id).collect();
     ids.sort();
-    (ids, left.covered)
+    (ids, left.covered.slices)
 }
 
 fn odd(most: i32) -> Vec<i32> {
@@ -66,9 +66,9 @@ fn what_goes_in_comes_out() {
     assert_eq!(open_ids(&store), (odd(100), covered("1-2:0:55")));
     let left = scan(&store.files());
     assert_eq!(left.last_name, 42);
-    let slice = &left.open[&(1, 3)];
+    let slice = &left.open[&(1, 4, 3)];
     assert_eq!((slice.start, slice.thread, slice.name, slice.args.as_deref()), (3, 2, 3, Some("{}")));
-    assert_eq!(left.open[&(1, 5)].args, None);
+    assert_eq!(left.open[&(1, 4, 5)].args, None);
 }
 
 #[test]
