@@ -1,12 +1,16 @@
 """Runs the Python tests on every CPython 3.10 to 3.14 found here, each in an environment of its own under .venvs/
-with the one built wheel in it. The end-to-end tests run whole on one version and in part on the others."""
+with the one built wheel in it. The end-to-end tests run whole on one version and in part on the others. All that
+failed is named once more at the very end: of a long log, often only that is kept."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,25 +18,54 @@ from pythons import ROOT, environment, find
 
 # The whole suite runs here: what most people run inference on. If it is missing, on the newest found.
 FAVOURITE = "3.12"
+# Of each suite at the end, and of each line there.
+MOST_NAMED = 20
+LONGEST_LINE = 160
 
 
-def run(minor: str, python: Path, whole: bool, extra: list[str]) -> bool:
+def run(minor: str, python: Path, whole: bool, extra: list[str]) -> list[list[str]]:
+    """Runs the suites of one Python. Returns those that failed: what became of each, then a line for each test."""
     suites = [["tests/python"]]
     if whole:
         suites += [["tests/exports"], ["tests/end_to_end"], ["tests/docs"]]
     else:
         suites += [["tests/end_to_end", "-m", "every_python"]]
     environ = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    good = True
+    failed = []
     for suite in suites:
         began = time.monotonic()
         print(f"\n== CPython {minor}: {' '.join(suite)}", flush=True)
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *suite, *extra]
-        code = subprocess.run(command, cwd=ROOT, env=environ).returncode
-        print(f"== CPython {minor}: {suite[0]}: {'passed' if code == 0 else 'FAILED'}", end=" ")
-        print(f"in {time.monotonic() - began:.0f} s", flush=True)
-        good = good and code == 0
-    return good
+        with tempfile.TemporaryDirectory() as folder:
+            notes = Path(folder, "notes")
+            notes.touch()
+            command = [python, ROOT / "tests" / "noted_pytest.py", notes, "-q", "-p", "no:cacheprovider"]
+            code = subprocess.run([*command, *suite, *extra], cwd=ROOT, env=environ).returncode
+            noted = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
+        end = ending(code, noted)
+        print(f"== CPython {minor}: {suite[0]}: {end} in {time.monotonic() - began:.0f} s", flush=True)
+        if code != 0:
+            failed.append([f"CPython {minor}: {suite[0]}: {end}", *named(noted)])
+    return failed
+
+
+def ending(code: int, noted: list[dict[str, str]]) -> str:
+    if code == 0:
+        return "passed"
+    count = sum("failed" in note for note in noted)
+    last = next((note for note in reversed(noted) if "begins" in note or "ends" in note), {})
+    where = f"in {last['begins']}" if "begins" in last else "between tests"
+    if code < 0:
+        cause = " (out of memory? `dmesg` tells)" if code == -signal.SIGKILL else ""
+        return f"FAILED: pytest itself was killed by {signal.Signals(-code).name}{cause} {where}"
+    whole = count and "begins" not in last
+    return f"FAILED: {count} tests" if whole else f"FAILED: pytest ended with code {code} {where}"
+
+
+def named(noted: list[dict[str, str]]) -> list[str]:
+    lines = [f"  {note['failed']}: {note['why']}" for note in noted if "failed" in note]
+    more = len(lines) - MOST_NAMED
+    cut = [line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…" for line in lines[:MOST_NAMED]]
+    return [*cut, f"  and {more} more"] if more > 0 else cut
 
 
 def main() -> int:
@@ -48,16 +81,24 @@ def main() -> int:
         print("no CPython 3.10 or later found: install one (pyenv install 3.12, or your distribution's package)")
         return 1
     whole_on = FAVOURITE if FAVOURITE in found else list(found)[-1]
-    failed = []
+    failed: list[list[str]] = []
+    good = 0
     for minor, python in found.items():
         whole = minor == whole_on
         requirements = [ROOT / "tests" / "requirements.txt"]
         if whole:
             requirements.append(ROOT / "tests" / "requirements-whole.txt")
         inside = environment(minor, python, chosen.wheel.resolve(), requirements)
-        if not run(minor, inside, whole, chosen.pytest):
-            failed.append(minor)
-    print(f"\n{len(found) - len(failed)} Pythons passed, {len(failed)} failed: {', '.join(failed) or 'none'}")
+        bad = run(minor, inside, whole, chosen.pytest)
+        failed += bad
+        good += not bad
+    # The names first, then the suites: the less of the log is kept, the more it is the outcome.
+    print()
+    for lines in failed:
+        print("\n".join(lines))
+    if len(failed) > 1:
+        print("\n".join(["", *(suite for suite, *_ in failed)]))
+    print(f"{good} Pythons passed, {len(found) - good} failed")
     return 1 if failed else 0
 
 

@@ -16,11 +16,13 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
-# Started in the background by a script, this process ignores Ctrl-C, and so would every process that the tests start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
 from recording import INFERSCOPE, Recorded, Recording, Trace, environment, inferscope
+
+# Started in the background or by nohup, this process ignores some signals, and so would every process that the tests
+# start. It goes on ignoring them by handlers that do nothing: those are not inherited.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,25 +47,30 @@ def script(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Callable[..., Recorded]:
+def trace(tmp_path: Path) -> Path:
+    """Where a recording of `record` or `start` goes."""
+    return tmp_path / "trace"
+
+
+@pytest.fixture
+def record(trace: Path) -> Callable[..., Recorded]:
     """Records a command to its end. A `.py` file alone runs in the tested Python."""
 
     def run(*command: object, options: tuple[object, ...] = (), **subprocess_options: Any) -> Recorded:
-        folder = tmp_path / "trace"
-        done = inferscope("run", "--output", folder, *options, "--", *command, **subprocess_options)
-        return Recorded(done.returncode, done.stdout, done.stderr, Trace(folder))
+        done = inferscope("run", "--output", trace, *options, "--", *command, **subprocess_options)
+        return Recorded(done.returncode, done.stdout, done.stderr, Trace(trace))
 
     return run
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Recording]]:
+def start(trace: Path) -> Iterator[Callable[..., Recording]]:
     """Starts a recording in the background; whatever is left of it ends with the test."""
     started: list[Recording] = []
 
     def run(*command: object, options: tuple[object, ...] = (), folder: Path | None = None, **popen: Any) -> Recording:
         popen.setdefault("env", environment())
-        recording = Recording(folder or tmp_path / "trace", command, *options, start_new_session=True, **popen)
+        recording = Recording(folder or trace, command, *options, start_new_session=True, **popen)
         started.append(recording)
         return recording
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,8 +20,11 @@ import pyarrow.parquet
 INFERSCOPE = Path(sys.executable).with_name("inferscope")
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCOPE, STEP, MARK, CALL, C_CALL = 1, 2, 3, 4, 5
-# Generous: these machines have few cores, and a hang is what it is for.
-PATIENCE_S = 60
+# Generous: these machines have few cores and much else to do, and a hang is what it is for.
+PATIENCE_S = 120
+# A million rows are about a gigabyte of Python objects. A recording that can grow with the machine's speed would take
+# all memory and the whole run with it; here it fails alone.
+MOST_ROWS = 4_000_000
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) -> Any:
@@ -55,6 +59,8 @@ class Trace:
         for _, last, file in sorted(files):
             if -last > covered:  # Else a wider, compacted file has replaced it.
                 covered = -last
+                there = pyarrow.parquet.read_metadata(file).num_rows
+                assert len(rows) + there <= MOST_ROWS, f"{file}: too many rows for a test to read: bound its work"
                 rows += pyarrow.parquet.read_table(file).to_pylist()
         return rows
 
@@ -115,9 +121,20 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def inferscope(*arguments: object, timeout: float = PATIENCE_S, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Runs the command to its end. What takes too long is ended with all that it has started."""
     options.setdefault("env", environment())
+    words = options.pop("input", None)
+    options.setdefault("stdin", None if words is None else subprocess.PIPE)
     command = [os.fspath(INFERSCOPE), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, timeout=timeout, **options)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True, **options) as process:
+        try:
+            out, err = process.communicate(words, timeout)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def analyze(trace: Path | Trace, **options: Any) -> str:

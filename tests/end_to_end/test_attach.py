@@ -11,12 +11,13 @@ import pytest
 from recording import INFERSCOPE, PATIENCE_S, SCOPE, Trace, alive, environment, inferscope, until
 
 BUSY = """
-    import os, threading, time
-    def hot_loop(end):
-        while time.monotonic() < end: sum(range(100))
-    threading.Thread(target=hot_loop, args=(time.monotonic() + 60,), name="worker-of-mine", daemon=True).start()
+    import os, threading
+    parent = os.getppid()
+    def hot_loop():  # Until it is killed, or whoever wanted it is gone.
+        while os.getppid() == parent: sum(range(100))
+    threading.Thread(target=hot_loop, name="worker-of-mine", daemon=True).start()
     print(os.getpid(), flush=True)
-    hot_loop(time.monotonic() + 60)
+    hot_loop()
 """
 
 
@@ -81,7 +82,7 @@ def test_what_is_no_process_number(pid):
 
 
 def test_a_process_that_is_not_python_gives_what_there_is(tmp_path):
-    sleeper = subprocess.Popen(["sleep", "60"])
+    sleeper = subprocess.Popen(["sleep", "600"])
     try:
         done = inferscope("attach", sleeper.pid, "--duration", 1, "--output", tmp_path / "trace")
     finally:

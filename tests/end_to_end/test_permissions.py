@@ -46,22 +46,23 @@ def record_as_user(unprivileged, their_python, place):
 
 
 WORK = """
-import sys, time
+import glob, sys, time
 from inferscope import scope
 with scope("recorded"): pass
-end = time.monotonic() + 1
-while time.monotonic() < end: pass
+# Until it has been looked at from outside.
+end = time.monotonic() + 60
+while time.monotonic() < end and not glob.glob("trace/{table}.*.parquet"): pass
 sys.exit(6)
 """
 # PR_SET_DUMPABLE 0, as servers do that hold secrets.
-PROTECTED = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" + WORK
+PROTECTED = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n" + WORK.format(table="counters")
 
 
 def test_an_ordinary_user_records_everything_of_their_own_program(record_as_user):
-    ours = record_as_user(WORK)
+    ours = record_as_user(WORK.format(table="samples"))
     assert ours.code == 6, ours.told
     assert ours.trace.texts(SCOPE) == ["recorded"]
-    assert len(ours.trace.table("samples")) > 10
+    assert ours.trace.table("samples")
     assert not [note for note in ours.trace.manifest["notes"] if note.startswith(("no stacks", "no scopes"))]
 
 

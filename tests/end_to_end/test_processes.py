@@ -35,11 +35,12 @@ def test_a_fork_records_into_a_segment_of_its_own(script, record):
 def test_a_fork_in_the_middle_of_a_scope_and_of_threads(script, record):
     ours = record(
         script("""
-            import os, threading
+            import os, threading, time
             from inferscope import scope
             def spin(stop):
                 while not stop.is_set():
-                    with scope("spinning"): pass
+                    # In and out of scopes at every fork, and no more of them the longer the forks take.
+                    with scope("spinning"): time.sleep(0.0005)
             stop = threading.Event()
             threads = [threading.Thread(target=spin, args=(stop,)) for _ in range(3)]
             for t in threads: t.start()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from recording import SCOPE, environment
+from recording import PATIENCE_S, SCOPE, environment
 
 pytestmark = pytest.mark.every_python
 
@@ -48,17 +48,23 @@ def test_flags_never_harm_the_program(script, record, flag):
 
 
 @pytest.mark.parametrize("flag", ["-S", "-I", "-E"])
-def test_the_trace_says_that_a_flag_kept_the_collectors_out(script, record, flag):
-    ours = record(sys.executable, flag, script(BUSY_A_MOMENT))
-    assert ours.code == 0
+def test_the_trace_says_that_a_flag_kept_the_collectors_out(script, record, trace, flag):
+    ours = record(sys.executable, flag, script(BUSY_UNTIL_SEEN), trace / "samples.*.parquet")
+    assert ours.code == 0, "no stacks were sampled"
     notes = " ".join(ours.trace.manifest["notes"])
     assert flag in notes or "sitecustomize" in notes, notes
     # Stacks come from outside: no flag keeps them out.
     assert ours.trace.table("samples")
 
 
-# Long enough to be looked at from outside.
-BUSY_A_MOMENT = "import sys, time\nend = time.time() + 1\nwhile time.time() < end: pass\n"
+# Until it has been looked at from outside, which its argument shows: a file that comes then. Python 2 as well.
+BUSY_UNTIL_SEEN = f"""
+import glob, sys, time
+now = getattr(time, "monotonic", time.time)
+end = now() + {PATIENCE_S / 2}
+while not glob.glob(sys.argv[1]):
+    if now() > end: sys.exit(1)
+"""
 
 OLD = [
     Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions", folder.name, "bin", "python")
@@ -68,8 +74,8 @@ OLD = [
 
 
 @pytest.mark.parametrize("python", OLD, ids=lambda python: python.parents[1].name)
-def test_an_unsupported_python_runs_unharmed_and_the_trace_says_so(script, record, python):
-    ours = record(python, script(BUSY_A_MOMENT + "print('ran'); sys.exit(4)"))
+def test_an_unsupported_python_runs_unharmed_and_the_trace_says_so(script, record, trace, python):
+    ours = record(python, script(BUSY_UNTIL_SEEN + "print('ran'); sys.exit(4)"), trace / "counters.*.parquet")
     assert (ours.code, ours.out) == (4, b"ran\n"), ours.told
     assert b"Traceback" not in ours.err
     notes = " ".join(ours.trace.manifest["notes"])

@@ -22,6 +22,8 @@ except ImportError:  # Not installed: the one that was built in place.
     import inferscope
 
 PACKAGE = Path(inferscope.__file__).parent
+# A hang is what it is for: a busy machine is slow.
+PATIENCE_S = 120
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +80,7 @@ def record(dump: Path, tmp_path: Path) -> Record:
         python: tuple[str, ...] = (),
         inject: bool = True,
         later: bool = False,
-        timeout: float = 100,
+        timeout: float = PATIENCE_S,
         **environment: str,
     ) -> Recorded:
         file = tmp_path / "script.py"

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGE, clean_environment
+from conftest import PACKAGE, PATIENCE_S, clean_environment
+
+# A Python may take longer to start, and to fail, than a program waits for its recorder.
+FAILS_AT_ONCE = '[ "$FAKE_RECORDER" != fails ] || { echo "inferscope: the disk is full" >&2; exit 1; }'
 
 
 class Alone:
@@ -22,7 +25,7 @@ class Alone:
         self.pids: list[int] = []
         self.binary = folder / "inferscope"
         fake = Path(__file__).parent / "fake_recorder.py"
-        self.binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
+        self.binary.write_text(f'#!/bin/sh\n{FAILS_AT_ONCE}\nexec "{sys.executable}" "{fake}" "$@"\n')
         self.binary.chmod(0o755)
 
     def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,7 +40,11 @@ class Alone:
             text=True,
         )
         self.pids.append(process.pid)
-        out, err = process.communicate()
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        except BaseException:
+            process.kill()
+            raise
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def left_over(self) -> list[Path]:
@@ -49,7 +56,7 @@ class Alone:
 
     def seen(self, trace: Path | None = None) -> dict[str, object]:
         """What the recorder noted; it may end a little after the program does."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             for folder in [trace] if trace else self.traces():
                 if folder and (folder / "seen.json").exists() and (text := (folder / "seen.json").read_text()):

@@ -166,7 +166,7 @@ def test_a_sudden_end_leaves_the_open_calls(record, end):
 def test_threads_started_before_and_after(record):
     segment = record(
         """
-        import os, threading, _thread
+        import os, threading, time, _thread
         def early(): pass
         def late(): pass
         def raw(): pass
@@ -193,7 +193,7 @@ def test_threads_started_before_and_after(record):
             done.release()
         running = []
         _thread.start_new_thread(raw_work, ())
-        while not running: spin()
+        while not running: time.sleep(0.001)
         for _ in range(2000): spin()
         gate.release(); done.acquire()
     """,
