@@ -26,6 +26,15 @@ setup(
             debug=False,
             cargo_manifest_args=locked,
         ),
+        # The same source without Python: what the CUDA driver and NVTX load into any program.
+        RustExtension(
+            "inferscope._cuda",
+            path="crates/collectors/Cargo.toml",
+            binding=Binding.NoBinding,
+            args=["--no-default-features"],
+            debug=False,
+            cargo_manifest_args=locked,
+        ),
         # The binary itself lands in the environment's bin folder: no Python has to start before it does.
         RustBin("inferscope", path="crates/cli/Cargo.toml", debug=False, cargo_manifest_args=locked),
     ],

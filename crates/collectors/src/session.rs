@@ -1,7 +1,7 @@
 //! The recording of this process: its segment and its names. There is at most one at a time; collectors ask for it at
 //! every event, and find none when nobody records, when the recorder has left, or right after a fork.
 
-use crate::settings::{Calls, Settings};
+use crate::settings::Settings;
 use crate::thread;
 use std::fs;
 use std::ptr;
@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, Once};
 use trace::names::NameWriter;
 use trace::segment::Identity;
-use trace::status::{Collector, CollectorStatus, State};
-use trace::{NameId, Segment};
+#[cfg(feature = "python")]
+use trace::status::State;
+use trace::status::{Collector, CollectorStatus};
+use trace::{NameId, Segment, Source};
 
 pub struct Session {
     pub segment: &'static Segment,
@@ -71,9 +73,22 @@ pub fn start(settings: Settings, program: String, python: String) -> Result<&'st
     create(settings, who)
 }
 
+/// CUPTI stamps its records with the clock that we give it, which has to count nanoseconds: the CUDA library's own segment is
+/// in that clock, so that no record needs converting.
+#[cfg(not(feature = "python"))]
+fn shape(settings: &Settings) -> (usize, bool, Source) {
+    // Enough for seconds of the fastest launches, and little enough to go unnoticed.
+    (settings.trace_size.min(64 << 20), true, Source::Monotonic)
+}
+
+#[cfg(feature = "python")]
+fn shape(settings: &Settings) -> (usize, bool, Source) {
+    (settings.trace_size, settings.calls != crate::settings::Calls::Off, Source::detect())
+}
+
 fn create(settings: Settings, who: Identity) -> Result<&'static Session, String> {
-    let busy = settings.calls != Calls::Off;
-    let segment = Segment::create(&settings.segments, settings.trace_size, &who, busy)
+    let (budget, busy, source) = shape(&settings);
+    let segment = Segment::create_with(&settings.segments, budget, &who, busy, source)
         .map_err(|error| format!("{error}; free some space there or lower INFERSCOPE_TRACE_SIZE_MB"))?;
     let names = NameWriter::new(|bytes| segment.names(bytes)).ok_or("no room for the segment's names")?;
     if let Some(recorder) = settings.recorder.or(Some(RECORDER.load(Ordering::Relaxed)).filter(|pid| *pid != 0)) {
@@ -87,6 +102,7 @@ fn create(settings: Settings, who: Identity) -> Result<&'static Session, String>
         who,
         names: Mutex::new(names),
     }));
+    #[cfg(feature = "python")]
     session.status(Collector::Scopes).set(State::On, "");
     activate(session);
     Ok(session)
@@ -106,12 +122,14 @@ fn activate(session: &'static Session) {
     CURRENT.store(pointer, Ordering::Release);
 }
 
+#[cfg(feature = "python")]
 /// Ends the recording here. Records stay in the segment for the recorder, and `start` may go on with it.
 pub fn stop() {
     CURRENT.store(ptr::null_mut(), Ordering::Release);
     thread::forget_current();
 }
 
+#[cfg(feature = "python")]
 /// The recorder has everything: the last segment's memory goes back to the machine.
 pub fn discard() {
     if !CURRENT.load(Ordering::Relaxed).is_null() {

@@ -11,7 +11,19 @@ pub enum Calls {
     WithC,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// How much of CUDA is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub enum GpuDetail {
+    Off,
+    /// What devices do.
+    Kernel,
+    /// And the calls that ask for it.
+    Launch,
+    /// And every other call.
+    All,
+}
+
+#[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Where this process's segment goes.
     pub segments: PathBuf,
@@ -22,6 +34,9 @@ pub struct Settings {
     pub min_us: u64,
     /// Who may read our memory, where the kernel asks (Yama).
     pub recorder: Option<u32>,
+    pub gpu_detail: GpuDetail,
+    /// Per cent of the run that recording the GPU may cost.
+    pub overhead_budget: Option<f64>,
 }
 
 const DEFAULT_SIZE_MB: usize = 100;
@@ -44,6 +59,13 @@ impl Settings {
             exclude: list("INFERSCOPE_CALLS_EXCLUDE"),
             min_us: number("INFERSCOPE_CALLS_MIN_US").unwrap_or(0),
             recorder: number("INFERSCOPE_RECORDER_PID"),
+            gpu_detail: match text("INFERSCOPE_GPU_DETAIL").as_str() {
+                "off" | "0" => GpuDetail::Off,
+                "kernel" => GpuDetail::Kernel,
+                "all" => GpuDetail::All,
+                _ => GpuDetail::Launch,
+            },
+            overhead_budget: number("INFERSCOPE_OVERHEAD_BUDGET").filter(|percent| *percent > 0.0),
         })
     }
 }

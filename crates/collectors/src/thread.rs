@@ -11,6 +11,7 @@ use trace::status::Collector;
 
 /// A call that is nested deeper than the segment's open calls reach.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "python"), allow(dead_code))] // Only Python's calls nest that deep.
 pub struct DeepCall {
     pub word: u64,
     pub start: u64,

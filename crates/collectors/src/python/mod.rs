@@ -3,10 +3,12 @@
 mod arguments;
 mod callable;
 pub mod calls;
+pub mod cuda;
 mod docs;
 pub mod gc;
 pub mod gil;
 mod json;
+pub mod layers;
 mod refs;
 pub mod scopes;
 pub mod text;

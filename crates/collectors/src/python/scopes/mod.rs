@@ -3,7 +3,7 @@
 
 mod context;
 mod entry;
-mod record;
+pub(super) mod record;
 mod scope;
 mod surface;
 
@@ -149,12 +149,23 @@ unsafe fn mark(session: &'static Session, name: *mut PyObject, metadata: *mut Py
             return Err(());
         }
         let name_id = name_of(session, name);
-        let around = entry::nearest_open(context::get(), session.generation);
-        let parent = if around.is_null() { 0 } else { (*around).id };
-        record::mark(session, (name, name_id), parent, args.as_deref(), now);
-        one_less_if_any(around.cast());
+        record::mark(session, (name, name_id), innermost(session), args.as_deref(), now);
         one_less(name);
         Ok(())
+    }
+}
+
+/// The id of the scope that this context is in, 0 for none.
+///
+/// # Safety
+/// The GIL is held and no exception is set.
+pub(super) unsafe fn innermost(session: &Session) -> u32 {
+    // SAFETY: by the caller's promise; the reference is given back.
+    unsafe {
+        let around = entry::nearest_open(context::get(), session.generation);
+        let id = if around.is_null() { 0 } else { (*around).id };
+        one_less_if_any(around.cast());
+        id
     }
 }
 

@@ -73,7 +73,11 @@ unsafe fn write(
         // SAFETY: by the caller's promise.
         return unsafe { write_with_text(session, string, args, time, event) };
     }
-    let Some(writing) = thread::writing(session, Collector::Scopes) else { return clock::now() };
+    let collector = match kind {
+        Kind::LayerBegin | Kind::LayerEnd => Collector::Layers,
+        _ => Collector::Scopes,
+    };
+    let Some(writing) = thread::writing(session, collector) else { return clock::now() };
     // The clock is read last, so that our own work is not in the measured time.
     let time = time.unwrap_or_else(clock::now);
     let thread = writing.tid;

@@ -1,0 +1,116 @@
+//! CUPTI and the driver as tables of functions, each looked up by name at run time. Nothing is linked: a symbol that is missing
+//! is a field that is None, and who needs it says so.
+
+use super::dynamic::Library;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// CUPTI's result codes that mean something to us.
+pub const SUCCESS: u32 = 0;
+pub const MAX_LIMIT_REACHED: u32 = 12;
+pub const MULTIPLE_SUBSCRIBERS: u32 = 39;
+
+pub type Subscriber = *mut c_void;
+pub type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
+pub type BufferRequested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+pub type BufferCompleted = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+pub type Timestamp = unsafe extern "C" fn() -> u64;
+
+macro_rules! table {
+    ($(#[$doc:meta])* $table:ident { $($field:ident = $name:literal ($($argument:ty),*);)* }) => {
+        $(#[$doc])*
+        pub struct $table {
+            $(pub $field: Option<unsafe extern "C" fn($($argument),*) -> u32>,)*
+        }
+
+        impl $table {
+            pub fn load(library: &Library) -> $table {
+                $table {
+                    // SAFETY: a function of this name has this signature in every version since CUDA 11.
+                    $($field: library.symbol($name).map(|symbol| unsafe { std::mem::transmute(symbol) }),)*
+                }
+            }
+        }
+    };
+}
+
+table! {
+    /// libcupti.
+    Cupti {
+        version = c"cuptiGetVersion" (*mut u32);
+        result_string = c"cuptiGetResultString" (u32, *mut *const c_char);
+        subscribe = c"cuptiSubscribe" (*mut Subscriber, Callback, *mut c_void);
+        unsubscribe = c"cuptiUnsubscribe" (Subscriber);
+        enable_callback = c"cuptiEnableCallback" (u32, Subscriber, u32, u32);
+        enable_domain = c"cuptiEnableDomain" (u32, Subscriber, u32);
+        activity_enable = c"cuptiActivityEnable" (u32);
+        activity_disable = c"cuptiActivityDisable" (u32);
+        register_callbacks = c"cuptiActivityRegisterCallbacks" (BufferRequested, BufferCompleted);
+        register_timestamp = c"cuptiActivityRegisterTimestampCallback" (Timestamp);
+        set_attribute = c"cuptiActivitySetAttribute" (u32, *mut usize, *mut c_void);
+        next_record = c"cuptiActivityGetNextRecord" (*mut u8, usize, *mut *mut u8);
+        dropped_records = c"cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize);
+        flush_all = c"cuptiActivityFlushAll" (u32);
+        timestamp = c"cuptiGetTimestamp" (*mut u64);
+    }
+}
+
+table! {
+    /// libcuda.
+    Driver {
+        init = c"cuInit" (u32);
+        version = c"cuDriverGetVersion" (*mut c_int);
+    }
+}
+
+impl Cupti {
+    /// What CUPTI calls an error. Some versions have no words for it.
+    pub fn words(&self, code: u32) -> String {
+        let known = match code {
+            MULTIPLE_SUBSCRIBERS => Some("another profiler (torch.profiler, Nsight, cuda-gdb) already holds CUPTI"),
+            35 | 40 => Some(
+                "the driver lets only administrators profile: set NVreg_RestrictProfilingToAdminUsers=0, or give \
+                 the container CAP_SYS_ADMIN",
+            ),
+            41 => Some("confidential computing forbids it"),
+            33 | 43 => Some("this virtual or MIG device does not support it"),
+            _ => None,
+        };
+        if let Some(known) = known {
+            return known.to_owned();
+        }
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: it only stores a pointer to a constant.
+        let said = self.result_string.is_some_and(|words| unsafe { words(code, &mut text) } == SUCCESS);
+        if !said || text.is_null() {
+            return format!("error {code}");
+        }
+        // SAFETY: CUPTI's constant.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        format!("error {code}, {text}")
+    }
+
+    /// The version that CUPTI gives itself: 18 (11.8, 12.1) to 28 (12.9), then 130000 and up.
+    pub fn number(&self) -> u32 {
+        let mut number = 0;
+        // SAFETY: it only stores a number.
+        self.version.map_or(0, |version| if unsafe { version(&mut number) } == SUCCESS { number } else { 0 })
+    }
+}
+
+/// CUPTI's `CUpti_CallbackData`, the same in every version.
+#[repr(C)]
+pub struct CallbackData {
+    /// 0 at the begin of the call, 1 at its end.
+    pub site: u32,
+    pub function: *const c_char,
+    pub parameters: *const c_void,
+    pub result: *const c_void,
+    pub symbol: *const c_char,
+    pub context: *const c_void,
+    pub context_uid: u32,
+    /// Ours to keep a number in from begin to end.
+    pub keep: *mut u64,
+    pub correlation: u32,
+}
+
+const _: () = assert!(size_of::<CallbackData>() == 72 && std::mem::offset_of!(CallbackData, correlation) == 64);

@@ -1,0 +1,153 @@
+//! The host side of every launch: CUPTI calls back at the begin and the end of each chosen CUDA call, on the thread that makes
+//! it, and the call goes into that thread's ring. A driver call inside a runtime call is the same launch and is left out.
+
+use super::api::CallbackData;
+use super::calls::{BEATS, DRIVER, RUNTIME};
+use crate::thread;
+use crate::{guard, session};
+use std::cell::Cell;
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use trace::clock::monotonic;
+use trace::event::{Event, Kind};
+use trace::status::Collector;
+
+/// Callback ids run to about 850 in either domain.
+const MOST_IDS: usize = 2048;
+/// Names by domain and id; 0: not asked for yet.
+static NAMES: [[AtomicU32; MOST_IDS]; 2] = [const { [const { AtomicU32::new(0) }; MOST_IDS] }; 2];
+static IS_BEAT: [[AtomicBool; MOST_IDS]; 2] = [const { [const { AtomicBool::new(false) }; MOST_IDS] }; 2];
+
+/// Whether calls are recorded, or only counted as beats.
+pub static RECORDED: AtomicBool = AtomicBool::new(true);
+/// Waits and graph launches so far: by these the program's progress is told.
+pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
+/// Calls recorded so far.
+pub static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// One call in this many is timed, for our own cost.
+const TIMED: u32 = 64;
+
+thread_local! {
+    /// In a call of the runtime: what the driver is asked for meanwhile is part of it.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Before the first call of a recording: numbers of names belong to one segment.
+pub fn prepare() {
+    NAMES.iter().flatten().for_each(|name| name.store(0, Ordering::Relaxed));
+    for (domain, ids) in BEATS {
+        for id in *ids {
+            IS_BEAT[*domain as usize - 1][*id as usize].store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// CUPTI's callback.
+///
+/// # Safety
+/// Called by CUPTI, with the data that belongs to the domain.
+pub unsafe extern "C" fn called(_: *mut c_void, domain: u32, id: u32, data: *const c_void) {
+    if (domain != DRIVER && domain != RUNTIME) || data.is_null() || id as usize >= MOST_IDS {
+        return;
+    }
+    // SAFETY: the data of these domains is a CallbackData.
+    let data = unsafe { &*data.cast::<CallbackData>() };
+    guard::guarded(
+        Collector::Launches,
+        (),
+        || if data.site == 0 { begin(domain, data) } else { end(domain, id, data) },
+    );
+}
+
+fn keep(data: &CallbackData, value: u64) {
+    if !data.keep.is_null() {
+        // SAFETY: CUPTI's cell for this call, ours from its begin to its end.
+        unsafe { *data.keep = value };
+    }
+}
+
+#[inline]
+fn begin(domain: u32, data: &CallbackData) {
+    let inside = INSIDE.try_with(|inside| {
+        let was = inside.get();
+        if domain == RUNTIME {
+            inside.set(true);
+        }
+        was
+    });
+    let nested = domain == DRIVER && inside.unwrap_or(false);
+    keep(data, if nested { 0 } else { monotonic().0 });
+}
+
+#[inline]
+fn end(domain: u32, id: u32, data: &CallbackData) {
+    let now = monotonic().0;
+    if domain == RUNTIME {
+        let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+    // SAFETY: as in `keep`.
+    let start = if data.keep.is_null() { 0 } else { unsafe { *data.keep } };
+    // 0: part of another call. Later than now: its begin was before we came.
+    if start == 0 || start > now {
+        return;
+    }
+    let row = domain as usize - 1;
+    if IS_BEAT[row][id as usize].load(Ordering::Relaxed) {
+        BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+    }
+    if !RECORDED.load(Ordering::Relaxed) {
+        return;
+    }
+    let Some(session) = session::current() else { return };
+    let name = match NAMES[row][id as usize].load(Ordering::Relaxed) {
+        0 => name(row, id, data, session),
+        name => name,
+    };
+    let Some(writing) = thread::writing(session, Collector::Launches) else { return };
+    let event = Event {
+        time: start,
+        value: now - start,
+        thread: writing.tid,
+        name: trace::NameId(name),
+        kind: Kind::ApiCall as u16,
+        flags: 0,
+        extra: data.correlation,
+    };
+    writing.push(event.to_words());
+    let count = COUNT.try_with(|count| count.replace(count.get().wrapping_add(1))).unwrap_or(1);
+    if count.is_multiple_of(TIMED) {
+        CALLS.fetch_add(u64::from(TIMED), Ordering::Relaxed);
+        // Its begin cost about as much as its end.
+        let own = (monotonic().0 - now) * 2 * u64::from(TIMED);
+        session.status(Collector::Launches).own_ns.fetch_add(own, Ordering::Relaxed);
+    }
+}
+
+/// The function's name as people write it: no version and no stream suffix.
+#[cold]
+fn name(row: usize, id: u32, data: &CallbackData, session: &session::Session) -> u32 {
+    let text = if data.function.is_null() {
+        format!("CUDA call {id}")
+    } else {
+        // SAFETY: CUPTI's constant.
+        unsafe { CStr::from_ptr(data.function) }.to_string_lossy().into_owned()
+    };
+    let interned = session.intern(plain(&text));
+    if interned == trace::NameId::INLINE {
+        return 0;
+    }
+    NAMES[row][id as usize].store(interned.0, Ordering::Relaxed);
+    interned.0
+}
+
+/// `cudaLaunchKernel` of `cudaLaunchKernel_ptsz_v7000`.
+fn plain(name: &str) -> &str {
+    let version = name.rfind("_v").filter(|at| {
+        let digits = &name[at + 2..];
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let name = version.map_or(name, |at| &name[..at]);
+    name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
+}

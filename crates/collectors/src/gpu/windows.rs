@@ -1,0 +1,123 @@
+//! The overhead budget: with one, the GPU is recorded in windows, so that the average cost stays under it. What recording costs is
+//! told by the program's own beats (waits and graph launches): the time between two of them in recorded and unrecorded windows.
+
+use std::time::Duration;
+
+/// Long enough that switching, which takes CUPTI some milliseconds at most, does not show.
+const WINDOW: Duration = Duration::from_millis(500);
+/// The first two windows only find out what recording costs.
+const FIRST: Duration = Duration::from_millis(300);
+/// Beats in a window that say something.
+const FEW: u64 = 5;
+/// Recorded at least so much, whatever it costs: a recording without events is none.
+const LEAST: f64 = 0.02;
+/// Longest time without a look.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Share recorded while the cost is not known.
+const UNKNOWN: f64 = 0.1;
+
+/// Nanoseconds between beats, the later windows weighing more.
+#[derive(Default, Clone, Copy)]
+struct Pace {
+    mean: Option<f64>,
+}
+
+impl Pace {
+    fn add(&mut self, value: f64) {
+        self.mean = Some(self.mean.map_or(value, |mean| mean * 0.7 + value * 0.3));
+    }
+}
+
+pub struct Windows {
+    /// A share: 0.02.
+    budget: f64,
+    recorded: Pace,
+    unrecorded: Pace,
+    pub recording: bool,
+    since: u64,
+    beats: u64,
+    lasts: Duration,
+    pub count: u64,
+    /// Nanoseconds recorded and not recorded so far.
+    pub total: [u64; 2],
+}
+
+impl Windows {
+    /// Begins unrecorded, to know what the program does without us.
+    pub fn new(percent: f64, now: u64, beats: u64) -> Windows {
+        Windows {
+            budget: percent / 100.0,
+            recorded: Pace::default(),
+            unrecorded: Pace::default(),
+            recording: false,
+            since: now,
+            beats,
+            lasts: FIRST,
+            count: 0,
+            total: [0; 2],
+        }
+    }
+
+    /// True when the other kind of window begins now.
+    pub fn turn(&mut self, now: u64, beats: u64) -> bool {
+        let passed = now.saturating_sub(self.since);
+        let seen = beats.saturating_sub(self.beats);
+        // A window without enough beats is worth waiting for, but not for ever.
+        let patience = self.lasts.as_nanos() as u64 * if seen < FEW { 4 } else { 1 };
+        if passed < patience {
+            return false;
+        }
+        if seen >= FEW {
+            let pace = if self.recording { &mut self.recorded } else { &mut self.unrecorded };
+            pace.add(passed as f64 / seen as f64);
+        }
+        self.total[usize::from(!self.recording)] += passed;
+        self.recording = !self.recording;
+        self.count += u64::from(self.recording);
+        (self.since, self.beats) = (now, beats);
+        self.lasts = self.length();
+        true
+    }
+
+    /// How much longer a beat takes when it is recorded. None: not known.
+    pub fn cost(&self) -> Option<f64> {
+        let (on, off) = (self.recorded.mean?, self.unrecorded.mean?);
+        Some((on / off - 1.0).max(0.0))
+    }
+
+    /// The share of the time that may be recorded.
+    fn share(&self) -> f64 {
+        self.cost()
+            .map_or(UNKNOWN, |cost| if cost <= self.budget { 1.0 } else { self.budget / cost })
+            .clamp(LEAST, 0.95)
+    }
+
+    fn length(&self) -> Duration {
+        if self.recorded.mean.is_none() || self.unrecorded.mean.is_none() {
+            return FIRST;
+        }
+        if self.recording {
+            return WINDOW;
+        }
+        // What the recorded windows took beyond their share so far is paid back here.
+        let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
+        let wanted = (recorded + WINDOW.as_nanos() as f64) * (1.0 - self.share()) / self.share() - unrecorded;
+        let least = WINDOW.mul_f64(0.05);
+        Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
+    }
+
+    /// For the report.
+    pub fn describe(&self) -> String {
+        let (recorded, all) = (self.total[0] as f64, (self.total[0] + self.total[1]) as f64);
+        let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
+        let cost = match self.cost() {
+            Some(cost) => format!("recorded, the program takes {:.1} % longer from beat to beat", cost * 100.0),
+            None => "what recording costs could not be told: too few waits and graph launches".to_owned(),
+        };
+        format!(
+            "GPU work was recorded for {share:.0} % of the time, in {} windows, to cost less than {:.1} %: {cost}",
+            self.count,
+            self.budget * 100.0
+        )
+    }
+}

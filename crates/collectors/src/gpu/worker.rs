@@ -1,0 +1,189 @@
+//! The one thread of ours in the program: decodes full buffers, asks CUPTI for the others once a second so that little is lost
+//! in a crash, keeps the budget, and notices when nothing comes any more.
+
+use super::decode::Decoder;
+use super::windows::Windows;
+use super::{Collecting, buffers, launches, say};
+use crate::session::{self, Session};
+use crate::{guard, thread};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use trace::clock::monotonic;
+use trace::status::{Collector, State};
+
+const EVERY: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
+/// Launches without a single finished kernel for so many rounds mean that somebody else has CUPTI's buffers.
+const SILENT_ROUNDS: u32 = 10;
+
+/// The program ends: hand over what there is.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+/// 1 while the worker runs, 2 when it has ended.
+pub static PHASE: AtomicU32 = AtomicU32::new(0);
+
+/// Starts the thread, with every signal left to the program's own threads.
+pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
+    // SAFETY: plain data, filled by the calls; the old mask is put back.
+    let (started, _) = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut old: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        let started = std::thread::Builder::new().name("inferscope-gpu".into()).spawn(move || {
+            guard::guarded(Collector::Gpu, (), || run(collecting));
+            PHASE.store(2, Ordering::Release);
+        });
+        (started, libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()))
+    };
+    started.map(drop).map_err(|error| format!("no thread for decoding: {error}"))
+}
+
+struct Worker {
+    collecting: &'static Collecting,
+    session: &'static Session,
+    decoder: Decoder,
+    windows: Option<Windows>,
+    /// What was there at the last round.
+    calls: u64,
+    work: u64,
+    silent: u32,
+    warned: bool,
+}
+
+fn run(collecting: &'static Collecting) {
+    let session = collecting.session;
+    // The first ring of the segment, the largest, is for the device's records.
+    if thread::writing(session, Collector::Gpu).is_none() {
+        return say(session, "no shared memory is left for the GPU's records");
+    }
+    PHASE.store(1, Ordering::Release);
+    let budget = session.settings.overhead_budget;
+    let windows =
+        budget.map(|percent| Windows::new(percent, monotonic().0, launches::BEATS_SEEN.load(Ordering::Relaxed)));
+    let mut worker = Worker {
+        collecting,
+        session,
+        decoder: Decoder::default(),
+        windows,
+        calls: 0,
+        work: 0,
+        silent: 0,
+        warned: false,
+    };
+    let mut round = Instant::now();
+    while !STOP.load(Ordering::Acquire) && session::current().is_some_and(|current| std::ptr::eq(current, session)) {
+        if let Some(full) = buffers::next(LOOK) {
+            worker.decode(full);
+        }
+        buffers::keep_ready();
+        worker.keep_budget();
+        if round.elapsed() >= EVERY {
+            round = Instant::now();
+            worker.round();
+        }
+    }
+    worker.finish();
+}
+
+impl Worker {
+    fn decode(&mut self, full: buffers::Full) {
+        let began = monotonic().0;
+        let cupti = &self.collecting.cupti;
+        let status = self.session.status(Collector::Gpu);
+        if let (Some(next), Some(writing)) = (cupti.next_record, thread::writing(self.session, Collector::Gpu)) {
+            let clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut record = std::ptr::null_mut();
+            // Every record is at least 8 bytes: a library that goes round in circles does not hold us up.
+            for _ in 0..full.valid / 8 {
+                // SAFETY: the buffer is ours until it is given back, and `record` is null or the last record of it.
+                let code = unsafe { next(full.start(), full.valid, &mut record) };
+                let inside = (record as usize).wrapping_sub(full.start() as usize) < full.valid;
+                if code != 0 || !inside {
+                    if code != 0 && code != super::api::MAX_LIMIT_REACHED {
+                        status.errors.fetch_add(1, Ordering::Relaxed);
+                    }
+                    break;
+                }
+                // SAFETY: given by GetNextRecord, in a buffer that we hold.
+                unsafe { self.decoder.take(self.session, writing, &clock, record) };
+            }
+        }
+        if let Some(dropped) = cupti.dropped_records {
+            let mut count = 0;
+            // SAFETY: context and stream are what CUPTI gave with the buffer.
+            if unsafe { dropped(full.context as *mut c_void, full.stream, &mut count) } == 0 {
+                status.dropped.fetch_add(count as u64, Ordering::Relaxed);
+            }
+        }
+        full.give_back();
+        status.own_ns.fetch_add(monotonic().0 - began, Ordering::Relaxed);
+    }
+
+    fn keep_budget(&mut self) {
+        let beats = launches::BEATS_SEEN.load(Ordering::Relaxed);
+        let Some(windows) = &mut self.windows else { return };
+        if windows.turn(monotonic().0, beats) {
+            let recording = windows.recording;
+            self.collecting.switch(recording);
+            let words = if recording { "GPU recording on" } else { "GPU recording off" };
+            super::mark(self.session, words);
+        }
+    }
+
+    /// Once a second.
+    fn round(&mut self) {
+        self.flush(0);
+        {
+            let mut clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            clock.anchor(&self.collecting.cupti, self.session);
+        }
+        if self.decoder.graphs && !self.warned && self.collecting.is_old() {
+            self.warned = true;
+            say(
+                self.session,
+                "CUDA graphs and a CUPTI older than 12.6 are known to hang together: if the program does, record with --gpu-detail off",
+            );
+        }
+        self.notice_silence();
+    }
+
+    fn notice_silence(&mut self) {
+        let calls = launches::CALLS.load(Ordering::Relaxed);
+        let paused = self.windows.as_ref().is_some_and(|windows| !windows.recording);
+        let silent = calls > self.calls && self.decoder.work == self.work && !paused;
+        (self.calls, self.work) = (calls, self.decoder.work);
+        self.silent = if silent { self.silent + 1 } else { 0 };
+        if self.silent == SILENT_ROUNDS {
+            let why =
+                "CUDA calls go on but no finished work is reported any more: another profiler has taken CUPTI over";
+            self.session.status(Collector::Gpu).set(State::Failed, why);
+            say(self.session, why);
+        }
+    }
+
+    fn flush(&mut self, forced: u32) {
+        if let Some(flush) = self.collecting.cupti.flush_all {
+            // SAFETY: CUPTI's own function; buffers come back through `buffers::completed`.
+            unsafe { flush(forced) };
+        }
+    }
+
+    /// Everything that CUPTI still has.
+    fn finish(&mut self) {
+        if let Some(windows) = &self.windows {
+            say(self.session, &windows.describe());
+        }
+        self.flush(1);
+        while let Some(full) = buffers::next(Duration::ZERO) {
+            self.decode(full);
+        }
+        let starved = buffers::STARVED.swap(0, Ordering::Relaxed);
+        let strange = buffers::STRANGE.swap(0, Ordering::Relaxed);
+        if starved > 0 {
+            say(self.session, &format!("CUPTI asked {starved} times for a buffer when none was free"));
+        }
+        self.session.status(Collector::Gpu).errors.fetch_add(strange, Ordering::Relaxed);
+        self.collecting.disable();
+    }
+}

@@ -1,0 +1,83 @@
+//! How the library without Python gets into a program: the CUDA driver loads it for `CUDA_INJECTION64_PATH`, NVTX for
+//! `NVTX_INJECTION64_PATH`, and our own package for a process that is recorded later. Every door ends in a guard.
+
+use crate::session::{self, Session};
+use crate::settings::Settings;
+use crate::{gpu, guard, nvtx};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::sync::Mutex;
+use trace::status::Collector;
+
+/// Called by the driver inside the program's first `cuInit`. 1 means that we are content; whatever happens, we are.
+#[unsafe(no_mangle)]
+pub extern "C" fn InitializeInjection() -> c_int {
+    guard::silence();
+    guard::guarded(Collector::Gpu, (), || {
+        let _ = gpu::start(gpu::Entry::Driver);
+    });
+    1
+}
+
+/// Called by NVTX at the program's first NVTX call, with the table of its functions.
+///
+/// # Safety
+/// `export_table` is NVTX's own function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeInjectionNvtx2(export_table: *const c_void) -> c_int {
+    guard::silence();
+    // SAFETY: handed on from NVTX.
+    guard::guarded(Collector::Gpu, 0, || unsafe { nvtx::start(export_table) })
+}
+
+/// For the Python package: 0, or 1 and why in `reason`.
+///
+/// # Safety
+/// `reason` has room for `room` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn inferscope_gpu_start(reason: *mut c_char, room: usize) -> c_int {
+    guard::silence();
+    let result =
+        guard::guarded(Collector::Gpu, Err("an error of our own".to_owned()), || gpu::start(gpu::Entry::Package));
+    let Err(why) = result else { return 0 };
+    let bytes = &why.as_bytes()[..why.len().min(room.saturating_sub(1))];
+    if room > 0 {
+        // SAFETY: there is room for them and the zero.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), reason, bytes.len());
+            *reason.add(bytes.len()) = 0;
+        }
+    }
+    1
+}
+
+/// For the Python package: another profiler wants CUPTI.
+///
+/// # Safety
+/// `who` is a string with a zero at its end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn inferscope_gpu_release(who: *const c_char) {
+    // SAFETY: by the caller's promise.
+    let who = unsafe { CStr::from_ptr(who) }.to_string_lossy().into_owned();
+    guard::guarded(Collector::Gpu, (), || gpu::release(&who));
+}
+
+/// The recording of this process, begun by whoever comes first.
+pub fn session() -> Result<&'static Session, String> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(session) = session::current() {
+        return Ok(session);
+    }
+    if let Some(child) = session::after_fork() {
+        return child;
+    }
+    let settings = Settings::from_environment().ok_or("INFERSCOPE_SEGMENTS is not set: no recorder is there")?;
+    session::start(settings, program(), String::new())
+}
+
+/// The program's file name; never its arguments.
+fn program() -> String {
+    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.file_name().unwrap_or(Path::new("?").as_os_str()).to_string_lossy().into_owned()
+}
