@@ -76,7 +76,8 @@ impl Tree {
 impl Member {
     fn check(&mut self, pid: u32) -> Option<Found> {
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
-        if program != self.program {
+        // Without one it has ended or may not be looked at: that makes it no other program.
+        if program.is_some() && program != self.program {
             *self = Member { program, python: false, again: Instant::now(), pause: FIRST_PAUSE, ..*self };
         }
         if self.python || Instant::now() < self.again {
@@ -94,4 +95,35 @@ impl Member {
 fn looks_like_python(pid: u32) -> bool {
     proc::program(pid).contains("python")
         || fs::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| String::from_utf8_lossy(&maps).contains("libpython"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_has_ended_is_not_found_again() {
+        let folder = std::env::temp_dir().join(format!("inferscope-test-{}-tree", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        // By its name it is Python, also after its end, when nothing but the name can be read.
+        let program = folder.join("python-of-a-kind");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(&program).arg("600").spawn().unwrap();
+        let mut tree = Tree::new(child.id());
+        let found = tree.look();
+        assert_eq!(found.iter().map(|found| found.pid).collect::<Vec<_>>(), [child.id()]);
+        child.kill().unwrap();
+        let ended = || fs::read_link(format!("/proc/{}/exe", child.id())).is_err();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !ended() {
+            assert!(Instant::now() < deadline, "the process never ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(proc::program(child.id()), "python-of-a-kin");
+        assert_eq!(tree.look(), []);
+        assert!(tree.is_python(child.id()));
+        child.wait().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
