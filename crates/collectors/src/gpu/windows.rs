@@ -93,11 +93,8 @@ impl Windows {
     }
 
     fn length(&self) -> Duration {
-        if self.recorded.mean.is_none() || self.unrecorded.mean.is_none() {
-            return FIRST;
-        }
         if self.recording {
-            return WINDOW;
+            return if self.count == 1 { FIRST } else { WINDOW };
         }
         // What the recorded windows took beyond their share so far is paid back here.
         let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);

@@ -1,0 +1,66 @@
+//! The overhead budget keeps its word: a program that recording slows down is recorded in windows, so that the whole run
+//! takes little more than the budget; one that it does not slow down is recorded nearly all the time.
+
+#[path = "../src/gpu/windows.rs"]
+#[allow(dead_code)]
+mod windows;
+
+use windows::Windows;
+
+const MS: u64 = 1_000_000;
+
+/// Plays a program whose beat takes `beat` nanoseconds, and `cost` times more while it is recorded. Returns the share of the
+/// time that was recorded and how much longer the run took than without recording.
+fn play(percent: f64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
+    let (mut now, mut beats, mut plain) = (1_000_000_000u64, 0u64, 0u64);
+    let start = now;
+    let mut windows = Windows::new(percent, now, beats);
+    while now - start < seconds * 1000 * MS {
+        let slower = if windows.recording { 1.0 + cost } else { 1.0 };
+        now += (beat as f64 * slower) as u64;
+        plain += beat;
+        beats += 1;
+        windows.turn(now, beats);
+    }
+    let all = (windows.total[0] + windows.total[1]) as f64;
+    (windows.total[0] as f64 / all, (now - start) as f64 / plain as f64 - 1.0)
+}
+
+#[test]
+fn a_costly_recording_stays_within_its_budget() {
+    for (percent, cost) in [(2.0, 0.10), (2.0, 0.5), (1.0, 0.05), (5.0, 0.2)] {
+        let (share, slower) = play(percent, 20 * MS, cost, 120);
+        assert!(slower * 100.0 < percent + 0.5, "{percent} % was asked for, {:.2} % it took", slower * 100.0);
+        assert!(slower * 100.0 > percent / 3.0, "no reason to record so little: {share}");
+    }
+}
+
+#[test]
+fn a_cheap_recording_goes_on_nearly_all_the_time() {
+    let (share, _) = play(2.0, 5 * MS, 0.005, 120);
+    assert!(share > 0.9, "{share}");
+}
+
+#[test]
+fn a_program_without_beats_is_still_recorded_sometimes() {
+    let mut windows = Windows::new(2.0, 0, 0);
+    for now in 0..600 {
+        windows.turn(now * 100 * MS, 0);
+    }
+    assert!(windows.count > 2 && windows.cost().is_none());
+    assert!(windows.total[0] < windows.total[1], "carefully, as long as the cost is not known");
+    assert!(windows.describe().contains("could not be told"), "{}", windows.describe());
+}
+
+#[test]
+fn the_report_says_what_was_recorded_and_what_it_cost() {
+    let mut windows = Windows::new(2.0, 0, 0);
+    let (mut now, mut beats) = (0, 0);
+    while windows.count < 20 {
+        now += if windows.recording { 11 * MS } else { 10 * MS };
+        beats += 1;
+        windows.turn(now, beats);
+    }
+    let words = windows.describe();
+    assert!(words.contains("less than 2.0 %") && words.contains("10.0 % longer"), "{words}");
+}
