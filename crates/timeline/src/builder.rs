@@ -1,10 +1,13 @@
 //! Builds a [`Timeline`] event by event, for readers whose source is not a table and for tests. Events may come in any
 //! order; [`Builder::finish`] sorts them as every other `Timeline` is sorted.
 
+use crate::gpu::{Device, Gather, Job};
+use crate::link;
 use crate::names::Texts;
 use crate::slices::{Detail, OPEN};
 use crate::{
-    Counter, Loss, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track, TrackIndex, sort,
+    Counter, Gpu, Loss, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track, TrackIndex,
+    sort,
 };
 use std::collections::HashMap;
 use trace::tables::sample_state;
@@ -18,6 +21,7 @@ pub struct Builder {
     sample_track: Vec<u32>,
     frames: HashMap<(u32, NameIndex, u32), StackIndex>,
     counters: HashMap<(Option<ProcessIndex>, Option<i32>, String), usize>,
+    pub(crate) work: Gather,
 }
 
 /// What a slice may have beside its time: see [`Detail`].
@@ -91,6 +95,15 @@ impl Builder {
         all[place].value.push(value);
     }
 
+    pub fn device(&mut self, device: Device) {
+        self.timeline.gpu.devices.push(device);
+    }
+
+    /// Work of a device. Which call asked for it follows from its correlation.
+    pub fn work(&mut self, job: Job) {
+        self.work.push(job);
+    }
+
     pub fn loss(&mut self, process: Option<ProcessIndex>, collector: &str, what: &str, count: u64) {
         let time = self.timeline.start;
         self.timeline.losses.push(Loss { time, process, collector: collector.into(), what: what.into(), count });
@@ -148,7 +161,11 @@ impl Builder {
             sort::gather(&mut counter.time, &order);
             sort::gather(&mut counter.value, &order);
         }
+        let (devices, allocations) = (timeline.gpu.devices, timeline.gpu.allocations);
+        timeline.gpu = Gpu { devices, allocations, ..self.work.finish() };
+        timeline.gpu.allocations.sort_by_key(|allocation| allocation.time);
         span(&mut timeline);
+        link::link(&mut timeline);
         timeline
     }
 }
@@ -157,8 +174,12 @@ fn span(timeline: &mut Timeline) {
     let ends = timeline.slices.start.iter().zip(&timeline.slices.dur).map(|(start, dur)| start.saturating_add(*dur));
     let counted = || timeline.counters.iter().flat_map(|counter| counter.time.iter().copied());
     let sampled = || timeline.samples.time.iter().copied();
-    let first = timeline.slices.start.iter().copied().chain(sampled()).chain(counted()).min();
-    let last = ends.chain(sampled()).chain(counted()).max();
+    let work = &timeline.gpu.work;
+    let worked = (0..work.len()).map(|index| work.end(index));
+    let allocated = || timeline.gpu.allocations.iter().map(|allocation| allocation.time);
+    let starts = timeline.slices.start.iter().chain(&work.start).copied();
+    let first = starts.chain(sampled()).chain(counted()).chain(allocated()).min();
+    let last = ends.chain(worked).chain(sampled()).chain(counted()).chain(allocated()).max();
     if let (Some(first), Some(last), 0) = (first, last, timeline.end) {
         (timeline.start, timeline.end) = (first, last);
     }

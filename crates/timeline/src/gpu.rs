@@ -1,7 +1,11 @@
 //! What devices did: streams, and their work in columns, linked to the API calls that asked for it. Times are on the same
 //! clock as everything else; [`Gpu::clock`] says how sure that is.
 
+mod gather;
+
 use crate::{NameIndex, ProcessIndex};
+pub(crate) use gather::Gather;
+pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
 use std::sync::Arc;
 pub use trace::tables::{WorkKind, detail};
@@ -31,6 +35,9 @@ pub struct Device {
     pub memory_bytes: Option<u64>,
     /// Peak, in bytes a second.
     pub bandwidth: Option<u64>,
+    /// Versions: of the CUPTI library that recorded it, and of the driver. Empty: unknown.
+    pub cupti: Arc<str>,
+    pub driver: Arc<str>,
 }
 
 #[derive(Clone, Debug)]
@@ -159,6 +166,16 @@ impl Work {
         self.start.is_empty()
     }
 
+    fn shrink(&mut self) {
+        self.start.shrink_to_fit();
+        self.dur.shrink_to_fit();
+        self.name.shrink_to_fit();
+        self.kind.shrink_to_fit();
+        self.correlation.shrink_to_fit();
+        self.shape.shrink_to_fit();
+        self.more.shrink_to_fit();
+    }
+
     #[inline]
     pub fn kind(&self, index: usize) -> WorkKind {
         // Only known kinds are taken in.
@@ -213,6 +230,17 @@ impl Work {
 impl Gpu {
     pub fn is_empty(&self) -> bool {
         self.work.is_empty()
+    }
+
+    /// The stream of a piece of work.
+    pub fn stream_of(&self, index: usize) -> &Stream {
+        let place = self.streams.partition_point(|stream| stream.work.end <= index);
+        &self.streams[place]
+    }
+
+    /// A device as a process sees it.
+    pub fn device(&self, process: ProcessIndex, ordinal: u32) -> Option<&Device> {
+        self.devices.iter().find(|device| device.process == Some(process) && device.ordinal == ordinal)
     }
 
     pub fn shape(&self, index: usize) -> Option<Shape> {

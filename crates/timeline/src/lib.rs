@@ -7,6 +7,7 @@ mod builder;
 pub mod fixture;
 pub mod gpu;
 mod import;
+mod link;
 mod names;
 mod open;
 mod slices;
@@ -17,6 +18,7 @@ mod timeline;
 
 pub use builder::{Builder, More};
 pub use gpu::{Gpu, WorkKind};
+pub use link::Around;
 pub use names::{Name, NameIndex, Names};
 pub use open::{OpenError, open, open_with};
 pub use slices::{Detail, Slice, Slices};

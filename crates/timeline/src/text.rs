@@ -14,7 +14,9 @@
 //!
 //! Also: `process NAME [python 3.12]`, `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME`,
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT what`, `note text`,
-//! `calls on`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+
+mod device;
 
 use crate::builder::{Builder, More};
 use crate::{CollectorState, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex};
@@ -24,7 +26,8 @@ impl Timeline {
     pub fn from_text(text: &str) -> Result<Timeline, String> {
         let clean = |line: &str| line.split(" #").next().unwrap_or("").trim().to_owned();
         let lines: Vec<String> = text.lines().map(clean).collect();
-        let mut reader = Reader { builder: Builder::default(), track: None, end: None };
+        let mut reader =
+            Reader { builder: Builder::default(), track: None, end: None, device: device::Device::default() };
         reader.lines(&lines, 0, 0)?;
         let mut timeline = reader.builder.finish();
         if let Some(end) = reader.end {
@@ -39,6 +42,7 @@ struct Reader {
     track: Option<TrackIndex>,
     /// Of the recording, where a slice that never ends has to be closed.
     end: Option<u64>,
+    device: device::Device,
 }
 
 impl Reader {
@@ -104,12 +108,14 @@ impl Reader {
             }
             ("collector", [name, state, reason @ ..]) => {
                 let process = self.last_process();
-                let state = CollectorState {
-                    name: (*name).into(),
-                    state: (*state).into(),
-                    reason: reason.join(" "),
-                    ..CollectorState::default()
-                };
+                // `own TIME` and `residual TIME` come before the reason.
+                let (mut own_ns, mut residual_ns, mut reason) = (0, 0, reason);
+                while let [key @ ("own" | "residual"), value, rest @ ..] = reason {
+                    *(if *key == "own" { &mut own_ns } else { &mut residual_ns }) = time(value)?;
+                    reason = rest;
+                }
+                let (name, state, reason) = ((*name).into(), (*state).into(), reason.join(" "));
+                let state = CollectorState { name, state, reason, own_ns, residual_ns };
                 self.builder.timeline.processes[process.0 as usize].collectors.push(state);
             }
             ("counter", ["process", name, values @ ..]) => {
@@ -138,7 +144,10 @@ impl Reader {
             ("gc", [name, span, ..]) => {
                 self.slice(SliceKind::Gc, &format!("gc generation {name}"), span, offset, rest)?
             }
-            _ => return Err("not understood".into()),
+            ("nvtx", [name, span, ..]) => self.slice(SliceKind::Nvtx, name, span, offset, rest)?,
+            ("layer", [name, span, ..]) => self.slice(SliceKind::Layer, name, span, offset, rest)?,
+            ("overhead", [name, span, ..]) => self.slice(SliceKind::Overhead, name, span, offset, rest)?,
+            _ => return self.device_line(verb, rest, offset),
         }
         Ok(())
     }

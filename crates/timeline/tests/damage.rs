@@ -19,6 +19,12 @@ const TRACE: &str = r#"
     counter 0 0 10 rss_bytes 4096
     counter 0 100 20 cpu_ns 5000
     loss 0 calls 3 records overwritten
+    device 0 {"ordinal":0,"name":"NVIDIA H200"}
+    api 0 100 40..45 cudaLaunchKernel #7
+    kernel 0 0 7 50..60 gemm #7 grid 8 block 128 graph 3 node 5
+    copy 0 0 7 60..70 h2d #8 bytes 4096
+    sync 0 0 7 60..70 stream #9
+    alloc 0 0 45 4096 17
 "#;
 
 fn write() -> (TemporaryFolder, Vec<PathBuf>) {
@@ -44,6 +50,19 @@ fn touch(timeline: &Timeline) {
             });
         }
     }
+    let gpu = &timeline.gpu;
+    for stream in &gpu.streams {
+        assert!(gpu.work.start[stream.work.clone()].is_sorted());
+        for index in stream.work.clone() {
+            let piece = gpu.work.get(index);
+            let _ = (piece.end(), piece.copy(), gpu.shape(index), timeline.names.text(piece.name));
+            if let Some(launch) = piece.launch {
+                assert!(gpu.work.of_launch(launch).contains(&(index as u32)));
+                let _ = timeline.waited_for(launch);
+            }
+        }
+    }
+    assert!(gpu.allocations.is_sorted_by_key(|allocation| allocation.time));
     assert!(timeline.counters.iter().all(|counter| counter.time.is_sorted()));
     assert!(timeline.start <= timeline.end);
 }
@@ -69,7 +88,7 @@ fn a_table_cut_at_any_byte_is_named_and_the_rest_opens() {
                 timeline.notes
             );
             if !name.starts_with("slices") {
-                assert_eq!(timeline.slices.len(), 6, "{name} cut at {length}");
+                assert_eq!(timeline.slices.len(), 7, "{name} cut at {length}");
             }
         }
         std::fs::write(file, &whole).unwrap();
@@ -84,7 +103,7 @@ fn a_manifest_cut_at_any_byte_costs_only_the_manifest() {
     for length in 0..whole.len() {
         std::fs::write(manifest, &whole[..length]).unwrap();
         let timeline = open(folder.path()).unwrap();
-        assert_eq!(timeline.slices.len(), 6);
+        assert_eq!(timeline.slices.len(), 7);
         assert!(timeline.notes[0].starts_with("manifest.json"), "cut at {length}: {:?}", timeline.notes);
     }
 }

@@ -1,7 +1,8 @@
 //! Opens traces written by the fixture: what belongs together comes together, and what is damaged is said.
 
-use timeline::fixture::{Fixture, TemporaryFolder};
+use timeline::fixture::{Fixture, TemporaryFolder, Value};
 use timeline::{OpenError, Timeline};
+use trace::tables::Table;
 
 fn open(text: &str) -> Timeline {
     let folder = TemporaryFolder::new("open");
@@ -182,4 +183,66 @@ fn files_that_are_joined_meanwhile_are_found_again() {
     });
     let timeline = timeline.unwrap();
     assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 0), "{:?}", timeline.notes);
+}
+
+#[test]
+fn device_work_comes_by_stream_and_is_linked_to_its_calls() {
+    let timeline = open(
+        r#"
+        process 100 serve.py 3.12.1
+        device 0 {"ordinal":0,"name":"NVIDIA H200","cupti":"130001","bandwidth":4800000000000}
+        api 0 100 40..45 cudaLaunchKernel #7
+        api 0 100 46..48 cudaMemcpyAsync #8
+        api 0 100 49..79 cudaStreamSynchronize #9
+        kernel 0 1 9 50..55 other #0
+        copy 0 0 7 60..70 h2d #8 bytes 4096
+        kernel 0 0 7 50..60 gemm #7 grid 8 block 128 graph 3 node 5
+        sync 0 0 7 49..79 stream #9
+        free 0 0 90 4096 17
+        alloc 0 0 45 4096 17
+        "#,
+    );
+    let gpu = &timeline.gpu;
+    let name = |index: usize| timeline.names.text(gpu.work.get(index).name);
+    let streams: Vec<_> =
+        gpu.streams.iter().map(|s| (s.device, s.stream, s.work.clone().map(name).collect())).collect();
+    assert_eq!(streams, [(0, 7, vec!["stream", "gemm", "h2d"]), (1, 9, vec!["other"])]);
+    assert_eq!((&*gpu.devices[0].name, &*gpu.devices[0].cupti), ("NVIDIA H200", "130001"));
+    let launch =
+        |index: usize| gpu.work.launch(index).map(|slice| timeline.names.text(timeline.slices.get(slice).name));
+    assert_eq!(launch(1), Some("cudaLaunchKernel"));
+    assert_eq!((launch(2), launch(3)), (Some("cudaMemcpyAsync"), None));
+    let piece = gpu.work.get(1);
+    assert_eq!((piece.graph, piece.node, gpu.shape(1).unwrap().block), (3, 5, [128, 1, 1]));
+    assert_eq!((gpu.work.get(2).bytes, gpu.work.get(2).copy().source, gpu.shape(2)), (4096, 1, None));
+    assert_eq!(timeline.waited_for(2).map(name), Some("h2d"));
+    assert_eq!((gpu.clock.shortest_launch_ns, gpu.clock.shortest_return_ns), (Some(10_000), Some(9_000)));
+    assert_eq!(gpu.allocations.iter().map(|one| one.freed).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(timeline.notes, [] as [&str; 0]);
+}
+
+#[test]
+fn device_work_that_cannot_be_is_counted_and_left_out() {
+    let folder = TemporaryFolder::new("device");
+    let mut fixture = Fixture::parse("process 100 a 3.12\n kernel 0 0 7 50..60 gemm #7");
+    let row = |start: i64, dur: i64, kind: i64| {
+        let mut row: [Value; 22] = std::array::from_fn(|_| Value::Null);
+        let required = [start, dur, 0, -1, -1, -1, kind, 1, -1];
+        required.into_iter().enumerate().for_each(|(place, value)| row[place] = value.into());
+        row[10] = Value::Int(0);
+        row
+    };
+    for (start, dur, kind) in [(0, 5, 1), (-5, 5, 1), (9, -1, 1), (9, i64::MAX, 1), (9, 5, 99)] {
+        fixture.row(Table::Gpu, row(start, dur, kind));
+    }
+    fixture.write(folder.path());
+    let timeline = timeline::open(folder.path()).unwrap();
+    assert_eq!((timeline.gpu.work.len(), timeline.start), (1, timeline::fixture::text::START_NS as u64));
+    assert_eq!(
+        timeline.notes,
+        [
+            "1 pieces of device work are of a kind that this version does not know, and are left out.",
+            "4 pieces of device work have no time, or one that cannot be, and are left out.",
+        ]
+    );
 }

@@ -4,8 +4,10 @@
 use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
 use super::table::Rows;
+use crate::gpu::{Allocation, Gather, MOST_STREAMS};
+use crate::link;
 use crate::names::{IdMap, Texts};
-use crate::{Counter, Loss, NameIndex, Names, Process, ProcessIndex, Stacks, State, Timeline};
+use crate::{Counter, Gpu, Loss, NameIndex, Names, Process, ProcessIndex, Stacks, State, Timeline};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::tables::Table;
@@ -17,6 +19,9 @@ pub struct Odd {
     pub stacks: u64,
     pub kinds: u64,
     pub times: u64,
+    pub work_kinds: u64,
+    pub work_times: u64,
+    pub allocations: u64,
 }
 
 /// A thread of a process while loading.
@@ -44,6 +49,8 @@ pub struct Loader {
     pub counters: Vec<Counter>,
     pub counter_ids: HashMap<(i32, i32, i32), usize>,
     pub losses: Vec<Loss>,
+    pub work: Gather,
+    pub allocations: Vec<Allocation>,
     span: Option<(u64, u64)>,
 }
 
@@ -66,6 +73,8 @@ impl Loader {
             counters: Vec::new(),
             counter_ids: HashMap::new(),
             losses: Vec::new(),
+            work: Gather::default(),
+            allocations: Vec::new(),
             span: None,
         }
     }
@@ -87,7 +96,9 @@ impl Loader {
             }
             Table::Counters => self.take_counters(rows),
             Table::Losses => self.take_losses(rows),
-            Table::Anchors | Table::Gpu | Table::Allocations => {}
+            Table::Gpu => self.take_work(rows),
+            Table::Allocations => self.take_allocations(rows),
+            Table::Anchors => {}
         }
     }
 
@@ -169,8 +180,10 @@ impl Loader {
             );
         }
         notes.append(&mut self.notes);
-        notes.extend(self.odd.notes(self.strangers.len()));
-        Timeline {
+        notes.extend(self.odd.notes(self.strangers.len(), &self.work));
+        self.allocations.sort_by_key(|allocation| allocation.time);
+        let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
+        let mut timeline = Timeline {
             info: self.manifest.info,
             start,
             end,
@@ -181,22 +194,36 @@ impl Loader {
             samples,
             stacks: self.stacks,
             counters: self.counters,
-            gpu: crate::Gpu::default(),
+            gpu: Gpu { devices, allocations, ..self.work.finish() },
             losses: self.losses,
             notes,
-        }
+        };
+        link::link(&mut timeline);
+        timeline
     }
 }
 
 impl Odd {
-    fn notes(&self, processes: usize) -> impl Iterator<Item = String> {
+    fn notes(&self, processes: usize, work: &Gather) -> impl Iterator<Item = String> {
+        let shared =
+            format!("pieces of device work are of more than {MOST_STREAMS} streams: the further ones share a track");
         let counted = [
             (self.names, "events refer to a name that is missing"),
             (self.stacks, "samples refer to a stack that is missing"),
             (self.kinds, "slices are of a kind that this version does not know, and are left out"),
             (self.times, "events have a time that cannot be"),
             (processes as u64, "processes have events but are not in the manifest"),
+            (self.work_kinds, "pieces of device work are of a kind that this version does not know, and are left out"),
+            (self.work_times, "pieces of device work have no time, or one that cannot be, and are left out"),
+            (self.allocations, "device allocations make no sense, and are left out"),
+            (work.refused, "pieces of device work are of more devices than can be, and are left out"),
+            (work.shared, &*shared),
         ];
-        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."))
+        let lines: Vec<String> = counted
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}."))
+            .collect();
+        lines.into_iter()
     }
 }

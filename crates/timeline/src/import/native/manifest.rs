@@ -1,6 +1,7 @@
 //! Reads manifest.json leniently: a field that is missing or of the wrong type is unknown, an unknown field is ignored.
 //! Only three things are errors: another format, a newer version, and text that is not JSON at all.
 
+use crate::gpu::Device;
 use crate::timeline::*;
 use serde_json::Value;
 
@@ -8,6 +9,8 @@ use serde_json::Value;
 pub const LARGEST: u64 = 16 << 20;
 /// Notes beyond this are counted, not kept.
 const MOST_NOTES: usize = 200;
+/// More than any machine has.
+const MOST_DEVICES: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Manifest {
@@ -15,6 +18,8 @@ pub struct Manifest {
     pub started_ns: Option<u64>,
     pub ended_ns: Option<u64>,
     pub processes: Vec<Process>,
+    /// Those of the machine first, then those that each process sees.
+    pub devices: Vec<Device>,
     pub notes: Vec<String>,
 }
 
@@ -94,6 +99,7 @@ fn read(root: &Object<'_>) -> Manifest {
         started_ns: root.number("started_ns").filter(|time| *time > 0),
         ended_ns: root.number("ended_ns").filter(|time| *time > 0),
         processes: root.list("processes").map(|process| self::process(&Object(process))).collect(),
+        devices: devices(root),
         notes,
     }
 }
@@ -125,6 +131,33 @@ fn process(process: &Object<'_>) -> Process {
     }
 }
 
+fn devices(root: &Object<'_>) -> Vec<Device> {
+    let mut all: Vec<Device> =
+        root.list("devices").take(MOST_DEVICES).map(|one| device(&Object(one), "index", None)).collect();
+    for (number, process) in root.list("processes").enumerate() {
+        let process_index = Some(ProcessIndex(number as u32));
+        let seen = Object(process).list("devices").take(MOST_DEVICES);
+        all.extend(seen.map(|one| device(&Object(one), "ordinal", process_index)));
+    }
+    all
+}
+
+fn device(device: &Object<'_>, number: &str, process: Option<ProcessIndex>) -> Device {
+    let small = |key| device.number(key).and_then(|number| u32::try_from(number).ok());
+    Device {
+        process,
+        ordinal: small(number).unwrap_or(0),
+        name: device.text("name").into(),
+        uuid: device.text("uuid").into(),
+        multiprocessors: small("multiprocessors"),
+        compute_capability: device.text("compute_capability").into(),
+        memory_bytes: device.number("memory_bytes"),
+        bandwidth: device.number("bandwidth"),
+        cupti: device.text("cupti").into(),
+        driver: device.text("driver").into(),
+    }
+}
+
 /// A JSON value of which only wanted fields of the wanted type are seen.
 struct Object<'a>(&'a Value);
 
@@ -141,7 +174,7 @@ impl<'a> Object<'a> {
         Object(self.0.get(key).unwrap_or(&Value::Null))
     }
 
-    fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> {
+    fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.0.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default().iter()
     }
 }
@@ -165,6 +198,16 @@ mod tests {
         assert_eq!(manifest.processes[0].program, "python");
         assert_eq!(manifest.info.settings.rate_hz, Some(100.0));
         assert_eq!(manifest.notes, ["a"]);
+    }
+
+    #[test]
+    fn devices_of_the_machine_and_of_each_process() {
+        let text = r#"{"format":"inferscope-trace","format_version":1,"devices":[{"index":1,"name":"H200"},7],
+            "processes":[{},{"devices":[{"ordinal":0,"name":"H200","cupti":"130001","multiprocessors":132},{"ordinal":-1}]}]}"#;
+        let devices = parse(text.as_bytes()).unwrap().devices;
+        let brief: Vec<_> = devices.iter().map(|d| (d.process.map(|p| p.0), d.ordinal, &*d.cupti)).collect();
+        assert_eq!(brief, [(None, 1, ""), (None, 0, ""), (Some(1), 0, "130001"), (Some(1), 0, "")]);
+        assert_eq!(devices[2].multiprocessors, Some(132));
     }
 
     #[test]

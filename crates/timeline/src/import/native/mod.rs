@@ -9,6 +9,7 @@ mod rows;
 mod table;
 mod thrift;
 mod vet;
+mod work;
 
 use crate::{OpenError, Timeline};
 use load::Loader;
@@ -18,8 +19,17 @@ use std::path::Path;
 use trace::tables::{self, MANIFEST, Table};
 
 /// Names come before what refers to them. Anchors are left: the recorder has already applied them.
-const ORDER: [Table; 7] =
-    [Table::Names, Table::Stacks, Table::Threads, Table::Slices, Table::Samples, Table::Counters, Table::Losses];
+const ORDER: [Table; 9] = [
+    Table::Names,
+    Table::Stacks,
+    Table::Threads,
+    Table::Slices,
+    Table::Samples,
+    Table::Counters,
+    Table::Losses,
+    Table::Gpu,
+    Table::Allocations,
+];
 
 /// A living recorder joins files while we read: those it has joined are looked for anew this often.
 const MOST_TRIES: usize = 5;

@@ -1,0 +1,84 @@
+//! Rows of device work and of device allocations, taken in as they come; what cannot be is counted and left out.
+
+use super::load::Loader;
+use super::table::Rows;
+use crate::gpu::{Allocation, Job, More, Shape, Site, WorkKind};
+
+/// Operations of the table of allocations.
+const TAKEN: i32 = 1;
+const GIVEN_BACK: i32 = 2;
+
+impl Loader {
+    pub(super) fn take_work(&mut self, rows: &Rows) {
+        let (starts, durs) = (rows.longs("start_ns"), rows.longs("dur_ns"));
+        let (processes, devices, contexts) = (rows.ints("process"), rows.ints("device"), rows.ints("context"));
+        let (streams, kinds, names) = (rows.ints("stream"), rows.ints("kind"), rows.ints("name"));
+        let (correlations, bytes, details) = (rows.ints("correlation"), rows.longs("bytes"), rows.ints("detail"));
+        let (graphs, nodes) = (rows.ints("graph"), rows.longs("node"));
+        let shaped = rows.levels("grid_x");
+        let sides = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"].map(|side| rows.ints(side));
+        let [registers, fixed, dynamic] = ["registers", "shared_static", "shared_dynamic"].map(|key| rows.ints(key));
+        for row in 0..rows.count {
+            let Some(kind) = WorkKind::from_i32(kinds[row]) else {
+                self.odd.work_kinds += 1;
+                continue;
+            };
+            // CUPTI leaves 0 where it has no time; taken as one, the timeline would begin when the machine did.
+            let (Ok(start @ 1..), Ok(dur)) = (u64::try_from(starts[row]), u64::try_from(durs[row])) else {
+                self.odd.work_times += 1;
+                continue;
+            };
+            let Ok(end) = i64::try_from(start.saturating_add(dur)) else {
+                self.odd.work_times += 1;
+                continue;
+            };
+            self.time(starts[row]);
+            self.time(end);
+            let site = Site {
+                process: self.process(processes[row]),
+                device: devices[row] as u32,
+                context: contexts[row] as u32,
+                stream: streams[row] as u32,
+            };
+            let side = |place: usize| sides[place][row] as u32;
+            let shape = (kind == WorkKind::Kernel && (shaped.is_empty() || shaped[row] == 1)).then(|| Shape {
+                grid: [side(0), side(1), side(2)],
+                block: [side(3), side(4), side(5)],
+                registers: registers[row] as u32,
+                shared_static: fixed[row] as u32,
+                shared_dynamic: dynamic[row] as u32,
+            });
+            let more = More {
+                bytes: u64::try_from(bytes[row]).unwrap_or(0),
+                detail: details[row] as u32,
+                graph: graphs[row] as u32,
+                node: nodes[row] as u64,
+            };
+            let (name, correlation) = (self.name(names[row]), correlations[row] as u32);
+            self.work.push(Job { site, kind, name, start, dur, correlation, shape, more });
+        }
+    }
+
+    pub(super) fn take_allocations(&mut self, rows: &Rows) {
+        let (times, addresses, bytes) = (rows.longs("time_ns"), rows.longs("address"), rows.longs("bytes"));
+        let (processes, devices, operations) = (rows.ints("process"), rows.ints("device"), rows.ints("operation"));
+        let (memories, pools) = (rows.ints("memory"), rows.ints("pool"));
+        for row in 0..rows.count {
+            let (Ok(1..), TAKEN | GIVEN_BACK) = (u64::try_from(times[row]), operations[row]) else {
+                self.odd.allocations += 1;
+                continue;
+            };
+            let allocation = Allocation {
+                time: self.time(times[row]),
+                process: self.process(processes[row]),
+                device: devices[row] as u32,
+                freed: operations[row] == GIVEN_BACK,
+                pool: pools[row] != 0,
+                memory: memories[row] as u8,
+                address: addresses[row] as u64,
+                bytes: u64::try_from(bytes[row]).unwrap_or(0),
+            };
+            self.allocations.push(allocation);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Links what devices did to the host: work to the API call that asked for it, by correlation within a process; from there to
+//! the scopes, steps, ranges and layers around the call. How well the two clocks agree follows from the links: see `clock`.
+
+mod around;
+mod clock;
+mod wait;
+
+use crate::{SliceKind, Timeline};
+pub use around::Around;
+
+/// A call that begins after its work by no more than this is the call, and one of the clocks is wrong; by more, the number was
+/// given out again and the call belongs to other work.
+const CLOCK_ERROR_NS: u64 = 1_000_000;
+
+/// An API call of a process: correlation, begin, slice.
+type Call = (u32, u64, u32);
+
+/// Sets the launches of all work and what follows from them.
+pub(crate) fn link(timeline: &mut Timeline) {
+    if timeline.gpu.is_empty() {
+        return;
+    }
+    let count = timeline.gpu.work.len();
+    let mut launch = vec![0u32; count];
+    let mut calls: Vec<Call> = Vec::new();
+    let streams = &timeline.gpu.streams;
+    for of_process in streams.chunk_by(|a, b| a.process == b.process) {
+        collect(timeline, of_process[0].process, &mut calls);
+        for stream in of_process {
+            let mut near = 0;
+            for index in stream.work.clone() {
+                let (correlation, start) = (timeline.gpu.work.correlation[index], timeline.gpu.work.start[index]);
+                if correlation != 0
+                    && let Some(slice) = find(&calls, correlation, start, &mut near)
+                {
+                    launch[index] = slice + 1;
+                }
+            }
+        }
+    }
+    let mut by_launch: Vec<u32> = (0..count as u32).filter(|index| launch[*index as usize] != 0).collect();
+    by_launch.sort_by_key(|index| launch[*index as usize]);
+    timeline.gpu.work.launch = launch;
+    timeline.gpu.work.by_launch = by_launch;
+    timeline.gpu.clock = clock::measure(timeline);
+}
+
+/// The calls of a process that have a correlation, by correlation and begin.
+fn collect(timeline: &Timeline, process: crate::ProcessIndex, calls: &mut Vec<Call>) {
+    calls.clear();
+    let slices = &timeline.slices;
+    for track in timeline.tracks_of(process) {
+        for index in track.slices.clone() {
+            if slices.kind(index) == SliceKind::ApiCall {
+                let correlation = slices.detail(index).id;
+                if correlation != 0 {
+                    calls.push((correlation, slices.start[index], index as u32));
+                }
+            }
+        }
+    }
+    // Each thread's numbers grow with time: the sort finds those runs.
+    calls.sort();
+}
+
+/// The latest call with this correlation that began before the work. `near` is where the last one was found: the work of a
+/// stream asks for growing numbers.
+fn find(calls: &[Call], correlation: u32, start: u64, near: &mut usize) -> Option<u32> {
+    let mut first = *near;
+    if calls.get(first).is_none_or(|call| call.0 > correlation) {
+        first = 0;
+    }
+    let mut stride = 1;
+    while calls.get(first + stride).is_some_and(|call| call.0 < correlation) {
+        first += stride;
+        stride *= 2;
+    }
+    let until = calls.len().min(first + stride + 1);
+    first += calls[first..until].partition_point(|call| call.0 < correlation);
+    let before = |call: &Call| call.0 == correlation && call.1 <= start;
+    // Rarely more than one; a damaged file in which all are equal must not make this quadratic.
+    let few = calls[first..].iter().take(8).take_while(|call| before(call)).count();
+    let count = if few < 8 { few } else { calls[first..].partition_point(before) };
+    let last = calls[first..first + count].last();
+    *near = first;
+    let early = calls.get(first).filter(|call| call.0 == correlation && call.1 - start.min(call.1) <= CLOCK_ERROR_NS);
+    last.or(early).map(|call| call.2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launches(timeline: &Timeline) -> Vec<Option<u64>> {
+        let work = &timeline.gpu.work;
+        (0..work.len()).map(|index| work.launch(index).map(|slice| timeline.slices.start[slice])).collect()
+    }
+
+    #[test]
+    fn work_is_linked_to_the_latest_call_with_its_number_before_it() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaLaunchKernel 1us..3us corr 5
+             api cudaLaunchKernel 11us..13us corr 5
+             api cudaMalloc 20us..30us corr 6
+             stream 7
+             kernel a 4us..5us corr 5
+             kernel b 14us..15us corr 5
+             kernel c 16us..17us corr 9",
+        )
+        .unwrap();
+        assert_eq!(launches(&timeline), [Some(1_000), Some(11_000), None]);
+        assert_eq!((timeline.gpu.clock.linked, timeline.gpu.clock.unlinked), (2, 1));
+    }
+
+    #[test]
+    fn numbers_that_wrap_and_calls_of_other_threads_and_processes_are_told_apart() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaLaunchKernel 1us..3us corr 4294967295
+             api cudaLaunchKernel 4us..5us corr 1
+             track worker
+             api cuLaunchKernel 6us..7us corr 2
+             stream 7
+             kernel a 2us..3us corr 4294967295
+             kernel b 5us..6us corr 1
+             stream 8
+             kernel c 8us..9us corr 2
+             process other
+             track main
+             api cudaLaunchKernel 20us..21us corr 1
+             stream 7
+             kernel d 22us..23us corr 1",
+        )
+        .unwrap();
+        assert_eq!(launches(&timeline), [Some(1_000), Some(4_000), Some(6_000), Some(20_000)]);
+    }
+
+    #[test]
+    fn a_graph_launch_has_all_its_nodes_and_a_call_without_work_none() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaGraphLaunch 0..9us corr 3
+             api cudaStreamSynchronize 10us..40us corr 4
+             stream 7
+             kernel a 10us..12us corr 3 graph 1 node 1
+             kernel b 12us..14us corr 3 graph 1 node 2
+             stream 8
+             kernel c 11us..30us corr 3 graph 1 node 3",
+        )
+        .unwrap();
+        assert_eq!(timeline.gpu.work.of_launch(0), [0, 1, 2]);
+        assert_eq!(timeline.gpu.work.of_launch(1), [0u32; 0]);
+        assert_eq!(timeline.gpu.work.get(1).node, 2);
+    }
+
+    #[test]
+    fn a_number_given_out_again_long_after_is_another_call() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaLaunchKernel 5ms..6ms corr 5
+             stream 7
+             kernel old 1ms..2ms corr 5
+             kernel early 4999us..7ms corr 5",
+        )
+        .unwrap();
+        assert_eq!(launches(&timeline), [None, Some(5_000_000)]);
+        assert_eq!(timeline.gpu.clock.violations, 1);
+    }
+
+    #[test]
+    fn a_million_calls_with_one_number_do_not_take_for_ever() {
+        let calls: Vec<Call> = (0..1_000_000).map(|at| (7, u64::from(at) * 10, at)).collect();
+        let mut near = 0;
+        for start in (5..10_000_000).step_by(10) {
+            assert_eq!(find(&calls, 7, start, &mut near), Some((start / 10) as u32));
+        }
+    }
+}

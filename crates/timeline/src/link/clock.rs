@@ -1,0 +1,98 @@
+//! How well device times fit the host's, from what must be true: no work starts before the call that asked for it, and a wait
+//! does not return before the work that it waited for has ended.
+
+use super::wait;
+use crate::Timeline;
+use crate::gpu::{GpuClock, WorkKind};
+
+pub fn measure(timeline: &Timeline) -> GpuClock {
+    let (gpu, slices) = (&timeline.gpu, &timeline.slices);
+    let mut clock = GpuClock::default();
+    let less = |shortest: &mut Option<i64>, now: i64| *shortest = Some(shortest.map_or(now, |before| before.min(now)));
+    for index in 0..gpu.work.len() {
+        match (gpu.work.kind(index), gpu.work.launch(index)) {
+            // Nobody asks for a migration, and a wait is the host's own.
+            (WorkKind::Sync | WorkKind::Migration, _) => {}
+            (_, Some(call)) => {
+                let way = signed(slices.start[call], gpu.work.start[index]);
+                clock.linked += 1;
+                clock.violations += u64::from(way < 0);
+                less(&mut clock.shortest_launch_ns, way);
+            }
+            (_, None) => clock.unlinked += 1,
+        }
+    }
+    for stream in 0..gpu.streams.len() {
+        for index in gpu.streams[stream].work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
+            if let (Some(call), Some(last)) = (gpu.work.launch(index), wait::last_before(timeline, stream, index)) {
+                less(&mut clock.shortest_return_ns, signed(gpu.work.end(last), slices.get(call).end()));
+            }
+        }
+    }
+    let states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    clock.residual_ns = states.map(|state| state.residual_ns).max().unwrap_or(0);
+    clock
+}
+
+fn signed(from: u64, to: u64) -> i64 {
+    i64::try_from(i128::from(to) - i128::from(from)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causality_bounds_the_clock_from_both_sides() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaLaunchKernel 0..3us corr 1
+             api cudaLaunchKernel 4us..5us corr 2
+             api cudaStreamSynchronize 6us..50us corr 3
+             api cudaLaunchKernel 51us..52us corr 4
+             stream 7
+             kernel a 8us..20us corr 1
+             kernel b 20us..46us corr 2
+             sync stream 6us..50us corr 3
+             kernel c 60us..90us corr 4",
+        )
+        .unwrap();
+        let clock = timeline.gpu.clock;
+        assert_eq!((clock.shortest_launch_ns, clock.shortest_return_ns), (Some(8_000), Some(4_000)));
+        assert_eq!((clock.linked, clock.violations), (3, 0));
+    }
+
+    #[test]
+    fn a_wait_for_the_whole_context_is_for_all_of_its_streams() {
+        let timeline = Timeline::from_text(
+            "collector gpu on residual 300ns
+             track main
+             api cudaLaunchKernel 0..3us corr 1
+             api cudaLaunchKernel 4us..5us corr 2
+             api cudaDeviceSynchronize 6us..50us corr 3
+             stream 7
+             kernel a 8us..49us corr 1
+             stream 8
+             kernel b 9us..20us corr 2
+             stream 0
+             sync context 6us..50us corr 3",
+        )
+        .unwrap();
+        assert_eq!(timeline.gpu.clock.shortest_return_ns, Some(1_000));
+        assert_eq!(timeline.gpu.clock.residual_ns, 300);
+    }
+
+    #[test]
+    fn work_that_seems_to_end_after_its_wait_shows_as_a_negative_bound() {
+        let timeline = Timeline::from_text(
+            "track main
+             api cudaLaunchKernel 0..3us corr 1
+             api cudaStreamSynchronize 6us..50us corr 3
+             stream 7
+             kernel a 8us..52us corr 1
+             sync stream 6us..50us corr 3",
+        )
+        .unwrap();
+        assert_eq!(timeline.gpu.clock.shortest_return_ns, Some(-2_000));
+    }
+}
