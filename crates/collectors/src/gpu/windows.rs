@@ -9,6 +9,8 @@ const WINDOW: Duration = Duration::from_millis(500);
 const FIRST: Duration = Duration::from_millis(300);
 /// Beats in a window that say something.
 const FEW: u64 = 5;
+/// A window with fewer may last this long.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Recorded at least so much, whatever it costs: a recording without events is none.
 const LEAST: f64 = 0.02;
 /// Longest time without a look.
@@ -63,8 +65,8 @@ impl Windows {
         let passed = now.saturating_sub(self.since);
         let seen = beats.saturating_sub(self.beats);
         // A window without enough beats is worth waiting for, but not for ever.
-        let patience = self.lasts.as_nanos() as u64 * if seen < FEW { 4 } else { 1 };
-        if passed < patience {
+        let patience = if seen < FEW { self.lasts.max(PATIENCE) } else { self.lasts };
+        if passed < patience.as_nanos() as u64 {
             return false;
         }
         if seen >= FEW {
