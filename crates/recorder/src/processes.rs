@@ -79,7 +79,7 @@ impl Processes {
         inner.changed = true;
         let is_python = !who.python.is_empty();
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
-            && (is_python || process.program.is_empty())
+            && (is_python || process.python.is_empty())
         {
             process.program.clone_from(&who.program);
             process.python.clone_from(&who.python);

@@ -1,6 +1,8 @@
 //! The drain against a segment that this very process writes: every kind of record, text and names, what is durable, and
 //! what is said to be lost.
 
+mod device;
+
 use super::*;
 use crate::Settings;
 use crate::store::scan;
@@ -20,6 +22,11 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str) -> Bench {
+        Bench::with(name, 1 << 20, Source::detect())
+    }
+
+    /// With a segment of that many bytes, and its clock.
+    fn with(name: &str, bytes: usize, source: Source) -> Bench {
         let root = std::env::temp_dir().join(format!("inferscope-drain-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         let (trace, segments) = (root.join("trace"), root.join("segments"));
@@ -27,7 +34,7 @@ impl Bench {
         let pid = std::process::id();
         let start_ticks = crate::proc::stat(pid).unwrap().start_ticks;
         let who = Identity { pid, parent: 1, start_ticks, program: "bench".into(), python: "3.12.1".into() };
-        let segment = Segment::create(&segments, 1 << 20, &who, false).unwrap();
+        let segment = Segment::create_with(&segments, bytes, &who, bytes > 1 << 20, source).unwrap();
         let shared = Shared {
             dictionary: Arc::new(Dictionary::new(0)),
             processes: Processes::default(),

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use trace::device::Work;
 use trace::event::{Event, Kind, TextRole, text_records};
 use trace::segment::{Identity, OwnedRing};
 use trace::tables::{Table, current_files, file_name, parse_file_name};
@@ -74,6 +75,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 pub fn play() {
     match std::env::var("ROLE").as_deref() {
         Ok("writer") => write(),
+        Ok("gpu") => write_gpu(),
         Ok("recorder") => record(),
         _ => {}
     }
@@ -84,7 +86,7 @@ fn record() {
     let settings = settings(variable("OUTPUT").unwrap());
     let outcome = match variable("COMMAND") {
         Some(command) => recorder::run(&settings, &["sh".into(), "-c".into(), command.into()]),
-        None => recorder::run(&settings, &in_role("writer")),
+        None => recorder::run(&settings, &in_role(&std::env::var("WRITER").unwrap_or("writer".into()))),
     };
     if let Some(result) = variable("RESULT") {
         fs::write(result, format!("{}\n{outcome:?}", peak_kilobytes())).unwrap();
@@ -115,10 +117,7 @@ fn write() {
     let mut writer = Writer::new(&folder, number("SIZE_MB", 100) as usize);
     writer.scope_begin(1, 0, "outer", "{\"model\":\"gpt2\"}");
     for call in 0..count {
-        if call == count / 2 {
-            variable("HALF").into_iter().for_each(|half| fs::write(half, "").unwrap());
-            variable("GO").into_iter().for_each(|go| until("the writer may go on", || go.exists()));
-        }
+        rest_at(call, count / 2);
         writer.call(call, names);
     }
     variable("WRITTEN").into_iter().for_each(|written| fs::write(written, "").unwrap());
@@ -131,6 +130,56 @@ fn write() {
     writer.scope_end(1, "outer");
 }
 
+fn rest_at(now: u64, half: u64) {
+    if now == half {
+        variable("HALF").into_iter().for_each(|half| fs::write(half, "").unwrap());
+        variable("GO").into_iter().for_each(|go| until("the writer may go on", || go.exists()));
+    }
+}
+
+/// A program without Python whose CUDA library writes COUNT kernels and their launches; rests as `write` does.
+fn write_gpu() {
+    let (count, folder) = (number("COUNT", 1000), variable("INFERSCOPE_SEGMENTS").unwrap());
+    let who = Identity { program: "cuda-server".into(), python: String::new(), ..myself() };
+    let segment = Segment::create_with(&folder, 64 << 20, &who, true, trace::Source::Monotonic).unwrap();
+    let mut names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
+    let (gemm, launch) = (names.intern("gemm"), names.intern("cudaLaunchKernel"));
+    let [mut work, mut calls] = [1, 2].map(|thread| segment.claim(thread).unwrap());
+    let say = |ring: &mut OwnedRing, kind: Kind, text: &str| {
+        let texts: Vec<_> = text_records(TextRole::Name, text).collect();
+        texts.iter().for_each(|words| ring.writer.push(*words));
+        let flags = texts.len() as u16;
+        let (kind, name) = (kind as u16, NameId::INLINE);
+        ring.writer.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
+    };
+    say(&mut work, Kind::Device, "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}");
+    say(&mut work, Kind::Note, "libcupti 13 was loaded");
+    segment.status(trace::status::Collector::Gpu).set(trace::status::State::On, "CUPTI 130001");
+    for kernel in 0..count {
+        rest_at(kernel, count / 2);
+        let (start, correlation) = (trace::clock::monotonic().0, kernel as u32 + 1);
+        let (shared_static, name) = (kernel as u32 % 2 * 512, gemm);
+        let one = Work { start, dur: 900, name, correlation, grid: [8, 1, 1], shared_static, ..Work::default() };
+        let (records, some) = one.records(Kind::Kernel);
+        records[..some].iter().for_each(|record| work.writer.push(*record));
+        let (kind, name) = (Kind::ApiCall as u16, launch);
+        let call = Event { time: start, value: 100, thread: 77, name, kind, flags: 0, extra: correlation };
+        calls.writer.push(call.to_words());
+    }
+    variable("WRITTEN").into_iter().for_each(|written| fs::write(written, "").unwrap());
+    if std::env::var("END").is_ok_and(|end| end == "kill") {
+        // SAFETY: ends this process.
+        unsafe { _ = libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+}
+
+/// This process, as a segment of Python's would say it.
+fn myself() -> Identity {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let start_ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
+    Identity { pid: std::process::id(), parent: 1, start_ticks, program: "writer".into(), python: "3.12.1".into() }
+}
+
 /// A workload without Python.
 pub struct Writer {
     ring: OwnedRing,
@@ -140,13 +189,9 @@ pub struct Writer {
 
 impl Writer {
     pub fn new(folder: &Path, size_mb: usize) -> Writer {
-        let pid = std::process::id();
-        let stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let start_ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
-        let who = Identity { pid, parent: 1, start_ticks, program: "writer".into(), python: "3.12.1".into() };
-        let segment = Segment::create(folder, size_mb << 20, &who, true).unwrap();
+        let segment = Segment::create(folder, size_mb << 20, &myself(), true).unwrap();
         let names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
-        Writer { ring: segment.claim(pid).unwrap(), names, started: trace::clock::now() }
+        Writer { ring: segment.claim(std::process::id()).unwrap(), names, started: trace::clock::now() }
     }
 
     /// A call whose duration is its number, so that a reader can tell that each is there once.

@@ -1,0 +1,88 @@
+//! What a CUDA library in a program without Python wrote reaches the trace: when all goes well, when the program is killed,
+//! and when the recorder is.
+
+mod roles;
+
+use roles::*;
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use trace::tables::{SliceKind, Table};
+
+#[test]
+fn role() {
+    play();
+}
+
+/// How many kernels and launches there are; fails if one is there twice or a kernel has no launch.
+fn kernels_and_launches(trace: &Path) -> (usize, usize) {
+    let correlations = |table, column| {
+        let rows = rows(trace, table);
+        let all: Vec<i64> = rows.iter().filter_map(|row| integer(row, column)).collect();
+        let each: HashSet<i64> = all.iter().copied().collect();
+        assert_eq!(each.len(), all.len(), "some {column} of {table:?} twice");
+        each
+    };
+    let (kernels, launches) = (correlations(Table::Gpu, "correlation"), correlations(Table::Slices, "id"));
+    let slices = rows(trace, Table::Slices);
+    assert!(slices.iter().all(|row| integer(row, "kind") == Some(SliceKind::ApiCall as i64)));
+    assert_eq!(kernels, launches);
+    (kernels.len(), launches.len())
+}
+
+fn said(trace: &Path) {
+    let manifest = state(trace);
+    let process = manifest.processes.iter().find(|process| process.program == "cuda-server").unwrap();
+    assert_eq!((process.python.as_str(), process.devices.len()), ("", 1));
+    assert_eq!(process.devices[0]["name"], "NVIDIA H200");
+    let gpu = process.collectors.iter().find(|collector| collector.name == "gpu").unwrap();
+    assert_eq!((gpu.state.as_str(), gpu.reason.as_str()), ("on", "CUPTI 130001"));
+    assert!(manifest.notes.iter().any(|note| note == "libcupti 13 was loaded"), "{:?}", manifest.notes);
+    assert!(!manifest.notes.iter().any(|note| note.contains("scopes and calls of")), "{:?}", manifest.notes);
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_every_kernel() {
+    let folder = Folder::new("gpu-workload");
+    let trace = folder.path("trace");
+    let variables: [(&str, &Path); 4] =
+        [("OUTPUT", &trace), ("WRITER", Path::new("gpu")), ("COUNT", Path::new("50000")), ("END", Path::new("kill"))];
+    assert_eq!(spawn("recorder", &variables).wait().unwrap().code(), Some(128 + 9));
+    assert_eq!((kernels_and_launches(&trace), lost(&trace)), ((50_000, 50_000), 0));
+    said(&trace);
+}
+
+#[test]
+fn a_recorder_that_is_killed_loses_no_kernel_and_writes_none_twice() {
+    let folder = Folder::new("gpu-recorder");
+    let (trace, half, go, written) =
+        (folder.path("trace"), folder.path("half"), folder.path("go"), folder.path("written"));
+    let variables: [(&str, &Path); 6] = [
+        ("OUTPUT", &trace),
+        ("WRITER", Path::new("gpu")),
+        ("COUNT", Path::new("60000")),
+        ("HALF", &half),
+        ("GO", &go),
+        ("WRITTEN", &written),
+    ];
+    let mut recorder = spawn("recorder", &variables);
+    until("the program is half done", || half.exists());
+    until("kernels are on disk", || !rows(&trace, Table::Gpu).is_empty());
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    fs::write(&go, "").unwrap();
+    until("the program goes on without its recorder", || written.exists());
+    let segments = state(&trace).segments.unwrap();
+    let pid = fs::read_dir(&segments).unwrap().flatten().find_map(|entry| {
+        entry.file_name().to_string_lossy().split_once('-').and_then(|(pid, _)| pid.parse::<i32>().ok())
+    });
+    // SAFETY: only asks.
+    until("the program has ended", || unsafe { libc::kill(pid.unwrap(), 0) } != 0);
+    let recovered = recorder::recover(&trace).unwrap().unwrap();
+    assert!(recovered.records > 0 && recovered.lost == 0, "{recovered:?}");
+    assert_eq!((kernels_and_launches(&trace), lost(&trace)), ((60_000, 60_000), 0));
+    said(&trace);
+    let files: Vec<_> = fs::read_dir(&trace).unwrap().flatten().map(|file| file.file_name()).collect();
+    let of_gpu = files.iter().filter(|name| name.to_string_lossy().starts_with("gpu.")).count();
+    assert_eq!(of_gpu, 1, "compacted: {files:?}");
+}
