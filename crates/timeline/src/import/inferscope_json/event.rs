@@ -27,6 +27,7 @@ pub struct Event<'a> {
     pub gil: Raw<'a>,
     pub stack: Raw<'a>,
     pub value: Raw<'a>,
+    pub metadata: Raw<'a>,
     start: Raw<'a>,
     end: Raw<'a>,
     duration: Raw<'a>,
@@ -38,7 +39,6 @@ pub struct Event<'a> {
 impl<'a> Event<'a> {
     pub fn parse(text: &'a str) -> Result<Event<'a>, serde_json::Error> {
         let mut event = Event::default();
-        let mut metadata = Raw::default();
         fields(text, |key, value| match key {
             "type" => event.sort = value.text().unwrap_or_default(),
             "name" => event.name = value.text(),
@@ -46,12 +46,12 @@ impl<'a> Event<'a> {
             "timestamp_us" if !event.start.given() => event.start = value,
             "timestamp_end_us" => event.end = value,
             "duration_us" => event.duration = value,
-            "metadata" => metadata = value,
+            "metadata" => event.metadata = value,
             "ph" => event.chrome = true,
             "event_type" | "schema_version" => event.telemetry = true,
             _ => {}
         })?;
-        if let Some(metadata) = metadata.object() {
+        if let Some(metadata) = event.metadata.object() {
             fields(metadata, |key, value| match key {
                 "process_id" => event.process = value,
                 "thread_id" => event.thread = value,

@@ -1,10 +1,12 @@
 //! Takes events one by one into a [`Builder`]. Stacks, processes and threads may come after the events that refer to them:
 //! all is joined in `finish`.
 
+use super::device;
 use super::event::Event;
 use super::odd::Odd;
 use super::places::Places;
 use super::scopes::Scopes;
+use crate::gpu::{WorkKind, detail};
 use crate::names::IdMap;
 use crate::{Builder, More, NameIndex, SliceKind, StackIndex, Timeline, TrackIndex};
 use trace::event::MAX_TEXT;
@@ -13,9 +15,6 @@ use trace::event::MAX_TEXT;
 const LONGEST_ARGS: usize = 8 * MAX_TEXT;
 /// Places in a timeline are 32 bits wide.
 const MOST_EVENTS: usize = u32::MAX as usize - 1;
-
-/// Types that the format has and that wait for tracks of devices and memory.
-const NOT_YET: [&str; 4] = ["gpu_kernel", "h2d_copy", "d2h_copy", "memory_event"];
 
 #[derive(Default)]
 pub struct Loader {
@@ -31,13 +30,12 @@ pub struct Loader {
     scopes: Scopes,
     /// What a sample's event is called, for when its stack is missing.
     leaves: Vec<u32>,
-    last: u64,
+    pub(super) last: u64,
 }
 
 impl Loader {
     pub fn event(&mut self, event: &Event<'_>) {
         self.all += 1;
-        let not_yet = NOT_YET.iter().find(|sort| **sort == event.sort);
         self.known += 1;
         match &*event.sort {
             _ if self.builder.timeline.slices.len().max(self.leaves.len()) >= MOST_EVENTS => self.odd.too_many += 1,
@@ -45,13 +43,14 @@ impl Loader {
             "cpu_syscall" => self.call(event, SliceKind::CCall),
             "scope_enter" | "scope_exit" => self.scope(event),
             "instant" => self.instant(event),
-            other => match not_yet {
-                Some(sort) => *self.odd.unshown.entry(sort).or_default() += 1,
-                None => {
-                    self.known -= 1;
-                    self.odd.unknown(other);
-                }
-            },
+            "gpu_kernel" => self.work(event, WorkKind::Kernel, 0),
+            "h2d_copy" => self.work(event, WorkKind::Memcpy, detail::H2D),
+            "d2h_copy" => self.work(event, WorkKind::Memcpy, detail::D2H),
+            "memory_event" => self.memory(event),
+            other => {
+                self.known -= 1;
+                self.odd.unknown(other);
+            }
         }
     }
 
@@ -62,7 +61,8 @@ impl Loader {
         };
         let (track, name, args) = (self.track(event), self.name(event), self.args(event));
         // The scope around a call is known by time; the file's `parent_scope` says the same.
-        let more = More { args, open: event.open.truth(), ..More::default() };
+        let id = if kind == SliceKind::ApiCall { device::correlation(event) } else { 0 };
+        let more = More { id, args, open: event.open.truth(), ..More::default() };
         self.builder.slice(track, kind, name, start, dur, more);
         self.last = self.last.max(start.saturating_add(dur));
     }
@@ -107,7 +107,7 @@ impl Loader {
         }
     }
 
-    fn time(&mut self, event: &Event<'_>) -> Option<u64> {
+    pub(super) fn time(&mut self, event: &Event<'_>) -> Option<u64> {
         let time = event.time();
         match time {
             Some(time) => self.last = self.last.max(time),
@@ -144,6 +144,7 @@ impl Loader {
                 if id == 0 { 0 } else { self.builder.frame(None, NameIndex(*leaf), 0).0 }
             });
         }
+        (self.odd.streams, self.odd.devices) = (self.builder.work.shared, self.builder.work.refused);
         self.places.arrange(&mut self.builder);
         self.builder.outer_first();
         let mut timeline = self.builder.finish();
@@ -163,6 +164,10 @@ fn kind_of_call(event: &Event<'_>) -> SliceKind {
     match event.kind.0 {
         r#""c-call""# => SliceKind::CCall,
         r#""gc""# => SliceKind::Gc,
+        r#""api""# => SliceKind::ApiCall,
+        r#""nvtx""# => SliceKind::Nvtx,
+        r#""layer""# => SliceKind::Layer,
+        r#""overhead""# => SliceKind::Overhead,
         _ => SliceKind::Call,
     }
 }

@@ -2,6 +2,7 @@
 //! of events. One event is in memory at a time; a broken one costs itself, and a file that ends early opens up to there.
 
 mod about;
+mod device;
 mod document;
 mod event;
 mod fields;

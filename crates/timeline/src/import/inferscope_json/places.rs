@@ -118,6 +118,8 @@ impl Places {
         let renumber = |process: &mut ProcessIndex| process.0 = place[process.0 as usize] as u32;
         timeline.tracks.iter_mut().for_each(|track| renumber(&mut track.process));
         timeline.counters.iter_mut().filter_map(|counter| counter.process.as_mut()).for_each(renumber);
+        timeline.gpu.allocations.iter_mut().for_each(|allocation| renumber(&mut allocation.process));
+        builder.work.renumber(renumber);
         let mut listed = vec![usize::MAX; timeline.tracks.len()];
         self.listed_tracks.iter().enumerate().for_each(|(at, track)| listed[track.0 as usize] = at);
         let mut order: Vec<u32> = (0..timeline.tracks.len() as u32).collect();
