@@ -32,6 +32,16 @@ def class_of(name: str) -> str | None:
     return next((kind for kind, pattern in CLASSES.items() if re.fullmatch(pattern, name)), None)
 
 
+def functions(folders: dict[str, Path]) -> dict[str, str]:
+    """Every function of CUPTI that a collector may look up, with the first CUDA version that declares it."""
+    first: dict[str, str] = {}
+    for cuda, headers in folders.items():
+        for file in ("cupti_activity.h", "cupti_callbacks.h", "cupti_result.h", "cupti_version.h", "cupti_events.h"):
+            for name in re.findall(r"CUptiResult\s+CUPTIAPI\s+(cupti\w+)\s*\(", (headers / file).read_text()):
+                first.setdefault(name, cuda)
+    return dict(sorted(first.items()))
+
+
 def ids(headers: Path, domain: str) -> dict[str, int]:
     """Every callback id that one version's header names."""
     text = (headers / f"cupti_{domain}_cbid.h").read_text()

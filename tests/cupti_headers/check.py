@@ -9,16 +9,38 @@ import re
 import sys
 from pathlib import Path
 
-from calls import calls
+from calls import calls, functions
 from fetch import ROOT, fetch
-from probe import probe
+from probe import RECORDS, probe
 
 EXPECTED = Path(__file__).with_name("expected.json")
 GPU = ROOT / "crates" / "collectors" / "src" / "gpu"
-# The decoder's tables: one line a field, (Record, "field", offset, size), and one list of callback ids a class.
-FIELD = re.compile(r"\(\s*(\w+)\s*,\s*\"([\w.]+)\"\s*,\s*(\d+)\s*,\s*(\d+)\s*,?\s*\)")
+# The decoder's tables: record! { Name, kind, "CUpti_..." { field: type = offset, "cuptiField"; ... } } ...
+RECORD = re.compile(r"(\w+), (\d+), \"(CUpti_\w+)\" \{(.*?)\n    \}", re.DOTALL)
+FIELD = re.compile(r"\w+: ([\w\[\]; ]+) = (\d+), \"([\w.]+)\";")
+# ... and one list of callback ids a class of calls.
+CALLS = re.compile(r"const (RUNTIME|DRIVER)_([A-Z]+): &\[u32\] =\s*&\[([\d,\s]*)\];")
+# The kind under which CUPTI delivers each family of structs.
+KINDS = {
+    "CUpti_ActivityKernel": "CONCURRENT_KERNEL",
+    "CUpti_ActivityMemcpy": "MEMCPY",
+    "CUpti_ActivityMemcpyPtoP": "MEMCPY2",
+    "CUpti_ActivityMemset": "MEMSET",
+    "CUpti_ActivityMemory": "MEMORY2",
+    "CUpti_ActivityMemoryPool": "MEMORY_POOL",
+    "CUpti_ActivitySynchronization": "SYNCHRONIZATION",
+    "CUpti_ActivityOverhead": "OVERHEAD",
+    "CUpti_ActivityDevice": "DEVICE",
+    "CUpti_ActivityContext": "CONTEXT",
+    "CUpti_ActivityUnifiedMemoryCounter": "UNIFIED_MEMORY_COUNTER",
+}
 
-CALLS = re.compile(r"const (RUNTIME|DRIVER)_([A-Z]+): &\[u32\] = &\[([\d,\s]*)\];")
+
+def size_of(rust: str) -> int:
+    array = re.fullmatch(r"\[(\w+); (\d+)\]", rust)
+    if array:
+        return size_of(array[1]) * int(array[2])
+    return 8 if rust == "usize" else int(rust[1:]) // 8
 
 
 def gather(folders: dict[str, Path]) -> dict[str, object]:
@@ -48,7 +70,13 @@ def gather(folders: dict[str, Path]) -> dict[str, object]:
             for name, value in values.items():
                 if known_values.setdefault(name, value) != value:
                     raise SystemExit(f"{name} changed in {cuda}: {known_values[name]} became {value}")
-    return {"cupti": versions, "records": records, "enums": enums, "calls": calls(folders)}
+    return {
+        "cupti": versions,
+        "records": records,
+        "enums": enums,
+        "functions": functions(folders),
+        "calls": calls(folders),
+    }
 
 
 def text_of(expected: dict[str, object]) -> str:
@@ -58,25 +86,30 @@ def text_of(expected: dict[str, object]) -> str:
 
 
 def faults_of_fields(expected: dict, sources: dict[Path, str]) -> tuple[int, list[str]]:
-    """How many table lines there are, and those that no header agrees with."""
+    """How many fields the decoder reads, and those that no header agrees with."""
     seen, faults = 0, []
+    families = {family: name for name, family in RECORDS.items()}
+    kinds = expected["enums"]["CUpti_ActivityKind"]
     for file, source in sources.items():
-        for match in FIELD.finditer(source):
-            record, field, offset, size = match[1], match[2], int(match[3]), int(match[4])
-            place = f"{file.relative_to(ROOT)}:{source.count(chr(10), 0, match.start()) + 1}"
-            known = expected["records"].get(record)
-            if known is None:
-                faults.append(
-                    f"{place}: no record {record} in expected.json (there are {', '.join(expected['records'])})"
-                )
-            elif field not in known["fields"]:
-                faults.append(f"{place}: {record} has no field {field} in any header")
-            elif known["fields"][field] != [offset, size]:
-                where, length = known["fields"][field]
-                faults.append(
-                    f"{place}: {record}.{field} lies at {where} and has {length} bytes, not {offset} and {size}"
-                )
-            seen += 1
+        for record in RECORD.finditer(source):
+            place = f"{file.relative_to(ROOT)}: {record[1]}"
+            known = expected["records"].get(families.get(record[3]))
+            if known is None or record[3] not in KINDS:
+                faults.append(f"{place}: {record[3]} is no record that the headers were asked about")
+                continue
+            if int(record[2]) != kinds[f"CUPTI_ACTIVITY_KIND_{KINDS[record[3]]}"]:
+                faults.append(f"{place}: kind {record[2]} is not that of {record[3]}")
+            oldest = next(iter(expected["cupti"]))
+            for rust, offset, field in FIELD.findall(record[4]):
+                seen += 1
+                if field not in known["fields"]:
+                    faults.append(f"{place}: {record[3]} has no field {field} in any version")
+                    continue
+                where, size = known["fields"][field]
+                if [int(offset), size_of(rust)] != [where, size]:
+                    faults.append(f"{place}.{field} lies at {where} with {size} bytes, not at {offset} as a {rust}")
+                if field in known["since"]:
+                    faults.append(f"{place}.{field} is there only since {known['since'][field]}, not in {oldest}")
     return seen, faults
 
 
@@ -121,17 +154,16 @@ def main() -> int:
     seen, wrong = faults_of_fields(expected, sources)
     faults += wrong
     if not seen:
-        faults.append(
-            f'no line (Record, "field", offset, size) found under {GPU.relative_to(ROOT)}: nothing was checked'
-        )
+        faults.append(f"no record! table found under {GPU.relative_to(ROOT)}: nothing was checked")
     calls_seen, wrong = faults_of_calls(expected, sources)
     faults += wrong
+    asked = {name for source in sources.values() for name in re.findall(r'c"(cupti\w+)"', source)}
+    faults += [f"{name} is no function of CUPTI" for name in sorted(asked - expected["functions"].keys())]
     for fault in faults:
         print(fault, file=sys.stderr)
     if not faults:
-        print(
-            f"CUPTI headers {', '.join(expected['cupti'])}: {seen} fields and {calls_seen} calls agree with every one"
-        )
+        versions = ", ".join(expected["cupti"])
+        print(f"{seen} fields, {calls_seen} calls and {len(asked)} functions agree with the headers of CUDA {versions}")
     return 1 if faults else 0
 
 

@@ -37,7 +37,7 @@ COMPILER_HEADERS = ("nvidia-cuda-crt", "13.4.92")
 # The wheels are named for the oldest system they run on, which differs from release to release.
 PLATFORMS = ("manylinux1_x86_64", "manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_25_x86_64")
 
-DOWNLOAD = "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:".split()
+DOWNLOAD = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
 
 
 def download(package: str, version: str, into: Path) -> None:
