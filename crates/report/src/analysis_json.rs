@@ -1,6 +1,7 @@
 //! The analysis as JSON for programs: the shape that `schema/analysis.schema.json` describes. What was not measured is
 //! null, never zero; shares of a whole add up to 100.
 
+mod gpu;
 mod health;
 mod parts;
 mod shape;
@@ -12,18 +13,20 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();
     let analysis = Analysis {
         analysis_version: VERSION,
         bottleneck: shape::bottleneck(diagnosis),
         suggestions: shape::suggestions(timeline, diagnosis),
         findings: diagnosis.findings.iter().map(|finding| shape::finding(timeline, finding)).collect(),
         abstentions: diagnosis.abstentions.iter().map(shape::abstention).collect(),
-        summary: times::summary(timeline, metrics, diagnosis),
+        summary: times::summary(timeline, metrics, diagnosis, &in_steps),
         steps: times::steps(&diagnosis.steps, diagnosis.breakdown.overlapping),
-        gpu: [],
+        gpu: devices,
+        gpu_work: diagnosis.gpu.as_ref().map(|metrics| gpu::work(timeline, metrics)),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
         idle_breakdown: parts::idle_breakdown(&diagnosis.breakdown),
         health: health::health(timeline, metrics, diagnosis),

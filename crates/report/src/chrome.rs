@@ -1,10 +1,13 @@
 //! Chrome trace JSON, which Perfetto, chrome://tracing and DevTools open: every event of the timeline. Slices are `X`, or
 //! `b` and `e` where two overlap without nesting (asyncio tasks on one thread); marks `i`; counters `C`; stack samples are
-//! `P` events with the `Profile` and `ProfileChunk` of a CPU profile, one profile a thread. Times are µs after the start.
+//! `P` events with the `Profile` and `ProfileChunk` of a CPU profile, one profile a thread. Devices are in `gpu`. Times are µs after the start.
 
+mod gpu;
 mod profile;
 
 use crate::json_text::{Event, Quoted, Separator};
+use crate::lanes::is_mark;
+use crate::streams::counted_device;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use timeline::{ProcessIndex, Slice, SliceKind, Timeline, Track};
@@ -23,6 +26,7 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
         writer.slices(track, out)?;
         writer.samples(index as u64 + 1, track, out)?;
     }
+    writer.gpu(out)?;
     writer.counters(out)?;
     out.write_all(b"\n]}\n")
 }
@@ -100,7 +104,7 @@ impl Writer<'_> {
             }
             let nests = ends.last().is_none_or(|end| slice.end() <= *end);
             let phase = match (slice.kind, nests) {
-                (SliceKind::Mark, _) => "i",
+                _ if is_mark(&slice) => "i",
                 (_, true) => "X",
                 (_, false) => "b",
             };
@@ -129,14 +133,16 @@ impl Writer<'_> {
 
     fn label(&mut self, slice: &Slice) {
         let name = self.names.get(slice.name);
-        self.event.raw(r#","cat":""#).raw(slice.kind.name()).raw(r#"","name":"#).bytes(name);
+        let category = gpu::category(self.timeline.names.text(slice.name), slice);
+        self.event.raw(r#","cat":""#).raw(category).raw(r#"","name":"#).bytes(name);
     }
 
     /// `,"args":{...}}`: the place of a function, the recorded arguments, and whether the slice never ended.
     fn args(&mut self, index: usize, slice: &Slice) {
         let name = self.timeline.names.get(slice.name);
         let args = self.timeline.slices.args(index);
-        if name.file.is_empty() && args.is_none() && !slice.open {
+        let asked = Some(self.timeline.slices.detail(index).id).filter(|_| slice.kind == SliceKind::ApiCall);
+        if name.file.is_empty() && args.is_none() && !slice.open && asked.is_none() {
             self.event.raw("}");
             return;
         }
@@ -144,6 +150,10 @@ impl Writer<'_> {
         self.event.raw(r#","args":{"#);
         if !name.file.is_empty() {
             self.event.raw(r#""file":"#).text(&name.file).raw(r#","line":"#).number(name.line.into());
+            comma = ",";
+        }
+        if let Some(correlation) = asked {
+            self.event.raw(comma).raw(r#""correlation":"#).number(correlation.into());
             comma = ",";
         }
         if slice.open {
@@ -161,7 +171,8 @@ impl Writer<'_> {
             let (pid, thread) = (self.pid(counter.process), counter.tid.map_or(0, tid));
             for (time, value) in counter.time.iter().zip(&counter.value) {
                 self.begin("C", pid, thread, *time);
-                if counter.tid.is_some() {
+                // Of devices each is a counter of its own, the first one too.
+                if counter.tid.is_some() || counted_device(counter).is_some() {
                     self.event.raw(r#","id":"#).number(thread);
                 }
                 self.event.raw(r#","name":"#).text(&counter.name).raw(r#","args":{"value":"#).signed(*value).raw("}}");

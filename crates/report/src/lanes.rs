@@ -28,15 +28,22 @@ pub fn walk<E>(timeline: &Timeline, track: &Track, mut each: impl FnMut(Edge) ->
     for index in track.slices.clone() {
         let slice = timeline.slices.get(index);
         let detail = timeline.slices.detail(index);
-        let lane = lanes.place(&slice, detail.id, detail.parent, &mut each)?;
-        if slice.kind == SliceKind::Mark {
+        // The number of an API call is that of its work, and of no scope.
+        let id = if slice.kind == SliceKind::ApiCall { 0 } else { detail.id };
+        let lane = lanes.place(&slice, id, detail.parent, &mut each)?;
+        if is_mark(&slice) {
             each(Edge { lane: lane as u32, slice: index, time: slice.start, kind: EdgeKind::Mark })?;
         } else {
             each(Edge { lane: lane as u32, slice: index, time: slice.start, kind: EdgeKind::Begin })?;
-            lanes.push(lane, Open { end: slice.end(), slice: index, id: detail.id, scope: 0 });
+            lanes.push(lane, Open { end: slice.end(), slice: index, id, scope: 0 });
         }
     }
     (0..lanes.all.len()).try_for_each(|lane| lanes.settle(lane, u64::MAX, 0, true, &mut each))
+}
+
+/// A moment: of our own, or of NVTX.
+pub fn is_mark(slice: &Slice) -> bool {
+    slice.kind == SliceKind::Mark || slice.kind == SliceKind::Nvtx && slice.dur == 0 && !slice.open
 }
 
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 
 mod code;
 mod findings;
+mod gpu;
 mod health;
 mod hot;
 mod recorded;
@@ -10,7 +11,8 @@ mod step;
 mod table;
 mod words;
 
-use crate::units::{bytes, count, counted, duration};
+use crate::gpu_words;
+use crate::units::{bytes, count, counted, duration, percent};
 use analysis::{Diagnosis, HealthState, Metrics, StepSource};
 use code::code;
 use std::io::{self, Write};
@@ -32,8 +34,11 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
     figures(timeline, metrics, diagnosis, out)?;
     step::write(diagnosis, out)?;
     findings::write(timeline, diagnosis, out)?;
+    if let Some(metrics) = &diagnosis.gpu {
+        gpu::write(timeline, diagnosis, metrics, out)?;
+    }
     hot::write(timeline, metrics, out)?;
-    health::write(metrics, diagnosis, out)?;
+    health::write(timeline, metrics, diagnosis, out)?;
     recorded::write(timeline, metrics, out)
 }
 
@@ -68,6 +73,11 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
     }
     if let Some(memory) = &metrics.memory {
         say("peak memory", bytes(memory.peak.value as u64));
+    }
+    for device in diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices).filter(|device| device.window_ns > 0) {
+        let busy = percent(device.busy_ns, device.window_ns);
+        let title = prose(&gpu_words::title(timeline, device));
+        say("GPU busy", format!("{busy} {} ({title})", gpu_words::window(steps.source)));
     }
     table.write(out)
 }

@@ -1,8 +1,9 @@
-//! A trace for ui.perfetto.dev and its trace processor: processes, threads, slices, marks, samples, counters, and what was
-//! lost. Written packet by packet, so memory grows with tracks and names and not with events.
+//! A trace for ui.perfetto.dev and its trace processor: processes, threads, devices, slices, marks, samples, counters,
+//! and what was lost. Written packet by packet, so memory grows with tracks and names and not with events.
 
 mod annotations;
 mod counters;
+mod gpu;
 pub mod messages;
 mod packets;
 mod samples;
@@ -27,6 +28,7 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
         slices::write(timeline, index, track, &mut packets)?;
         samples::write(timeline, index, track, &mut packets)?;
     }
+    gpu::write(timeline, &mut packets)?;
     counters::write(timeline, &mut packets)?;
     packets.finish()
 }

@@ -48,7 +48,11 @@ impl Style {
 
     /// Text that may hold our own symbols, for a place that may not.
     pub fn plain(&self, text: &str) -> String {
-        if self.unicode { text.to_owned() } else { text.replace('µ', "u").replace('·', ",").replace('±', "+-") }
+        if self.unicode {
+            text.to_owned()
+        } else {
+            text.replace('µ', "u").replace('·', ",").replace('±', "+-").replace('×', "x").replace('→', "->")
+        }
     }
 
     /// A recorded name in at most `width` cells: made visible, and its end cut.

@@ -1,14 +1,16 @@
 //! How far the analysis can be trusted, in the analysis JSON.
 
+use crate::gpu_words;
 use analysis::{Diagnosis, Metrics};
 use serde::Serialize;
+use std::borrow::Cow;
 use timeline::{State, Timeline};
 
 #[derive(Serialize)]
 pub struct Health<'a> {
     dropped: u64,
     clock_residual_ns: Option<u64>,
-    /// What recording cost the program is not measured.
+    /// What recording the devices cost; nothing else is measured.
     overhead_percent: Option<f64>,
     state: &'static str,
     losses: Vec<Loss<'a>>,
@@ -34,15 +36,22 @@ struct Missing<'a> {
 struct Line<'a> {
     state: &'static str,
     label: &'static str,
-    text: &'a str,
+    text: Cow<'a, str>,
+}
+
+/// No measurement of it is finer.
+fn thousandths(percent: f64) -> f64 {
+    (percent * 1e3).round() / 1e3
 }
 
 pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a Diagnosis) -> Health<'a> {
     let clock = &timeline.info.clock;
+    let gpu = diagnosis.gpu.iter().flat_map(|metrics| gpu_words::health(timeline, metrics));
+    let gpu = gpu.map(|(state, label, text)| Line { state: state.name(), label, text: text.into() });
     Health {
         dropped: metrics.losses.iter().fold(0, |sum, loss| sum.saturating_add(loss.count)),
         clock_residual_ns: (clock.residual_ns > 0 || !clock.source.is_empty()).then_some(clock.residual_ns),
-        overhead_percent: None,
+        overhead_percent: diagnosis.gpu.as_ref().and_then(|gpu| gpu.overhead.as_ref()?.percent).map(thousandths),
         state: match timeline.info.state {
             State::Recording => "recording",
             State::Complete => "complete",
@@ -59,7 +68,8 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
         lines: diagnosis
             .health
             .iter()
-            .map(|line| Line { state: line.state.name(), label: line.label, text: &line.text })
+            .map(|line| Line { state: line.state.name(), label: line.label, text: (&line.text).into() })
+            .chain(gpu)
             .collect(),
     }
 }

@@ -1,5 +1,6 @@
 //! What the rules said, in the shape of the analysis JSON.
 
+use super::gpu::{Device, Work};
 use super::health::Health;
 use super::parts::{Category, Idle};
 use super::times::{Micros, Steps, Summary};
@@ -17,8 +18,10 @@ pub struct Analysis<'a> {
     pub abstentions: Vec<Abstained<'a>>,
     pub summary: Summary,
     pub steps: Steps<'a>,
-    /// A trace has no events of a GPU yet, so there is no device to tell of.
-    pub gpu: [(); 0],
+    pub gpu: Vec<Device<'a>>,
+    /// Not there where no work of a device was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_work: Option<Work<'a>>,
     pub timeline_breakdown: Vec<Category>,
     pub idle_breakdown: Vec<Idle<'a>>,
     pub health: Health<'a>,

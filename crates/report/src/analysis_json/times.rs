@@ -1,6 +1,7 @@
 //! The summary and the steps in the analysis JSON.
 
 use super::parts::is_idle;
+use crate::in_steps::InSteps;
 use analysis::{Diagnosis, Metrics, PartKind, StepSource};
 use serde::Serialize;
 use timeline::Timeline;
@@ -54,20 +55,23 @@ pub struct Steps<'a> {
     overlapping: bool,
 }
 
-pub fn summary(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Summary {
+pub fn summary(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, devices: &[InSteps]) -> Summary {
     let (steps, breakdown) = (&diagnosis.steps, &diagnosis.breakdown);
     let seen = breakdown.parts.iter().any(|part| part.kind != PartKind::Unknown);
     let sum = |fits: fn(PartKind) -> bool| {
         let parts = breakdown.parts.iter().filter(|part| fits(part.kind));
         seen.then(|| Micros::of(parts.map(|part| part.ns).fold(0, u64::saturating_add)))
     };
+    let gpu = |time: fn(&InSteps) -> u64| {
+        (!devices.is_empty()).then(|| Micros::of(devices.iter().map(time).fold(0, u64::saturating_add)))
+    };
     let cpu: Vec<u64> = metrics.processes.iter().filter_map(|process| process.cpu_ns).collect();
     Summary {
         end_to_end_latency_us: (steps.count() > 0).then(|| Micros::of(steps.mean())),
         total_cpu_time_us: sum(|kind| matches!(kind, PartKind::Python | PartKind::Native | PartKind::Gc)),
-        total_gpu_time_us: None,
-        total_h2d_us: None,
-        total_d2h_us: None,
+        total_gpu_time_us: gpu(|device| device.busy_ns),
+        total_h2d_us: gpu(|device| device.h2d_ns),
+        total_d2h_us: gpu(|device| device.d2h_ns),
         total_idle_us: sum(is_idle),
         breakdown_us: Micros::of(breakdown.step_ns),
         recorded_us: Micros::of(metrics.duration),

@@ -41,7 +41,14 @@ export function load() {
     track.rows = 1 + s.depth.reduce((most, depth) => Math.max(most, depth), -1);
     track.marks.time = unpack(track.marks.time, true);
     track.marks.name = unpack(track.marks.name);
+    if (track.launched) track.launched = { lag: unpack(track.launched.lag), track: unpack(track.launched.track) };
   }
+  for (const device of data.devices) {
+    device.busy = unpack(device.busy);
+    device.counts = unpack(device.counts);
+    device.times = unpack(device.times);
+  }
+  for (const device of data.gpu?.devices ?? []) device.per_step = unpack(device.per_step);
   for (const counter of data.counters) {
     counter.time = unpack(counter.time, true);
     counter.value = unpack(counter.value, true);
@@ -104,8 +111,9 @@ export function amount(value, unit) {
     }
     return `${value.toFixed(value >= 100 || step === 0 ? 0 : 1)} ${steps[step]}`;
   }
+  if (unit === "bytes/s") return `${amount(value, "bytes")}/s`;
   if (unit === "%") return `${value.toFixed(1)} %`;
-  return whole(Number(value.toFixed(2)));
+  return `${whole(Number(value.toFixed(2)))}${unit ? ` ${unit}` : ""}`;
 }
 
 export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");

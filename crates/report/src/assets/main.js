@@ -2,6 +2,8 @@
 
 import { amount, load, percent, time } from "./data.js";
 import { FlameView } from "./flame.js";
+import { plural, reasons } from "./gpu.js";
+import { fillGpu, gpuPanel } from "./gpu_tables.js";
 import { contents, element, phases, place, table, waterfall } from "./tables.js";
 import { TimelineView } from "./timeline.js";
 import { View } from "./view.js";
@@ -37,11 +39,13 @@ function describe(what, at) {
     const { time: times, value, title, unit } = what.counter;
     let nearest = 0;
     for (let i = 0; i < times.length && times[i] <= at; i++) nearest = i;
-    return [title, `${amount(value[nearest], unit)} at ${time(times[nearest])}`];
+    return [title, `${unit === "reasons" ? reasons(value[nearest]) : amount(value[nearest], unit)} at ${time(times[nearest])}`];
   }
   if (what.type === "slice") {
-    const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${what.kind}s drawn as one, mostly this`] : [];
-    return [what.name, ...many, `${what.kind} · ${time(what.dur)}, from ${time(what.start)}`, what.track.title];
+    const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${plural(what.kind)} drawn as one, mostly this`] : [];
+    const caller = what.count === 1 ? timeline.links.caller(what.index, what.i) : null;
+    const launched = caller ? [`launched ${time(what.start - caller.start)} before, by ${data.tracks[caller.track].title}`] : [];
+    return [what.name, ...many, `${what.kind} · ${time(what.dur)}, from ${time(what.start)}`, ...launched, what.track.title];
   }
   if (what.type === "strip") {
     const { time: times, stack, state } = data.samples;
@@ -58,14 +62,42 @@ function describe(what, at) {
 }
 
 const timeline = new TimelineView($("timeline"), data, view, hover, (what) => {
+  timeline.picked = what.type === "slice" ? what : null;
   if (what.dur) view.select([what.start, what.start + what.dur]);
 });
 const options = { idle: () => $("idle").checked, inverted: () => $("inverted").checked };
 const flame = new FlameView($("flame"), data, view, hover, options);
 for (const id of ["idle", "inverted"]) $(id).addEventListener("change", () => flame.rebuild());
 
+// What the picked slice asked for, or who asked for the picked work, with the way there.
+function links() {
+  const { picked } = timeline;
+  const host = $("selection-links");
+  host.hidden = true;
+  if (!picked || !data.devices.length) return;
+  const go = (text, track, start, dur) => element("button", { type: "button", class: "link", onclick: () => goTo({ start, end: start + dur, track }) }, text);
+  const say = (...parts) => {
+    host.hidden = false;
+    host.replaceChildren(...parts);
+  };
+  if (picked.track.launched) {
+    const caller = picked.count === 1 ? timeline.links.caller(picked.index, picked.i) : null;
+    if (!caller) return say(picked.count > 1 ? "Several pieces of work drawn as one." : "Its launch was not recorded: it is from before the window.");
+    const box = timeline.links.boxOf(caller.track, caller.start);
+    const s = data.tracks[caller.track].slices;
+    const name = box >= 0 && s.kind[box] === 7 ? data.names[s.name[box]] : "a call";
+    const dur = box >= 0 ? s.dur[box] : 0;
+    return say(`Launched by ${name} on ${data.tracks[caller.track].title}, ${time(picked.start - caller.start)} before it started. `, go("Show the call", caller.track, caller.start, dur));
+  }
+  const { found, count, time: total } = timeline.links.launchedIn(picked.index, picked.start, picked.start + picked.dur, 1);
+  if (!count) return;
+  const s = data.tracks[found[0].track].slices;
+  say(`Launched inside it: ${count.toLocaleString("en")} ${count === 1 ? "piece" : "pieces"} of work, ${time(total)} on the device. `, go("Show the first", found[0].track, s.start[found[0].i], s.dur[found[0].i]));
+}
+
 function panel() {
   const range = view.selection;
+  if (!range) timeline.picked = null;
   $("selection").hidden = !range;
   $("flame-range").textContent = range ? `for the selected ${time(range[1] - range[0])}` : "for the whole recording";
   if (!range) return;
@@ -81,6 +113,8 @@ function panel() {
     { title: "running function", get: named },
     { title: "samples", get: (row) => row.count, show: (row) => percent(row.count, samples), bar: (row) => row.count / samples, number: true },
   ], functions, { limit: 12, empty: "No running samples in this range." });
+  gpuPanel(data, $("selection-gpu"), range);
+  links();
 }
 
 view.listen((changes) => {
@@ -106,6 +140,7 @@ function remember() {
 
 // Findings jump to their evidence.
 function goTo(evidence) {
+  timeline.picked = null;
   const width = Math.max(evidence.end - evidence.start, view.duration / 1e6);
   view.show(evidence.start - width * 0.3, evidence.end + width * 0.3);
   view.select([evidence.start, evidence.end]);
@@ -162,6 +197,10 @@ function fill() {
   $("scopes-section").hidden = !data.scopes.length;
   table($("scopes"), [{ title: "scope", get: (row) => row.name }, { title: "kind", get: (row) => row.kind }, nanos("total", "total"), count, nanos("p50", "p50"), nanos("p99", "p99"), nanos("max", "max")],
     data.scopes, { filter: $("scopes-filter"), onPick: search });
+  fillGpu(data, $, (row) => {
+    view.search(row.name);
+    $("timeline-section").scrollIntoView({ behavior: "smooth" });
+  });
   for (const link of document.querySelectorAll("nav a")) link.hidden = $(link.getAttribute("href").slice(1))?.hidden ?? true;
 }
 

@@ -3,6 +3,8 @@
 // its neighbours: a frame costs what the screen shows, not what the trace holds.
 
 import { amount, lowerBound, time, whole } from "./data.js";
+import { KINDS, WORK, paintWork, reasons } from "./gpu.js";
+import { Links, arrows } from "./links.js";
 import { listenToPointer } from "./pointer.js";
 
 const ROW = 18;
@@ -13,7 +15,6 @@ const STRIP = 9;
 const COUNTER = 44;
 // Thin boxes are gathered over this many pixels. Cells begin at fixed times, so that panning does not flicker.
 const GATHER = 6;
-const KINDS = { 1: "scope", 2: "step", 4: "call", 5: "c-call" };
 
 export class TimelineView {
   constructor(canvas, data, view, onHover, onPick) {
@@ -26,6 +27,8 @@ export class TimelineView {
     this.longest = data.tracks.map((track) => longest(track.slices.dur));
     this.longestStep = longest(data.steps.dur);
     this.widths = new Map();
+    this.links = new Links(data);
+    this.picked = null;
     this.measure();
     this.layout();
     listenToPointer(this, RULER);
@@ -69,7 +72,7 @@ export class TimelineView {
     if (this.colour && this.theme === theme) return this.colour;
     this.theme = theme;
     const style = getComputedStyle(this.canvas);
-    const names = ["text", "muted", "line", "panel", "accent", "select", "active", "idle", "gil", "step", "mark", "hit"];
+    const names = ["text", "muted", "line", "panel", "accent", "select", "active", "idle", "gil", "step", "mark", "hit", "api", "copy", "wait", "link"];
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   }
 
@@ -103,6 +106,7 @@ export class TimelineView {
       if (y + lane.height < RULER || y > h) continue;
       this[lane.type](lane, y);
     }
+    if (this.picked) arrows(this, ROW, RULER);
     c.restore();
     if (view.selection) {
       const [a, b] = view.selection.map((ns) => this.x(ns));
@@ -160,18 +164,22 @@ export class TimelineView {
     this.label(lane.title, y + lane.height / 2, true);
   }
 
-  // `count` above one goes before the text, which is made only where it can be read.
-  block(x, y, width, height, fill, text, count, dim) {
+  // `count` above one goes before the text, which is made only where it can be read. Work of a device has a look of its kind.
+  block(x, y, width, height, fill, text, count, dim, kind = 0) {
     const { context: c } = this;
     const left = Math.max(x, this.gutter);
     const wide = Math.max(x + width - left, 0.7);
     if (dim) c.globalAlpha = 0.22;
-    c.fillStyle = fill;
-    c.fillRect(left, y, Math.max(wide - (wide > 3 ? 0.6 : 0), 0.7), height);
-    if (wide > 28) {
+    let room = [y, height];
+    if (kind > WORK) room = paintWork(c, kind, left, y, wide, height, fill, this.dark);
+    else {
+      c.fillStyle = fill;
+      c.fillRect(left, y, Math.max(wide - (wide > 3 ? 0.6 : 0), 0.7), height);
+    }
+    if (room && wide > 28) {
       c.fillStyle = this.dark ? "#0b1020" : "#10182b";
       c.textAlign = "left";
-      c.fillText(this.fit(count > 1 ? `${whole(count)} × ${text}` : text, wide - 8), left + 4, y + height / 2 + 0.5);
+      c.fillText(this.fit(count > 1 ? `${whole(count)} × ${text}` : text, wide - 8), left + 4, room[0] + room[1] / 2 + 0.5);
     }
     if (dim) c.globalAlpha = 1;
   }
@@ -238,10 +246,12 @@ export class TimelineView {
     this.label(title, y + 14, false);
     const from = Math.max(0, lowerBound(times, view.start) - 1);
     const to = Math.min(times.length, lowerBound(times, view.end) + 1);
-    const most = Math.max(lane.counter.most ?? value.reduce((a, b) => Math.max(a, b), 0), 1e-9);
-    lane.counter.most = most;
+    const highest = (lane.counter.highest ??= value.reduce((a, b) => Math.max(a, b), 0));
+    const bits = unit === "reasons";
+    const most = bits ? 1 : Math.max(lane.counter.top ?? highest, 1e-9);
+    const of = lane.counter.top && unit !== "%" ? ` of ${amount(lane.counter.top, unit)}` : "";
     c.fillStyle = colour.muted;
-    c.fillText(this.fit(`max ${amount(most, unit)}`, this.gutter - 14), 8, y + 29);
+    c.fillText(this.fit(bits ? reasons(value.reduce((a, b) => a | b, 0)) : `max ${amount(highest, unit)}${of}`, this.gutter - 14), 8, y + 29);
     if (to <= from) return;
     c.save();
     c.beginPath();
@@ -260,7 +270,7 @@ export class TimelineView {
         peak = 0;
       }
       pixel = x;
-      peak = Math.max(peak, value[i]);
+      peak = Math.max(peak, bits ? Number(value[i] > 0) : value[i]);
     }
     c.lineTo(pixel, bottom - (peak / most) * (COUNTER - 10));
     c.strokeStyle = colour.accent;
@@ -307,8 +317,10 @@ export class TimelineView {
       const width = this.x(end) - x || 0.7;
       const found = matches?.[s.name[i]];
       const name = this.data.names[s.name[i]];
-      this.block(x, at, width, ROW - 2, found ? colour.hit : hue(s.name[i], this.dark, count > 1), name, count, matches && !found);
-      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[s.kind[i]], start, dur: end - start, count, track }]);
+      const kind = s.kind[i];
+      const fill = found ? colour.hit : kind === 24 ? colour.wait : kind > WORK + 1 ? colour.copy : hue(s.name[i], this.dark, count > 1);
+      this.block(x, at, width, ROW - 2, fill, name, count, matches && !found, kind);
+      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[kind] ?? "slice", start, dur: end - start, count, track, index, i }]);
     };
     this.gather(s, track.rows, this.longest[index], matches && ((i) => matches[s.name[i]]),
       (i) => paint(i, s.start[i], s.start[i] + s.dur[i], s.count[i]),

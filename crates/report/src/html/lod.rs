@@ -1,10 +1,13 @@
 //! Level of detail: a page shows at most a few tens of thousands of boxes, so short neighbours are drawn as one that
-//! says how many it stands for. Long slices are always there by themselves. Passes over a track's slices, sorted by
-//! start as they are: nothing grows with the trace but the time.
+//! says how many it stands for. Long slices are always there by themselves. Passes over the slices of a thread or the work
+//! of a stream, sorted by start as they are: nothing grows with the trace but the time.
 
-use timeline::{SliceKind, Timeline, Track};
+use crate::lanes::is_mark;
+use crate::streams;
+use timeline::gpu::Stream;
+use timeline::{Timeline, Track};
 
-/// A box of the timeline: one slice, or several short ones.
+/// A box of the timeline: one slice or piece of work, or several short ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
     pub start: u64,
@@ -12,23 +15,56 @@ pub struct Block {
     pub depth: u32,
     /// Of the longest slice in it.
     pub name: u32,
-    pub kind: SliceKind,
+    /// The number of a [`timeline::SliceKind`], or [`WORK`] and that of a [`timeline::WorkKind`].
+    pub kind: u8,
     pub count: u64,
+    /// Which slice or work it is, or the longest of them.
+    pub item: usize,
     longest: u64,
 }
+
+/// Added to the kind of a device's work.
+pub const WORK: u8 = 20;
 
 /// Rows deeper than this are not drawn: nobody scrolls through a recursion of thousands.
 const DEEPEST: usize = 64;
 /// A row is at first cut into this many cells; a cell holds one box of short slices.
 const CELLS: u64 = 4096;
 
-/// The blocks of a track, sorted by start, at most about `most`.
+/// The blocks of a thread, sorted by start, at most about `most`.
 pub fn blocks(timeline: &Timeline, track: &Track, most: usize) -> Vec<Block> {
-    let least = threshold(timeline, track, most / 2);
+    choose(timeline, || rows(timeline, track), track.slices.len(), most)
+}
+
+/// The same of a stream; and in how many rows.
+pub fn work_blocks(timeline: &Timeline, stream: &Stream, most: usize) -> (Vec<Block>, u32) {
+    let work = &timeline.gpu.work;
+    let (rows, count) = streams::rows(work, stream.work.clone());
+    let block = |(index, row): (usize, &u8)| Block {
+        start: work.start[index],
+        dur: work.dur[index],
+        depth: u32::from(*row),
+        name: work.name[index],
+        kind: WORK + work.kind(index) as u8,
+        count: 1,
+        item: index,
+        longest: work.dur[index],
+    };
+    let all = || stream.work.clone().zip(&rows).map(block);
+    (choose(timeline, all, stream.work.len(), most), count)
+}
+
+fn choose<I: Iterator<Item = Block>>(
+    timeline: &Timeline,
+    all: impl Fn() -> I,
+    count: usize,
+    most: usize,
+) -> Vec<Block> {
+    let least = if count <= most / 2 { 0 } else { threshold(all(), most / 2) };
     let mut cell = (timeline.duration() / CELLS).max(1);
     let mut long = Vec::new();
     let mut short = Merged::new(timeline.start, cell);
-    for block in rows(timeline, track) {
+    for block in all() {
         if block.dur >= least { long.push(block) } else { short.add(block) }
     }
     // In one cell there is at most a box a row, so this ends.
@@ -50,7 +86,7 @@ fn rows<'a>(timeline: &'a Timeline, track: &Track) -> impl Iterator<Item = Block
     let mut ends: Vec<u64> = Vec::new();
     track.slices.clone().filter_map(move |index| {
         let slice = timeline.slices.get(index);
-        if slice.kind == SliceKind::Mark {
+        if is_mark(&slice) {
             return None;
         }
         while ends.last().is_some_and(|end| *end <= slice.start) {
@@ -63,20 +99,18 @@ fn rows<'a>(timeline: &'a Timeline, track: &Track) -> impl Iterator<Item = Block
             dur: slice.dur,
             depth: depth as u32,
             name: slice.name.0,
-            kind: slice.kind,
+            kind: slice.kind as u8,
             count: 1,
+            item: index,
             longest: slice.dur,
         })
     })
 }
 
 /// The duration from which slices are kept by themselves, so that at most `most` are.
-fn threshold(timeline: &Timeline, track: &Track, most: usize) -> u64 {
-    if track.slices.len() <= most {
-        return 0;
-    }
+fn threshold(all: impl Iterator<Item = Block>, most: usize) -> u64 {
     let mut counts = [0usize; (u64::BITS as usize + 1) << FINE_BITS];
-    rows(timeline, track).for_each(|block| counts[class(block.dur)] += 1);
+    all.for_each(|block| counts[class(block.dur)] += 1);
     let mut kept = 0;
     let mut fits = |count: &usize| {
         kept += count;
@@ -125,7 +159,7 @@ impl Merged {
             into.dur = end - into.start;
             into.count += block.count;
             if block.longest > into.longest {
-                (into.name, into.kind, into.longest) = (block.name, block.kind, block.longest);
+                (into.name, into.kind, into.item, into.longest) = (block.name, block.kind, block.item, block.longest);
             }
         } else {
             *last = (cell, self.blocks.len());
@@ -137,6 +171,7 @@ impl Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timeline::SliceKind;
 
     #[test]
     fn classes_follow_each_other_and_begin_where_they_say() {
@@ -152,8 +187,8 @@ mod tests {
 
     #[test]
     fn neighbours_of_a_row_become_one_box_that_knows_its_longest() {
-        let block =
-            |start, dur, depth, name| Block { start, dur, depth, name, kind: SliceKind::Call, count: 1, longest: dur };
+        let kind = SliceKind::Call as u8;
+        let block = |start, dur, depth, name| Block { start, dur, depth, name, kind, count: 1, item: 0, longest: dur };
         let mut merged = Merged::new(0, 100);
         for one in [block(0, 10, 0, 1), block(2, 3, 1, 2), block(20, 30, 0, 3), block(60, 5, 0, 4), block(110, 5, 0, 5)]
         {

@@ -2,11 +2,15 @@
 //! made, level of detail chosen, and everything put into one document. Nothing of a name can become markup: the payload
 //! is JSON with `<` escaped, and the page writes text as text.
 
+mod curves;
+mod devices;
+mod gpu;
 mod lod;
 mod names;
 mod pack;
 mod payload;
 mod samples;
+mod streams;
 mod tracks;
 mod words;
 
@@ -17,13 +21,16 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 7] = [
+const MODULES: [&str; 10] = [
     include_str!("../assets/data.js"),
     include_str!("../assets/view.js"),
     include_str!("../assets/pointer.js"),
+    include_str!("../assets/gpu.js"),
+    include_str!("../assets/links.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/flame.js"),
     include_str!("../assets/tables.js"),
+    include_str!("../assets/gpu_tables.js"),
     include_str!("../assets/main.js"),
 ];
 

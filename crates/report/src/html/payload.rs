@@ -1,8 +1,11 @@
 //! What the page is given: the diagnosis in words, the tables, and the packed timeline.
 
+use super::curves::Curve;
+use super::gpu::{self, Gpu};
 use super::names::PageNames;
 use super::samples::{self, Samples, Stacks};
-use super::tracks::{self, Curve, Group, Lanes, Track};
+use super::streams::Device;
+use super::tracks::{self, Group, Lanes, Track};
 use super::words;
 use analysis::{Diagnosis, Metrics};
 use serde::Serialize;
@@ -24,6 +27,8 @@ pub struct Payload {
     groups: Vec<Group>,
     tracks: Vec<Track>,
     counters: Vec<Curve>,
+    devices: Vec<Device>,
+    gpu: Option<Gpu>,
     stacks: Stacks,
     samples: Samples,
     steps: Steps,
@@ -143,11 +148,12 @@ pub struct Scope {
 
 pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Payload {
     let mut names = PageNames::default();
-    let Lanes { groups, tracks, counters, shown, left_out } = tracks::lanes(timeline, metrics.cpu.as_ref(), &mut names);
+    let Lanes { groups, tracks, counters, devices, shown, left_out } =
+        tracks::lanes(timeline, metrics, diagnosis, &mut names);
     let interval = metrics.samples.as_ref().and_then(|samples| samples.interval_ns);
     let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
     let (texts, files) = names.texts(timeline);
-    let mut health = words::health(diagnosis);
+    let mut health = words::health(timeline, diagnosis);
     health.extend(left_out.into_iter().map(|text| Health { state: "ok", label: "This page:".into(), text }));
     Payload {
         meta: words::meta(timeline),
@@ -164,6 +170,8 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         groups,
         tracks,
         counters,
+        devices,
+        gpu: diagnosis.gpu.as_ref().map(|metrics| gpu::gpu(timeline, metrics, diagnosis)),
         stacks,
         samples,
         steps: words::steps(timeline, diagnosis),

@@ -3,12 +3,12 @@
 use super::names::short;
 use super::pack;
 use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Where};
-use crate::units;
+use crate::{gpu_words, units};
 use analysis::{Diagnosis, Finding, HealthState, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
 
 /// Rows of a table: the page shows some, and more on demand.
-const MOST_ROWS: usize = 500;
+pub const MOST_ROWS: usize = 500;
 const MOST_STEPS: usize = 20_000;
 const MOST_PHASES: usize = 40;
 const MOST_PARTS: usize = 12;
@@ -40,6 +40,15 @@ pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
     cards.extend(metrics.cpu.iter().map(|cpu| Card { label: "cores in use", value: format!("{:.2}", cpu.mean) }));
     cards
         .extend(metrics.memory.iter().map(|m| Card { label: "peak memory", value: units::bytes(m.peak.value as u64) }));
+    if let Some(gpu) = &diagnosis.gpu {
+        let busiest = gpu.devices.iter().max_by_key(|device| device.busy_ns);
+        cards.extend(busiest.filter(|device| device.window_ns > 0).map(|device| Card {
+            label: if gpu.devices.len() > 1 { "busiest GPU" } else { "GPU busy" },
+            value: units::percent(device.busy_ns, device.window_ns),
+        }));
+        let kernels = gpu.devices.iter().map(|device| device.kernels).sum();
+        cards.push(Card { label: "kernels", value: units::count(kernels) });
+    }
     cards
 }
 
@@ -75,7 +84,7 @@ pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
     diagnosis.abstentions.iter().map(|a| Abstained { code: a.code, reason: a.reason.clone() }).collect()
 }
 
-pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
+pub fn health(timeline: &Timeline, diagnosis: &Diagnosis) -> Vec<Health> {
     let state = |state| match state {
         HealthState::Ok => "ok",
         HealthState::Warn => "warn",
@@ -86,7 +95,9 @@ pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
         label: format!("{}:", line.label),
         text: line.text.clone(),
     };
-    diagnosis.health.iter().map(line).collect()
+    let gpu = diagnosis.gpu.iter().flat_map(|metrics| gpu_words::health(timeline, metrics));
+    let gpu = gpu.map(|(is, label, text)| Health { state: state(is), label: format!("{label}:"), text });
+    diagnosis.health.iter().map(line).chain(gpu).collect()
 }
 
 pub fn waterfall_title(diagnosis: &Diagnosis) -> String {

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use timeline::{Slice, SliceKind, Timeline, Track};
 
 pub struct Events<'a> {
-    timeline: &'a Timeline,
-    names: &'a Quoted,
+    pub(super) timeline: &'a Timeline,
+    pub(super) names: &'a Quoted,
     pub scopes: Scopes,
-    event: Event,
+    pub(super) event: Event,
     separator: Separator,
     next_id: u64,
 }
@@ -115,6 +115,10 @@ impl<'a> Events<'a> {
                 if !name.file.is_empty() {
                     self.event.raw(r#","file":"#).text(&name.file).raw(r#","line":"#).number(name.line.into());
                 }
+                if slice.kind == SliceKind::ApiCall {
+                    let correlation = self.timeline.slices.detail(index).id;
+                    self.event.raw(r#","correlation_id":"#).number(correlation.into());
+                }
                 open.calls.push(slice.end());
                 self.finish(&slice, args, out)
             }
@@ -180,7 +184,7 @@ impl<'a> Events<'a> {
     }
 
     /// `{"id":1,"type":"cpu_call","name":"f","timestamp_start_us":…,"metadata":{`; gives the id.
-    fn begin(&mut self, kind: &str, name: &[u8], start: u64, end: u64) -> u64 {
+    pub(super) fn begin(&mut self, kind: &str, name: &[u8], start: u64, end: u64) -> u64 {
         let zero = self.timeline.start;
         let (start, end) = (start.saturating_sub(zero), end.saturating_sub(zero));
         let id = self.next_id;
@@ -221,7 +225,7 @@ impl<'a> Events<'a> {
     }
 }
 
-fn number_or_null(event: &mut Event, number: Option<i64>) {
+pub(super) fn number_or_null(event: &mut Event, number: Option<i64>) {
     match number {
         Some(number) => event.signed(number),
         None => event.raw("null"),

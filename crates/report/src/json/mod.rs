@@ -1,8 +1,9 @@
-//! InferScope trace JSON 1.0: every event, a line each, and the scopes with their parents and children. Calls and pauses are
+//! InferScope trace JSON 1.0: every event but waits of devices, a line each, and the scopes with their parents and children. Calls and pauses are
 //! `cpu_call`; a scope or step is `scope_enter` and `scope_exit`; marks, samples and counter readings are `instant`, told
 //! apart by `metadata.category`. A sample names its stack, and `stacks` lists them. Times are µs after the start.
 
 mod events;
+mod gpu;
 mod scopes;
 
 use crate::json_text::{Event, Quoted, Separator};
@@ -19,6 +20,7 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     for track in &timeline.tracks {
         events.track(track, out)?;
     }
+    events.gpu(out)?;
     events.counters(out)?;
     out.write_all(b"\n],\n\"relationships\":{\"scopes\":[")?;
     events.scopes.write(timeline, &names, out)?;
@@ -33,12 +35,17 @@ fn head(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     event.raw("{\"format_version\":\"1.0\",\n\"trace_metadata\":{\"timestamp_created\":");
     event.text(&date(info.created_unix_ns).replace(' ', "T").replace("TUTC", "Z")).raw(r#","duration_ms":"#);
     event.number(timeline.duration() / 1_000_000).raw(&format!(".{:06}", timeline.duration() % 1_000_000));
-    event.raw(r#","cuda_version":null,"python_version":"#);
+    let device = timeline.gpu.devices.iter().find(|device| device.process.is_some());
+    event.raw(r#","cuda_version":"#);
+    known(&mut event, device.map(|device| &*device.driver));
+    event.raw(r#","python_version":"#);
     match timeline.processes.iter().find(|process| !process.python.is_empty()) {
         Some(process) => event.text(&process.python),
         None => event.raw("null"),
     };
-    event.raw(r#","torch_version":null,"gpu_model":null,"hostname":"#).text(&info.host.hostname);
+    event.raw(r#","torch_version":null,"gpu_model":"#);
+    known(&mut event, device.map(|device| &*device.name));
+    event.raw(r#","hostname":"#).text(&info.host.hostname);
     event.raw(r#","command":"#).text(&info.command).raw(r#","inferscope_version":"#).text(&info.version);
     event.raw("},\n\"system_info\":{\"cpu_count\":");
     optional(&mut event, info.host.cpu_count);
@@ -49,7 +56,29 @@ fn head(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
         Some(bytes) => event.raw(&format!("{:.2}", bytes as f64 / f64::from(1 << 30))),
         None => event.raw("null"),
     };
-    event.raw(",\"gpu_count\":null},\n\"events\":[").send(out)
+    event.raw(",\"gpu_count\":");
+    optional(&mut event, gpus(timeline));
+    event.raw("},\n\"events\":[").send(out)
+}
+
+/// The machine's devices; where they were not listed, those that processes saw, each once.
+fn gpus(timeline: &Timeline) -> Option<u64> {
+    let devices = &timeline.gpu.devices;
+    let machine = devices.iter().filter(|device| device.process.is_none()).count() as u64;
+    let mut seen: Vec<(&str, u32)> = devices
+        .iter()
+        .map(|device| if device.uuid.is_empty() { ("", device.ordinal) } else { (&*device.uuid, 0) })
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    if machine > 0 { Some(machine) } else { Some(seen.len() as u64).filter(|count| *count > 0) }
+}
+
+fn known(event: &mut Event, text: Option<&str>) {
+    match text.filter(|text| !text.is_empty()) {
+        Some(text) => event.text(text),
+        None => event.raw("null"),
+    };
 }
 
 fn optional(event: &mut Event, number: Option<u64>) {

@@ -1,14 +1,15 @@
 //! The arguments of a slice as debug annotations, which Perfetto shows when the slice is selected and finds by query.
 
 use super::messages::DebugAnnotation;
-use super::packets::{ID, NOT_CLOSED, PARENT};
+use super::packets::{CORRELATION, ID, NOT_CLOSED, PARENT};
 use serde_json::Value;
-use timeline::Timeline;
+use timeline::{SliceKind, Timeline};
 
 /// Everything a slice has beside a time and a name.
 pub fn of_slice(timeline: &Timeline, index: usize, annotations: &mut Vec<DebugAnnotation>) {
     let detail = timeline.slices.detail(index);
-    for (name_iid, number) in [(ID, detail.id), (PARENT, detail.parent)] {
+    let id = if timeline.slices.kind(index) == SliceKind::ApiCall { CORRELATION } else { ID };
+    for (name_iid, number) in [(id, detail.id), (PARENT, detail.parent)] {
         if number != 0 {
             let uint_value = Some(number.into());
             annotations.push(DebugAnnotation { name_iid: Some(name_iid), uint_value, ..Default::default() });

@@ -4,6 +4,7 @@
 use super::messages::{CounterDescriptor, EventType, TrackDescriptor, TrackEvent, Unit};
 use super::packets::Packets;
 use super::tracks;
+use crate::streams::counted_device;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use timeline::{Counter, Timeline};
@@ -27,10 +28,12 @@ pub fn write<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
 fn describe(uuid: u64, counter: &Counter, threads: &HashMap<(u32, i32), usize>) -> TrackDescriptor {
     let process = counter.process.map(|process| process.0);
     let thread = process.zip(counter.tid).and_then(|key| threads.get(&key));
-    let name = match counter.tid.filter(|_| thread.is_none()) {
+    let of_thread = || match counter.tid.filter(|_| thread.is_none()) {
         Some(tid) => format!("{} of thread {tid}", counter.name),
         None => counter.name.to_string(),
     };
+    let of_device = |device| format!("GPU {device}: {}", counter.name);
+    let name = counted_device(counter).map_or_else(of_thread, of_device);
     TrackDescriptor {
         uuid: Some(uuid),
         name: Some(name),

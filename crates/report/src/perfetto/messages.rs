@@ -142,6 +142,11 @@ pub struct TrackEvent {
     pub counter_value: Option<i64>,
     #[prost(uint64, optional, tag = "34")]
     pub source_location_iid: Option<u64>,
+    /// Arrows that begin or pass here, and those that end here.
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Enumeration)]

@@ -2,9 +2,10 @@
 //! them and referred to by number from then on.
 
 use super::messages::*;
+use crate::streams::category;
 use prost::Message;
 use std::io::{self, BufWriter, Write};
-use timeline::{NameIndex, SliceKind, Timeline};
+use timeline::{NameIndex, SliceKind, Timeline, WorkKind};
 
 /// One writer, one sequence: interned numbers and defaults hold within it.
 const SEQUENCE: u32 = 1;
@@ -15,12 +16,19 @@ const PACKET_TAG: u8 = 0x0a;
 pub const ID: u64 = 1;
 pub const PARENT: u64 = 2;
 pub const NOT_CLOSED: u64 = 3;
-const ANNOTATION_NAMES: [(u64, &str); 3] =
-    [(ID, "scope id"), (PARENT, "parent scope id"), (NOT_CLOSED, "not closed when the recording ended")];
+pub const CORRELATION: u64 = 4;
+const ANNOTATION_NAMES: [(u64, &str); 4] = [
+    (ID, "scope id"),
+    (PARENT, "parent scope id"),
+    (NOT_CLOSED, "not closed when the recording ended"),
+    (CORRELATION, "correlation"),
+];
 
 /// Numbers of categories: those of slices are their kinds, below 100; these are ours.
 pub const SAMPLED: u64 = 100;
 pub const RECORDING: u64 = 101;
+/// And above this the kinds of a device's work.
+pub const WORK: u64 = 110;
 
 pub struct Packets<'a, W: Write> {
     out: BufWriter<&'a mut W>,
@@ -48,6 +56,8 @@ impl<'a, W: Write> Packets<'a, W> {
         let kinds = (0..SAMPLED as i32).filter_map(SliceKind::from_i32);
         let mut event_categories: Vec<InternedName> = kinds.map(|kind| name(kind as u64, kind.name())).collect();
         event_categories.extend([name(SAMPLED, "sampled"), name(RECORDING, "recording")]);
+        let kinds = (0..SAMPLED as i32).filter_map(WorkKind::from_i32);
+        event_categories.extend(kinds.map(|kind| name(WORK + kind as u64, category(kind))));
         packets.send(TracePacket {
             clock_snapshot: Some(ClockSnapshot { clocks, primary_trace_clock: Some(CLOCK_MONOTONIC) }),
             interned_data: Some(InternedData {

@@ -1,11 +1,12 @@
-//! The scopes, steps, calls, marks and pauses of a thread. What does not nest goes to tracks of its own under the thread.
+//! The scopes, steps, calls, marks and pauses of a thread, with arrows from API calls to the work they asked for. What does not nest goes to tracks of its own under the thread.
 
+use super::gpu::flow;
 use super::messages::{EventType, TrackEvent};
 use super::packets::Packets;
 use super::{annotations, tracks};
 use crate::lanes::{self, EdgeKind};
 use std::io::{self, Write};
-use timeline::{Timeline, Track};
+use timeline::{SliceKind, Timeline, Track};
 
 const OVERLAPPING: &str = "overlapping scopes";
 const WHY: &str = "Scopes that were open at the same time on this thread without one being inside the other, as the \
@@ -35,6 +36,9 @@ pub fn write<W: Write>(
             category_iid: Some(slice.kind as u64),
             ..Default::default()
         };
+        if slice.kind == SliceKind::ApiCall {
+            event.flow_ids = timeline.gpu.work.of_launch(edge.slice).iter().map(|work| flow(*work as usize)).collect();
+        }
         annotations::of_slice(timeline, edge.slice, &mut event.debug_annotations);
         packets.named(edge.time, slice.name, event)
     })

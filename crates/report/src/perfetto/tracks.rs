@@ -1,5 +1,5 @@
-//! Which tracks there are: processes, their threads, and under a thread its overlapping scopes, what its samples saw, and
-//! its counters. A process whose pid is unknown or taken becomes a plain track, so that two are never shown as one.
+//! Which tracks there are: processes, their threads and devices, and under a thread its overlapping scopes, what its samples
+//! saw, and its counters. A process whose pid is unknown or taken becomes a plain track, so that two are never shown as one.
 
 use super::messages::*;
 use crate::provenance;
@@ -14,6 +14,8 @@ const STATE: u64 = 4 << 56;
 const STACKS: u64 = 5 << 56;
 const COUNTER: u64 = 6 << 56;
 pub const RECORDING_TRACK: u64 = 7 << 56;
+const DEVICE: u64 = 8 << 56;
+const STREAM: u64 = 9 << 56;
 
 pub fn process(index: usize) -> u64 {
     PROCESS | index as u64
@@ -37,6 +39,15 @@ pub fn stacks(thread: usize) -> u64 {
 
 pub fn counter(index: usize) -> u64 {
     COUNTER | index as u64
+}
+
+/// By the first of its streams.
+pub fn device(first_stream: usize) -> u64 {
+    DEVICE | first_stream as u64
+}
+
+pub fn stream(index: usize, row: u32) -> u64 {
+    STREAM | (index as u64) << 8 | u64::from(row)
 }
 
 /// The pid that a reader may take for each process.

@@ -1,6 +1,7 @@
 //! The terminal summary: what was recorded, where its time went, what is missing. Beautiful on a terminal, plain in a
 //! pipe, and as wide as the place it goes to.
 
+mod gpu;
 mod spark;
 mod table;
 mod tables;
@@ -28,6 +29,9 @@ pub fn write(
     page.answer(out, diagnosis)?;
     page.findings(out, diagnosis)?;
     page.curves(out)?;
+    if let Some(gpu) = &diagnosis.gpu {
+        page.gpu(out, diagnosis, gpu)?;
+    }
     page.spreads(out, "Steps", &metrics.steps)?;
     page.spreads(out, "Scopes", &metrics.scopes)?;
     if let Some(samples) = &metrics.samples {

@@ -168,12 +168,12 @@ impl Page<'_> {
         table.write(out, self.style)
     }
 
-    fn time(&self, nanos: u64) -> String {
+    pub(super) fn time(&self, nanos: u64) -> String {
         self.style.plain(&duration(nanos))
     }
 
     /// Says that a table shows only a part.
-    fn more(&self, length: usize, what: &str) -> String {
+    pub(super) fn more(&self, length: usize, what: &str) -> String {
         if length > self.top { format!("{} of {} {what}", self.top, count(length as u64)) } else { String::new() }
     }
 }

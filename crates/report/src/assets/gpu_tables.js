@@ -1,0 +1,108 @@
+// The GPU sections: what each device did in a step, and the tables of kernels, copies, API calls and layers.
+
+import { amount, percent, time, whole } from "./data.js";
+import { devicesIn } from "./gpu.js";
+import { element, place, table } from "./tables.js";
+
+const svg = (tag, attributes) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+};
+
+// Busy shares of the steps, one after the other; of too many the lowest of neighbours.
+function perStep(shares) {
+  const columns = Math.min(shares.length, 240);
+  const lows = Array.from({ length: columns }, (_, column) => {
+    const part = shares.slice(Math.floor((column * shares.length) / columns), Math.max(Math.floor(((column + 1) * shares.length) / columns), Math.floor((column * shares.length) / columns) + 1));
+    return part.reduce((low, share) => Math.min(low, share), 1000) / 1000;
+  });
+  const picture = svg("svg", { viewBox: `0 0 ${columns} 40`, preserveAspectRatio: "none", class: "per-step", role: "img", "aria-label": "Busy share of each step" });
+  lows.forEach((share, column) => picture.append(svg("rect", { x: column, y: 40 - 40 * share, width: columns > 60 ? 1 : 0.86, height: Math.max(40 * share, 0.4) })));
+  return picture;
+}
+
+// The mean step as one bar: kernels, copies that no kernel hides, and what is left.
+function device(row, window) {
+  const parts = [
+    ["kernel", "kernels", row.kernel],
+    ["copy", "copies with no kernel beside them", row.exposed],
+    ["idle", "idle", Math.max(row.window - row.busy, 0)],
+  ].filter(([, , ns]) => ns > 0);
+  const bar = element("div", { class: "shares" }, ...parts.map(([kind, label, ns]) => {
+    const part = element("span", { class: `share ${kind}`, title: `${label}: ${time(ns)}, ${percent(ns, row.window)}` });
+    part.style.width = `${(100 * ns) / Math.max(row.window, 1)}%`;
+    return part;
+  }));
+  const said = parts.map(([kind, label, ns]) => element("span", {}, element("i", { class: `share ${kind}` }), `${label} ${time(ns)} (${percent(ns, row.window)})`));
+  const gaps = `Before the first work ${time(row.leading)}, after the last ${time(row.trailing)}; ${whole(row.kernels)} kernels${row.steps > 1 ? ` in ${whole(row.steps)} steps` : ""}.`;
+  return element("article", { class: "device" },
+    element("header", {}, element("h3", {}, row.title), element("b", { class: "busy" }, percent(row.busy, row.window)), element("span", { class: "muted" }, `busy ${window}`)),
+    row.about ? element("p", { class: "muted" }, row.about) : null,
+    bar, element("div", { class: "legend" }, ...said),
+    element("p", { class: "muted" }, gaps),
+    row.per_step.length > 1 ? element("div", {}, element("h4", {}, "Busy share of each step"), perStep(row.per_step)) : null);
+}
+
+export function fillGpu(data, $, search) {
+  const { gpu } = data;
+  for (const id of ["gpu-section", "kernels-section", "copies-section", "apis-section", "layers-section", "gpu-legend"]) $(id).hidden = !gpu;
+  if (!gpu) return;
+  $("gpu-devices").replaceChildren(...gpu.devices.map((row) => device(row, gpu.window)));
+  $("gpu-facts").replaceChildren(...gpu.facts.map((fact) => element("li", {}, fact)));
+  const nanos = (title, key) => ({ title, get: (row) => row[key], show: (row) => time(row[key]), number: true });
+  const count = { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true };
+  const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "kernel", title: row.name }, row.name) });
+  const all = gpu.kernels.reduce((sum, row) => sum + row.total, 0);
+  // Columns in which nothing was recorded are left out.
+  const some = (rows, column) => (rows.some((row) => column.get(row) !== "" && column.get(row) !== null) ? [column] : []);
+  table($("kernels"), [
+    name("kernel"),
+    nanos("total", "total"),
+    { title: "share", get: (row) => row.share, show: (row) => percent(row.share, 1), bar: (row) => row.share, number: true },
+    count, nanos("mean", "mean"), nanos("p95", "p95"),
+    ...some(gpu.kernels, { title: "grid", get: (row) => row.grid }),
+    ...some(gpu.kernels, { title: "block", get: (row) => row.block }),
+    ...some(gpu.kernels, { title: "registers", get: (row) => row.registers ?? "", number: true }),
+    ...some(gpu.kernels, { title: "shared memory", get: (row) => row.shared ?? "", show: (row) => (row.shared === null ? "" : amount(row.shared, "bytes")), number: true }),
+    ...some(gpu.kernels, { title: "launched from", get: (row) => place(row.file, row.line) }),
+    ...some(gpu.kernels, { title: "layer", get: (row) => row.layer }),
+  ], gpu.kernels, { filter: $("kernels-filter"), onPick: search, limit: 25, empty: "No kernel was recorded." });
+  $("kernels-note").textContent = gpu.kernels.length ? `${time(all)} of kernel time in the recording` : "";
+  $("copies-section").hidden = !gpu.copies.length;
+  table($("copies"), [
+    { title: "what", get: (row) => row.label }, count,
+    { title: "bytes", get: (row) => row.bytes, show: (row) => amount(row.bytes, "bytes"), number: true },
+    nanos("total", "total"),
+    { title: "achieved", get: (row) => row.speed, show: (row) => `${row.speed.toFixed(row.speed < 10 ? 2 : 1)} GB/s`, number: true },
+    { title: "not hidden by kernels", get: (row) => row.exposed, show: (row) => time(row.exposed), bar: (row) => row.exposed / Math.max(row.total, 1), number: true },
+  ], gpu.copies, {});
+  $("apis-section").hidden = !gpu.apis.length;
+  table($("apis"), [{ title: "call", get: (row) => row.name }, nanos("total", "total"), count, nanos("mean", "mean"), nanos("p95", "p95")],
+    gpu.apis, { filter: $("apis-filter"), onPick: search, limit: 25 });
+  $("layers-section").hidden = !gpu.layers.length;
+  const ways = (title, key) => ({ title, get: (row) => row[key], show: (row) => (row[key] ? whole(row[key]) : "–"), number: true });
+  const used = (key) => gpu.layers.some((row) => row[key] > 0);
+  table($("layers"), [
+    { title: "layer", get: (row) => row.name }, nanos("GPU time", "total"),
+    { title: "kernels", get: (row) => row.kernels, show: (row) => whole(row.kernels), number: true },
+    ...[["launched inside it", "direct"], ["by the same sequence", "by_sequence"], ["as captured in a graph", "by_capture"]].filter(([, key]) => used(key)).map(([title, key]) => ways(title, key)),
+  ], gpu.layers, { filter: $("layers-filter"), onPick: search, limit: 25 });
+}
+
+// The selected range: how busy each device was in it, and its kernels.
+export function gpuPanel(data, host, range) {
+  const length = Math.max(range[1] - range[0], 1);
+  host.hidden = !data.devices.length;
+  host.replaceChildren(...devicesIn(data, range).map(({ device, busy, exact, kernels }) => {
+    const rows = element("div", {});
+    const total = kernels.reduce((sum, row) => sum + row.total, 0);
+    table(rows, [
+      { title: "kernel", get: (row) => (row.name < 0 ? "(other kernels)" : data.names[row.name]), show: (row) => element("span", { class: "kernel" }, row.name < 0 ? "(other kernels)" : data.names[row.name]) },
+      { title: "total", get: (row) => row.total, show: (row) => time(row.total), bar: (row) => row.total / Math.max(total, 1), number: true },
+      { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true },
+    ], kernels, { limit: 8, empty: "No kernels in this range." });
+    const about = exact ? "" : "about ";
+    return element("div", {}, element("h4", {}, `${device.title}: busy ${about}${percent(busy, length)} of the range (${time(busy)})`), rows);
+  }));
+}

@@ -1,0 +1,92 @@
+//! Counters as curves: those that people look at, with the unit and the top that they are read by.
+
+use super::pack;
+use serde::Serialize;
+use timeline::{Counter, ProcessIndex, Timeline};
+
+const MOST_POINTS: usize = 1500;
+
+#[derive(Serialize)]
+pub struct Curve {
+    pub title: String,
+    unit: &'static str,
+    time: String,
+    value: String,
+    /// The top of the scale where it is not the highest value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<f64>,
+}
+
+impl Curve {
+    pub fn up_to(mut self, top: Option<f64>) -> Curve {
+        self.top = top;
+        self
+    }
+}
+
+pub type Points = Vec<(u64, f64)>;
+
+/// The curves that people look at, of one process or of the machine.
+pub fn curves(timeline: &Timeline, process: Option<ProcessIndex>) -> Vec<(&'static str, &'static str, Points)> {
+    let of = |name: &'static str| {
+        timeline.counters.iter().filter(move |c| c.process == process && &*c.name == name && c.tid.is_none())
+    };
+    let mut curves: Vec<(&'static str, &'static str, Points)> = Vec::new();
+    for (name, title, unit) in [
+        ("rss_bytes", "memory (RSS)", "bytes"),
+        ("pss_bytes", "memory (PSS)", "bytes"),
+        ("swap_bytes", "swapped out", "bytes"),
+    ] {
+        curves.extend(
+            of(name)
+                .map(|counter| (title, unit, level(counter)))
+                .filter(|(_, _, points)| points.iter().any(|p| p.1 > 0.0)),
+        );
+    }
+    for (name, title) in [
+        ("major_faults", "major faults a second"),
+        ("psi_memory_some_us", "memory pressure, µs a second"),
+        ("psi_cpu_some_us", "CPU pressure, µs a second"),
+    ] {
+        curves.extend(
+            of(name)
+                .map(|counter| (title, "", rate(counter)))
+                .filter(|(_, _, points)| points.iter().any(|p| p.1 > 0.0)),
+        );
+    }
+    curves
+}
+
+/// What was measured in buckets, `times` as much; each bucket stands at its middle.
+pub fn buckets(timeline: &Timeline, curve: &analysis::Curve, times: f64) -> Points {
+    let at = |bucket: usize| timeline.start + bucket as u64 * curve.bucket_ns + curve.bucket_ns / 2;
+    let known = curve.buckets.iter().enumerate().filter_map(|(bucket, value)| Some((bucket, (*value)?)));
+    known.map(|(bucket, value)| (at(bucket), value * times)).collect()
+}
+
+pub fn level(counter: &Counter) -> Points {
+    counter.time.iter().copied().zip(counter.value.iter().map(|value| *value as f64)).collect()
+}
+
+/// A cumulative count as a rate a second.
+fn rate(counter: &Counter) -> Points {
+    let pairs = counter.time.windows(2).zip(counter.value.windows(2));
+    pairs
+        .filter(|(time, _)| time[1] > time[0])
+        .map(|(time, value)| (time[1], (value[1] - value[0]).max(0) as f64 * 1e9 / (time[1] - time[0]) as f64))
+        .collect()
+}
+
+/// At most a screenful of points: the largest of each group, so that no peak is lost.
+pub fn curve(timeline: &Timeline, title: &str, unit: &'static str, points: &[(u64, f64)]) -> Curve {
+    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let kept: Vec<(u64, f64)> =
+        points.chunks(every).filter_map(|chunk| chunk.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))).collect();
+    Curve {
+        title: title.to_owned(),
+        unit,
+        time: pack::delta(kept.iter().map(|(time, _)| time.saturating_sub(timeline.start) as i64)),
+        value: pack::delta(kept.iter().map(|(_, value)| *value as i64)),
+        top: None,
+    }
+}

@@ -1,0 +1,63 @@
+//! What the devices' own counters say, as curves: one group a device, under its number on the machine.
+
+use super::curves::{Curve, curve, level};
+use super::tracks::{Group, Lanes};
+use crate::streams::{counted_device, device_title};
+use timeline::{Counter, Timeline};
+
+/// Name, title, unit, and how many of what was recorded make one.
+const SHOWN: [(&str, &str, &str, f64); 11] = [
+    ("gpu_utilisation_percent", "utilisation (device's own)", "%", 1.0),
+    ("gpu_memory_bandwidth_utilisation_percent", "memory bandwidth in use", "%", 1.0),
+    ("gpu_memory_used_bytes", "device memory in use", "bytes", 1.0),
+    ("gpu_sm_clock_mhz", "SM clock", "MHz", 1.0),
+    ("gpu_memory_clock_mhz", "memory clock", "MHz", 1.0),
+    ("gpu_power_mw", "power", "W", 1e3),
+    ("gpu_temperature_c", "temperature", "°C", 1.0),
+    ("gpu_throttle_reasons", "clocks held back", "reasons", 1.0),
+    ("gpu_pcie_rx_bytes_per_s", "PCIe, to the device", "bytes/s", 1.0),
+    ("gpu_pcie_tx_bytes_per_s", "PCIe, from the device", "bytes/s", 1.0),
+    ("gpu_ecc_uncorrected", "memory errors, not corrected", "", 1.0),
+];
+
+/// NVML's bit for "nothing to do": no reason to look at the clock.
+const IDLE: i64 = 1;
+
+pub fn add(timeline: &Timeline, lanes: &mut Lanes) {
+    let of_machine = || timeline.counters.iter().filter(|counter| counter.process.is_none());
+    let mut numbers: Vec<i32> = of_machine().filter_map(counted_device).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        let counters: Vec<&Counter> = of_machine().filter(|c| counted_device(c) == Some(number)).collect();
+        let find = |name: &str| counters.iter().copied().find(|counter| &*counter.name == name);
+        let first = lanes.counters.len();
+        for (name, title, unit, divisor) in SHOWN {
+            lanes.counters.extend(find(name).and_then(|counter| shown(timeline, counter, title, unit, divisor)));
+        }
+        if let Some(total) = find("gpu_memory_total_bytes").and_then(|counter| counter.value.iter().max()) {
+            let memory = lanes.counters[first..].iter_mut().find(|curve| curve.title == "device memory in use");
+            memory.into_iter().for_each(|curve| curve.top = Some(*total as f64));
+        }
+        if lanes.counters.len() > first {
+            let known = timeline.gpu.devices.iter().find(|d| d.process.is_none() && d.ordinal as i32 == number);
+            let title = device_title(number.max(0) as u32, known.map_or("", |device| &*device.name));
+            lanes.groups.push(Group {
+                title: format!("{title} · its own counters"),
+                tracks: Vec::new(),
+                counters: (first..lanes.counters.len()).collect(),
+            });
+        }
+    }
+}
+
+/// None where there is nothing to see: never above zero.
+fn shown(timeline: &Timeline, counter: &Counter, title: &str, unit: &'static str, divisor: f64) -> Option<Curve> {
+    let mut points = level(counter);
+    for ((_, value), recorded) in points.iter_mut().zip(&counter.value) {
+        *value = if unit == "reasons" { (recorded & !IDLE) as f64 } else { *value / divisor };
+    }
+    let tops = unit == "%";
+    let drawn = || curve(timeline, title, unit, &points).up_to(tops.then_some(100.0));
+    points.iter().any(|point| point.1 > 0.0).then(drawn)
+}

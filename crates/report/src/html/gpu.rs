@@ -1,0 +1,176 @@
+//! The GPU sections of the page: devices, kernels, copies, API calls and layers, as rows.
+
+use super::names::short;
+use super::pack;
+use super::words::MOST_ROWS;
+use crate::gpu_words::{about, place, shared_memory, sides, title, window};
+use crate::in_steps;
+use crate::units::{count, duration};
+use analysis::Diagnosis;
+use analysis::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow};
+use serde::Serialize;
+use timeline::Timeline;
+
+#[derive(Serialize)]
+pub struct Gpu {
+    window: &'static str,
+    devices: Vec<Device>,
+    facts: Vec<String>,
+    kernels: Vec<Kernel>,
+    copies: Vec<Copy>,
+    apis: Vec<Api>,
+    layers: Vec<Layer>,
+}
+
+/// Times are of a step, on average.
+#[derive(Serialize)]
+struct Device {
+    title: String,
+    about: String,
+    window: u64,
+    busy: u64,
+    kernel: u64,
+    copy: u64,
+    exposed: u64,
+    leading: u64,
+    trailing: u64,
+    kernels: u64,
+    steps: u64,
+    /// Tenths of a percent, a step each.
+    per_step: String,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    name: String,
+    count: u64,
+    total: u64,
+    mean: u64,
+    p95: u64,
+    share: f64,
+    grid: String,
+    block: String,
+    registers: Option<u32>,
+    shared: Option<u64>,
+    file: String,
+    line: u32,
+    layer: String,
+}
+
+#[derive(Serialize)]
+struct Copy {
+    label: String,
+    count: u64,
+    bytes: u64,
+    total: u64,
+    speed: f64,
+    exposed: u64,
+}
+
+#[derive(Serialize)]
+struct Api {
+    name: String,
+    count: u64,
+    total: u64,
+    mean: u64,
+    p95: u64,
+}
+
+#[derive(Serialize)]
+struct Layer {
+    name: String,
+    total: u64,
+    kernels: u64,
+    direct: u64,
+    by_sequence: u64,
+    by_capture: u64,
+}
+
+pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> Gpu {
+    Gpu {
+        window: window(diagnosis.steps.source),
+        devices: metrics.devices.iter().map(|one| device(timeline, diagnosis, one)).collect(),
+        facts: facts(metrics),
+        kernels: metrics.kernels.iter().take(MOST_ROWS).map(|row| kernel(timeline, row)).collect(),
+        copies: metrics.copies.iter().map(copy).collect(),
+        apis: metrics.apis.iter().take(MOST_ROWS).map(|row| api(timeline, row)).collect(),
+        layers: metrics.layers.iter().take(MOST_ROWS).map(|row| layer(timeline, row)).collect(),
+    }
+}
+
+/// One sentence each, on launches.
+fn facts(metrics: &GpuMetrics) -> Vec<String> {
+    let Some(launch) = &metrics.launch else {
+        return vec!["The calls that asked for the work were not recorded.".into()];
+    };
+    vec![
+        format!(
+            "From a launch call to its kernel: {} in the median, {} at p95.",
+            duration(launch.latency_p50_ns),
+            duration(launch.latency_p95_ns)
+        ),
+        format!("A launch call takes {} in the median.", duration(launch.call_p50_ns)),
+        format!("Launched and not finished: {:.1} on average, at most {}.", launch.depth.mean, count(launch.max_depth)),
+    ]
+}
+
+fn device(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) -> Device {
+    let mean = in_steps::of(timeline, diagnosis, device);
+    let each = |ns: u64| ns / mean.steps.max(1);
+    Device {
+        title: title(timeline, device),
+        about: about(timeline, device).join(" · "),
+        window: mean.window_ns,
+        busy: mean.busy_ns,
+        kernel: each(device.kernel_ns),
+        copy: each(device.copy_ns),
+        exposed: each(device.exposed_copy_ns),
+        leading: mean.leading_ns,
+        trailing: mean.trailing_ns,
+        kernels: mean.kernels,
+        steps: mean.steps,
+        per_step: pack::plain(device.per_step_busy.iter().take(MOST_STEPS).map(|share| (share * 1e3).round() as u64)),
+    }
+}
+
+const MOST_STEPS: usize = 4000;
+
+fn kernel(timeline: &Timeline, row: &KernelRow) -> Kernel {
+    let (file, line) = place(row).unwrap_or(("", 0));
+    Kernel {
+        name: short(timeline.names.text(row.name)),
+        count: row.count,
+        total: row.total_ns,
+        mean: row.mean_ns,
+        p95: row.p95_ns,
+        share: row.share,
+        grid: row.shape.map(|shape| sides(shape.grid)).unwrap_or_default(),
+        block: row.shape.map(|shape| sides(shape.block)).unwrap_or_default(),
+        registers: row.shape.map(|shape| shape.registers),
+        shared: row.shape.as_ref().map(shared_memory),
+        file: short(file),
+        line,
+        layer: row.layer.map(|layer| short(timeline.names.text(layer))).unwrap_or_default(),
+    }
+}
+
+fn copy(row: &CopyRow) -> Copy {
+    let (speed, exposed) = (row.gb_per_s, row.exposed_ns);
+    Copy { label: row.label.clone(), count: row.count, bytes: row.bytes, total: row.total_ns, speed, exposed }
+}
+
+fn api(timeline: &Timeline, row: &ApiRow) -> Api {
+    let name = short(timeline.names.text(row.name));
+    Api { name, count: row.count, total: row.total_ns, mean: row.mean_ns, p95: row.p95_ns }
+}
+
+fn layer(timeline: &Timeline, row: &LayerRow) -> Layer {
+    Layer {
+        name: short(timeline.names.text(row.name)),
+        total: row.total_ns,
+        kernels: row.kernels,
+        direct: row.direct,
+        by_sequence: row.by_sequence,
+        by_capture: row.by_capture,
+    }
+}

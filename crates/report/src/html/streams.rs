@@ -1,0 +1,208 @@
+//! Devices on the page's timeline: a group for each device of a process, with a track a stream, how busy the device was,
+//! and how much work was queued. What a selected range holds is answered from cells, as short work is drawn together.
+
+use super::curves::{Curve, buckets, curve, level};
+use super::names::PageNames;
+use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
+use super::{lod, pack};
+use crate::streams::{counted_device, device, device_title, title};
+use analysis::gpu::GpuMetrics;
+use serde::Serialize;
+use std::collections::HashMap;
+use timeline::gpu::Stream;
+use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind};
+
+/// Streams of a device that are drawn, busiest first.
+const MOST_STREAMS: usize = 24;
+/// Cells over the recording in which the page knows the busy time, and the time of each kernel.
+const BUSY_CELLS: u64 = 8192;
+const KERNEL_CELLS: u64 = 600;
+/// Kernels that have cells of their own; the others are one.
+const MOST_KERNELS: usize = 60;
+
+#[derive(Serialize)]
+pub struct Device {
+    title: String,
+    busy_cell_ns: u64,
+    busy: String,
+    kernel_cell_ns: u64,
+    /// Page names, and for each its cells one after the other: how many began, and their time.
+    kernels: Vec<u64>,
+    counts: String,
+    times: String,
+}
+
+/// Who asked for each box of a track that is one piece of work. `lag` is from the begin of the call to the start of the work,
+/// plus one; 0 is not known. `track` is the page's track of the call, plus one.
+#[derive(Serialize)]
+pub struct Launched {
+    lag: String,
+    track: String,
+}
+
+/// `scale`: boxes for each piece of work.
+pub fn add(
+    timeline: &Timeline,
+    metrics: Option<&GpuMetrics>,
+    process: ProcessIndex,
+    scale: f64,
+    lanes: &mut Lanes,
+    names: &mut PageNames,
+) {
+    let own: Vec<&Stream> = timeline.gpu.streams.iter().filter(|stream| stream.process == process).collect();
+    for streams in own.chunk_by(|a, b| a.device == b.device) {
+        let ordinal = streams[0].device;
+        let name = device(timeline, process, ordinal).map_or("", |device| &*device.name);
+        let program = &timeline.processes[process.0 as usize];
+        let title = device_title(ordinal, name);
+        let first = lanes.counters.len();
+        lanes.counters.extend(device_curves(timeline, metrics, process, streams));
+        let mut group = Group {
+            title: format!("{title} of {} (pid {})", program.program, program.pid),
+            tracks: Vec::new(),
+            counters: (first..lanes.counters.len()).collect(),
+        };
+        for stream in busiest(streams, &title, lanes) {
+            let most = (stream.work.len() as f64 * scale) as usize;
+            group.tracks.push(lanes.tracks.len());
+            let track = track(timeline, stream, most.max(200), lanes, names);
+            lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
+        }
+        lanes.groups.push(group);
+        lanes.devices.push(cells(timeline, title, streams, names));
+    }
+}
+
+fn busiest<'a>(streams: &[&'a Stream], title: &str, lanes: &mut Lanes) -> Vec<&'a Stream> {
+    let mut chosen: Vec<&Stream> = streams.to_vec();
+    chosen.sort_by_key(|stream| usize::MAX - stream.work.len());
+    if let Some(more @ 1..) = chosen.len().checked_sub(MOST_STREAMS) {
+        lanes
+            .left_out
+            .push(format!("{title} draws its {MOST_STREAMS} busiest streams; {more} more are in the exports"));
+    }
+    chosen.truncate(MOST_STREAMS);
+    chosen.sort_by_key(|stream| (stream.context, stream.stream));
+    chosen
+}
+
+fn track(timeline: &Timeline, stream: &Stream, most: usize, lanes: &Lanes, names: &mut PageNames) -> Track {
+    let (blocks, _) = lod::work_blocks(timeline, stream, most);
+    let work = &timeline.gpu.work;
+    // Slices of a track lie together, and so do tracks: the call's track is found by its place.
+    let track_of = |slice: usize| {
+        let place = timeline.tracks.partition_point(|track| track.slices.end <= slice);
+        lanes.shown.get(place).copied().flatten()
+    };
+    let caller = |block: &lod::Block| {
+        let slice = work.launch(block.item).filter(|_| block.count == 1)?;
+        // Work that seems to start before its call cannot point back to it.
+        Some((block.start.checked_sub(timeline.slices.start[slice])?, track_of(slice)?))
+    };
+    let callers: Vec<Option<(u64, usize)>> = blocks.iter().map(caller).collect();
+    Track {
+        title: title(timeline, stream),
+        slices: pack_blocks(timeline, &blocks, names),
+        marks: Marks::default(),
+        device: None,
+        launched: Some(Launched {
+            lag: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.0.saturating_add(1)))),
+            track: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.1 as u64 + 1))),
+        }),
+    }
+}
+
+fn device_curves(
+    timeline: &Timeline,
+    metrics: Option<&GpuMetrics>,
+    process: ProcessIndex,
+    streams: &[&Stream],
+) -> Vec<Curve> {
+    let cell = cell(timeline, CURVE_CELLS);
+    let busy = busy(timeline, streams, cell);
+    let at = |place: usize| timeline.start + place as u64 * cell + cell / 2;
+    let last = (timeline.duration() - (busy.len() as u64 - 1) * cell).max(1);
+    let long = |place: usize| if place + 1 == busy.len() { last } else { cell };
+    let share = |(place, ns): (usize, &u64)| (at(place), 100.0 * *ns as f64 / long(place) as f64);
+    let points: Vec<(u64, f64)> = busy.iter().enumerate().map(share).collect();
+    let mut curves = vec![curve(timeline, "busy (by its work)", "%", &points).up_to(Some(100.0))];
+    let of_device = |c: &&timeline::Counter| {
+        c.process == Some(process)
+            && counted_device(c) == Some(streams[0].device as i32)
+            && c.name.ends_with("memory_bytes")
+    };
+    let memory = timeline.counters.iter().filter(of_device);
+    curves.extend(memory.map(|counter| curve(timeline, "device memory of the process", "bytes", &level(counter))));
+    // The depth is of all work that was recorded: it stands with the first device that has any.
+    let first = timeline.gpu.streams.first().is_some_and(|first| std::ptr::eq(first, streams[0]));
+    let launch = metrics.and_then(|metrics| metrics.launch.as_ref()).filter(|_| first);
+    curves.extend(launch.map(|launch| {
+        curve(timeline, "queued (launched, not finished)", "pieces", &buckets(timeline, &launch.depth, 1.0))
+    }));
+    curves
+}
+
+/// Points of the busy curve: as many as a wide screen shows.
+const CURVE_CELLS: u64 = 1000;
+
+fn cell(timeline: &Timeline, count: u64) -> u64 {
+    (timeline.duration() / count + 1).max(1)
+}
+
+/// Nanoseconds of each cell in which any work ran.
+fn busy(timeline: &Timeline, streams: &[&Stream], cell: u64) -> Vec<u64> {
+    let work = &timeline.gpu.work;
+    let busy = streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index).is_busy());
+    let mut spans: Vec<(u64, u64)> = busy.map(|index| (work.start[index], work.end(index))).collect();
+    spans.sort_unstable();
+    let mut cells = vec![0; (timeline.duration() / cell + 1) as usize];
+    let mut done = timeline.start;
+    for (start, end) in spans {
+        let start = start.max(done);
+        share(timeline, cell, start, end, |place, inside| cells[place] += inside);
+        done = done.max(end);
+    }
+    cells
+}
+
+/// How much of a span lies in each cell. What lies outside of the recording is left out.
+fn share(timeline: &Timeline, cell: u64, start: u64, end: u64, mut each: impl FnMut(usize, u64)) {
+    let (mut from, to) = (start.saturating_sub(timeline.start), end.min(timeline.end).saturating_sub(timeline.start));
+    while from < to {
+        let place = from / cell;
+        let next = to.min((place + 1).saturating_mul(cell));
+        each(place as usize, next - from);
+        from = next;
+    }
+}
+
+fn cells(timeline: &Timeline, title: String, streams: &[&Stream], names: &mut PageNames) -> Device {
+    let (busy_cell, kernel_cell) = (cell(timeline, BUSY_CELLS), cell(timeline, KERNEL_CELLS));
+    let work = &timeline.gpu.work;
+    let kernels =
+        || streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index) == WorkKind::Kernel);
+    let mut totals: HashMap<u32, u64> = HashMap::new();
+    kernels().for_each(|index| *totals.entry(work.name[index]).or_default() += work.dur[index]);
+    let mut top: Vec<(u32, u64)> = totals.into_iter().collect();
+    top.sort_unstable_by_key(|(name, total)| (u64::MAX - total, *name));
+    top.truncate(MOST_KERNELS);
+    let places: HashMap<u32, usize> = top.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
+    let width = (timeline.duration() / kernel_cell + 1) as usize;
+    let mut counts = vec![0u64; width * (top.len() + 1)];
+    let mut times = counts.clone();
+    for index in kernels() {
+        let row = places.get(&work.name[index]).copied().unwrap_or(top.len()) * width;
+        let began = (work.start[index].saturating_sub(timeline.start) / kernel_cell) as usize;
+        counts[row + began.min(width - 1)] += 1;
+        share(timeline, kernel_cell, work.start[index], work.end(index), |place, ns| times[row + place] += ns);
+    }
+    Device {
+        title,
+        busy_cell_ns: busy_cell,
+        busy: pack::plain(busy(timeline, streams, busy_cell)),
+        kernel_cell_ns: kernel_cell,
+        kernels: top.iter().map(|(name, _)| names.place(NameIndex(*name))).collect(),
+        counts: pack::plain(counts),
+        times: pack::plain(times),
+    }
+}

@@ -1,0 +1,114 @@
+//! The GPU: how busy each device was in the steps, its kernels and copies, what launching cost, and which layers its time
+//! went to.
+
+use super::code::{code, short_place};
+use super::table::{Table, bar};
+use super::words::prose;
+use crate::gpu_words::{overhead, place, title, window};
+use crate::in_steps;
+use crate::units::{bytes, count, duration, percent};
+use analysis::Diagnosis;
+use analysis::gpu::GpuMetrics;
+use std::io::{self, Write};
+use timeline::Timeline;
+
+const TOP: usize = 10;
+
+pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "## GPU\n")?;
+    devices(timeline, diagnosis, metrics, out)?;
+    if let Some(launch) = &metrics.launch {
+        let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
+        writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
+        let depth = count(launch.max_depth);
+        writeln!(
+            out,
+            "- A launch call takes {} in the median; at most {depth} were queued.",
+            duration(launch.call_p50_ns)
+        )?;
+    }
+    writeln!(out, "- Cost of recording it: {}.\n", prose(&overhead(metrics)))?;
+    kernels(timeline, metrics, out)?;
+    copies(metrics, out)?;
+    layers(timeline, metrics, out)
+}
+
+fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    let mut table =
+        Table::new(["device", " busy", "", " kernels", " copies alone", " before the first work", " after the last"]);
+    for device in &metrics.devices {
+        let mean = in_steps::of(timeline, diagnosis, device);
+        let share = |ns: u64| percent(ns, device.window_ns);
+        table.row([
+            prose(&title(timeline, device)),
+            format!("{} {}", share(device.busy_ns), window(diagnosis.steps.source)),
+            bar(device.busy_ns as f64 / device.window_ns.max(1) as f64),
+            share(device.kernel_ns),
+            share(device.exposed_copy_ns),
+            duration(mean.leading_ns),
+            duration(mean.trailing_ns),
+        ]);
+    }
+    table.write(out)
+}
+
+fn of(shown: usize) -> String {
+    if shown > TOP { format!(": {TOP} of {}", count(shown as u64)) } else { String::new() }
+}
+
+fn kernels(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new([" share", "", " total", " count", " mean", " p95", "kernel", "launched from", "layer"]);
+    for kernel in metrics.kernels.iter().take(TOP) {
+        table.row([
+            format!("{:.1} %", 100.0 * kernel.share),
+            bar(kernel.share),
+            duration(kernel.total_ns),
+            count(kernel.count),
+            duration(kernel.mean_ns),
+            duration(kernel.p95_ns),
+            code(timeline.names.text(kernel.name)),
+            place(kernel).map(|(file, line)| short_place(file, line)).unwrap_or_default(),
+            kernel.layer.map(|layer| code(timeline.names.text(layer))).unwrap_or_default(),
+        ]);
+    }
+    if metrics.kernels.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Kernels, by time{}:\n", of(metrics.kernels.len()))?;
+    table.write(out)
+}
+
+fn copies(metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new(["copies", " count", " bytes", " total", " achieved", " not hidden by kernels"]);
+    for copy in &metrics.copies {
+        table.row([
+            prose(&copy.label),
+            count(copy.count),
+            bytes(copy.bytes),
+            duration(copy.total_ns),
+            format!("{:.2} GB/s", copy.gb_per_s),
+            duration(copy.exposed_ns),
+        ]);
+    }
+    table.write(out)
+}
+
+fn layers(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    if metrics.layers.is_empty() {
+        return Ok(());
+    }
+    let some = |number: u64| if number > 0 { count(number) } else { String::new() };
+    let mut table = Table::new([" GPU time", " kernels", " launched inside", " by sequence", " as captured", "layer"]);
+    for layer in metrics.layers.iter().take(TOP) {
+        table.row([
+            duration(layer.total_ns),
+            count(layer.kernels),
+            some(layer.direct),
+            some(layer.by_sequence),
+            some(layer.by_capture),
+            code(timeline.names.text(layer.name)),
+        ]);
+    }
+    writeln!(out, "Layers, by the time of their kernels{}:\n", of(metrics.layers.len()))?;
+    table.write(out)
+}

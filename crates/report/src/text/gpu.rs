@@ -1,0 +1,95 @@
+//! The GPU in the summary: how busy each device was, what its kernels and copies took, and what launching them cost. All of
+//! it is left out where no work of a device was recorded.
+
+use super::Page;
+use super::spark::bar;
+use super::table::Table;
+use crate::gpu_words::{overhead, place, short_kernel, title, window};
+use crate::in_steps;
+use crate::style::Ink;
+use crate::units::{bytes, count, percent};
+use analysis::Diagnosis;
+use analysis::gpu::GpuMetrics;
+use std::io::{self, Write};
+
+impl Page<'_> {
+    pub(super) fn gpu(&self, out: &mut impl Write, diagnosis: &Diagnosis, gpu: &GpuMetrics) -> io::Result<()> {
+        self.heading(out, "GPU", &format!("shares {}", window(diagnosis.steps.source)))?;
+        let mut table = Table::new(["", "busy", "kernels", "copies alone", "before first", "after last", "device"]);
+        for device in gpu.devices.iter().take(self.top) {
+            let mean = in_steps::of(self.timeline, diagnosis, device);
+            let share = |ns: u64| percent(ns, device.window_ns);
+            let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
+            let cells = [
+                (Ink::Bar, bar(busy, 10, self.style)),
+                (Ink::Plain, share(device.busy_ns)),
+                (Ink::Plain, share(device.kernel_ns)),
+                (Ink::Plain, share(device.exposed_copy_ns)),
+                (Ink::Plain, self.time(mean.leading_ns)),
+                (Ink::Plain, self.time(mean.trailing_ns)),
+            ];
+            table.row(cells, &self.style.plain(&title(self.timeline, device)), "");
+        }
+        table.write(out, self.style)?;
+        self.launches(out, gpu)?;
+        self.kernels(out, gpu)?;
+        self.copies(out, gpu)
+    }
+
+    fn launches(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {
+        let mut facts = Vec::new();
+        if let Some(launch) = &gpu.launch {
+            let (p50, p95) = (self.time(launch.latency_p50_ns), self.time(launch.latency_p95_ns));
+            facts.push(format!("launch to kernel {p50}, p95 {p95}"));
+            facts.push(format!("a call {}", self.time(launch.call_p50_ns)));
+            facts.push(format!("at most {} queued", count(launch.max_depth)));
+        }
+        facts.push(format!("overhead {}", overhead(gpu)));
+        if gpu.before_window > 0 {
+            facts.push(format!("{} from before the window", count(gpu.before_window)));
+        }
+        self.facts(out, &facts.iter().map(|fact| format!("  {fact}")).collect::<Vec<_>>())
+    }
+
+    fn kernels(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {
+        if gpu.kernels.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, "Kernels", &self.more(gpu.kernels.len(), "kernels"))?;
+        let mut table = Table::new(["", "share", "total", "count", "mean", "p95", "kernel"]);
+        for kernel in gpu.kernels.iter().take(self.top) {
+            let cells = [
+                (Ink::Bar, bar(kernel.share, 10, self.style)),
+                (Ink::Plain, format!("{:.1} %", 100.0 * kernel.share)),
+                (Ink::Plain, self.time(kernel.total_ns)),
+                (Ink::Plain, count(kernel.count)),
+                (Ink::Plain, self.time(kernel.mean_ns)),
+                (Ink::Plain, self.time(kernel.p95_ns)),
+            ];
+            let layer = kernel.layer.map(|layer| self.timeline.names.text(layer).to_owned());
+            let from = place(kernel).map(|(file, line)| format!("{file}:{line}"));
+            let at = layer.or(from).unwrap_or_default();
+            table.row(cells, short_kernel(self.timeline.names.text(kernel.name)), &at);
+        }
+        table.write(out, self.style)
+    }
+
+    fn copies(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {
+        if gpu.copies.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, "Copies", "")?;
+        let mut table = Table::new(["count", "bytes", "total", "GB/s", "not hidden", "what"]);
+        for copy in gpu.copies.iter().take(self.top) {
+            let cells = [
+                count(copy.count),
+                bytes(copy.bytes),
+                self.time(copy.total_ns),
+                format!("{:.2}", copy.gb_per_s),
+                self.time(copy.exposed_ns),
+            ];
+            table.row(cells.map(|cell| (Ink::Plain, cell)), &self.style.plain(&copy.label), "");
+        }
+        table.write(out, self.style)
+    }
+}
