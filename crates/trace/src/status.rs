@@ -10,17 +10,26 @@ pub enum Collector {
     Scopes = 0,
     Calls = 1,
     Gc = 2,
-    /// CUPTI's activity records: kernels, copies, allocations, NVTX.
+    /// CUPTI's activity records: kernels, copies, allocations.
     Gpu = 3,
     /// The host side of what a device does.
     Launches = 4,
     /// `nn.Module` names.
     Layers = 5,
+    /// Ranges and marks of NVTX.
+    Nvtx = 6,
 }
 
 impl Collector {
-    pub const ALL: [Collector; 6] =
-        [Collector::Scopes, Collector::Calls, Collector::Gc, Collector::Gpu, Collector::Launches, Collector::Layers];
+    pub const ALL: [Collector; 7] = [
+        Collector::Scopes,
+        Collector::Calls,
+        Collector::Gc,
+        Collector::Gpu,
+        Collector::Launches,
+        Collector::Layers,
+        Collector::Nvtx,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -30,6 +39,7 @@ impl Collector {
             Collector::Gpu => "gpu",
             Collector::Launches => "launches",
             Collector::Layers => "layers",
+            Collector::Nvtx => "nvtx",
         }
     }
 }
