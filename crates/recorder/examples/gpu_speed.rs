@@ -75,7 +75,7 @@ impl Random {
 fn step(names: &[NameId], random: &mut Random) -> Vec<(Work, u64)> {
     let mut work = |_| {
         let kind = random.below(NAMES as u64) as usize;
-        let small = kind % 3 == 0;
+        let small = kind.is_multiple_of(3);
         let work = Work {
             name: names[kind],
             context: 1,
@@ -84,7 +84,7 @@ fn step(names: &[NameId], random: &mut Random) -> Vec<(Work, u64)> {
             block: [32 << random.below(5), 1, 1],
             registers: 16 + 8 * (kind as u16 % 20),
             shared_static: if small { 0 } else { 1024 * (kind as u32 % 16) },
-            shared_dynamic: if kind % 5 == 0 { 49_152 } else { 0 },
+            shared_dynamic: if kind.is_multiple_of(5) { 49_152 } else { 0 },
             ..Work::default()
         };
         (work, 1_500 + random.below(12_000))

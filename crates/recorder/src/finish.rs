@@ -13,6 +13,10 @@ use crate::watch::{Seen, explain_missing};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A round of questions takes milliseconds; the slow ones wait for nobody.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Recording {
     /// Stops sampling, reads what is left, and makes the trace complete.
@@ -32,6 +36,17 @@ impl Recording {
             watch.thread().unpark();
             watch.join().ok()
         });
+        if let Some(device) = self.device.take() {
+            device.thread().unpark();
+            // A driver that hangs holds its own thread, not the end of the recording.
+            let end = Instant::now() + PATIENCE;
+            while !device.is_finished() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            if !device.is_finished() {
+                notes.add("the last samples of devices are missing: their driver did not answer in time");
+            }
+        }
         self.stop_draining.store(true, Ordering::Release);
         self.drain.thread().unpark();
         self.compactor.thread().unpark();
@@ -50,6 +65,7 @@ impl Recording {
         let ended = living.iter().filter(|living| !proc::alive(living.pid, living.start_ticks));
         ended.for_each(|living| self.shared.processes.ended(living.number));
         drain.manifest.processes = self.shared.processes.all();
+        drain.manifest.devices = self.shared.devices.all();
         if whole {
             (drain.manifest.state, drain.manifest.segments) = (State::Complete, None);
         }

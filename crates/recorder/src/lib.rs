@@ -4,6 +4,7 @@
 mod command;
 mod counters;
 mod cpu;
+mod device;
 mod dictionary;
 mod drain;
 mod finish;
@@ -30,6 +31,7 @@ mod store;
 mod sweep;
 mod watch;
 
+pub use device::report::{DeviceReport, DevicesReport};
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Calls, GpuDetail, Settings};
@@ -56,7 +58,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let signals = Signals::block();
     let package = package::find();
     let output = Output::create(settings, &command.short, None)?;
-    let injection = Injection::plan(settings, package.as_deref(), |name| std::env::var_os(name));
+    let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(settings, &output.segments, package.as_deref(), &injection);
     let mut recording = Recording::start(settings, output, command.described.clone())?;
     let running = match Running::start(&command, variables, &signals) {
@@ -167,7 +169,24 @@ pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
 
 /// What each source of outside samples costs for this process, for `doctor`.
 pub fn source_costs(pid: u32) -> Vec<SourceCost> {
-    watch::costs::measure(pid)
+    let mut costs = watch::costs::measure(pid);
+    costs.extend(device::report::costs());
+    costs
+}
+
+/// The devices of this machine, and what each of them cannot tell, for `doctor`.
+pub fn devices() -> DevicesReport {
+    device::report::report()
+}
+
+/// The CUDA library in the package beside this command, which brings the GPU's collectors in.
+pub fn cuda_library() -> Option<PathBuf> {
+    package::find().and_then(|package| inject::library(&package))
+}
+
+/// Injection variables of CUDA and NVTX that somebody else has set, with what they are set to.
+pub fn taken_injections() -> Vec<(&'static str, PathBuf)> {
+    inject::taken()
 }
 
 /// Whether the stacks of this process can be sampled; if not, which setting forbids it.

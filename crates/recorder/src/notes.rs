@@ -36,7 +36,7 @@ impl Notes {
 }
 
 /// The threads of the recorder.
-const THREADS: [&str; 4] = ["drain", "compact", "watch", "stacks"];
+const THREADS: [&str; 6] = ["drain", "compact", "watch", "stacks", "device", "pcie"];
 
 /// Defects in our threads are noted, not printed into the output of the workload, with which we share the terminal.
 pub(crate) fn silence_threads() {

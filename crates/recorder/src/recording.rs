@@ -1,5 +1,7 @@
 //! A recording in progress: its folders, and the threads that fill them. Started before the workload, finished after it.
 
+use crate::device::found::Found;
+use crate::device::sampler::Sampler;
 use crate::dictionary::Dictionary;
 use crate::drain::{Clock, Drain, Shared};
 use crate::lock::Lock;
@@ -31,6 +33,7 @@ pub(crate) struct Recording {
     pub drain: JoinHandle<Drain>,
     pub compactor: JoinHandle<()>,
     pub watch: Option<JoinHandle<Seen>>,
+    pub device: Option<JoinHandle<()>>,
     /// The workload was given collectors, so its Python processes should have segments.
     pub injected: bool,
 }
@@ -50,6 +53,7 @@ impl Recording {
             dictionary: Arc::new(Dictionary::new(0)),
             processes: Processes::default(),
             notes: Notes::default(),
+            devices: Found::default(),
         };
         note.into_iter().for_each(|note| shared.notes.add(note));
         let source = Source::detect();
@@ -76,7 +80,7 @@ impl Recording {
         let (stop, notes, folder) = (Arc::clone(&stop_draining), shared.notes.clone(), segments.clone());
         let spawned = Builder::new().name("compact".into()).spawn(move || compact(&files, &folder, &notes, &stop));
         let compactor = spawned.map_err(|error| Error::io("cannot start a thread", error))?;
-        let (settings, watch, injected) = (settings.clone(), None, false);
+        let (settings, watch, device, injected) = (settings.clone(), None, None, false);
         Ok(Recording {
             shared,
             segments,
@@ -89,6 +93,7 @@ impl Recording {
             drain,
             compactor,
             watch,
+            device,
             injected,
         })
     }
@@ -100,6 +105,21 @@ impl Recording {
         match Builder::new().name("watch".into()).spawn(move || watch.run()) {
             Ok(thread) => self.watch = Some(thread),
             Err(error) => self.shared.notes.add(format!("no stacks and no memory: cannot start a thread: {error}")),
+        }
+        self.sample_devices();
+    }
+
+    /// In a thread of their own: a driver may take seconds to start, and nothing waits for that.
+    fn sample_devices(&mut self) {
+        let hertz = self.settings.device_hz;
+        if !(hertz.is_finite() && hertz > 0.0) {
+            return;
+        }
+        let (stop, shared, outbox) = (Arc::clone(&self.stop_sampling), self.shared.clone(), self.outbox.clone());
+        let sampler = Sampler { hertz, shared, outbox, stop };
+        match Builder::new().name("device".into()).spawn(move || sampler.run()) {
+            Ok(thread) => self.device = Some(thread),
+            Err(error) => self.shared.notes.add(format!("no samples of devices: cannot start a thread: {error}")),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Completes a trace whose recorder was killed: the rings in shared memory still hold what had not reached the disk, and
 //! the footers on disk say exactly where to go on. May be killed itself, and run again.
 
+use crate::device::found::Found;
 use crate::dictionary::Dictionary;
 use crate::drain::{Attached, Clock, Drain, Phase, Shared};
 use crate::lock::{Lock, Refused};
@@ -85,7 +86,8 @@ impl Work {
         manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
         let processes = Processes::continued(manifest.processes.clone());
         let dictionary = Arc::new(Dictionary::new(left.last_name));
-        let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone() };
+        let devices = Found::of(manifest.devices.clone());
+        let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone(), devices };
         let clock = Clock::start(Source::Monotonic);
         let last_sign = left.last_anchor.map(|(_, real)| real as u64);
         let segments = manifest.segments.as_ref().map_or_else(|| trace.to_owned(), PathBuf::from);

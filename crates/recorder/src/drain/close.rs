@@ -61,7 +61,9 @@ impl Drain {
         let covered = self.covered();
         // A process is in the manifest before a row carries its number, and a note before its record may be forgotten.
         let (processes, notes) = (self.shared.processes.take_changed(), self.shared.notes.all());
-        if processes.is_some() || notes != self.manifest.notes {
+        let devices = self.shared.devices.all();
+        if processes.is_some() || notes != self.manifest.notes || devices != self.manifest.devices {
+            self.manifest.devices = devices;
             self.manifest.processes = processes.unwrap_or_else(|| self.shared.processes.all());
             self.manifest.notes = notes;
             if let Err(error) = self.manifest.write(&self.trace) {

@@ -18,6 +18,7 @@ pub(crate) use clock::Clock;
 pub(crate) use close::FOLDER_REMOVED;
 pub(crate) use losses::Losses;
 
+use crate::device::found::Found;
 use crate::dictionary::Dictionary;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub dictionary: Arc<Dictionary>,
     pub processes: Processes,
     pub notes: Notes,
+    pub devices: Found,
 }
 
 pub(crate) struct Drain {

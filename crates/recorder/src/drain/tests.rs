@@ -39,6 +39,7 @@ impl Bench {
             dictionary: Arc::new(Dictionary::new(0)),
             processes: Processes::default(),
             notes: Notes::default(),
+            devices: Found::default(),
         };
         let manifest = Manifest::new("bench".into(), &Settings::default(), Source::detect());
         let store = Store::open(&trace).unwrap();

@@ -19,7 +19,7 @@ fn work(correlation: u32) -> Work {
 
 fn kernel(number: u32) -> Work {
     // Every third takes three records; times tremble as real ones do.
-    let shared_static = if number % 3 == 0 { 1024 * (number % 7) } else { 0 };
+    let shared_static = if number.is_multiple_of(3) { 1024 * (number % 7) } else { 0 };
     let (grid, tremble) = ([1 + number % 250 * 7919 % 1777, 1, 1], u64::from(number.wrapping_mul(2_654_435_761) >> 19));
     let plain = work(number * 12 + tremble as u32 % 9);
     let (start, dur) = (plain.start + tremble, 2_000 + u64::from(grid[0]) * 4 + tremble % 600);
@@ -42,7 +42,7 @@ fn every_kind_of_record_becomes_its_row() {
         Kind::Kernel,
         Work { name: gemm, graph: 3, node: 1 << 40, block: [32, 1, 1], registers: 40, ..work(9) },
     );
-    bench.push_work(Kind::Memcpy, Work { name: copy, bytes: 1 << 33, detail: 0x0302_01, ..work(11) });
+    bench.push_work(Kind::Memcpy, Work { name: copy, bytes: 1 << 33, detail: 0x0003_0201, ..work(11) });
     bench.push_work(Kind::Memset, Work { bytes: 64, device: 1, ..work(12) });
     bench.push_work(Kind::Sync, Work { detail: 3, ..work(13) });
     bench.push_work(Kind::Migration, Work { bytes: 4096, ..work(14) });
