@@ -94,13 +94,20 @@ fn by_samples(case: &Case) -> (BottleneckKind, f64) {
     let kind_of = |one: &Seen| match one.doing {
         Doing::Python | Doing::Native | Doing::Gc => BottleneckKind::Cpu,
         Doing::Gil => BottleneckKind::Sync,
+        Doing::Gpu => BottleneckKind::Gpu,
         Doing::Waiting => match waits_for(case, case.sample(one).stack) {
             For::Lock => BottleneckKind::Sync,
             For::Io => BottleneckKind::Input,
             For::Nothing | For::Unknown => BottleneckKind::Unknown,
         },
     };
-    let kinds = [BottleneckKind::Cpu, BottleneckKind::Sync, BottleneckKind::Input, BottleneckKind::Unknown];
+    let kinds = [
+        BottleneckKind::Cpu,
+        BottleneckKind::Gpu,
+        BottleneckKind::Sync,
+        BottleneckKind::Input,
+        BottleneckKind::Unknown,
+    ];
     let shares: Vec<(BottleneckKind, Share)> =
         kinds.into_iter().map(|kind| (kind, case.share(|one| kind_of(one) == kind).0)).collect();
     let most = shares.iter().max_by(|a, b| a.1.mid.total_cmp(&b.1.mid));

@@ -2,6 +2,7 @@
 //! recorded calls do where there are no samples; what neither saw is a part of its own.
 
 mod by_calls;
+mod device_waits;
 mod part;
 mod phases;
 
@@ -48,10 +49,16 @@ impl Breakdown {
         let gc = sum(paused.map(|(track, start, end)| windows.overlap(track, start, end)));
         let few = seen.all.len() < LEAST_SAMPLES;
         let calls = if few { by_calls::times(timeline, windows, frames) } else { Vec::new() };
-        let by_calls = calls.iter().any(|(key, _)| key.kind != PartKind::Gc);
+        let by_calls = calls.iter().any(|(key, _)| !matches!(key.kind, PartKind::Gc | PartKind::Gpu));
         let mut times = match by_calls {
             true => calls,
-            false => by_samples(timeline, seen, total.saturating_sub(seen.unseen_ns).saturating_sub(gc)),
+            false => {
+                let waits = device_waits::times(timeline, windows, seen);
+                let known = sum(waits.iter().map(|(_, ns)| *ns)).saturating_add(gc).saturating_add(seen.unseen_ns);
+                let mut times = by_samples(timeline, windows, seen, total.saturating_sub(known));
+                times.extend(waits);
+                times
+            }
         };
         // Calls have the pauses in their place already.
         if gc > 0 && !times.iter().any(|(key, _)| key.kind == PartKind::Gc) {
@@ -117,15 +124,21 @@ fn sum(times: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Splits the time that samples stand for by what they saw.
-fn by_samples(timeline: &Timeline, seen: &SeenSamples, time: u64) -> Vec<(Key, u64)> {
+fn by_samples(timeline: &Timeline, windows: &Windows, seen: &SeenSamples, time: u64) -> Vec<(Key, u64)> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
     for one in seen.all.iter().filter(|one| one.doing != Doing::Gc) {
-        let stack = timeline.samples.get(one.sample as usize).stack;
+        let sample = timeline.samples.get(one.sample as usize);
+        let track = windows.all()[one.window as usize].track;
+        if one.doing == Doing::Gpu && seen.device_wait(track, sample.time).is_some() {
+            continue;
+        }
+        let stack = sample.stack;
         let frame = timeline.stacks.frame(stack);
         let kind = match one.doing {
             Doing::Python => PartKind::Python,
             Doing::Native => PartKind::Native,
             Doing::Waiting => PartKind::Waiting,
+            Doing::Gpu => PartKind::Gpu,
             Doing::Gil => PartKind::Gil,
             Doing::Gc => PartKind::Gc,
         };
@@ -141,7 +154,8 @@ fn deschedule(times: &mut Vec<(Key, u64)>, descheduled: f64) {
     let runs = |key: &Key| matches!(key.kind, PartKind::Python | PartKind::Native);
     let running = sum(times.iter().filter(|(key, _)| runs(key)).map(|(_, ns)| *ns));
     // Pauses are measured by the clock, waits for a core in them included: those stay where they are.
-    let paused = sum(times.iter().filter(|(key, _)| key.kind == PartKind::Gc).map(|(_, ns)| *ns));
+    let measured = |key: &Key| matches!(key.kind, PartKind::Gc | PartKind::Gpu);
+    let paused = sum(times.iter().filter(|(key, _)| measured(key)).map(|(_, ns)| *ns));
     let outside = running as f64 / (running as f64 + paused as f64).max(1.0);
     let taken = ((descheduled.max(0.0) * outside) as u64).min(running);
     if taken == 0 {

@@ -4,7 +4,7 @@ use crate::answer;
 use crate::bottleneck::{self, Bottleneck};
 use crate::breakdown::Breakdown;
 use crate::finding::{Abstention, Finding};
-use crate::gpu::{self, GpuMetrics};
+use crate::gpu::{GpuMetrics, limit};
 use crate::health::{self, HealthLine};
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
@@ -34,7 +34,7 @@ pub struct Diagnosis {
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
-    let case = Case::new(timeline, options.step.as_deref());
+    let mut case = Case::new(timeline, options.step.as_deref());
     let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
     for rule in RULES {
         match rule.look(&case) {
@@ -43,11 +43,12 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
             Verdict::Silent => {}
         }
     }
+    limit::by_device(&case, &mut findings);
     rank(&mut findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
-    let gpu = gpu::measure(&case);
+    let gpu = case.take_gpu();
     Diagnosis { steps: case.steps, breakdown: case.breakdown, findings, abstentions, bottleneck, answer, health, gpu }
 }
 

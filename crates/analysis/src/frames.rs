@@ -19,8 +19,10 @@ pub mod is {
     pub const EVENT_LOOP: u16 = 1 << 6;
     /// Native code that takes the interpreter's lock.
     pub const TAKES_GIL: u16 = 1 << 7;
+    /// A call that returns when a device has done what was asked of it. It may spin meanwhile: that is no work.
+    pub const WAITS_FOR_GPU: u16 = 1 << 8;
 }
-pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO;
+pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
 
 /// Python's own limit of recursion. Walks of every sample go no deeper, so that a damaged trace does not take for ever.
 pub const DEEP: usize = 1000;

@@ -6,7 +6,10 @@ mod busy;
 mod copies;
 mod kernels;
 mod launches;
+pub(crate) mod limit;
 mod overhead;
+mod ranges;
+mod steps;
 
 use crate::Curve;
 use crate::finding::Place;
@@ -14,7 +17,7 @@ use crate::layers::Layers;
 use crate::rule::Case;
 use std::sync::Arc;
 use timeline::gpu::{GpuClock, Shape};
-use timeline::{NameIndex, ProcessIndex};
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, WorkKind};
 
 #[derive(Clone, Debug)]
 pub struct GpuMetrics {
@@ -28,6 +31,10 @@ pub struct GpuMetrics {
     pub launch: Option<LaunchMetrics>,
     /// Most time first. Empty: layers were not recorded.
     pub layers: Vec<LayerRow>,
+    /// Steps, scopes and NVTX ranges by the work launched inside them, most time first.
+    pub ranges: Vec<RangeRow>,
+    /// By step, for the steps that launched anything.
+    pub steps: Vec<StepWork>,
     pub clock: GpuClock,
     pub overhead: Option<Overhead>,
     /// Work whose launch was not recorded.
@@ -125,6 +132,30 @@ pub struct LayerRow {
     pub by_capture: u64,
 }
 
+/// The work that was launched, by whatever thread, while a range was the open one on that thread; a range around it has it too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RangeRow {
+    pub kind: SliceKind,
+    pub name: NameIndex,
+    pub kernels: u64,
+    /// Sum of the times of its kernels, copies and memsets.
+    pub total_ns: u64,
+}
+
+/// What one step gave to the devices; see `steps` for which work is whose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepWork {
+    /// Place in [`crate::Steps::steps`].
+    pub step: u32,
+    pub kernels: u64,
+    pub copies: u64,
+    /// Sum of the times of its work.
+    pub total_ns: u64,
+    /// From the start of its first work to the end of its last, which may lie after the step.
+    pub first_start: u64,
+    pub last_end: u64,
+}
+
 /// What recording the device cost.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overhead {
@@ -154,10 +185,27 @@ pub fn measure(case: &Case) -> Option<GpuMetrics> {
         apis: apis::rows(timeline),
         launch: launches::measure(timeline),
         layers: layers.rows(timeline),
+        ranges: ranges::rows(timeline),
+        steps: steps::of_steps(case),
         clock: timeline.gpu.clock,
         overhead: overhead::measure(case),
-        before_window: timeline.gpu.clock.unlinked,
+        before_window: before_window(timeline),
     })
+}
+
+/// Work without a launch in processes whose launches were recorded: in others, no work has one.
+fn before_window(timeline: &Timeline) -> u64 {
+    let work = &timeline.gpu.work;
+    let asked = |index: &usize| matches!(work.kind(*index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset);
+    let streams = timeline.gpu.streams.chunk_by(|a, b| a.process == b.process);
+    streams
+        .map(|streams| {
+            let of_process = || streams.iter().flat_map(|stream| stream.work.clone()).filter(asked);
+            let missing = of_process().filter(|index| work.launch(*index).is_none()).count() as u64;
+            let any = of_process().any(|index| work.launch(index).is_some());
+            if any { missing } else { 0 }
+        })
+        .sum()
 }
 
 /// The smallest value that `percent` of the sorted values do not exceed.

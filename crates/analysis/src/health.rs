@@ -1,5 +1,7 @@
 //! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
 
+pub mod device;
+
 use crate::finding::Finding;
 use crate::phrase;
 use crate::rule::{Case, not_recorded};
@@ -57,6 +59,10 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         ("unstable-iterations", "pace", "the steps keep one pace"),
         ("overhead-in-window", "overhead", "not measured; samples are taken from outside the program"),
     ] {
+        if code == "overhead-in-window" && device::overhead(case).is_some() {
+            lines.extend(device::overhead(case).map(|said| line(label, said)));
+            continue;
+        }
         let said = findings.iter().find(|finding| finding.code == code);
         let steady = code != "unstable-iterations" || case.steps.count() >= 40;
         match said {
@@ -65,6 +71,7 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
             None => lines.push(line(label, (Ok, "too few steps to see a change of pace".into()))),
         }
     }
+    lines.extend(device::lines(case));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
     lines.extend(case.timeline.notes.iter().map(|note| line("note", (Warn, note.clone()))));
     lines
@@ -87,7 +94,7 @@ fn losses(case: &Case) -> (HealthState, String) {
     if lost == 0 {
         return (Ok, "nothing was lost".into());
     }
-    let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as f64;
+    let recorded = dropped_records::recorded(case.timeline) as f64;
     let each: Vec<String> = losses.iter().take(3).map(|loss| loss.said()).collect();
     (HealthState::above(lost as f64 / (lost as f64 + recorded), 0.0, 0.05), each.join(", "))
 }
@@ -157,7 +164,10 @@ fn samples(case: &Case) -> (HealthState, String) {
 fn collectors(case: &Case) -> Vec<(HealthState, String)> {
     let mut all: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
     for collector in case.timeline.processes.iter().flat_map(|process| &process.collectors) {
-        if collector.state != "on" {
+        // A machine without a device is not told that nothing recorded one.
+        let of_device = device::COLLECTORS.contains(&collector.name.as_str());
+        let unasked = of_device && collector.state == "off" && case.timeline.gpu.is_empty();
+        if collector.state != "on" && !unasked {
             *all.entry((&collector.name, &collector.state, &collector.reason)).or_default() += 1;
         }
     }

@@ -1,10 +1,11 @@
 //! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
 
 use crate::blame::Blame;
-use crate::breakdown::Breakdown;
+use crate::breakdown::{Breakdown, PartKind};
 use crate::finding::{Finding, Place};
 use crate::frames::Frames;
 use crate::gil;
+use crate::gpu::{self, GpuMetrics};
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
@@ -59,6 +60,7 @@ pub struct Case<'a> {
     pub run_queue: Option<Growth>,
     pub breakdown: Breakdown,
     blame: OnceCell<Blame>,
+    gpu: OnceCell<Option<GpuMetrics>>,
 }
 
 impl<'a> Case<'a> {
@@ -72,7 +74,18 @@ impl<'a> Case<'a> {
         let run_queue = run_queue(timeline, &windows, &readings);
         let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
         let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, descheduled);
-        Case { timeline, steps, windows, frames, readings, seen, run_queue, breakdown, blame: OnceCell::new() }
+        Case {
+            timeline,
+            steps,
+            windows,
+            frames,
+            readings,
+            seen,
+            run_queue,
+            breakdown,
+            blame: OnceCell::new(),
+            gpu: OnceCell::new(),
+        }
     }
 
     /// The share of the steps' time in which a sample fits, from the samples inside the steps.
@@ -95,6 +108,16 @@ impl<'a> Case<'a> {
     /// Which frame to name for a sample.
     pub fn blame(&self) -> &Blame {
         self.blame.get_or_init(|| Blame::new(self))
+    }
+
+    /// What the devices did. None: no work of a device was recorded.
+    pub fn gpu(&self) -> Option<&GpuMetrics> {
+        self.gpu.get_or_init(|| gpu::measure(self)).as_ref()
+    }
+
+    pub(crate) fn take_gpu(&mut self) -> Option<GpuMetrics> {
+        self.gpu();
+        self.gpu.take().flatten()
     }
 
     pub fn sample(&self, seen: &Seen) -> Sample {
@@ -124,7 +147,9 @@ impl<'a> Case<'a> {
 
     /// Whether the breakdown stands on more than a few samples: they are enough, or recorded calls took their place.
     pub fn breakdown_tells(&self) -> bool {
-        self.breakdown.by_calls || self.without_samples().is_none()
+        // Waits for a device are measured: where they are most of the step, no sample is needed to say so.
+        let measured = self.breakdown.share(PartKind::Gpu) > 0.5;
+        self.breakdown.by_calls || measured || self.without_samples().is_none()
     }
 
     /// Why a rule that lives on samples cannot look, where it cannot.

@@ -2,9 +2,10 @@
 //! for the GIL, collecting garbage. Also how much of the steps no sample stands for.
 
 use crate::frames::{Frames, WAITS, is};
+use crate::spans::Spans;
 use crate::windows::Windows;
 use std::collections::HashMap;
-use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex};
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Doing {
@@ -13,6 +14,8 @@ pub enum Doing {
     /// Running without the GIL: native code that gave it back, or a system call.
     Native,
     Waiting,
+    /// Waiting for a device, asleep or spinning.
+    Gpu,
     Gil,
     Gc,
 }
@@ -36,6 +39,8 @@ pub struct SeenSamples {
     pub unseen_ns: u64,
     /// Garbage collection on the steps' own tracks, exactly.
     pub gc: HashMap<TrackIndex, Vec<(u64, u64)>>,
+    /// Recorded waits for a device on the steps' own tracks, exactly, with the calls that wait.
+    pub gpu: HashMap<TrackIndex, Vec<(u64, u64, NameIndex)>>,
     /// Between two samples of a thread. 0: unknown.
     pub period_ns: u64,
     /// Waiting that looks like the GIL but may be a lock: the line was never seen running.
@@ -53,10 +58,14 @@ impl SeenSamples {
         let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
         let holders = Holders::new(timeline, windows, seen.period_ns / 2);
         for (track, _) in windows.tracks() {
-            let pauses = pauses(timeline, track);
-            seen.take(timeline, windows, frames, &holders, track, &pauses);
+            let (pauses, waits) = (pauses(timeline, track), device_waits(timeline, frames, track));
+            seen.take(timeline, windows, frames, &holders, track, [&pauses, &waits]);
+            let plain = |all: Vec<(u64, u64, NameIndex)>| all.into_iter().map(|(from, to, _)| (from, to)).collect();
             if !pauses.is_empty() {
-                seen.gc.insert(track, pauses);
+                seen.gc.insert(track, plain(pauses));
+            }
+            if !waits.is_empty() {
+                seen.gpu.insert(track, waits);
             }
         }
         seen
@@ -69,21 +78,26 @@ impl SeenSamples {
         frames: &Frames,
         holders: &Holders,
         track: TrackIndex,
-        pauses: &[(u64, u64)],
+        [pauses, waits]: [&[(u64, u64, NameIndex)]; 2],
     ) {
         let info = &timeline.tracks[track.0 as usize];
         let holders = holders.of(info.process);
         let times = &timeline.samples.time[info.samples.clone()];
-        let mut pause = 0;
+        let (mut pause, mut wait) = (0, 0);
+        let inside = |all: &[(u64, u64, NameIndex)], at: &mut usize, time: u64| {
+            while all.get(*at).is_some_and(|(_, end, _)| *end <= time) {
+                *at += 1;
+            }
+            all.get(*at).is_some_and(|(start, _, _)| *start <= time)
+        };
         for index in info.samples.clone() {
             let sample = timeline.samples.get(index);
             let Some(window) = windows.at(track, sample.time) else { continue };
-            while pauses.get(pause).is_some_and(|(_, end)| *end <= sample.time) {
-                pause += 1;
-            }
             let mut holder = 0;
-            let doing = if pauses.get(pause).is_some_and(|(start, _)| *start <= sample.time) {
+            let doing = if inside(pauses, &mut pause, sample.time) {
                 Doing::Gc
+            } else if inside(waits, &mut wait, sample.time) || frames.on_top(sample.stack) & is::WAITS_FOR_GPU != 0 {
+                Doing::Gpu
             } else if sample.gil || sample.active && holders.is_none() {
                 Doing::Python
             } else if sample.active {
@@ -98,11 +112,19 @@ impl SeenSamples {
             };
             self.all.push(Seen { sample: index as u32, window: window as u32, doing, holder });
         }
-        self.unseen_ns = self.unseen_ns.saturating_add(unseen(times, self.period_ns, windows, track, pauses));
+        let known = Spans::union(pauses.iter().chain(waits).map(|(from, to, _)| (*from, *to)).collect());
+        self.unseen_ns = self.unseen_ns.saturating_add(unseen(times, self.period_ns, windows, track, known.all()));
+    }
+
+    /// The recorded wait for a device in which a moment lies.
+    pub fn device_wait(&self, track: TrackIndex, time: u64) -> Option<(u64, u64, NameIndex)> {
+        let all = self.gpu.get(&track)?;
+        let last = all[..all.partition_point(|(start, _, _)| *start <= time)].last()?;
+        (time < last.1).then_some(*last)
     }
 }
 
-/// The time inside the steps of a track that lies in holes between its samples, less the pauses there.
+/// The time inside the steps of a track that lies in holes between its samples, less what is known there: pauses and waits.
 fn unseen(times: &[u64], period: u64, windows: &Windows, track: TrackIndex, pauses: &[(u64, u64)]) -> u64 {
     let (half, hole) = (period / 2, (period as f64 * HOLE) as u64);
     let mut sum = 0;
@@ -148,15 +170,24 @@ fn period(timeline: &Timeline, windows: &Windows) -> u64 {
 }
 
 /// Garbage collection on a track, as stretches that do not overlap.
-fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = Vec::new();
-    for index in timeline.tracks[track.0 as usize].slices.clone() {
-        if timeline.slices.kind(index) == SliceKind::Gc {
-            let slice = timeline.slices.get(index);
-            match all.last_mut() {
-                Some(last) if slice.start < last.1 => last.1 = last.1.max(slice.end()),
-                _ => all.push((slice.start, slice.end())),
-            }
+fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
+    stretches(timeline, track, |index| timeline.slices.kind(index) == SliceKind::Gc)
+}
+
+/// Calls on a track that wait for a device, as stretches that do not overlap.
+fn device_waits(timeline: &Timeline, frames: &Frames, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
+    let waits = |name: u32| frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0;
+    let slices = &timeline.slices;
+    stretches(timeline, track, |index| slices.kind(index) == SliceKind::ApiCall && waits(slices.name[index]))
+}
+
+fn stretches(timeline: &Timeline, track: TrackIndex, fits: impl Fn(usize) -> bool) -> Vec<(u64, u64, NameIndex)> {
+    let mut all: Vec<(u64, u64, NameIndex)> = Vec::new();
+    for index in timeline.tracks[track.0 as usize].slices.clone().filter(|index| fits(*index)) {
+        let slice = timeline.slices.get(index);
+        match all.last_mut() {
+            Some(last) if slice.start < last.1 => last.1 = last.1.max(slice.end()),
+            _ => all.push((slice.start, slice.end(), slice.name)),
         }
     }
     all

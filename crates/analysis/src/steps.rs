@@ -28,6 +28,8 @@ pub enum StepSource {
     Step,
     /// A scope that repeats.
     Scope,
+    /// An NVTX range that repeats.
+    Nvtx,
     /// Nothing repeats: the whole recording is one window.
     Whole,
 }
@@ -37,6 +39,7 @@ impl StepSource {
         match self {
             StepSource::Step => "step",
             StepSource::Scope => "scope",
+            StepSource::Nvtx => "nvtx",
             StepSource::Whole => "whole",
         }
     }

@@ -218,6 +218,11 @@ impl Work {
         }
     }
 
+    /// The work that has a launch, in the order of the launches' slices: by thread, then time.
+    pub fn linked(&self) -> &[u32] {
+        &self.by_launch
+    }
+
     /// What an API call asked for, by its slice: one piece, all nodes of a graph, or nothing.
     pub fn of_launch(&self, slice: usize) -> &[u32] {
         let launch = |work: &u32| self.launch[*work as usize] as usize;

@@ -2,7 +2,7 @@
 //! call that waits looks like one that runs unless its name tells.
 
 use super::part::{Key, PartKind};
-use crate::frames::{Frames, WAITS};
+use crate::frames::{Frames, WAITS, is};
 use crate::windows::{Window, Windows};
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline};
@@ -16,10 +16,11 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
         let mut open: Vec<(u64, NameIndex, SliceKind)> = Vec::new();
         for index in slices {
             let kind = timeline.slices.kind(index);
-            if !matches!(kind, SliceKind::Call | SliceKind::CCall | SliceKind::Gc) {
+            let slice = timeline.slices.get(index);
+            let waits = kind == SliceKind::ApiCall && frames.bits(slice.name) & is::WAITS_FOR_GPU != 0;
+            if !waits && !matches!(kind, SliceKind::Call | SliceKind::CCall | SliceKind::Gc) {
                 continue;
             }
-            let slice = timeline.slices.get(index);
             sweep.up_to(slice.start, &mut open, &mut sums);
             open.push((slice.end(), slice.name, kind));
         }
@@ -29,6 +30,7 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
         SliceKind::Gc => Key::of(PartKind::Gc),
         _ => {
             let kind = match kind {
+                _ if frames.bits(name) & is::WAITS_FOR_GPU != 0 => PartKind::Gpu,
                 _ if frames.bits(name) & WAITS != 0 => PartKind::Waiting,
                 SliceKind::CCall => PartKind::Native,
                 _ => PartKind::Python,

@@ -11,6 +11,8 @@ pub enum PartKind {
     Native,
     /// Not running: the frame on top says at what.
     Waiting,
+    /// Waiting for a device.
+    Gpu,
     Gil,
     Gc,
     /// Ready to run, but without a core.
@@ -20,10 +22,11 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    pub const ALL: [PartKind; 7] = [
+    pub const ALL: [PartKind; 8] = [
         PartKind::Python,
         PartKind::Native,
         PartKind::Waiting,
+        PartKind::Gpu,
         PartKind::Gil,
         PartKind::Gc,
         PartKind::Descheduled,
@@ -35,6 +38,7 @@ impl PartKind {
             PartKind::Python => "Python",
             PartKind::Native => "native code",
             PartKind::Waiting => "waiting",
+            PartKind::Gpu => "waiting for the GPU",
             PartKind::Gil => "waiting for the GIL",
             PartKind::Gc => "garbage collection",
             PartKind::Descheduled => "waiting for a core",
@@ -48,6 +52,7 @@ impl PartKind {
             PartKind::Python => "runs Python",
             PartKind::Native => "runs native code",
             PartKind::Waiting => "waits",
+            PartKind::Gpu => "waits for the GPU",
             PartKind::Gil => "waits for the GIL",
             PartKind::Gc => "collects garbage",
             PartKind::Descheduled => "waits for a core",

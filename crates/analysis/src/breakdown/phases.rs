@@ -41,7 +41,7 @@ pub fn phases(timeline: &Timeline, steps: &Steps, windows: &Windows) -> Vec<Phas
         let mut at = range.start;
         let mut open: Vec<(u64, usize)> = Vec::new();
         for index in timeline.tracks[track.0 as usize].slices.clone() {
-            if !matches!(timeline.slices.kind(index), SliceKind::Scope | SliceKind::Step) {
+            if !matches!(timeline.slices.kind(index), SliceKind::Scope | SliceKind::Step | SliceKind::Nvtx) {
                 continue;
             }
             let slice = timeline.slices.get(index);

@@ -6,7 +6,7 @@ use super::is;
 use timeline::Name;
 
 /// Python functions that wait, by the end of their file's path.
-const WAIT: [(&str, &[&str], u16); 14] = [
+const WAIT: [(&str, &[&str], u16); 16] = [
     ("threading.py", &["wait", "acquire", "join", "_wait_for_tstate_lock", "__enter__"], is::WAITS_FOR_LOCK),
     ("queue.py", &["get", "put", "join"], is::WAITS_FOR_LOCK),
     ("multiprocessing/synchronize.py", &["acquire", "wait", "__enter__"], is::WAITS_FOR_LOCK),
@@ -21,6 +21,8 @@ const WAIT: [(&str, &[&str], u16); 14] = [
     ("asyncore.py", &["poll"], is::WAITS_FOR_IO),
     ("zmq/sugar/socket.py", &["recv", "send", "poll", "recv_multipart"], is::WAITS_FOR_IO),
     ("zmq/sugar/poll.py", &["poll"], is::WAITS_FOR_IO),
+    ("torch/cuda/__init__.py", &["synchronize"], is::WAITS_FOR_GPU),
+    ("torch/cuda/streams.py", &["synchronize"], is::WAITS_FOR_GPU),
 ];
 
 /// Native symbols, and C functions by the end of their dotted name.
@@ -68,7 +70,8 @@ pub fn bits(name: &Name) -> u16 {
     let python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb") || file.starts_with('<');
     if !python {
         let known = |end: &str| text.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('.'));
-        return NATIVE.iter().filter(|(end, _)| known(end)).fold(is::NATIVE, |bits, known| bits | known.1);
+        let device = if waits_for_device(text) { is::WAITS_FOR_GPU } else { 0 };
+        return NATIVE.iter().filter(|(end, _)| known(end)).fold(is::NATIVE | device, |bits, known| bits | known.1);
     }
     let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
     let last = text.rsplit('.').next().unwrap_or(text);
@@ -87,6 +90,11 @@ pub fn bits(name: &Name) -> u16 {
         bits |= is::EVENT_LOOP | is::LIBRARY;
     }
     bits
+}
+
+/// CUDA's waits, of the runtime and of the driver: `cudaStreamSynchronize`, `cuCtxSynchronize_v2`, `cudaEventSynchronize`.
+fn waits_for_device(call: &str) -> bool {
+    call.starts_with("cu") && call.contains("Synchronize")
 }
 
 #[cfg(test)]
@@ -120,5 +128,9 @@ mod tests {
         assert_eq!(of("take_gil", "/usr/lib/libpython3.12.so.1.0"), is::NATIVE | is::TAKES_GIL);
         assert_eq!(of("_thread.lock.acquire", ""), is::NATIVE | is::WAITS_FOR_LOCK);
         assert_eq!(of("numpy.dot", ""), is::NATIVE);
+        for wait in ["cudaStreamSynchronize", "cudaDeviceSynchronize_v3020", "cuCtxSynchronize"] {
+            assert_eq!(of(wait, ""), is::NATIVE | is::WAITS_FOR_GPU);
+        }
+        assert_eq!((of("cudaLaunchKernel", ""), of("Synchronize", "")), (is::NATIVE, is::NATIVE));
     }
 }

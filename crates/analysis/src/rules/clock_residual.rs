@@ -1,6 +1,7 @@
 //! `clock-residual`: the clock's own error is not small beside what is measured with it.
 
 use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::health::device;
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
@@ -16,10 +17,11 @@ impl Rule for ClockResidual {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The error bar of all times is 1 % of a step or more.",
+            summary: "The error bar of all times, or of the GPU's, is 1 % of a step or more.",
             why: "Times are turned from ticks into nanoseconds by reading two clocks together again and again; what does not fit \
                   is the residual. Durations shorter than it mean nothing, and differences of that size between steps do not \
-                  either.",
+                  either. GPU times are checked by what must be true: no work starts before the call that launched it, and no \
+                  wait returns before the work it waited for has ended.",
             needs: "A trace that says how its clock was read.",
             example: "times are good to 1.2 ms only, and a step takes 40.1 ms",
         }
@@ -27,6 +29,9 @@ impl Rule for ClockResidual {
 
     fn look(&self, case: &Case) -> Verdict {
         let (error, step) = (case.timeline.info.clock.residual_ns, case.steps.p50());
+        if let Some(found) = self.of_device(case) {
+            return found.into();
+        }
         if error == 0 && case.timeline.info.clock.source.is_empty() {
             return Verdict::Abstain("the trace does not say how far off its clock is".into());
         }
@@ -51,6 +56,49 @@ impl Rule for ClockResidual {
     }
 }
 
+impl ClockResidual {
+    /// Work that seems to start before its launch, or an error bar that is not small beside a step.
+    fn of_device(&self, case: &Case) -> Option<Finding> {
+        let (clock, step) = (&case.timeline.gpu.clock, case.steps.p50());
+        let error = device::error_bar(case).filter(|_| case.gpu().is_some())?;
+        if clock.violations == 0 && (step == 0 || (error as f64) < LEVEL * step as f64) {
+            return None;
+        }
+        let title = match clock.violations {
+            0 => format!(
+                "GPU times are good to {} only, and a step takes {}",
+                phrase::duration(error),
+                phrase::duration(step)
+            ),
+            wrong => format!(
+                "{} of {} of device work seem to start before the call that launched them: GPU times are off by {} at least",
+                phrase::count(wrong),
+                phrase::counted(clock.linked, "piece"),
+                phrase::duration(clock.shortest_launch_ns.map_or(0, i64::unsigned_abs))
+            ),
+        };
+        let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::said(what.to_owned()).number("ns", ns as f64));
+        let evidence = [
+            bound("the shortest time from a launch call to its work", clock.shortest_launch_ns),
+            bound("the shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
+        ];
+        Some(Finding {
+            code: self.code(),
+            title,
+            place: Place::default(),
+            gain: None,
+            severity: if clock.violations > 0 { Severity::Medium } else { Severity::Low },
+            confidence: 1.0, // Measured.
+            evidence: evidence.into_iter().flatten().collect(),
+            actions: vec![
+                "Do not compare host and GPU times that differ by less than this; durations on the GPU are not touched by it.".into(),
+                "Use the CUPTI that belongs to the program's CUDA: the health box names the one in use, `inferscope doctor` all of them.".into(),
+            ],
+            verify: "Record again: the health box should show a smaller GPU clock error.".into(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +114,17 @@ mod tests {
     fn silent_below_it_and_without_any_length() {
         silent(&ClockResidual, "clock residual 1us\n track main\n step r 0..40ms");
         silent(&ClockResidual, "clock residual 1us\n track main\n step r 0..0");
+    }
+
+    #[test]
+    fn work_that_starts_before_its_call_is_said() {
+        let text = "clock residual 1us\n track main\n step r 0..40ms\n api cudaLaunchKernel 1ms..2ms\n stream 7\n kernel k 900us..3ms";
+        let found = found(&ClockResidual, text);
+        assert_eq!(
+            found[0].title,
+            "1 of 1 piece of device work seem to start before the call that launched them: GPU times are off by 100 µs at least"
+        );
+        silent(&ClockResidual, &text.replace("900us", "1100us"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Rule for DroppedRecords {
         let losses = totals(case.timeline);
         let lost: u64 = losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add);
         let Some(worst) = losses.first() else { return Verdict::Silent };
-        let recorded = (case.timeline.slices.len() + case.timeline.samples.len()) as u64;
+        let recorded = recorded(case.timeline);
         let share = lost as f64 / lost.saturating_add(recorded).max(1) as f64;
         let evidence = losses.iter().map(|loss| {
             let evidence = Evidence::said(loss.said()).number("count", loss.count as f64);
@@ -55,7 +55,12 @@ impl Rule for DroppedRecords {
 /// What helps depends on where it was lost: samples are taken from outside, everything else goes through a ring.
 fn actions(losses: &[LossTotal]) -> Vec<String> {
     let mut actions: Vec<&str> = Vec::new();
-    if losses.iter().any(|loss| loss.collector != "stacks") {
+    let of_device = |loss: &LossTotal| crate::health::device::COLLECTORS.contains(&loss.collector.as_str());
+    if losses.iter().any(of_device) {
+        actions.push("Record the device in less detail: inferscope run --gpu-detail kernel -- ...");
+        actions.push("Record windows of steps only: inferscope run --overhead-budget 2% -- ...");
+    }
+    if losses.iter().any(|loss| loss.collector != "stacks" && !of_device(loss)) {
         actions.push("More room in the rings: inferscope run --trace-size-mb 400 -- ...");
         actions.push("Record less: --min-us 100 with --calls, or --include only what matters.");
     }
@@ -64,6 +69,11 @@ fn actions(losses: &[LossTotal]) -> Vec<String> {
         actions.push("Leave the sampler a core: no samples come while every core is busy with the program itself.");
     }
     actions.into_iter().map(str::to_owned).collect()
+}
+
+/// What was not lost.
+pub fn recorded(timeline: &Timeline) -> u64 {
+    (timeline.slices.len() + timeline.samples.len() + timeline.gpu.work.len()) as u64
 }
 
 pub struct LossTotal {
@@ -113,6 +123,17 @@ mod tests {
         );
         assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten (scopes)");
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
+    }
+
+    #[test]
+    fn lost_device_records_are_helped_by_recording_devices_less() {
+        let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 activity records dropped by CUPTI");
+        assert!(
+            found[0]
+                .actions
+                .iter()
+                .all(|action| action.contains("--gpu-detail") || action.contains("--overhead-budget"))
+        );
     }
 
     #[test]

@@ -15,12 +15,13 @@ mod overhead_in_window;
 mod unstable_iterations;
 pub(crate) mod waits_in_step;
 mod warmup_in_window;
+mod work_from_before_window;
 mod wrong_numa_node;
 
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 16] = [
+pub static RULES: [&dyn Rule; 17] = [
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,
@@ -35,6 +36,7 @@ pub static RULES: [&dyn Rule; 16] = [
     &warmup_in_window::WarmupInWindow,
     &unstable_iterations::UnstableIterations,
     &dropped_records::DroppedRecords,
+    &work_from_before_window::WorkFromBeforeWindow,
     &clock_residual::ClockResidual,
     &overhead_in_window::OverheadInWindow,
 ];

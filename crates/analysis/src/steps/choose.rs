@@ -1,8 +1,8 @@
-//! Which slices are the steps: those that the program marked, else the outermost scope that repeats, else the whole
-//! recording as one window. Two passes over the slices, whatever their number.
+//! Which slices are the steps: those that the program marked, else the outermost scope that repeats, else the outermost NVTX
+//! range that repeats, else the whole recording as one window. Two passes over the slices, whatever their number.
 
 use super::{Step, StepSource, Steps};
-use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex};
+use timeline::{Detail, ProcessIndex, SliceKind, Timeline, TrackIndex};
 
 /// Fewer of a kind are not a rhythm.
 const REPEATS: u64 = 3;
@@ -17,7 +17,7 @@ struct Candidate {
 }
 
 pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
-    let [steps, scopes] = candidates(timeline);
+    let [steps, scopes, ranges] = candidates(timeline);
     let found = |kind, source, (name, candidate): (u32, &Candidate), why: String| Steps {
         name: timeline.names.text(timeline::NameIndex(name)).to_owned(),
         source,
@@ -32,9 +32,11 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
         let named = |all: &[Candidate]| {
             closed(all).find(|(name, _)| timeline.names.text(timeline::NameIndex(*name)) == wanted).map(|found| found.0)
         };
-        for (all, kind, source) in
-            [(&steps, SliceKind::Step, StepSource::Step), (&scopes, SliceKind::Scope, StepSource::Scope)]
-        {
+        for (all, kind, source) in [
+            (&steps, SliceKind::Step, StepSource::Step),
+            (&scopes, SliceKind::Scope, StepSource::Scope),
+            (&ranges, SliceKind::Nvtx, StepSource::Nvtx),
+        ] {
             if let Some(name) = named(all) {
                 return found(kind, source, (name, &all[name as usize]), format!("\"{wanted}\" was asked for"));
             }
@@ -43,9 +45,10 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
     }
     let longest =
         |least: u64| closed(&steps).filter(|(_, one)| one.count >= least).max_by_key(|(name, one)| (one.total, !name));
-    let scope = closed(&scopes)
-        .filter(|(_, one)| one.count >= REPEATS)
-        .min_by_key(|(name, one)| (one.depth, u64::MAX - one.total, *name));
+    fn outermost(all: &[Candidate]) -> Option<(u32, &Candidate)> {
+        let repeats = closed(all).filter(|(_, one)| one.count >= REPEATS);
+        repeats.min_by_key(|(name, one)| (one.depth, u64::MAX - one.total, *name))
+    }
     let mut chosen = if let Some(step) = longest(REPEATS).or_else(|| longest(1)) {
         let others = closed(&steps).count() - 1;
         let why = match others {
@@ -53,9 +56,12 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
             _ => format!("of {} kinds of steps, these take the most time", others + 1),
         };
         found(SliceKind::Step, StepSource::Step, step, why)
-    } else if let Some(scope) = scope {
+    } else if let Some(scope) = outermost(&scopes) {
         let why = "the program marks no steps; this is the outermost scope that repeats".to_owned();
         found(SliceKind::Scope, StepSource::Scope, scope, why)
+    } else if let Some(range) = outermost(&ranges) {
+        let why = "the program marks no steps; this is the outermost NVTX range that repeats".to_owned();
+        found(SliceKind::Nvtx, StepSource::Nvtx, range, why)
     } else {
         whole(timeline)
     };
@@ -70,10 +76,13 @@ fn closed(all: &[Candidate]) -> impl Iterator<Item = (u32, &Candidate)> {
     all.iter().enumerate().filter(|(_, one)| one.count > 0).map(|(name, one)| (name as u32, one))
 }
 
-/// Steps and scopes by name.
-fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 2] {
+/// The place of NVTX ranges among the candidates.
+const NVTX: usize = 2;
+
+/// Steps, scopes and NVTX ranges by name.
+fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 3] {
     let slices = &timeline.slices;
-    let mut all = [vec![Candidate::default(); timeline.names.len()], vec![Candidate::default(); timeline.names.len()]];
+    let mut all = [(); 3].map(|()| vec![Candidate::default(); timeline.names.len()]);
     let mut around: Vec<u64> = Vec::new();
     for track in &timeline.tracks {
         around.clear();
@@ -81,6 +90,8 @@ fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 2] {
             let place = match slices.kind(index) {
                 SliceKind::Step => 0,
                 SliceKind::Scope => 1,
+                // A range of no length is a mark.
+                SliceKind::Nvtx if slices.dur[index] > 0 => NVTX,
                 _ => continue,
             };
             let slice = slices.get(index);
@@ -89,7 +100,7 @@ fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 2] {
             }
             // Tasks that interleave on one thread look nested by time; where ids were recorded they decide.
             let detail = slices.detail(index);
-            let outermost = detail.id != 0 && detail.parent == 0;
+            let outermost = place != NVTX && detail.id != 0 && detail.parent == 0;
             let depth = if outermost { 0 } else { around.len() as u32 };
             around.push(slice.end());
             let Some(one) = all[place].get_mut(slice.name.0 as usize) else { continue };
@@ -119,11 +130,12 @@ fn collect(timeline: &Timeline, kind: SliceKind, name: u32) -> Vec<Step> {
         let mut last_end = 0;
         for index in track.slices.clone() {
             let slice = slices.get(index);
-            if !matches!(slice.kind, SliceKind::Step | SliceKind::Scope) {
+            if !matches!(slice.kind, SliceKind::Step | SliceKind::Scope) && slice.kind != kind {
                 continue;
             }
-            let detail = slices.detail(index);
-            let wanted = slice.kind == kind && slice.name.0 == name;
+            // Ranges have no ids of ours.
+            let detail = if slice.kind == SliceKind::Nvtx { Detail::default() } else { slices.detail(index) };
+            let wanted = slice.kind == kind && slice.name.0 == name && (kind != SliceKind::Nvtx || slice.dur > 0);
             let nested = match detail.id {
                 0 => slice.start < last_end && slice.end() <= last_end,
                 _ => inside.has(detail.parent),

@@ -27,6 +27,7 @@ fn category(kind: PartKind) -> &'static str {
         PartKind::Python => "python",
         PartKind::Native => "native",
         PartKind::Waiting => "waiting",
+        PartKind::Gpu => "gpu_wait",
         PartKind::Gil => "gil",
         PartKind::Gc => "garbage_collection",
         PartKind::Descheduled => "descheduled",
@@ -36,7 +37,7 @@ fn category(kind: PartKind) -> &'static str {
 
 /// The thread of the step does not run.
 pub fn is_idle(kind: PartKind) -> bool {
-    matches!(kind, PartKind::Waiting | PartKind::Gil | PartKind::Descheduled)
+    matches!(kind, PartKind::Waiting | PartKind::Gpu | PartKind::Gil | PartKind::Descheduled)
 }
 
 /// Percentages with three decimals, that add up to 100.

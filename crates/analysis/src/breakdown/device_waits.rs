@@ -1,0 +1,38 @@
+//! The time in recorded waits for a device, exactly. Which lines wait is told by the samples taken in them; where there are
+//! none, the calls themselves are named.
+
+use super::part::{Key, PartKind, apportion};
+use crate::seen::{Doing, SeenSamples};
+use crate::windows::Windows;
+use std::collections::HashMap;
+use timeline::{NameIndex, Timeline};
+
+pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<(Key, u64)> {
+    let mut by_call: HashMap<NameIndex, u64> = HashMap::new();
+    for (track, waits) in &seen.gpu {
+        for (start, end, name) in waits {
+            let sum = by_call.entry(*name).or_default();
+            *sum = sum.saturating_add(windows.overlap(*track, *start, *end));
+        }
+    }
+    // Lines by the call that they were seen in: a rare wait must not get the line of a frequent one.
+    let mut lines: HashMap<NameIndex, HashMap<Key, u64>> = HashMap::new();
+    for one in seen.all.iter().filter(|one| one.doing == Doing::Gpu) {
+        let sample = timeline.samples.get(one.sample as usize);
+        let track = windows.all()[one.window as usize].track;
+        let Some((_, _, call)) = seen.device_wait(track, sample.time) else { continue };
+        let frame = timeline.stacks.frame(sample.stack);
+        let name = if sample.stack.0 == 0 { call } else { frame.name };
+        *lines.entry(call).or_default().entry(Key { kind: PartKind::Gpu, name, line: frame.line }).or_default() += 1;
+    }
+    let mut times: HashMap<Key, u64> = HashMap::new();
+    for (call, ns) in by_call {
+        let plain = HashMap::from([(Key { kind: PartKind::Gpu, name: call, line: 0 }, 1)]);
+        let (keys, weights): (Vec<Key>, Vec<u64>) = lines.remove(&call).unwrap_or(plain).into_iter().unzip();
+        for (key, part) in keys.into_iter().zip(apportion(ns, &weights)) {
+            let sum = times.entry(key).or_default();
+            *sum = sum.saturating_add(part);
+        }
+    }
+    times.into_iter().collect()
+}

@@ -1,0 +1,72 @@
+//! Which step a piece of work belongs to: the one that was open on the launching thread when its launch call began. A thread
+//! that has no step open works for the only step that is open in its process; where several are, its work is nobody's.
+
+use super::StepWork;
+use crate::rule::Case;
+use crate::steps::StepSource;
+use std::collections::{BTreeMap, HashMap};
+use timeline::{ProcessIndex, TrackIndex, WorkKind};
+
+/// How many windows back to look for the one that is open.
+const LOOK_BACK: usize = 64;
+
+pub fn of_steps(case: &Case) -> Vec<StepWork> {
+    if case.steps.source == StepSource::Whole {
+        return Vec::new();
+    }
+    let (timeline, owners) = (case.timeline, Owners::new(case));
+    let work = &timeline.gpu.work;
+    let mut steps: BTreeMap<u32, StepWork> = BTreeMap::new();
+    let mut track = 0;
+    for index in work.linked().iter().map(|index| *index as usize).filter(|index| work.kind(*index).is_busy()) {
+        let Some(launch) = work.launch(index) else { continue };
+        while timeline.tracks[track].slices.end <= launch {
+            track += 1;
+        }
+        let owner = owners.of(case, TrackIndex(track as u32), timeline.slices.start[launch]);
+        let Some(step) = owner else { continue };
+        let (start, end) = (work.start[index], work.end(index));
+        let empty = StepWork { step, kernels: 0, copies: 0, total_ns: 0, first_start: start, last_end: end };
+        let sum = steps.entry(step).or_insert(empty);
+        let kernel = work.kind(index) == WorkKind::Kernel;
+        sum.kernels += u64::from(kernel);
+        sum.copies += u64::from(!kernel);
+        sum.total_ns = sum.total_ns.saturating_add(work.dur[index]);
+        sum.first_start = sum.first_start.min(start);
+        sum.last_end = sum.last_end.max(end);
+    }
+    steps.into_values().collect()
+}
+
+/// The windows of each process by start, and their ends sorted on their own: so many are open as have begun and not ended.
+struct Owners {
+    by_process: HashMap<ProcessIndex, (Vec<(u64, u64, u32)>, Vec<u64>)>,
+}
+
+impl Owners {
+    fn new(case: &Case) -> Owners {
+        let mut by_process: HashMap<ProcessIndex, (Vec<(u64, u64, u32)>, Vec<u64>)> = HashMap::new();
+        for window in case.windows.all() {
+            let process = case.timeline.tracks[window.track.0 as usize].process;
+            let (begun, ended) = by_process.entry(process).or_default();
+            begun.push((window.start, window.end, window.step));
+            ended.push(window.end);
+        }
+        for (begun, ended) in by_process.values_mut() {
+            begun.sort_unstable();
+            ended.sort_unstable();
+        }
+        Owners { by_process }
+    }
+
+    fn of(&self, case: &Case, track: TrackIndex, time: u64) -> Option<u32> {
+        if let Some(window) = case.windows.at(track, time) {
+            return Some(case.windows.all()[window].step);
+        }
+        let (begun, ended) = self.by_process.get(&case.timeline.tracks[track.0 as usize].process)?;
+        let first = begun.partition_point(|window| window.0 <= time);
+        let open = first - ended.partition_point(|end| *end <= time);
+        let around = || begun[..first].iter().rev().take(LOOK_BACK).find(|window| window.1 > time);
+        if open == 1 { around().map(|window| window.2) } else { None }
+    }
+}

@@ -1,0 +1,148 @@
+//! How far what is said of devices can be trusted: their clock, what recorded them, what was lost, and work from before the
+//! window. Says nothing where no device was recorded.
+
+use super::HealthLine;
+use super::HealthState::{self, Bad, Ok, Warn};
+use crate::phrase;
+use crate::rule::Case;
+use crate::rules::dropped_records;
+use std::collections::BTreeSet;
+
+/// The collectors that record devices.
+pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
+
+pub fn lines(case: &Case) -> Vec<HealthLine> {
+    let Some(metrics) = case.gpu() else { return Vec::new() };
+    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
+    let mut lines = vec![line("GPU clock", clock(case)), line("GPU records", records(case))];
+    if metrics.before_window > 0 {
+        let pieces = phrase::counted(metrics.before_window, "piece");
+        let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
+        lines.push(line("GPU window", (Ok, text)));
+    }
+    lines
+}
+
+/// What causality proves, and what the collector measured.
+fn clock(case: &Case) -> (HealthState, String) {
+    let clock = &case.timeline.gpu.clock;
+    let seen = phrase::counted(clock.linked, "launch");
+    let error = error_bar(case);
+    if clock.violations > 0 {
+        let (off, wrong) = (phrase::duration(error.unwrap_or(0)), phrase::count(clock.violations));
+        return (
+            Bad,
+            format!("GPU times are off by {off} at least: {wrong} of {seen} seem to come after their work starts"),
+        );
+    }
+    let within = match error {
+        Some(error) => format!("GPU times are right to within {}", phrase::duration(error)),
+        None => "nothing shows how well GPU times fit the host's".to_owned(),
+    };
+    let state = match (error, case.steps.p50()) {
+        (None, _) => Warn,
+        (Some(error), step) if step > 0 => HealthState::above(error as f64 / step as f64, 0.01, 0.1),
+        _ => Ok,
+    };
+    match clock.linked {
+        0 => (state, within),
+        _ => (state, format!("{within}; in {seen} no work starts before its call")),
+    }
+}
+
+/// How far off device times can be: by what the collector measured, and no further than causality allows. Where causality is
+/// broken, how far they are off at least. None: unknown.
+pub fn error_bar(case: &Case) -> Option<u64> {
+    let clock = &case.timeline.gpu.clock;
+    let measured = Some(clock.residual_ns).filter(|residual| *residual > 0);
+    let ways = (clock.shortest_launch_ns, clock.shortest_return_ns);
+    if let (Some(launch @ ..0), _) = ways {
+        return Some(launch.unsigned_abs());
+    }
+    // Too late by at most the shortest way from a call to its work, too early by at most the shortest way back.
+    let proved = match ways {
+        (Some(launch), Some(back)) => Some(launch.unsigned_abs().max(back.unsigned_abs())),
+        _ => None,
+    };
+    [measured, proved].into_iter().flatten().min()
+}
+
+fn records(case: &Case) -> (HealthState, String) {
+    let gpu = &case.timeline.gpu;
+    let lost = dropped_records::totals(case.timeline);
+    let lost = lost.iter().filter(|loss| COLLECTORS.contains(&loss.collector.as_str())).map(|loss| loss.count);
+    let lost = lost.fold(0u64, u64::saturating_add);
+    let libraries: BTreeSet<&str> =
+        gpu.devices.iter().map(|device| &*device.cupti).filter(|version| !version.is_empty()).collect();
+    let mut text = phrase::counted(gpu.work.len() as u64, "piece") + " of device work";
+    if !libraries.is_empty() {
+        text += &format!(", by CUPTI {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
+    }
+    let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
+    match lost {
+        0 => (Ok, format!("{text}; none lost")),
+        lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
+    }
+}
+
+/// None: recording devices cost nothing that was measured.
+pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
+    let overhead = case.gpu()?.overhead.as_ref()?;
+    let text = match overhead.percent {
+        Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), overhead.how),
+        None => overhead.how.clone(),
+    };
+    Some((HealthState::above(overhead.percent.unwrap_or(0.0), 5.0, 25.0), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Timeline;
+
+    const RUN: &str = "
+        device 0 NVIDIA_H200 cupti 130001
+        collector gpu on residual 400ns
+        track main
+        step request 0..1ms
+        api cudaLaunchKernel 0..5us
+        stream 7
+        kernel gemm 10us..500us
+        api cudaStreamSynchronize 20us..509us
+        sync stream 20us..509us";
+
+    fn said(text: &str) -> Vec<(HealthState, String)> {
+        let timeline = Timeline::from_text(text).unwrap();
+        lines(&Case::new(&timeline, None)).into_iter().map(|line| (line.state, line.text)).collect()
+    }
+
+    #[test]
+    fn the_clock_is_bounded_and_the_library_named() {
+        assert_eq!(
+            said(RUN),
+            [
+                (Ok, "GPU times are right to within 400 ns; in 1 launch no work starts before its call".into()),
+                (Ok, "2 pieces of device work, by CUPTI 130001; none lost".into()),
+            ]
+        );
+        let proved = said(&RUN.replace("residual 400ns", ""));
+        assert!(proved[0].1.starts_with("GPU times are right to within 10.0 µs"), "{proved:?}");
+    }
+
+    #[test]
+    fn work_before_its_call_losses_and_work_from_before_the_window_are_said() {
+        let said = said(&format!(
+            "{RUN}\n kernel early 600us..700us corr 5\n api cudaLaunchKernel 605us..606us corr 5
+            kernel old 800us..801us corr 0\n loss gpu 1 activity records dropped"
+        ));
+        assert_eq!(said[0].0, Bad);
+        assert!(said[0].1.contains("1 of 2 launches seem to come after"), "{said:?}");
+        assert_eq!(said[1], (Bad, "4 pieces of device work, by CUPTI 130001; 1 record lost".into()));
+        assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_without_a_device() {
+        assert_eq!(said("track main\n step request 0..1ms"), []);
+    }
+}
