@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from . import _binary, _native, _program
+from . import _binary, _cuda, _native, _program
 
 _READY_S = 2.0
 _AT_EXIT_S = 10.0
@@ -42,7 +42,9 @@ class Recorder:
         self._segments = _folder(self.output, options)
         self._saved: dict[str, str | None] = {}
         try:
+            # Both the library in this process and the recorder, which inherits them, read these.
             self._set_environment({"INFERSCOPE_SEGMENTS": self._segments, **_environment(options)})
+            self._set_environment(_cuda.environment())
             reason = join()
             if reason is not None:
                 raise CannotRecord(reason)
@@ -182,6 +184,12 @@ def _environment(options: Mapping[str, Any]) -> dict[str, str]:
         values["INFERSCOPE_CALLS_MIN_US"] = str(options["min_us"])
     if options["trace_size_mb"] is not None:
         values["INFERSCOPE_TRACE_SIZE_MB"] = str(options["trace_size_mb"])
+    if options["gpu_detail"] is not None:
+        values["INFERSCOPE_GPU_DETAIL"] = str(options["gpu_detail"])
+    if options["overhead_budget"] is not None:
+        values["INFERSCOPE_OVERHEAD_BUDGET"] = str(options["overhead_budget"])
+    if options["layers"] is not None:
+        values["INFERSCOPE_LAYERS"] = "1" if options["layers"] else "0"
     return values
 
 

@@ -48,6 +48,9 @@ def start(
     native: bool | None = None,
     memory_hz: float | None = None,
     trace_size_mb: int | None = None,
+    gpu_detail: str | None = None,
+    overhead_budget: float | None = None,
+    layers: bool | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
 
@@ -69,6 +72,9 @@ def start(
     :param native: sample native frames too
     :param memory_hz: how often memory is sampled
     :param trace_size_mb: shared memory for each process
+    :param gpu_detail: what is recorded of CUDA: ``"off"``, ``"kernel"``, ``"launch"`` or ``"all"``
+    :param overhead_budget: per cent of the time that recording the GPU may cost; windows of steps are recorded then
+    :param layers: name the ``nn.Module`` that launched each kernel
     """
     options = {
         "rate_hz": rate_hz,
@@ -79,6 +85,9 @@ def start(
         "native": native,
         "memory_hz": memory_hz,
         "trace_size_mb": trace_size_mb,
+        "gpu_detail": gpu_detail,
+        "overhead_budget": overhead_budget,
+        "layers": layers,
     }
     try:
         with _This.lock:
@@ -103,6 +112,11 @@ def _start(output: str | os.PathLike[str] | None, options: dict[str, Any]) -> No
     for name, state, message in _native.status():
         if state == "failed":
             _warn(f"{name} are not recorded: {message}")
+    from . import _cuda
+
+    reason = _cuda.start()
+    if reason is not None:
+        _warn(f"the GPU is not recorded: {reason}")
 
 
 def stop(timeout: float = 60.0) -> str | None:
@@ -159,7 +173,12 @@ def _join() -> str | None:
         return f"the native part cannot be loaded ({_surface.native_error})"
     from . import _native, _program
 
-    return _native.start(_program.program(), _program.version(), _PACKAGE)
+    reason = _native.start(_program.program(), _program.version(), _PACKAGE)
+    if reason is None:
+        from . import _torch
+
+        _torch.follow()
+    return reason
 
 
 def _warn(text: Any) -> None:

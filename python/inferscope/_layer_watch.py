@@ -1,0 +1,136 @@
+# mypy: disable-error-code="import-not-found,attr-defined,no-untyped-call"
+"""How the calls of modules are seen. From Python 3.12 on by `sys.monitoring` of the one function that calls modules:
+neither PyTorch nor its compiler can tell, so nothing is compiled again or otherwise because of it. Before that by
+PyTorch's global module hooks, which its compiler does see: there it ends when `torch._dynamo` is imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ._after_import import after_import
+
+_TOOLS = (3, 4)
+
+
+class Watch:
+    """Tells of every call of a module while it is on, with the frames of the calls that the thread is in."""
+
+    def __init__(
+        self, entered: Callable[[list[Any]], None], left: Callable[[list[Any]], None], over: Callable[[str], None]
+    ) -> None:
+        import torch
+
+        self._entered, self._left = entered, left
+        self._code = torch.nn.Module.__call__.__code__
+        self._handles: list[Any] = []
+        self._tool = self._take_tool()
+        _unseen_by_the_compiler()
+        if self._tool is None:
+            # The compiler's guards look at the hooks: it would compile again with them, and once more without.
+            after_import(
+                "torch._dynamo",
+                lambda: over("torch.compile is used: before Python 3.12 layers are not named beside it"),
+            )
+
+    def _take_tool(self) -> int | None:
+        if sys.version_info < (3, 12):
+            return None
+        monitoring = sys.monitoring
+        for tool in _TOOLS:
+            if monitoring.get_tool(tool) is None:
+                monitoring.use_tool_id(tool, "inferscope layers")
+                monitoring.register_callback(tool, monitoring.events.PY_START, self._on_start)
+                monitoring.register_callback(tool, monitoring.events.PY_RETURN, self._on_return)
+                return tool
+        return None
+
+    def on(self) -> None:
+        if sys.version_info >= (3, 12) and self._tool is not None:
+            events = sys.monitoring.events
+            sys.monitoring.set_local_events(self._tool, self._code, events.PY_START | events.PY_RETURN)
+        elif not self._handles:
+            from torch.nn.modules import module
+
+            self._handles = [
+                module.register_module_forward_pre_hook(self._before),
+                module.register_module_forward_hook(self._after),
+            ]
+
+    def off(self) -> None:
+        if sys.version_info >= (3, 12) and self._tool is not None:
+            sys.monitoring.set_local_events(self._tool, self._code, 0)
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.remove()
+
+    def _frames(self) -> list[Any]:
+        code, frame, found = self._code, sys._getframe(2), []
+        while frame is not None:
+            if frame.f_code is code:
+                found.append(frame)
+            frame = frame.f_back  # type: ignore[assignment]
+        return found
+
+    def _on_start(self, _code: Any, _offset: int) -> None:
+        self._entered(self._frames())
+
+    def _on_return(self, _code: Any, _offset: int, _result: Any) -> None:
+        self._left(self._frames())
+
+    def _before(self, _module: Any, _args: Any) -> None:
+        frames = self._frames()
+        if frames:
+            self._entered(frames)
+
+    def _after(self, _module: Any, _args: Any, _result: Any) -> None:
+        frames = self._frames()
+        if frames:
+            self._left(frames)
+
+    def follow_captures(self, begins: Callable[[], None], ends: Callable[[], None]) -> None:
+        """The graph's launches will bear the names of the modules that are called while it is captured."""
+        import torch
+
+        graph = getattr(torch.cuda, "CUDAGraph", None)
+        begin, end = getattr(graph, "capture_begin", None), getattr(graph, "capture_end", None)
+        if graph is None or begin is None or end is None:
+            return
+
+        def capture_begin(self: Any, *args: Any, **options: Any) -> Any:
+            result = begin(self, *args, **options)
+            begins()
+            return result
+
+        def capture_end(self: Any, *args: Any, **options: Any) -> Any:
+            ends()
+            return end(self, *args, **options)
+
+        capture_begin.__doc__, capture_end.__doc__ = begin.__doc__, end.__doc__
+        graph.capture_begin, graph.capture_end = capture_begin, capture_end
+
+
+def _unseen_by_the_compiler() -> None:
+    """What runs inside a compiled model's call is ours and not to be compiled."""
+    import torch._C._dynamo.eval_frame as compiler
+
+    from . import _layer_names, _layers
+
+    codes = []
+    for module in (_layers, _layer_names, sys.modules[__name__]):
+        for thing in vars(module).values():
+            if getattr(thing, "__module__", None) == module.__name__:
+                for function in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
+                    codes.append(getattr(function, "__code__", None))
+    skip = getattr(compiler, "skip_code", None)
+    if skip is None and hasattr(compiler, "set_code_exec_strategy"):
+        action = compiler._FrameAction
+        strategy = compiler._FrameExecStrategy(action.SKIP, action.DEFAULT)
+
+        def skip(code: Any) -> None:
+            compiler.set_code_exec_strategy(code, strategy)
+
+    for code in codes:
+        if skip is not None and code is not None:
+            skip(code)

@@ -1,0 +1,62 @@
+# mypy: disable-error-code="import-not-found"
+"""What is done in a program that uses PyTorch, when it has imported it: the names of layers if they were asked for, and
+CUPTI is handed over when the program starts PyTorch's own profiler. Programs without PyTorch pay nothing for this."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_begun: set[str] = set()
+
+
+def _asked(name: str, otherwise: str) -> bool:
+    return os.environ.get(name, otherwise).strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def follow() -> None:
+    """To be called when recording has begun. Any number of times."""
+    from ._after_import import after_import
+
+    if _asked("INFERSCOPE_LAYERS", "") and "layers" not in _begun:
+        _begun.add("layers")
+        after_import("torch", _layers)
+    elif "layers" in _begun and "inferscope._layers" in sys.modules:
+        _layers()
+    if _asked("INFERSCOPE_GPU_DETAIL", "launch") and "profiler" not in _begun:
+        _begun.add("profiler")
+        after_import("torch", _yield_to_profiler)
+
+
+def _layers() -> None:
+    from . import _layers
+
+    _layers.begin()
+
+
+def _yield_to_profiler() -> None:
+    """One profiler at a time can have CUPTI, and Kineto asks for it once and never again. The program's own goes first:
+    ours lets go before it asks, and the report says from when on the GPU was not recorded."""
+    from torch.autograd import profiler
+
+    original = getattr(profiler, "_prepare_profiler", None)
+    if original is None:
+        return
+
+    def prepare(config: Any, activities: Any, *rest: Any, **options: Any) -> Any:
+        try:
+            if any(getattr(activity, "name", "") == "CUDA" for activity in activities):
+                from . import _native
+
+                release = getattr(_native, "gpu_release", None)
+                if release is not None:
+                    release("torch.profiler")
+        except Exception:
+            pass  # Then the two share what they can; the program's call goes on whatever happens here.
+        return original(config, activities, *rest, **options)
+
+    profiler._prepare_profiler = prepare
