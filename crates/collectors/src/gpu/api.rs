@@ -51,6 +51,9 @@ table! {
         dropped_records = c"cuptiActivityGetNumDroppedRecords" (*mut c_void, u32, *mut usize);
         flush_all = c"cuptiActivityFlushAll" (u32);
         timestamp = c"cuptiGetTimestamp" (*mut u64);
+        configure_unified_memory = c"cuptiActivityConfigureUnifiedMemoryCounter" (*mut UnifiedMemory, u32);
+        device_id = c"cuptiGetDeviceId" (*const c_void, *mut u32);
+        stream_id = c"cuptiGetStreamIdEx" (*const c_void, *const c_void, u8, *mut u32);
     }
 }
 
@@ -95,6 +98,16 @@ impl Cupti {
         // SAFETY: it only stores a number.
         self.version.map_or(0, |version| if unsafe { version(&mut number) } == SUCCESS { number } else { 0 })
     }
+}
+
+/// CUPTI's `CUpti_ActivityUnifiedMemoryCounterConfig`.
+#[repr(C)]
+pub struct UnifiedMemory {
+    /// 1: of one device, for this process.
+    pub scope: u32,
+    pub kind: u32,
+    pub device: u32,
+    pub enable: u32,
 }
 
 /// CUPTI's `CUpti_CallbackData`, the same in every version.

@@ -1,14 +1,18 @@
 //! The host side of every launch: CUPTI calls back at the begin and the end of each chosen CUDA call, on the thread that makes
 //! it, and the call goes into that thread's ring. A driver call inside a runtime call is the same launch and is left out.
+//! What a call took, gave back or waited for follows it (`parameters`).
 
-use super::api::CallbackData;
+use super::api::{CallbackData, Cupti, SUCCESS};
 use super::calls::{BEATS, DRIVER, RUNTIME};
-use crate::thread;
+use super::parameters::{self, Deed};
+use crate::session::Session;
+use crate::thread::{self, Writing};
 use crate::{guard, session};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::clock::monotonic;
+use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
 use trace::status::Collector;
 
@@ -25,17 +29,22 @@ pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
 /// Calls recorded so far.
 pub static CALLS: AtomicU64 = AtomicU64::new(0);
 
+/// CUPTI's functions, for what a callback asks of them.
+static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
+
 /// One call in this many is timed, for our own cost.
 const TIMED: u32 = 64;
 
 thread_local! {
     /// In a call of the runtime: what the driver is asked for meanwhile is part of it.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    static COUNT: Cell<u32> = const { Cell::new(0) };
+    // The first call finds a ring and a name, which no later one does: it is not the one that is timed.
+    static COUNT: Cell<u32> = const { Cell::new(1) };
 }
 
 /// Before the first call of a recording: numbers of names belong to one segment.
-pub fn prepare() {
+pub fn prepare(cupti: &'static Cupti) {
+    CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
     NAMES.iter().flatten().for_each(|name| name.store(0, Ordering::Relaxed));
     for (domain, ids) in BEATS {
         for id in *ids {
@@ -116,6 +125,15 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
         extra: data.correlation,
     };
     writing.push(event.to_words());
+    // SAFETY: null, or a result code, at the end of a call.
+    let succeeded = unsafe { data.result.cast::<u32>().as_ref() }.is_none_or(|code| *code == 0);
+    if succeeded {
+        // SAFETY: the parameters of this successful call.
+        let deed = unsafe { parameters::read(domain, id, data.parameters.cast()) };
+        if let Some(deed) = deed {
+            tell(session, writing, data, &event, deed);
+        }
+    }
     let count = COUNT.try_with(|count| count.replace(count.get().wrapping_add(1))).unwrap_or(1);
     if count.is_multiple_of(TIMED) {
         CALLS.fetch_add(u64::from(TIMED), Ordering::Relaxed);
@@ -125,9 +143,52 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     }
 }
 
+/// Writes down what a call did beside taking time.
+#[cold]
+fn tell(session: &'static Session, writing: &mut Writing, data: &CallbackData, call: &Event, deed: Deed) {
+    // SAFETY: null, or a table that is never freed.
+    let Some(cupti) = (unsafe { CUPTI.load(Ordering::Acquire).as_ref() }) else { return };
+    let mut device = 0;
+    if let Some(ask) = cupti.device_id.filter(|_| !data.context.is_null()) {
+        // SAFETY: the context of this call; it only stores a number.
+        unsafe { ask(data.context, &mut device) };
+    }
+    let (name, context, correlation) = (call.name, data.context_uid, data.correlation);
+    let (time, pool, memory) = (call.time + call.value, false, 0);
+    let allocation = Allocation { time, name, device, context, correlation, pool, memory, ..Allocation::default() };
+    let (records, count) = match deed {
+        Deed::Took { address, bytes, memory, pool } => {
+            Allocation { address, bytes, memory, pool, ..allocation }.records()
+        }
+        Deed::Gave { address: 0, .. } => return,
+        Deed::Gave { address, memory, pool } => {
+            Allocation { address, memory, pool, freed: true, ..allocation }.records()
+        }
+        Deed::Waited { sort, stream } => {
+            let mut number = 0;
+            if let (Some(stream), Some(ask)) = (stream, cupti.stream_id) {
+                // SAFETY: context and stream of this call; it only stores a number.
+                let code = unsafe { ask(data.context, stream as *const c_void, 0, &mut number) };
+                number = if code == SUCCESS { number } else { 0 };
+            }
+            let words = match sort {
+                1 => "wait for an event",
+                2 => "stream waits for an event",
+                3 => "wait for a stream",
+                _ => "wait for the device",
+            };
+            let name = session.intern(words);
+            let (start, dur, stream, detail) = (call.time, call.value, number, sort);
+            Work { start, dur, name, device, context, stream, correlation, detail, ..Work::default() }
+                .records(Kind::Sync)
+        }
+    };
+    records[..count].iter().for_each(|words| writing.push(*words));
+}
+
 /// The function's name as people write it: no version and no stream suffix.
 #[cold]
-fn name(row: usize, id: u32, data: &CallbackData, session: &session::Session) -> u32 {
+fn name(row: usize, id: u32, data: &CallbackData, session: &Session) -> u32 {
     let text = if data.function.is_null() {
         format!("CUDA call {id}")
     } else {

@@ -11,6 +11,7 @@ mod launches;
 mod layout;
 mod library;
 mod names;
+mod parameters;
 mod windows;
 mod worker;
 
@@ -18,7 +19,7 @@ use crate::injection;
 use crate::session::Session;
 use crate::settings::GpuDetail;
 use crate::thread;
-use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber};
+use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, UnifiedMemory};
 use clock::Clock;
 use library::{Found, check};
 use std::ffi::c_void;
@@ -51,7 +52,7 @@ static CURRENT: Mutex<Option<&'static Collecting>> = Mutex::new(None);
 /// The process that has the worker: a forked child has none.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// What devices did and do. The waits are cheap and say which stream was waited for.
+/// What devices did and do.
 const KINDS: &[u32] = &[
     layout::Device::KIND,
     layout::Context::KIND,
@@ -59,11 +60,15 @@ const KINDS: &[u32] = &[
     layout::Memcpy::KIND,
     layout::MemcpyPeer::KIND,
     layout::Memset::KIND,
-    layout::Wait::KIND,
-    layout::Memory::KIND,
     layout::Overhead::KIND,
 ];
 
+/// With every detail: pages moved by unified memory. Waits (38) and allocations (49) are not asked of CUPTI: that slows every
+/// launch, and the callbacks of the few calls say the same (`parameters`).
+const MORE_KINDS: &[u32] = &[layout::Migration::KIND];
+
+/// The largest machines have 16.
+const MOST_DEVICES: u32 = 16;
 /// Kinds without which nothing is worth having.
 const NEEDED: &[u32] = &[layout::Kernel::KIND];
 /// Longest wait at the end of the program.
@@ -100,7 +105,6 @@ fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting,
     if !buffers::prepare() {
         return Err("no memory for CUPTI's buffers".to_owned());
     }
-    launches::prepare();
     let described = found.describe();
     let subscriber = subscribe(&found)?;
     let clock = Clock::new(&found.cupti, session);
@@ -114,6 +118,7 @@ fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting,
         subscriber: AtomicPtr::new(subscriber),
         pid: std::process::id(),
     }));
+    launches::prepare(&collecting.cupti);
     worker::STOP.store(false, Ordering::Release);
     worker::PHASE.store(0, Ordering::Release);
     OWNER.store(std::process::id(), Ordering::Relaxed);
@@ -177,16 +182,30 @@ impl Collecting {
             self.kinds(false)?;
             return Ok(());
         }
+        if self.session.settings.gpu_detail == GpuDetail::All {
+            self.unified_memory();
+        }
         self.kinds(true)?;
         self.calls(true);
         Ok(())
     }
 
+    /// Which movements of pages count: to the device, to the host. Devices that are not there are refused.
+    fn unified_memory(&self) {
+        let Some(configure) = self.cupti.configure_unified_memory else { return };
+        for device in 0..MOST_DEVICES {
+            let movement = |kind| UnifiedMemory { scope: 1, kind, device, enable: 1 };
+            let mut both = [movement(1), movement(2)];
+            // SAFETY: two configurations, which CUPTI copies.
+            unsafe { configure(both.as_mut_ptr(), 2) };
+        }
+    }
+
     fn kinds(&self, on: bool) -> Result<(), String> {
         let cupti = &self.cupti;
         let Some(function) = (if on { cupti.activity_enable } else { cupti.activity_disable }) else { return Ok(()) };
-        let managed = (self.session.settings.gpu_detail == GpuDetail::All).then_some(layout::Migration::KIND);
-        for kind in KINDS.iter().copied().chain(managed) {
+        let more = if self.session.settings.gpu_detail == GpuDetail::All { MORE_KINDS } else { &[] };
+        for kind in KINDS.iter().chain(more).copied() {
             // SAFETY: CUPTI's own function; kinds that it does not know it refuses.
             let code = unsafe { function(kind) };
             if on && code != SUCCESS && NEEDED.contains(&kind) {

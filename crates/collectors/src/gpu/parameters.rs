@@ -1,0 +1,102 @@
+//! What a finished CUDA call says by its parameters: which memory it took or gave back, and which stream it waited for. CUPTI has
+//! activity records for both, but asking for those slows every launch of PyTorch by microseconds (the synchronisation kind by five); a
+//! look at the parameters of the few calls that matter costs nothing.
+//!
+//! Parameters are structures of eight-byte fields, as CUPTI's generated headers define them; tests/cupti_headers checks them.
+
+use super::calls::{DRIVER, RUNTIME};
+
+/// `CUpti_ActivityMemoryKind`.
+const PINNED: u8 = 2;
+const DEVICE: u8 = 3;
+const MANAGED: u8 = 5;
+
+/// `CUpti_ActivitySynchronizationType`.
+const EVENT: u32 = 1;
+const STREAM_WAITS: u32 = 2;
+const STREAM: u32 = 3;
+const CONTEXT: u32 = 4;
+
+/// What a call did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    Took {
+        address: u64,
+        bytes: u64,
+        memory: u8,
+        pool: bool,
+    },
+    Gave {
+        address: u64,
+        memory: u8,
+        pool: bool,
+    },
+    /// The stream is the program's handle for it, where the call has one.
+    Waited {
+        sort: u32,
+        stream: Option<usize>,
+    },
+}
+
+/// How to read the parameters.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// Where the address was stored, and the size.
+    Taken(u8, bool),
+    /// The address itself, and the size.
+    Registered,
+    /// Where the address and the pitch were stored, the width, the height.
+    Pitched,
+    Given(u8, bool),
+    Wait(u32),
+    /// The stream is the first parameter.
+    WaitFor(u32),
+}
+
+fn shape(domain: u32, id: u32) -> Option<Shape> {
+    Some(match (domain, id) {
+        (RUNTIME, 20) | (DRIVER, 243 | 549) => Shape::Taken(DEVICE, false),
+        (RUNTIME, 21) | (DRIVER, 244) => Shape::Pitched,
+        (RUNTIME, 22) | (DRIVER, 245 | 550) => Shape::Given(DEVICE, false),
+        (RUNTIME, 25 | 27) | (DRIVER, 39 | 271 | 294) => Shape::Taken(PINNED, false),
+        (RUNTIME, 26 | 153) | (DRIVER, 38 | 302) => Shape::Given(PINNED, false),
+        (RUNTIME, 152) | (DRIVER, 301 | 379) => Shape::Registered,
+        (RUNTIME, 206) | (DRIVER, 371) => Shape::Taken(MANAGED, false),
+        (RUNTIME, 373 | 374 | 391 | 392) | (DRIVER, 598 | 599 | 611 | 612) => Shape::Taken(DEVICE, true),
+        (RUNTIME, 375 | 376) | (DRIVER, 600 | 601) => Shape::Given(DEVICE, true),
+        (RUNTIME, 131 | 239) | (DRIVER, 126 | 440) => Shape::WaitFor(STREAM),
+        (RUNTIME, 147 | 247) | (DRIVER, 295 | 436) => Shape::WaitFor(STREAM_WAITS),
+        (RUNTIME, 137) | (DRIVER, 121) => Shape::Wait(EVENT),
+        (RUNTIME, 126 | 165) | (DRIVER, 17 | 800) => Shape::Wait(CONTEXT),
+        _ => return None,
+    })
+}
+
+/// Reads what a call did. None: nothing of that kind, or nothing at all.
+///
+/// # Safety
+/// `parameters` is null or what CUPTI gave at the end of a successful call with this id.
+pub unsafe fn read(domain: u32, id: u32, parameters: *const u64) -> Option<Deed> {
+    let shape = shape(domain, id)?;
+    if let Shape::Wait(sort) = shape {
+        return Some(Deed::Waited { sort, stream: None });
+    }
+    if parameters.is_null() {
+        return None;
+    }
+    // SAFETY: each of these calls has at least so many parameters, of eight bytes each.
+    let field = |at: usize| unsafe { *parameters.add(at) };
+    // SAFETY: the call succeeded, so it stored something where it was told to.
+    let stored = |at: usize| unsafe { (field(at) as *const u64).as_ref() }.copied();
+    Some(match shape {
+        Shape::Taken(memory, pool) => Deed::Took { address: stored(0)?, bytes: field(1), memory, pool },
+        Shape::Pitched => {
+            let bytes = stored(1)?.saturating_mul(field(3));
+            Deed::Took { address: stored(0)?, bytes, memory: DEVICE, pool: false }
+        }
+        Shape::Registered => Deed::Took { address: field(0), bytes: field(1), memory: PINNED, pool: false },
+        Shape::Given(memory, pool) => Deed::Gave { address: field(0), memory, pool },
+        Shape::WaitFor(sort) => Deed::Waited { sort, stream: Some(field(0) as usize) },
+        Shape::Wait(sort) => Deed::Waited { sort, stream: None },
+    })
+}
