@@ -13,11 +13,12 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
     [how_long(case), what(case, best), first(case, best, abstentions, health)]
 }
 
-/// What gains the most, unless that is little and one function is known to take far more.
+/// What gains the most, unless that is little and one function or a wait for the device is known to take far more.
 pub fn most_telling(findings: &[Finding]) -> Option<&Finding> {
     let gains = findings.iter().find(|finding| finding.gain.is_some());
     let hot = findings.iter().find(|finding| finding.code == "hot-line" && finding.gain.is_none());
-    gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(hot).or(gains)
+    let device = findings.iter().find(|finding| finding.code == "waits-in-step" && finding.gain.is_none());
+    gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(device).or(hot).or(gains)
 }
 
 fn how_long(case: &Case) -> String {

@@ -60,6 +60,7 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         .collect();
     let (kind, confidence) = match case.breakdown_tells() {
         _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
+        _ if breakdown.share(PartKind::Gpu) > HALF => waits_for_device(case),
         true if breakdown.by_calls => by_parts(case),
         true => by_samples(case),
         false => (BottleneckKind::Unknown, 0.0),
@@ -77,6 +78,15 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         None => "nothing was recorded that takes time".into(),
     });
     Bottleneck { kind, primary_cause, confidence, evidence }
+}
+
+/// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.
+fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
+    let devices = case.gpu().map(|metrics| metrics.devices.iter()).into_iter().flatten();
+    let busy = devices.map(|device| device.busy_ns as f64 / device.window_ns.max(1) as f64).fold(0.0, f64::max);
+    let count = case.windows.all().len() as f64;
+    let kind = if busy > HALF { BottleneckKind::Gpu } else { BottleneckKind::Sync };
+    (kind, (count + 1.0) / (count + 2.0))
 }
 
 /// Recorded calls do not show waiting well: running is the most that they can say.

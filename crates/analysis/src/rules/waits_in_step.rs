@@ -1,5 +1,7 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
+mod device;
+
 use crate::blame;
 use crate::breakdown::PartKind;
 use crate::finding::{Evidence, Finding, Place, Severity};
@@ -27,20 +29,22 @@ impl Rule for WaitsInStep {
             summary: "The step spends a tenth of its time or more waiting at one place.",
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
-                  or left out. The gain is the share of the step that this wait takes.",
+                  or left out. The gain is the share of the step that this wait takes. A wait for the GPU is named with the call \
+                  and the line that makes it, and has no gain: what it would bring to wait less depends on the device.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
+        let device = device::finding(case);
         match case.without_samples() {
-            Some(_) if case.breakdown.by_calls => return by_calls(case),
-            Some(reason) => return Verdict::Abstain(reason),
+            Some(_) if case.breakdown.by_calls => return by_calls(case, device),
+            Some(reason) => return device.map_or(Verdict::Abstain(reason), Verdict::from),
             None => {}
         }
         let waits = |one: &Seen| one.doing == Doing::Waiting;
-        let mut found = Vec::new();
+        let mut found = Vec::from_iter(device);
         for at in blame::functions(case, waits).into_iter().take(MOST) {
             let fits =
                 |one: &Seen| waits(one) && case.timeline.stacks.frame(case.blame().frame(case, one)).name == at.name;
@@ -117,12 +121,13 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
 }
 
 /// Too few samples: recorded calls whose name says that they wait.
-fn by_calls(case: &Case) -> Verdict {
+fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
     let functions = case.breakdown.functions();
     let waits = functions.iter().filter(|part| part.kind == PartKind::Waiting && part.share >= LEVEL).take(MOST);
     let steps = case.windows.all().len() as f64;
-    let found: Vec<Finding> = waits
-        .map(|part| {
+    let found: Vec<Finding> = device
+        .into_iter()
+        .chain(waits.map(|part| {
             let (place, share) = (part.place(), Share::exactly(part.share));
             let text = format!("{} in all steps, by recorded calls", phrase::duration(part.total_ns));
             let at = phrase::place(&place);
@@ -138,7 +143,7 @@ fn by_calls(case: &Case) -> Verdict {
                 evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
                 verify: proof::verify(case, share.mid),
             }
-        })
+        }))
         .collect();
     if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
@@ -221,6 +226,53 @@ mod tests {
             "track main\n step r 0..10ms\n call f@a.py:1 0..10ms\n ccall time.sleep 1ms..9ms\n sample 5ms f:1",
         );
         assert_eq!(found[0].title, "80 % of the step is spent waiting in time.sleep");
+    }
+
+    const DEVICE: &str = "
+        track main
+        repeat 40 every 50ms
+          step request 0..40ms
+          api cudaLaunchKernel 1ms..2ms
+          stream 7
+          kernel gemm 2ms..38ms
+          api cudaStreamSynchronize 8ms..38ms
+          sync stream 8ms..38ms
+          samples 0..40ms every 10ms active gil main>generate:12
+        end";
+
+    /// CUDA spins while it waits, so samples say that the thread runs.
+    #[test]
+    fn a_wait_for_the_device_is_named_with_its_call_and_line_however_busy_it_looks() {
+        let found = found(&WaitsInStep, DEVICE);
+        assert_eq!(
+            found[0].title,
+            "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize, called at generate (app.py:12)"
+        );
+        assert_eq!((found.len(), found[0].gain), (1, None));
+        assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
+        assert!(found[0].evidence.iter().any(|one| one.text == "the device is at work in 90 % of the steps' time"));
+        assert!(found[0].evidence.iter().any(|one| one.text.ends_with("waited for gemm")), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn a_wait_for_the_device_needs_no_samples() {
+        let without: String =
+            DEVICE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
+        let found = found(&WaitsInStep, &without);
+        assert_eq!(found[0].title, "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize");
+    }
+
+    #[test]
+    fn native_frames_tell_a_wait_for_the_device_where_calls_were_not_recorded() {
+        let found = found(
+            &WaitsInStep,
+            "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>generate:12>cudaStreamSynchronize@libcudart.so",
+        );
+        assert!(
+            found[0].title.ends_with("in cudaStreamSynchronize, called at generate (app.py:12)"),
+            "{}",
+            found[0].title
+        );
     }
 
     #[test]

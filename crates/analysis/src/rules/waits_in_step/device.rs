@@ -1,0 +1,154 @@
+//! Waits for a device: recorded calls say how long, samples say which line makes them. What would be gained is not said here:
+//! that depends on what the device does meanwhile.
+
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::frames::is;
+use crate::phrase;
+use crate::proof;
+use crate::recorded;
+use crate::rule::{Case, Rule};
+use crate::seen::{Doing, Seen};
+use crate::share::Share;
+use std::collections::HashMap;
+use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
+
+use super::{LEVEL, WaitsInStep};
+
+pub fn finding(case: &Case) -> Option<Finding> {
+    let waits =
+        |slice: &Slice| slice.kind == SliceKind::ApiCall && case.frames.bits(slice.name) & is::WAITS_FOR_GPU != 0;
+    let recorded = recorded::inside(case, waits);
+    let (share, call) = match call(case) {
+        Some(call) => (recorded.tally.measured(), call),
+        // Calls were not recorded: native frames, or the name of a Python function, tell.
+        None => (case.share(|one| one.doing == Doing::Gpu).0, sampled_call(case)?),
+    };
+    if share.mid < LEVEL {
+        return None;
+    }
+    let mut place = line(case, call).map_or_else(Place::default, |frame| case.place(frame));
+    let title = format!(
+        "{} of {} is spent waiting for the GPU in {call}{}",
+        phrase::percent(share.mid),
+        case.the_step(),
+        match place.function {
+            Some(_) => format!(", called at {}", phrase::place(&place)),
+            None => String::new(),
+        },
+        call = case.timeline.names.text(call)
+    );
+    place.api = Some(case.timeline.names.text(call).to_owned());
+    let busy = busy(case);
+    Some(Finding {
+        code: WaitsInStep.code(),
+        title,
+        place,
+        gain: None,
+        severity: Severity::Info,
+        confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
+        evidence: evidence(case, &recorded, share, busy),
+        actions: actions(busy),
+        verify: proof::verify(case, 0.0),
+    })
+}
+
+/// The call in which most of the recorded waiting is spent.
+fn call(case: &Case) -> Option<NameIndex> {
+    let mut times: HashMap<NameIndex, u64> = HashMap::new();
+    for (track, waits) in &case.seen.gpu {
+        for (start, end, name) in waits {
+            let sum = times.entry(*name).or_default();
+            *sum = sum.saturating_add(case.windows.overlap(*track, *start, *end));
+        }
+    }
+    let most = times.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(name, ns)| (*ns, u32::MAX - name.0));
+    most.map(|(name, _)| name)
+}
+
+fn sampled_call(case: &Case) -> Option<NameIndex> {
+    let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu);
+    let name = |one: &Seen| case.timeline.stacks.frame(case.sample(one).stack).name;
+    most(waits.map(name))
+}
+
+/// The line of the program that most samples show in that call.
+fn line(case: &Case, call: NameIndex) -> Option<StackIndex> {
+    let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
+        Some((_, _, name)) => name == call,
+        None => case.timeline.stacks.frame(case.sample(one).stack).name == call,
+    };
+    let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu).filter(in_call);
+    let frames: Vec<StackIndex> = waits.map(|one| case.blame().frame(case, one)).filter(|frame| frame.0 != 0).collect();
+    let of = |frame: &StackIndex| {
+        let frame = case.timeline.stacks.frame(*frame);
+        (frame.name, frame.line)
+    };
+    let place = most(frames.iter().map(of))?;
+    frames.into_iter().find(|frame| of(frame) == place)
+}
+
+fn most<T: Copy + Eq + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: HashMap<T, u64> = HashMap::new();
+    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    counts.into_iter().max_by_key(|(one, count)| (*count, std::cmp::Reverse(*one))).map(|(one, _)| one)
+}
+
+/// How much of the steps the busiest device is at work.
+fn busy(case: &Case) -> Option<f64> {
+    let devices = case.gpu()?.devices.iter().filter(|device| device.window_ns > 0);
+    devices.map(|device| device.busy_ns as f64 / device.window_ns as f64).max_by(f64::total_cmp)
+}
+
+fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Option<f64>) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    if recorded.count > 0 {
+        let calls = phrase::counted(recorded.count, "call");
+        let text = format!("{calls} inside the steps, {} together", phrase::duration(recorded.tally.part as u64));
+        evidence.push(Evidence::said(text).number("ns", recorded.tally.part));
+    } else {
+        evidence.push(Evidence::said(format!("{} of the samples", phrase::percent_range(share))));
+    }
+    if let Some(busy) = busy {
+        let text = format!("the device is at work in {} of the steps' time", phrase::percent(busy));
+        evidence.push(Evidence::said(text).number("busy", busy));
+    }
+    if let Some((track, slice)) = recorded.longest.first() {
+        let mut text = format!("the longest, {}", phrase::duration(slice.dur));
+        if let Some(name) = waited_for(case, *track, slice) {
+            text += &format!(", waited for {name}");
+        }
+        evidence.push(Evidence::at(text, Some(*track), slice.start, slice.end()));
+    }
+    evidence
+}
+
+/// The name of the work that a wait was for.
+fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'a str> {
+    let range = case.timeline.tracks[track.0 as usize].slices.clone();
+    let slices = &case.timeline.slices;
+    let first = range.start + slices.start[range.clone()].partition_point(|start| *start < slice.start);
+    let mut same = (first..range.end).take_while(|index| slices.start[*index] == slice.start);
+    let index = same.find(|index| slices.get(*index) == *slice)?;
+    let work = case.timeline.waited_for(index)?;
+    Some(case.timeline.names.text(case.timeline.gpu.work.get(work).name))
+}
+
+/// More than half: the device sets the pace.
+const HALF: f64 = 0.5;
+
+fn actions(busy: Option<f64>) -> Vec<String> {
+    match busy {
+        Some(busy) if busy < HALF => vec![
+            "Wait less often: .item(), .cpu(), print of a tensor and torch.cuda.synchronize() each drain the device, which is then idle \
+             until the next launch arrives."
+                .into(),
+            "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
+        ],
+        Some(_) => vec![
+            "The device sets the pace: make its work smaller. The kernel table says which kernels take the time.".into(),
+        ],
+        None => vec![
+            "Record the device too, to see what it does meanwhile: inferscope run --gpu-detail launch -- ...".into(),
+        ],
+    }
+}
