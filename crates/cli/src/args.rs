@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Records any Python program, and tells where its time went.
+/// Records any Python or CUDA program, and tells where its time went.
 #[derive(Parser, Debug)]
 #[command(name = "inferscope", version, disable_help_subcommand = true, propagate_version = false)]
 #[command(after_help = "Examples:
@@ -89,7 +89,8 @@ pub struct Run {
   inferscope attach 4711                   until it ends, or Ctrl-C
   inferscope attach 4711 --duration 30 --rate 250
 
-Scopes and calls need `inferscope run`: they are recorded from inside.")]
+Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
+inside. How GPUs are (clocks, power, memory) is recorded here too.")]
 pub struct Attach {
     /// The process to record
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -168,7 +169,7 @@ pub struct Recording {
     gpu_detail: Option<String>,
 
     /// Record CUDA in windows, so that it costs no more than this on average [default: all of it]
-    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     overhead_budget: Option<String>,
 
     /// Name the nn.Module that launched each kernel

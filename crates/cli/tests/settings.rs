@@ -72,6 +72,16 @@ fn absurd_values_are_refused_before_anything_starts() {
         ["--memory-hz", "nan"],
         ["--memory-hz", "-5"],
         ["--min-us", "-1"],
+        ["--gpu-detail", "everything"],
+        ["--gpu-detail", ""],
+        ["--overhead-budget", "0"],
+        ["--overhead-budget", "-2%"],
+        ["--overhead-budget", "two"],
+        ["--overhead-budget", "2 percent"],
+        ["--overhead-budget", "nan"],
+        ["--overhead-budget", "101%"],
+        ["--device-hz", "-1"],
+        ["--device-hz", "1e9"],
         ["--color", "mauve"],
     ] {
         let error = place.run(["run", option[0], option[1], "--", "sh", "-c", "echo started"]).refused(2);
@@ -101,6 +111,10 @@ fn help_teaches_and_version_is_one_line() {
     for command in ["run", "attach", "analyze", "export"] {
         assert!(place.run([command, "--help"]).fine().out.contains("Examples:"), "{command}");
     }
+    let help = place.run(["run", "--help"]).fine().out;
+    for flag in ["--gpu-detail", "--overhead-budget", "--layers", "--device-hz"] {
+        assert!(help.contains(flag), "{flag}: {help}");
+    }
     assert_eq!(place.run(["--version"]).fine().out, concat!("inferscope ", env!("CARGO_PKG_VERSION"), "\n"));
     assert!(place.run(["completions", "bash"]).fine().out.contains("inferscope"));
 }
@@ -114,4 +128,23 @@ fn doctor_says_what_can_be_recorded() {
     {
         assert!(out.contains(word), "{word}: {out}");
     }
+    assert!(out.contains("GPUs"), "{out}");
+}
+
+#[test]
+fn doctor_says_why_a_gpu_is_not_recorded() {
+    let place = Place::new("doctor-gpu");
+    let card = "sys/class/drm/card0/device";
+    place.write(&format!("{card}/vendor"), "0x1002\n");
+    place.write(&format!("{card}/product_name"), "AMD Instinct MI300X\n");
+    place.write(&format!("{card}/gpu_busy_percent"), "12\n");
+    let mut command = place.command(["doctor"]);
+    command.env("INFERSCOPE_SYSFS", place.at("sys")).env("INFERSCOPE_NVML", place.at("no-such-library"));
+    command.env("CUDA_INJECTION64_PATH", "/opt/nsight/libToolsInjection64.so");
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let line = |words: &str| out.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {out}"));
+    assert!(line("AMD Instinct MI300X").contains("gpu_power_mw (it has no hwmon)"), "{out}");
+    assert!(line("CUDA_INJECTION64_PATH").contains("libToolsInjection64.so"), "{out}");
+    assert!(out.contains("amdgpu device 0"), "what asking costs: {out}");
+    assert!(out.contains("no-such-library"), "{out}");
 }

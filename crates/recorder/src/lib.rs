@@ -104,6 +104,8 @@ pub fn attach(settings: &Settings, pid: u32, duration: Option<Duration>) -> Resu
     sweep::sweep();
     let signals = Signals::block();
     let program = proc::program(pid);
+    // Nothing is brought into a process that runs already.
+    let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program, None)?;
     let mut recording = Recording::start(settings, output, program)?;
     recording.watch(pid, lock);

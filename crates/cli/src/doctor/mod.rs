@@ -1,6 +1,8 @@
-//! Looks at the machine the way a recording would: what the kernel allows, how much room there is, which Pythons there are,
+//! Looks at the machine the way a recording would: what the kernel allows, how much room there is, which GPUs and Pythons there are,
 //! and what reading each source costs.
 
+mod cupti;
+mod gpu;
 mod machine;
 mod python;
 
@@ -35,6 +37,7 @@ impl Line {
 pub fn examine() -> Vec<(&'static str, Vec<Line>)> {
     vec![
         ("What can be recorded", machine::recordable()),
+        ("GPUs", gpu::gpus()),
         ("This machine", machine::machine()),
         ("Pythons on PATH", python::pythons()),
         ("What one reading costs (of this process)", costs()),

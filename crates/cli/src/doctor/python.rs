@@ -15,6 +15,9 @@ const ASK: &str = "import os, sys, sysconfig, importlib.util as u; print(sys.imp
      int(u.find_spec('inferscope') is not None), \
      sys.executable if sys.prefix != sys.base_prefix else os.path.realpath(sys.executable), sep='|')";
 
+const ASK_PACKAGES: &str = "import site, sysconfig; print(*dict.fromkeys([sysconfig.get_path('purelib'), \
+     sysconfig.get_path('platlib'), *site.getsitepackages(), site.getusersitepackages()]), sep='\\n')";
+
 /// A Python that has not answered by then hangs (a stuck network home, a broken wrapper).
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -22,7 +25,7 @@ pub fn pythons() -> Vec<Line> {
     let mut seen = HashSet::new();
     let (mut lines, mut silent) = (Vec::new(), Vec::new());
     for path in candidates() {
-        let Ok(answer) = ask(&path) else {
+        let Ok(answer) = ask(&path, ASK) else {
             silent.push(path);
             continue;
         };
@@ -60,6 +63,14 @@ fn judge(executable: &str, name: &str, version: &str, free_threaded: bool, packa
     Line::new(mark, executable, text)
 }
 
+/// Where the Python that `inferscope run` would take has its packages. Empty where there is none, or it does not answer.
+pub fn site_packages() -> Vec<PathBuf> {
+    let found = candidates();
+    let named = |name: &str| found.iter().find(|path| path.file_name().is_some_and(|file| file == name));
+    let answer = named("python3").or_else(|| named("python")).and_then(|path| ask(path, ASK_PACKAGES).ok());
+    answer.unwrap_or_default().lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
+}
+
 /// `python`, `python3` and `python3.N` in every folder of PATH.
 fn candidates() -> Vec<PathBuf> {
     let folders: Vec<PathBuf> =
@@ -90,9 +101,9 @@ fn executable(path: &Path) -> bool {
 }
 
 /// Runs one Python, for a bounded time.
-fn ask(path: &Path) -> Result<String, ()> {
+fn ask(path: &Path, script: &str) -> Result<String, ()> {
     let child = Command::new(path)
-        .args(["-c", ASK])
+        .args(["-c", script])
         // It must not record itself.
         .env_remove("INFERSCOPE_ENABLE")
         .env_remove("INFERSCOPE_SEGMENTS")
