@@ -78,7 +78,9 @@ impl Breakdown {
         let means = apportion(step_ns, &times.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
         let parts = times.iter().zip(means).map(|((key, ns), mean)| key.part(timeline, *ns, mean, total)).collect();
         let phases = match steps.source {
-            StepSource::Step | StepSource::Scope if !windows.overlapping => phases::phases(timeline, steps, windows),
+            StepSource::Step | StepSource::Scope | StepSource::Nvtx if !windows.overlapping => {
+                phases::phases(timeline, steps, windows)
+            }
             _ => Vec::new(),
         };
         let samples = seen.all.len() as u64;

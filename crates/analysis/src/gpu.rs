@@ -178,6 +178,7 @@ pub fn measure(case: &Case) -> Option<GpuMetrics> {
     }
     let layers = Layers::find(timeline);
     let busy = busy::Busy::new(timeline);
+    let steps = steps::of_steps(case);
     Some(GpuMetrics {
         devices: busy.devices(case),
         kernels: kernels::rows(case, &layers),
@@ -186,10 +187,10 @@ pub fn measure(case: &Case) -> Option<GpuMetrics> {
         launch: launches::measure(timeline),
         layers: layers.rows(timeline),
         ranges: ranges::rows(timeline),
-        steps: steps::of_steps(case),
         clock: timeline.gpu.clock,
-        overhead: overhead::measure(case),
+        overhead: overhead::measure(case, &steps),
         before_window: before_window(timeline),
+        steps,
     })
 }
 

@@ -45,6 +45,10 @@ pub fn phases(timeline: &Timeline, steps: &Steps, windows: &Windows) -> Vec<Phas
                 continue;
             }
             let slice = timeline.slices.get(index);
+            // An NVTX range of no length is a mark.
+            if slice.kind == SliceKind::Nvtx && slice.dur == 0 {
+                continue;
+            }
             while at < range.end && windows.all()[at].end <= slice.start {
                 at += 1;
                 open.clear();

@@ -1,39 +1,72 @@
-//! What recording the device cost: what the collectors measured of themselves, and what CUPTI says that it took.
+//! What recording the devices cost. Best known where some steps were recorded with devices and others without (an overhead
+//! budget does that): then it is how much longer they take. Else what the collectors measured of themselves, which is not all.
 
-use super::Overhead;
+use super::{Overhead, percentile};
+use crate::phrase;
 use crate::rule::Case;
+use std::collections::HashSet;
 use timeline::SliceKind;
 
-/// The collectors that record a device.
-const OURS: [&str; 3] = ["gpu", "launches", "layers"];
+/// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
+const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
+const BESIDE: &str = "gpu";
 
-pub fn measure(case: &Case) -> Option<Overhead> {
+/// With fewer of either, their medians differ by chance.
+const ENOUGH_STEPS: usize = 16;
+
+pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
     let timeline = case.timeline;
-    let states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    let own_ns: u64 = states
-        .filter(|state| OURS.contains(&state.name.as_str()))
-        .fold(0, |sum, state| sum.saturating_add(state.own_ns));
-    let (mut launches, mut cupti_ns, mut said) = (0, 0u64, false);
-    for index in 0..timeline.slices.len() {
-        match timeline.slices.kind(index) {
-            SliceKind::ApiCall => launches += u64::from(!timeline.gpu.work.of_launch(index).is_empty()),
-            SliceKind::Overhead => {
-                said = true;
-                cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
-            }
-            _ => {}
-        }
+    let own = |name: &str| {
+        let states = timeline.processes.iter().flat_map(|process| &process.collectors);
+        states.filter(|state| state.name == name).fold(0u64, |sum, state| sum.saturating_add(state.own_ns))
+    };
+    let inside = ON_ITS_THREADS.into_iter().map(own).fold(0, u64::saturating_add);
+    let own_ns = inside.saturating_add(own(BESIDE));
+    let (mut launches, mut cupti_ns, mut said, mut last) = (0, 0u64, false, None);
+    for launch in timeline.gpu.work.linked().iter().map(|index| timeline.gpu.work.launch(*index as usize)) {
+        launches += u64::from(launch != last);
+        last = launch;
     }
-    if own_ns == 0 && !said {
+    for index in (0..timeline.slices.len()).filter(|index| timeline.slices.kind(*index) == SliceKind::Overhead) {
+        said = true;
+        cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
+    }
+    let compared = compared(case, steps);
+    if own_ns == 0 && !said && compared.is_none() {
         return None;
     }
-    let percent = (own_ns > 0 && timeline.duration() > 0).then(|| 100.0 * own_ns as f64 / timeline.duration() as f64);
-    let how = match (own_ns > 0, said) {
-        (true, true) => {
-            "the collectors' own time over the length of the recording; what CUPTI says of itself is beside it"
+    let (percent, how) = match compared {
+        Some((percent, how)) => (Some(percent), how),
+        None if inside > 0 && timeline.duration() > 0 => {
+            let share = inside as f64 / timeline.duration() as f64;
+            (Some(100.0 * share), "the collectors' own time on the program's threads; what CUPTI adds to every launch comes on top, and only a run without inferscope shows it".into())
         }
-        (true, false) => "the collectors' own time over the length of the recording; CUPTI says nothing of its own",
-        _ => "the collectors did not measure their own time; only what CUPTI says of itself is known",
+        None => (None, "the collectors' time on the program's threads was not measured".into()),
     };
-    Some(Overhead { own_ns, launches, cupti_ns, percent, how: how.into() })
+    Some(Overhead { own_ns, launches, cupti_ns, percent, how })
+}
+
+/// Steps that gave work to a device while it was recorded against those of which nothing was recorded: the average over all.
+fn compared(case: &Case, steps: &[super::StepWork]) -> Option<(f64, String)> {
+    let recorded: HashSet<u32> = steps.iter().map(|step| step.step).collect();
+    let durations = |with: bool| {
+        let those = case.steps.measured().filter(|step| recorded.contains(&step.index) == with);
+        let mut durations: Vec<u64> = those.map(|step| step.dur()).collect();
+        durations.sort_unstable();
+        durations
+    };
+    let (with, without) = (durations(true), durations(false));
+    if with.len().min(without.len()) < ENOUGH_STEPS {
+        return None;
+    }
+    let (slow, fast) = (percentile(&with, 50), percentile(&without, 50));
+    let longer = 100.0 * (slow as f64 / fast.max(1) as f64 - 1.0).max(0.0);
+    let all = (with.len() + without.len()) as f64;
+    let how = format!(
+        "on average over all steps: the {} whose GPU work was recorded take {} longer than the {} others (medians)",
+        phrase::count(with.len() as u64),
+        phrase::percent(longer / 100.0),
+        phrase::count(without.len() as u64)
+    );
+    Some((longer * with.len() as f64 / all, how))
 }
