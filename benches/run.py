@@ -131,6 +131,13 @@ def stacks(python: Path, quick: bool) -> list[Row]:
     return [Row("stacks at 100 Hz, slowdown", "≤ 1 % (within noise)", measured, reached, peers)]
 
 
+def nvtx(python: Path, quick: bool) -> list[Row]:
+    r = run([python, HERE / "nvtx_ranges.py", *(["--rounds", "3"] if quick else [])])
+    name = "push and pop, prepared"
+    peers = f"NVTX without a tool {r['ns']['no tool'][name]:.0f} ns"
+    return [Row("NVTX push and pop from Python, added", "-", f"{r['added_ns'][name]:.0f} ns", None, peers)]
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("wheel", type=Path)
@@ -149,7 +156,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
     rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
-    rows += [*stacks(main_one, chosen.quick), *library(wheel)]
+    rows += [*stacks(main_one, chosen.quick), *nvtx(main_one, chosen.quick), *library(wheel)]
     rows += analysis(main_one.with_name("inferscope"), EXAMPLES / "generate", main_one, chosen.quick)
     print(render(rows))
 
