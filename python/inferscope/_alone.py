@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from . import _binary, _cuda, _native, _program
+from . import _binary, _driver, _native, _program
 
 _READY_S = 2.0
 _AT_EXIT_S = 10.0
@@ -44,7 +44,7 @@ class Recorder:
         try:
             # Both the library in this process and the recorder, which inherits them, read these.
             self._set_environment({"INFERSCOPE_SEGMENTS": self._segments, **_environment(options)})
-            self._set_environment(_cuda.environment())
+            self._set_environment(_driver.environment())
             reason = join()
             if reason is not None:
                 raise CannotRecord(reason)

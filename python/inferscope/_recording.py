@@ -112,9 +112,9 @@ def _start(output: str | os.PathLike[str] | None, options: dict[str, Any]) -> No
     for name, state, message in _native.status():
         if state == "failed":
             _warn(f"{name} are not recorded: {message}")
-    from . import _cuda
+    from . import _driver
 
-    reason = _cuda.start()
+    reason = _driver.start()
     if reason is not None:
         _warn(f"the GPU is not recorded: {reason}")
 
