@@ -11,6 +11,7 @@ from pathlib import Path
 
 from calls import calls, functions
 from fetch import ROOT, fetch
+from parameters import faults_of_parameters, parameters
 from probe import RECORDS, probe
 
 EXPECTED = Path(__file__).with_name("expected.json")
@@ -76,6 +77,7 @@ def gather(folders: dict[str, Path]) -> dict[str, object]:
         "enums": enums,
         "functions": functions(folders),
         "calls": calls(folders),
+        "parameters": parameters(folders),
     }
 
 
@@ -157,13 +159,16 @@ def main() -> int:
         faults.append(f"no record! table found under {GPU.relative_to(ROOT)}: nothing was checked")
     calls_seen, wrong = faults_of_calls(expected, sources)
     faults += wrong
+    parameters_seen, wrong = faults_of_parameters(expected, sources.get(GPU / "parameters.rs", ""))
+    faults += wrong
     asked = {name for source in sources.values() for name in re.findall(r'c"(cupti\w+)"', source)}
     faults += [f"{name} is no function of CUPTI" for name in sorted(asked - expected["functions"].keys())]
     for fault in faults:
         print(fault, file=sys.stderr)
     if not faults:
         versions = ", ".join(expected["cupti"])
-        print(f"{seen} fields, {calls_seen} calls and {len(asked)} functions agree with the headers of CUDA {versions}")
+        calls_words = f"{calls_seen} calls ({parameters_seen} with parameters)"
+        print(f"{seen} fields, {calls_words}, {len(asked)} functions agree with the headers of CUDA {versions}")
     return 1 if faults else 0
 
 

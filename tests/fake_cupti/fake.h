@@ -46,6 +46,8 @@ struct fake_call {
     void *context;
     int *result;
     uint64_t *keep;
+    /* The call's arguments, eight bytes each. */
+    const uint64_t *arguments;
 };
 
 /* What libcupti gives libcuda when it is first called. */
