@@ -1,6 +1,7 @@
 //! Names and stacks become numbers here, for the whole trace. What is new waits until the drain takes it to disk; the
 //! maps are bounded and start anew when full, so a name may have several numbers (readers unify them).
 
+use crate::demangle::demangle;
 use crate::store::{Cell, Store};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -62,7 +63,8 @@ impl Dictionary {
         let mut parts = joined.split(trace::names::SEPARATOR);
         let text = parts.next().unwrap_or_default();
         let file = parts.next();
-        self.name(text, file, parts.next().and_then(|line| line.parse().ok()))
+        let plain = file.is_none().then(|| demangle(text)).flatten();
+        self.name(plain.as_deref().unwrap_or(text), file, parts.next().and_then(|line| line.parse().ok()))
     }
 
     /// The number of a stack given from its outermost frame in. None when too much waits for the disk.

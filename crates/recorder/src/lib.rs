@@ -4,6 +4,7 @@
 mod command;
 mod counters;
 mod cpu;
+mod demangle;
 mod device;
 mod dictionary;
 mod drain;
