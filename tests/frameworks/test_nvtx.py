@@ -200,6 +200,22 @@ def test_a_killed_program_keeps_what_had_ended(tmp_path):
     assert seen.names == {"ends": 500}
 
 
+def test_what_a_thread_leaves_open_is_counted(tmp_path):
+    seen = ranges(
+        tmp_path,
+        """
+        import nvtx, threading
+        nvtx.push_range("open")
+        thread = threading.Thread(target=lambda: nvtx.push_range("open in a thread", domain="other"))
+        thread.start()
+        thread.join()
+        nvtx.mark("marked")
+        """,
+    )
+    assert seen.names == {"marked": 1}
+    assert list(seen.losses().values()) == [2]
+
+
 def test_torch(tmp_path):
     seen = ranges(
         tmp_path,
