@@ -1,9 +1,9 @@
-//! What the reports say of devices, in the words that all of them share: shapes of launches, what a device is, what recording
-//! it cost, and how far its times can be trusted.
+//! What the reports say of devices, in the words that all of them share: shapes of launches, what a device is, and what
+//! recording it cost. How far its times can be trusted is in the analysis' health.
 
-use crate::units::{bytes, count, counted, duration};
+use crate::units::{bytes, counted, duration};
+use analysis::StepSource;
 use analysis::gpu::{DeviceMetrics, GpuMetrics, KernelRow};
-use analysis::{HealthState, StepSource};
 use timeline::Timeline;
 use timeline::gpu::Shape;
 
@@ -53,85 +53,19 @@ pub fn window(source: StepSource) -> &'static str {
     if source == StepSource::Whole { "of the recording" } else { "of the steps" }
 }
 
-/// `0.31 % (…)`; what is not measured is said to be so.
+/// `0.31 %: …`; what is not measured is said to be so.
 pub fn overhead(metrics: &GpuMetrics) -> String {
     let Some(overhead) = &metrics.overhead else { return "not measured".into() };
-    let mut said = match overhead.percent {
-        Some(percent) => format!("{percent:.2} %: "),
-        None => String::new(),
+    let launches = counted(overhead.launches as usize, "launch", "launches");
+    let mut said = match (overhead.own_ns, overhead.percent) {
+        (0, _) => "not measured by the collectors".to_owned(),
+        (own, Some(percent)) => format!("{percent:.2} %, {} of the collectors' own in {launches}", duration(own)),
+        (own, None) => format!("{} of the collectors' own in {launches}", duration(own)),
     };
-    said += &format!(
-        "{} of the collectors' own in {}",
-        duration(overhead.own_ns),
-        counted(overhead.launches as usize, "launch", "launches")
-    );
     if overhead.cupti_ns > 0 {
         said += &format!("; CUPTI says {} of itself", duration(overhead.cupti_ns));
     }
     said
-}
-
-/// State, label, text: lines for the health box.
-pub type Line = (HealthState, &'static str, String);
-
-pub fn health(timeline: &Timeline, metrics: &GpuMetrics) -> Vec<Line> {
-    let mut lines = vec![clock(metrics), records(timeline)];
-    lines.push((HealthState::Ok, "GPU overhead", overhead(metrics)));
-    if metrics.before_window > 0 {
-        let pieces = counted(metrics.before_window as usize, "piece of work has", "pieces of work have");
-        let text =
-            format!("{pieces} no recorded launch: they keep the device busy, and belong to no call and no layer");
-        lines.push((HealthState::Ok, "GPU work from before", text));
-    }
-    lines
-}
-
-fn clock(metrics: &GpuMetrics) -> Line {
-    let clock = &metrics.clock;
-    let mut said = Vec::new();
-    if clock.residual_ns > 0 {
-        said.push(format!("device times are good to {}", duration(clock.residual_ns)));
-    }
-    let linked = counted(clock.linked as usize, "launch", "launches");
-    let state = match (clock.violations, clock.linked) {
-        (0, 0) => {
-            said.push("no work is linked to its call, so nothing shows how well the clocks fit".into());
-            HealthState::Warn
-        }
-        (0, _) => {
-            said.push(format!("in {linked} no work starts before its call"));
-            HealthState::Ok
-        }
-        (wrong, _) => {
-            said.push(format!("{} of {linked} seem to start before their call", count(wrong)));
-            HealthState::Warn
-        }
-    };
-    let bound =
-        |what: &str, ns: Option<i64>| ns.filter(|ns| *ns >= 0).map(|ns| format!("{what} {}", duration(ns as u64)));
-    let late = bound("at most", clock.shortest_launch_ns).map(|bound| format!("{bound} too late"));
-    let early = bound("at most", clock.shortest_return_ns).map(|bound| format!("{bound} too early"));
-    let bounds: Vec<String> = [late, early].into_iter().flatten().collect();
-    if !bounds.is_empty() && clock.violations == 0 {
-        said.push(format!("so they are {}", bounds.join(" and ")));
-    }
-    (state, "GPU clock", said.join("; "))
-}
-
-/// How much there is, and what was lost of it.
-fn records(timeline: &Timeline) -> Line {
-    let ours =
-        |loss: &&timeline::Loss| matches!(loss.collector.as_str(), "gpu" | "launches" | "layers") && loss.count > 0;
-    let lost = timeline.losses.iter().filter(ours).fold(0u64, |sum, loss| sum.saturating_add(loss.count));
-    let pieces = counted(timeline.gpu.work.len(), "piece of work", "pieces of work");
-    match lost {
-        0 => (HealthState::Ok, "GPU records", format!("{pieces}, nothing lost")),
-        lost => (
-            HealthState::Warn,
-            "GPU records",
-            format!("{pieces}, {} lost", counted(lost as usize, "record", "records")),
-        ),
-    }
 }
 
 /// What a kernel is called where there is little room: without its return type.

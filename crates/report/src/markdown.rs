@@ -38,7 +38,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         gpu::write(timeline, diagnosis, metrics, out)?;
     }
     hot::write(timeline, metrics, out)?;
-    health::write(timeline, metrics, diagnosis, out)?;
+    health::write(metrics, diagnosis, out)?;
     recorded::write(timeline, metrics, out)
 }
 

@@ -59,6 +59,8 @@ pub fn title(timeline: &Timeline, stream: &Stream) -> String {
     let name = match stream.stream {
         // CUPTI's mark for a wait that is for no stream alone.
         u32::MAX if waits => "waits for the device".to_owned(),
+        // The timeline's own mark for streams beyond those that have a track.
+        u32::MAX => "further streams".to_owned(),
         number => format!("stream {number}"),
     };
     if contexts { format!("{name} · context {}", stream.context) } else { name }

@@ -46,6 +46,21 @@ impl Style {
         if self.unicode { " · " } else { ", " }
     }
 
+    /// Facts with dots between them, on as many lines as they need.
+    pub fn lines(&self, facts: &[String], width: usize) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for fact in facts {
+            let fact = self.fit(&self.plain(fact), width);
+            match lines.last_mut() {
+                Some(line) if line.width() + self.dot().width() + fact.width() <= width => {
+                    *line += &(self.dot().to_owned() + &fact)
+                }
+                _ => lines.push(fact),
+            }
+        }
+        lines
+    }
+
     /// Text that may hold our own symbols, for a place that may not.
     pub fn plain(&self, text: &str) -> String {
         if self.unicode {

@@ -1,9 +1,7 @@
 //! How far the analysis can be trusted, in the analysis JSON.
 
-use crate::gpu_words;
 use analysis::{Diagnosis, Metrics};
 use serde::Serialize;
-use std::borrow::Cow;
 use timeline::{State, Timeline};
 
 #[derive(Serialize)]
@@ -36,7 +34,7 @@ struct Missing<'a> {
 struct Line<'a> {
     state: &'static str,
     label: &'static str,
-    text: Cow<'a, str>,
+    text: &'a str,
 }
 
 /// No measurement of it is finer.
@@ -46,8 +44,6 @@ fn thousandths(percent: f64) -> f64 {
 
 pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a Diagnosis) -> Health<'a> {
     let clock = &timeline.info.clock;
-    let gpu = diagnosis.gpu.iter().flat_map(|metrics| gpu_words::health(timeline, metrics));
-    let gpu = gpu.map(|(state, label, text)| Line { state: state.name(), label, text: text.into() });
     Health {
         dropped: metrics.losses.iter().fold(0, |sum, loss| sum.saturating_add(loss.count)),
         clock_residual_ns: (clock.residual_ns > 0 || !clock.source.is_empty()).then_some(clock.residual_ns),
@@ -68,8 +64,7 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
         lines: diagnosis
             .health
             .iter()
-            .map(|line| Line { state: line.state.name(), label: line.label, text: (&line.text).into() })
-            .chain(gpu)
+            .map(|line| Line { state: line.state.name(), label: line.label, text: &line.text })
             .collect(),
     }
 }

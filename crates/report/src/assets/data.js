@@ -41,7 +41,7 @@ export function load() {
     track.rows = 1 + s.depth.reduce((most, depth) => Math.max(most, depth), -1);
     track.marks.time = unpack(track.marks.time, true);
     track.marks.name = unpack(track.marks.name);
-    if (track.launched) track.launched = { lag: unpack(track.launched.lag), track: unpack(track.launched.track) };
+    if (track.launched) for (const column of ["lag", "track", "busy"]) track.launched[column] = unpack(track.launched[column]);
   }
   for (const device of data.devices) {
     device.busy = unpack(device.busy);
@@ -94,6 +94,15 @@ export function time(ns) {
     }
   }
   return "0";
+}
+
+// A time on a ruler whose marks are `step` apart: with as many digits as tell neighbours apart.
+export function tick(ns, step) {
+  const [unit, scale] = UNITS.find(([, scale]) => ns >= scale) ?? ["ns", 1];
+  const value = ns / scale;
+  const digits = Math.ceil(Math.log10(scale / step) - 1e-9);
+  const usual = value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return digits > usual && ns < 120e9 ? `${value.toFixed(digits)} ${unit}` : time(ns);
 }
 
 // A formatter is dear to make; toLocaleString makes one each time.

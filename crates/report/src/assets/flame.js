@@ -1,8 +1,8 @@
 // The flame graph of the samples, for everything or for the selected range, upright or inverted.
 // Builds its tree from the stacks that the samples name; draws on one canvas.
 
+import { hue } from "./colours.js";
 import { percent } from "./data.js";
-import { hue } from "./timeline.js";
 
 const FRAME_ROW = 19;
 

@@ -38,7 +38,8 @@ function texture(context, name, ink) {
 }
 
 // Paints a piece of work and gives the part of the row that its text may use, or null where it has no room for text.
-export function paintWork(c, kind, x, y, width, height, fill, dark) {
+// A box that stands for several is as full as they make it busy.
+export function paintWork(c, kind, x, y, width, height, fill, dark, full) {
   const look = LOOKS[kind] ?? LOOKS[21];
   const [top, tall] = [y + look.top * height, look.height * height];
   const wide = Math.max(width - (width > 3 ? 0.6 : 0), 0.7);
@@ -57,7 +58,13 @@ export function paintWork(c, kind, x, y, width, height, fill, dark) {
     return null;
   }
   c.fillStyle = fill;
-  c.fillRect(x, top, wide, tall);
+  if (full < 1) {
+    const before = c.globalAlpha;
+    c.globalAlpha = before * 0.4;
+    c.fillRect(x, top, wide, tall);
+    c.globalAlpha = before;
+    c.fillRect(x, top + tall * (1 - full), wide, tall * full);
+  } else c.fillRect(x, top, wide, tall);
   if (look.texture && wide > 2) {
     c.fillStyle = texture(c, look.texture, dark ? "#0b102080" : "#10182b59");
     c.fillRect(x, top, wide, tall);

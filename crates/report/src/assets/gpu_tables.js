@@ -47,12 +47,13 @@ function device(row, window) {
 export function fillGpu(data, $, search) {
   const { gpu } = data;
   for (const id of ["gpu-section", "kernels-section", "copies-section", "apis-section", "layers-section", "gpu-legend"]) $(id).hidden = !gpu;
+  document.body.classList.toggle("gpu", Boolean(gpu));
   if (!gpu) return;
   $("gpu-devices").replaceChildren(...gpu.devices.map((row) => device(row, gpu.window)));
   $("gpu-facts").replaceChildren(...gpu.facts.map((fact) => element("li", {}, fact)));
   const nanos = (title, key) => ({ title, get: (row) => row[key], show: (row) => time(row[key]), number: true });
   const count = { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true };
-  const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "kernel", title: row.name }, row.name) });
+  const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "symbol", title: row.name }, row.name) });
   const all = gpu.kernels.reduce((sum, row) => sum + row.total, 0);
   // Columns in which nothing was recorded are left out.
   const some = (rows, column) => (rows.some((row) => column.get(row) !== "" && column.get(row) !== null) ? [column] : []);
@@ -61,8 +62,8 @@ export function fillGpu(data, $, search) {
     nanos("total", "total"),
     { title: "share", get: (row) => row.share, show: (row) => percent(row.share, 1), bar: (row) => row.share, number: true },
     count, nanos("mean", "mean"), nanos("p95", "p95"),
-    ...some(gpu.kernels, { title: "grid", get: (row) => row.grid }),
-    ...some(gpu.kernels, { title: "block", get: (row) => row.block }),
+    ...some(gpu.kernels, { title: "grid", get: (row) => row.grid, whole: true }),
+    ...some(gpu.kernels, { title: "block", get: (row) => row.block, whole: true }),
     ...some(gpu.kernels, { title: "registers", get: (row) => row.registers ?? "", number: true }),
     ...some(gpu.kernels, { title: "shared memory", get: (row) => row.shared ?? "", show: (row) => (row.shared === null ? "" : amount(row.shared, "bytes")), number: true }),
     ...some(gpu.kernels, { title: "launched from", get: (row) => place(row.file, row.line) }),
@@ -71,9 +72,8 @@ export function fillGpu(data, $, search) {
   $("kernels-note").textContent = gpu.kernels.length ? `${time(all)} of kernel time in the recording` : "";
   $("copies-section").hidden = !gpu.copies.length;
   table($("copies"), [
-    { title: "what", get: (row) => row.label }, count,
+    { title: "what", get: (row) => row.label }, nanos("total", "total"), count,
     { title: "bytes", get: (row) => row.bytes, show: (row) => amount(row.bytes, "bytes"), number: true },
-    nanos("total", "total"),
     { title: "achieved", get: (row) => row.speed, show: (row) => `${row.speed.toFixed(row.speed < 10 ? 2 : 1)} GB/s`, number: true },
     { title: "not hidden by kernels", get: (row) => row.exposed, show: (row) => time(row.exposed), bar: (row) => row.exposed / Math.max(row.total, 1), number: true },
   ], gpu.copies, {});
@@ -98,7 +98,7 @@ export function gpuPanel(data, host, range) {
     const rows = element("div", {});
     const total = kernels.reduce((sum, row) => sum + row.total, 0);
     table(rows, [
-      { title: "kernel", get: (row) => (row.name < 0 ? "(other kernels)" : data.names[row.name]), show: (row) => element("span", { class: "kernel" }, row.name < 0 ? "(other kernels)" : data.names[row.name]) },
+      { title: "kernel", get: (row) => (row.name < 0 ? "(other kernels)" : data.names[row.name]), show: (row) => element("span", { class: "symbol" }, row.name < 0 ? "(other kernels)" : data.names[row.name]) },
       { title: "total", get: (row) => row.total, show: (row) => time(row.total), bar: (row) => row.total / Math.max(total, 1), number: true },
       { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true },
     ], kernels, { limit: 8, empty: "No kernels in this range." });

@@ -42,7 +42,7 @@ function describe(what, at) {
     return [title, `${unit === "reasons" ? reasons(value[nearest]) : amount(value[nearest], unit)} at ${time(times[nearest])}`];
   }
   if (what.type === "slice") {
-    const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${plural(what.kind)} drawn as one, mostly this`] : [];
+    const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${plural(what.kind)} drawn as one, mostly this${what.full < 1 ? `; busy ${percent(what.full, 1)} of it` : ""}`] : [];
     const caller = what.count === 1 ? timeline.links.caller(what.index, what.i) : null;
     const launched = caller ? [`launched ${time(what.start - caller.start)} before, by ${data.tracks[caller.track].title}`] : [];
     return [what.name, ...many, `${what.kind} · ${time(what.dur)}, from ${time(what.start)}`, ...launched, what.track.title];

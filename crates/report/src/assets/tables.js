@@ -14,7 +14,7 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-// columns: [{title, get(row), show?(row) → text or node, number?: bool, bar?(row) → 0..1}]
+// columns: [{title, get(row), show?(row) → text or node, number?: bool, whole?: never broken, bar?(row) → 0..1}]
 export function table(host, columns, rows, { filter, limit = 60, onPick, empty = "Nothing recorded." } = {}) {
   let order = columns.findIndex((column) => column.number);
   let down = true;
@@ -39,7 +39,7 @@ export function table(host, columns, rows, { filter, limit = 60, onPick, empty =
     }));
     const body = kept.slice(0, shown).map((row) => element("tr", { class: onPick ? "pick" : "", onclick: onPick ? () => onPick(row) : undefined, ...(onPick ? {} : {}) },
       ...columns.map((column) => {
-        const cell = element("td", { class: column.number ? "number" : "" }, column.show ? column.show(row) : String(column.get(row)));
+        const cell = element("td", { class: column.number ? "number" : column.whole ? "whole" : "" }, column.show ? column.show(row) : String(column.get(row)));
         if (column.bar) cell.style.setProperty("--bar", `${Math.min(100, 100 * column.bar(row))}%`);
         if (column.bar) cell.classList.add("bar");
         return cell;
@@ -64,10 +64,11 @@ export function place(file, line) {
   return file ? `${file}${line ? `:${line}` : ""}` : "";
 }
 
-// What a range holds: slices and samples by name.
+// What a range holds: slices of threads, and samples, by name.
 export function contents(data, range) {
   const slices = new Map();
   for (const track of data.tracks) {
+    if (track.launched) continue;
     const s = track.slices;
     for (let i = 0; i < s.start.length && s.start[i] <= range[1]; i++) {
       const end = Math.min(s.start[i] + s.dur[i], range[1]);

@@ -2,7 +2,8 @@
 // leaves what a selection contains to the side panel. What is thinner than a pixel is drawn together with
 // its neighbours: a frame costs what the screen shows, not what the trace holds.
 
-import { amount, lowerBound, time, whole } from "./data.js";
+import { hue } from "./colours.js";
+import { amount, lowerBound, tick, time, whole } from "./data.js";
 import { KINDS, WORK, paintWork, reasons } from "./gpu.js";
 import { Links, arrows } from "./links.js";
 import { listenToPointer } from "./pointer.js";
@@ -132,16 +133,16 @@ export class TimelineView {
       c.moveTo(x, RULER - 6);
       c.lineTo(x, this.height);
       c.stroke();
-      c.fillText(time(at), x + 4, RULER / 2);
+      c.fillText(tick(at, step), x + 4, RULER / 2);
     }
   }
 
-  label(text, y, strong) {
+  label(text, y, strong, width = this.gutter) {
     const { context: c, colour } = this;
     c.fillStyle = strong ? colour.text : colour.muted;
     c.textAlign = "left";
     c.font = `${strong ? "600 " : ""}11px system-ui, sans-serif`;
-    c.fillText(this.fit(text, this.gutter - 14), 8, y);
+    c.fillText(this.fit(text, width - 14), 8, y);
     c.font = "11px system-ui, sans-serif";
   }
 
@@ -161,17 +162,17 @@ export class TimelineView {
     const { context: c, colour } = this;
     c.fillStyle = colour.line;
     c.fillRect(0, y, this.width, 1);
-    this.label(lane.title, y + lane.height / 2, true);
+    this.label(lane.title, y + lane.height / 2, true, this.width);
   }
 
   // `count` above one goes before the text, which is made only where it can be read. Work of a device has a look of its kind.
-  block(x, y, width, height, fill, text, count, dim, kind = 0) {
+  block(x, y, width, height, fill, text, count, dim, kind = 0, full = 1) {
     const { context: c } = this;
     const left = Math.max(x, this.gutter);
     const wide = Math.max(x + width - left, 0.7);
     if (dim) c.globalAlpha = 0.22;
     let room = [y, height];
-    if (kind > WORK) room = paintWork(c, kind, left, y, wide, height, fill, this.dark);
+    if (kind > WORK) room = paintWork(c, kind, left, y, wide, height, fill, this.dark, full);
     else {
       c.fillStyle = fill;
       c.fillRect(left, y, Math.max(wide - (wide > 3 ? 0.6 : 0), 0.7), height);
@@ -195,8 +196,8 @@ export class TimelineView {
   }
 
   // Walks the boxes of a lane that the window shows. Those at least a pixel wide go to `wide` by index; thinner
-  // neighbours of a row to `thin` as one run: { start, end, longest, count }.
-  gather({ start, dur, depth, count }, rows, longest, alone, wide, thin) {
+  // neighbours of a row to `thin` as one run: { start, end, longest, count, busy }.
+  gather({ start, dur, depth, count }, rows, longest, alone, wide, thin, full) {
     const { view } = this;
     const perPixel = (view.end - view.start) / (this.width - this.gutter);
     const runs = new Array(rows).fill(null);
@@ -211,14 +212,16 @@ export class TimelineView {
       }
       const row = depth ? depth[i] : 0;
       const run = runs[row];
+      const busy = full?.[i] ? (dur[i] * full[i]) / 1000 : dur[i];
       const cell = Math.floor(begin / (perPixel * GATHER));
       if (run && run.cell === cell && begin - run.end < perPixel) {
         run.end = Math.max(run.end, end);
+        run.busy += busy;
         run.count += count ? count[i] : 1;
         if (dur[i] > dur[run.longest]) run.longest = i;
       } else {
         if (run) thin(run);
-        runs[row] = { cell, start: begin, end, longest: i, count: count ? count[i] : 1 };
+        runs[row] = { cell, start: begin, end, longest: i, count: count ? count[i] : 1, busy };
       }
     }
     for (const run of runs) if (run) thin(run);
@@ -266,7 +269,10 @@ export class TimelineView {
     for (let i = from; i < to; i++) {
       const x = Math.round(this.x(times[i]));
       if (x !== pixel && pixel !== null) {
-        c.lineTo(pixel, bottom - (peak / most) * (COUNTER - 10));
+        const tall = bottom - (peak / most) * (COUNTER - 10);
+        c.lineTo(pixel, tall);
+        // What is known for a stretch is flat until the next.
+        if (lane.counter.held) c.lineTo(x, tall);
         peak = 0;
       }
       pixel = x;
@@ -310,7 +316,7 @@ export class TimelineView {
     }
     const s = track.slices;
     const { matches } = this;
-    const paint = (i, start, end, count) => {
+    const paint = (i, start, end, count, full) => {
       const at = top + s.depth[i] * ROW;
       if (at > this.height || at + ROW < RULER) return;
       const x = this.x(start);
@@ -319,12 +325,13 @@ export class TimelineView {
       const name = this.data.names[s.name[i]];
       const kind = s.kind[i];
       const fill = found ? colour.hit : kind === 24 ? colour.wait : kind > WORK + 1 ? colour.copy : hue(s.name[i], this.dark, count > 1);
-      this.block(x, at, width, ROW - 2, fill, name, count, matches && !found, kind);
-      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[kind] ?? "slice", start, dur: end - start, count, track, index, i }]);
+      this.block(x, at, width, ROW - 2, fill, name, count, matches && !found, kind, full);
+      if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[kind] ?? "slice", start, dur: end - start, count, full, track, index, i }]);
     };
     this.gather(s, track.rows, this.longest[index], matches && ((i) => matches[s.name[i]]),
-      (i) => paint(i, s.start[i], s.start[i] + s.dur[i], s.count[i]),
-      (run) => paint(run.longest, run.start, run.end, run.count));
+      (i) => paint(i, s.start[i], s.start[i] + s.dur[i], s.count[i], (track.launched?.busy[i] || 1000) / 1000),
+      (run) => paint(run.longest, run.start, run.end, run.count, track.launched ? Math.min(1, run.busy / Math.max(run.end - run.start, 1)) : 1),
+      track.launched?.busy);
   }
 
   strip(index, y) {
@@ -375,22 +382,4 @@ export class TimelineView {
     if (lane) this.scroll = Math.max(0, lane.y - 40);
     this.draw();
   }
-}
-
-// A steady colour for a name; light enough that black text reads on it in both themes. Kept as #rrggbb, which the
-// canvas reads several times faster than hsl(): a frame sets thousands.
-const hues = new Map();
-export function hue(id, dark, merged = false) {
-  const key = id * 4 + (dark ? 2 : 0) + (merged ? 1 : 0);
-  let colour = hues.get(key);
-  if (!colour) {
-    const [angle, light] = [(id * 137.508 + 205) % 360, dark ? 0.62 : 0.74];
-    const strength = (merged ? 0.18 : 0.52) * Math.min(light, 1 - light);
-    const channel = (n) => {
-      const k = (n + angle / 30) % 12;
-      return Math.round(255 * (light - strength * Math.max(-1, Math.min(k - 3, 9 - k, 1)))).toString(16).padStart(2, "0");
-    };
-    hues.set(key, (colour = `#${channel(0)}${channel(8)}${channel(4)}`));
-  }
-  return colour;
 }

@@ -15,9 +15,17 @@ pub struct Curve {
     /// The top of the scale where it is not the highest value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top: Option<f64>,
+    /// A value is that of the time up to the next.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
 }
 
 impl Curve {
+    pub fn held(mut self) -> Curve {
+        self.held = true;
+        self
+    }
+
     pub fn up_to(mut self, top: Option<f64>) -> Curve {
         self.top = top;
         self
@@ -88,5 +96,6 @@ pub fn curve(timeline: &Timeline, title: &str, unit: &'static str, points: &[(u6
         time: pack::delta(kept.iter().map(|(time, _)| time.saturating_sub(timeline.start) as i64)),
         value: pack::delta(kept.iter().map(|(_, value)| *value as i64)),
         top: None,
+        held: false,
     }
 }

@@ -58,6 +58,9 @@ fn shown(timeline: &Timeline, counter: &Counter, title: &str, unit: &'static str
         *value = if unit == "reasons" { (recorded & !IDLE) as f64 } else { *value / divisor };
     }
     let tops = unit == "%";
-    let drawn = || curve(timeline, title, unit, &points).up_to(tops.then_some(100.0));
+    let drawn = || {
+        let curve = curve(timeline, title, unit, &points).up_to(tops.then_some(100.0));
+        if unit == "reasons" { curve.held() } else { curve }
+    };
     points.iter().any(|point| point.1 > 0.0).then(drawn)
 }

@@ -20,6 +20,8 @@ pub struct Block {
     pub count: u64,
     /// Which slice or work it is, or the longest of them.
     pub item: usize,
+    /// The sum of their times: in a row of a stream, where nothing overlaps, how much of the box is busy.
+    pub busy: u64,
     longest: u64,
 }
 
@@ -28,8 +30,10 @@ pub const WORK: u8 = 20;
 
 /// Rows deeper than this are not drawn: nobody scrolls through a recursion of thousands.
 const DEEPEST: usize = 64;
-/// A row is at first cut into this many cells; a cell holds one box of short slices.
+/// A row is at first cut into this many cells; a cell holds one box of short slices. With devices into more: what is to be
+/// seen there are the gaps.
 const CELLS: u64 = 4096;
+const CELLS_WITH_DEVICES: u64 = 1 << 17;
 
 /// The blocks of a thread, sorted by start, at most about `most`.
 pub fn blocks(timeline: &Timeline, track: &Track, most: usize) -> Vec<Block> {
@@ -48,6 +52,7 @@ pub fn work_blocks(timeline: &Timeline, stream: &Stream, most: usize) -> (Vec<Bl
         kind: WORK + work.kind(index) as u8,
         count: 1,
         item: index,
+        busy: work.dur[index],
         longest: work.dur[index],
     };
     let all = || stream.work.clone().zip(&rows).map(block);
@@ -61,7 +66,8 @@ fn choose<I: Iterator<Item = Block>>(
     most: usize,
 ) -> Vec<Block> {
     let least = if count <= most / 2 { 0 } else { threshold(all(), most / 2) };
-    let mut cell = (timeline.duration() / CELLS).max(1);
+    let cells = if timeline.gpu.is_empty() { CELLS } else { CELLS_WITH_DEVICES };
+    let mut cell = (timeline.duration() / cells).max(1);
     let mut long = Vec::new();
     let mut short = Merged::new(timeline.start, cell);
     for block in all() {
@@ -102,6 +108,7 @@ fn rows<'a>(timeline: &'a Timeline, track: &Track) -> impl Iterator<Item = Block
             kind: slice.kind as u8,
             count: 1,
             item: index,
+            busy: slice.dur,
             longest: slice.dur,
         })
     })
@@ -158,6 +165,7 @@ impl Merged {
             let end = into.start.saturating_add(into.dur).max(block.start.saturating_add(block.dur));
             into.dur = end - into.start;
             into.count += block.count;
+            into.busy = into.busy.saturating_add(block.busy);
             if block.longest > into.longest {
                 (into.name, into.kind, into.item, into.longest) = (block.name, block.kind, block.item, block.longest);
             }
@@ -188,7 +196,17 @@ mod tests {
     #[test]
     fn neighbours_of_a_row_become_one_box_that_knows_its_longest() {
         let kind = SliceKind::Call as u8;
-        let block = |start, dur, depth, name| Block { start, dur, depth, name, kind, count: 1, item: 0, longest: dur };
+        let block = |start, dur, depth, name| Block {
+            start,
+            dur,
+            depth,
+            name,
+            kind,
+            count: 1,
+            item: 0,
+            busy: dur,
+            longest: dur,
+        };
         let mut merged = Merged::new(0, 100);
         for one in [block(0, 10, 0, 1), block(2, 3, 1, 2), block(20, 30, 0, 3), block(60, 5, 0, 4), block(110, 5, 0, 5)]
         {

@@ -21,8 +21,9 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 11] = [
     include_str!("../assets/data.js"),
+    include_str!("../assets/colours.js"),
     include_str!("../assets/view.js"),
     include_str!("../assets/pointer.js"),
     include_str!("../assets/gpu.js"),

@@ -153,7 +153,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
     let interval = metrics.samples.as_ref().and_then(|samples| samples.interval_ns);
     let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
     let (texts, files) = names.texts(timeline);
-    let mut health = words::health(timeline, diagnosis);
+    let mut health = words::health(diagnosis);
     health.extend(left_out.into_iter().map(|text| Health { state: "ok", label: "This page:".into(), text }));
     Payload {
         meta: words::meta(timeline),

@@ -32,12 +32,14 @@ pub struct Device {
     times: String,
 }
 
-/// Who asked for each box of a track that is one piece of work. `lag` is from the begin of the call to the start of the work,
+/// Who asked for each box of a track that is one piece of work, and how busy those are that are several. `lag` is from the begin of the call to the start of the work,
 /// plus one; 0 is not known. `track` is the page's track of the call, plus one.
 #[derive(Serialize)]
 pub struct Launched {
     lag: String,
     track: String,
+    /// Thousandths of the box; 0 for a single piece.
+    busy: String,
 }
 
 /// `scale`: boxes for each piece of work.
@@ -108,8 +110,14 @@ fn track(timeline: &Timeline, stream: &Stream, most: usize, lanes: &Lanes, names
         launched: Some(Launched {
             lag: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.0.saturating_add(1)))),
             track: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.1 as u64 + 1))),
+            busy: pack::plain(blocks.iter().map(fullness)),
         }),
     }
+}
+
+fn fullness(block: &lod::Block) -> u64 {
+    let share = 1e3 * block.busy as f64 / block.dur.max(1) as f64;
+    if block.count > 1 { share.clamp(1.0, 1e3) as u64 } else { 0 }
 }
 
 fn device_curves(
@@ -120,12 +128,12 @@ fn device_curves(
 ) -> Vec<Curve> {
     let cell = cell(timeline, CURVE_CELLS);
     let busy = busy(timeline, streams, cell);
-    let at = |place: usize| timeline.start + place as u64 * cell + cell / 2;
+    let at = |place: usize| timeline.start + place as u64 * cell;
     let last = (timeline.duration() - (busy.len() as u64 - 1) * cell).max(1);
     let long = |place: usize| if place + 1 == busy.len() { last } else { cell };
     let share = |(place, ns): (usize, &u64)| (at(place), 100.0 * *ns as f64 / long(place) as f64);
     let points: Vec<(u64, f64)> = busy.iter().enumerate().map(share).collect();
-    let mut curves = vec![curve(timeline, "busy (by its work)", "%", &points).up_to(Some(100.0))];
+    let mut curves = vec![curve(timeline, "busy (by its work)", "%", &points).up_to(Some(100.0)).held()];
     let of_device = |c: &&timeline::Counter| {
         c.process == Some(process)
             && counted_device(c) == Some(streams[0].device as i32)
@@ -137,7 +145,7 @@ fn device_curves(
     let first = timeline.gpu.streams.first().is_some_and(|first| std::ptr::eq(first, streams[0]));
     let launch = metrics.and_then(|metrics| metrics.launch.as_ref()).filter(|_| first);
     curves.extend(launch.map(|launch| {
-        curve(timeline, "queued (launched, not finished)", "pieces", &buckets(timeline, &launch.depth, 1.0))
+        curve(timeline, "queued (launched, not finished)", "pieces", &buckets(timeline, &launch.depth, 1.0)).held()
     }));
     curves
 }

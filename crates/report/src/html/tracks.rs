@@ -11,6 +11,7 @@ use timeline::{NameIndex, ProcessIndex, Timeline, TrackIndex};
 
 /// A page shows this many boxes, tracks and counters; the rest is said to be left out, and is in the exports.
 const MOST_BLOCKS: usize = 120_000;
+const MOST_BLOCKS_WITH_DEVICES: usize = 150_000;
 const MOST_TRACKS: usize = 120;
 const MOST_COUNTERS: usize = 80;
 const MOST_MARKS: usize = 400;
@@ -68,6 +69,7 @@ pub fn lanes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, name
     let slices: usize = chosen.iter().map(|index| timeline.tracks[index.0 as usize].slices.len()).sum();
     // Threads and streams share what the page can hold.
     let events = (slices + timeline.gpu.work.len()).max(1);
+    let most = if timeline.gpu.is_empty() { MOST_BLOCKS } else { MOST_BLOCKS_WITH_DEVICES };
     if let Some(cpu) = &metrics.cpu {
         lanes.counters.push(curve(timeline, "CPU (100 % is one core)", "%", &buckets(timeline, cpu, 100.0)));
         let title = "all recorded processes".to_owned();
@@ -87,7 +89,7 @@ pub fn lanes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, name
         for index in chosen.iter().filter(|index| timeline.tracks[index.0 as usize].process == of) {
             let track = &timeline.tracks[index.0 as usize];
             // Each track gets its share of the boxes, and never fewer than a screenful.
-            let share = MOST_BLOCKS * track.slices.len() / events;
+            let share = most * track.slices.len() / events;
             lanes.shown[index.0 as usize] = Some(lanes.tracks.len());
             group.tracks.push(lanes.tracks.len());
             lanes.tracks.push(one(timeline, track, share.max(200), names));
@@ -95,7 +97,7 @@ pub fn lanes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, name
         if !group.tracks.is_empty() || !group.counters.is_empty() {
             lanes.groups.push(group);
         }
-        streams::add(timeline, diagnosis.gpu.as_ref(), of, MOST_BLOCKS as f64 / events as f64, &mut lanes, names);
+        streams::add(timeline, diagnosis.gpu.as_ref(), of, most as f64 / events as f64, &mut lanes, names);
         if lanes.counters.len() > MOST_COUNTERS {
             break;
         }

@@ -3,7 +3,7 @@
 use super::names::short;
 use super::pack;
 use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Where};
-use crate::{gpu_words, units};
+use crate::units;
 use analysis::{Diagnosis, Finding, HealthState, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
 
@@ -84,7 +84,7 @@ pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
     diagnosis.abstentions.iter().map(|a| Abstained { code: a.code, reason: a.reason.clone() }).collect()
 }
 
-pub fn health(timeline: &Timeline, diagnosis: &Diagnosis) -> Vec<Health> {
+pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
     let state = |state| match state {
         HealthState::Ok => "ok",
         HealthState::Warn => "warn",
@@ -95,9 +95,7 @@ pub fn health(timeline: &Timeline, diagnosis: &Diagnosis) -> Vec<Health> {
         label: format!("{}:", line.label),
         text: line.text.clone(),
     };
-    let gpu = diagnosis.gpu.iter().flat_map(|metrics| gpu_words::health(timeline, metrics));
-    let gpu = gpu.map(|(is, label, text)| Health { state: state(is), label: format!("{label}:"), text });
-    diagnosis.health.iter().map(line).chain(gpu).collect()
+    diagnosis.health.iter().map(line).collect()
 }
 
 pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
@@ -115,7 +113,7 @@ pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
 pub fn waterfall(diagnosis: &Diagnosis) -> Vec<Part> {
     let kind = |kind| match kind {
         PartKind::Python | PartKind::Native => "python",
-        PartKind::Waiting => "waiting",
+        PartKind::Waiting | PartKind::Gpu => "waiting",
         PartKind::Gil | PartKind::Gc | PartKind::Descheduled => "gil",
         PartKind::Unknown => "unknown",
     };

@@ -2,16 +2,14 @@
 
 use super::table::Table;
 use super::words::prose;
-use crate::gpu_words;
 use crate::units::count;
 use analysis::{Diagnosis, HealthState, Metrics};
 use std::io::{self, Write};
-use timeline::Timeline;
 
 /// The label of the lines about collectors that were not on.
 const NOT_RECORDED: &str = "not recorded";
 
-pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## Health of the recording\n")?;
     let mut table = Table::new(["", "", "what"]);
     let mut absent: Vec<String> = metrics.absent.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
@@ -23,9 +21,6 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         }
         absent.retain(|text| !text.split_once(": ").is_some_and(|(_, why)| line.text.contains(why)));
         table.row([state(line.state), prose(line.label), prose(&line.text)]);
-    }
-    for (is, label, text) in diagnosis.gpu.iter().flat_map(|gpu| gpu_words::health(timeline, gpu)) {
-        table.row([state(is), label.into(), prose(&text)]);
     }
     for text in absent {
         table.row([HealthState::Ok.name().into(), NOT_RECORDED.into(), prose(&text)]);

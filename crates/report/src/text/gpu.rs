@@ -48,7 +48,10 @@ impl Page<'_> {
         if gpu.before_window > 0 {
             facts.push(format!("{} from before the window", count(gpu.before_window)));
         }
-        self.facts(out, &facts.iter().map(|fact| format!("  {fact}")).collect::<Vec<_>>())
+        for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
+            writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
+        }
+        Ok(())
     }
 
     fn kernels(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {

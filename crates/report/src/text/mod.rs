@@ -93,16 +93,10 @@ impl Page<'_> {
 
     /// Facts on as many lines as they need.
     fn facts(&self, out: &mut impl Write, facts: &[String]) -> io::Result<()> {
-        let mut line = String::new();
-        for fact in facts {
-            let fact = self.style.fit(&self.style.plain(fact), self.style.width);
-            if !line.is_empty() && line.width() + self.style.dot().width() + fact.width() > self.style.width {
-                writeln!(out, "{}", self.style.ink(Ink::Faint, &line))?;
-                line.clear();
-            }
-            line = if line.is_empty() { fact } else { line + self.style.dot() + &fact };
+        for line in self.style.lines(facts, self.style.width) {
+            writeln!(out, "{}", self.style.ink(Ink::Faint, &line))?;
         }
-        if line.is_empty() { Ok(()) } else { writeln!(out, "{}", self.style.ink(Ink::Faint, &line)) }
+        Ok(())
     }
 
     fn curves(&self, out: &mut impl Write) -> io::Result<()> {
