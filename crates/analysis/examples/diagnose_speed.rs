@@ -34,7 +34,20 @@ fn main() {
     let bound = &diagnosis.bottleneck;
     println!("{} ({:.2}): {}", bound.kind.name(), bound.confidence, bound.primary_cause);
     let (slices, samples, tracks) = (timeline.slices.len(), timeline.samples.len(), timeline.tracks.len());
-    println!("{slices} slices, {samples} samples, {tracks} tracks: {:.3} s", took.as_secs_f64());
+    if let Some(gpu) = &diagnosis.gpu {
+        for row in gpu.layers.iter().take(3) {
+            let (name, all) = (timeline.names.text(row.name), row.kernels);
+            println!(
+                "  {name}: {all} kernels, {} direct, {} by sequence, {} by capture",
+                row.direct, row.by_sequence, row.by_capture
+            );
+        }
+    }
+    let work = timeline.gpu.work.len();
+    println!(
+        "{slices} slices, {samples} samples, {tracks} tracks, {work} pieces of device work: {:.3} s",
+        took.as_secs_f64()
+    );
 }
 
 /// Every track serves requests one after the other: each a step of 40 ms with calls and scopes in it, sampled every 10 ms.

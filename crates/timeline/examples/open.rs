@@ -7,7 +7,8 @@ fn main() {
     let elapsed = before.elapsed();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = |key: &str| status.lines().find(|line| line.starts_with(key)).unwrap_or("").to_owned();
-    println!("{} slices, {} samples in {elapsed:?}", timeline.slices.len(), timeline.samples.len());
+    let (slices, samples, work) = (timeline.slices.len(), timeline.samples.len(), timeline.gpu.work.len());
+    println!("{slices} slices, {samples} samples, {work} pieces of device work in {elapsed:?}");
     println!("{}\n{}", line("VmHWM"), line("VmRSS"));
     timeline.notes.iter().for_each(|note| println!("{note}"));
 }
