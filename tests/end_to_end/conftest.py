@@ -16,6 +16,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
+from fake_gpu import FakeGpu, Libraries
 from recording import INFERSCOPE, Recorded, Recording, Trace, environment, inferscope
 
 # Started in the background or by nohup, this process ignores some signals, and so would every process that the tests
@@ -79,6 +80,18 @@ def start(trace: Path) -> Iterator[Callable[..., Recording]]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(recording.process.pid, signal.SIGKILL)
         recording.process.communicate()
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
+    """The stand-ins for CUDA that were built so far."""
+    return Libraries(tmp_path_factory.mktemp("cuda"))
+
+
+@pytest.fixture
+def gpu(libraries: Libraries, record: Callable[..., Recorded], tmp_path: Path) -> FakeGpu:
+    """A GPU without hardware."""
+    return FakeGpu(libraries, record, tmp_path)
 
 
 @pytest.fixture

@@ -1,0 +1,85 @@
+"""The GPU beside others: PyTorch's own profiler in the same program, several processes under one command, and a budget
+that lets only some of the steps be recorded."""
+
+from fake_gpu import KERNEL, OnGpu
+from recording import SCOPE
+
+WORK = "repeat 20\nkernel k us=5\nend\nsync device\n"
+
+
+def with_torch(gpu):
+    """What our package sees of PyTorch: the function that prepares its profiler, which then asks for CUPTI."""
+    package = gpu.folder / "torch" / "autograd"
+    package.mkdir(parents=True)
+    (gpu.folder / "torch" / "__init__.py").write_text("from . import autograd\n__version__ = '2.0'\n")
+    (package / "__init__.py").write_text("from . import profiler\n")
+    (package / "profiler.py").write_text(
+        "import ctypes\n"
+        "def _prepare_profiler(config, activities):\n"
+        "    ctypes.CDLL('libcuda.so.1').fake_do(b'subscribe')\n"
+    )
+
+
+def test_torch_profiler_started_inside_our_run_gets_cupti_and_the_report_says_so(gpu):
+    with_torch(gpu)
+    program = gpu.python(f"""
+        import enum
+        class Activity(enum.Enum):
+            CPU = 0
+            CUDA = 1
+        import torch
+        from inferscope import scope
+        assert driver.cuInit(0) == 0
+        do({WORK!r})
+        torch.autograd.profiler._prepare_profiler(None, {{Activity.CPU, Activity.CUDA}})
+        with scope("after"):
+            do("kernel theirs us=5\\nsync device")
+    """)
+    seen = gpu.play("", command=(program,))
+    assert seen.recorded.code == 0, seen.recorded.told
+    assert seen.recorded.out.decode().strip() == "subscribe 0", "nobody holds CUPTI when PyTorch asks"
+    assert seen.kernels() == {"k": 20}, "what came before is there, what came after is theirs"
+    assert seen.trace.texts(SCOPE) == ["after"], "the rest is recorded"
+    assert "torch.profiler" in seen.notes() and "torch.profiler" in seen.trace.report
+
+
+def test_torch_profiler_for_the_cpu_alone_changes_nothing(gpu):
+    with_torch(gpu)
+    program = gpu.python(f"""
+        import enum
+        class Activity(enum.Enum):
+            CPU = 0
+        import torch
+        assert driver.cuInit(0) == 0
+        do({WORK!r})
+        torch.autograd.profiler._prepare_profiler(None, {{Activity.CPU}})
+        do({WORK!r})
+    """)
+    seen = gpu.play("", command=(program,))
+    assert seen.recorded.out.decode().strip() == "subscribe 39", "we hold it"
+    assert seen.kernels() == {"k": 40}
+
+
+def test_several_processes_are_one_trace(gpu):
+    """As torchrun starts its ranks: each has a process of its own in the trace."""
+    seen = gpu.play(WORK, command=("sh", "-c", f"{gpu.app} & {gpu.app} & {gpu.app} & wait"))
+    assert seen.recorded.code == 0, seen.recorded.told
+    per_process = {row["process"] for row in seen.work(KERNEL)}
+    assert len(per_process) == 3
+    assert seen.kernels() == {"k": 60}
+    assert seen.lost() == 0
+
+
+def test_an_overhead_budget_records_windows_and_says_so(gpu):
+    beats = 15_000
+    seen: OnGpu = gpu.play(
+        f"repeat {beats}\nkernel k us=10 call=10\nsync stream\nend", options=("--overhead-budget", "2%")
+    )
+    assert seen.recorded.code == 0, seen.recorded.told
+    assert seen.trace.manifest["settings"]["overhead_budget_percent"] == 2
+    recorded = seen.kernels()["k"]
+    assert 0 < recorded < beats, "some windows were recorded, some were not"
+    assert "windows" in seen.notes() and "windows" in seen.trace.report
+    calls = {row["id"] for row in seen.trace.slices(7)}
+    linked = sum(row["correlation"] in calls for row in seen.work(KERNEL))
+    assert linked > 0.9 * recorded, "in a window both sides of a launch are there"
