@@ -64,8 +64,9 @@ fn is_done_with(trace: &Path) -> bool {
     if !trace.exists() {
         return true;
     }
-    let held = matches!(Lock::take(&trace.join(LOCK)), Err(Refused::Held(_)));
-    !held && Manifest::read(trace).is_ok_and(|manifest| manifest.state != State::Recording)
+    // The manifest first: to take the lock of a trace that needs recovery would turn away whoever recovers it just now.
+    let complete = Manifest::read(trace).is_ok_and(|manifest| manifest.state != State::Recording);
+    complete && !matches!(Lock::take(&trace.join(LOCK)), Err(Refused::Held(_)))
 }
 
 #[cfg(test)]
