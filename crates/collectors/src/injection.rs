@@ -26,8 +26,9 @@ pub extern "C" fn InitializeInjection() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn InitializeInjectionNvtx2(export_table: *const c_void) -> c_int {
     guard::silence();
+    // 1 whatever happens: for anything else NVTX would unload the library, which may be at work for CUDA.
     // SAFETY: handed on from NVTX.
-    guard::guarded(Collector::Gpu, 0, || unsafe { nvtx::start(export_table) })
+    guard::guarded(Collector::Nvtx, 1, || unsafe { nvtx::start(export_table) })
 }
 
 /// For the Python package: 0, or 1 and why in `reason`.

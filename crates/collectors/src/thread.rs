@@ -131,7 +131,8 @@ pub fn last() -> Option<&'static mut Writing> {
 /// The ring of this thread, claimed if need be. None: there is none left, which was counted. Rules as for [`last`].
 #[inline(always)]
 pub fn writing(session: &'static Session, collector: Collector) -> Option<&'static mut Writing> {
-    match last() {
+    // Where there is no GIL, threads write at the same time, and one memory of the last writer would go from core to core.
+    match last().filter(|_| cfg!(feature = "python")) {
         Some(writing) => Some(writing),
         None => find(session, collector),
     }
@@ -192,7 +193,7 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
     }
     if writing.is_none() {
         session.status(collector).dropped.fetch_add(1, Ordering::Relaxed);
-    } else {
+    } else if cfg!(feature = "python") {
         LAST_THREAD.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
     }
     writing.as_mut()
