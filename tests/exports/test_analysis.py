@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = json.loads((ROOT / "schema" / "analysis.schema.json").read_text(encoding="utf-8"))
-TIMELINES = ["service", "unwell", "no_steps", "empty", "nothing", "hostile"]
+TIMELINES = ["service", "unwell", "no_steps", "empty", "nothing", "hostile", "gpu"]
 # All that the report itself writes as HTML.
 OURS = {"<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<!-- -->"}
 
@@ -67,6 +67,17 @@ def test_shares_add_up_and_findings_are_ranked(analyses: Path, name: str) -> Non
     assert gains == sorted(gains, reverse=True)
 
 
+def test_a_device_is_told_of_where_there_is_one(analyses: Path) -> None:
+    analysis = read(analyses, "gpu")
+    (device,) = analysis["gpu"]
+    assert device["busy_us"] == pytest.approx(device["step_us"] * device["busy_percent_of_step"] / 100)
+    assert device["leading_gap_us"] + device["span_us"] + device["trailing_gap_us"] == pytest.approx(device["step_us"])
+    assert analysis["summary"]["total_gpu_time_us"] == device["busy_us"]
+    assert sum(kernel["percent"] for kernel in analysis["gpu_work"]["kernels"]) == pytest.approx(100, abs=0.01)
+    for name in set(TIMELINES) - {"gpu", "hostile"}:
+        assert not read(analyses, name)["gpu"] and "gpu_work" not in read(analyses, name)
+
+
 def rendered(analyses: Path, name: str) -> str:
     text = (analyses / f"{name}.md").read_text(encoding="utf-8")
     return MarkdownIt("gfm-like").render(text)
@@ -92,7 +103,7 @@ def test_headings_tables_and_boxes_are_those_of_the_report(analyses: Path, name:
     page = rendered(analyses, name)
     analysis = read(analyses, name)
     assert page.count("<h1>") == 1
-    assert page.count("<h2>") == 5
+    assert page.count("<h2>") == 5 + bool(analysis["gpu"])
     assert page.count("<h3>") == len(analysis["findings"])
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>")
     for table in re.findall(r"<table>(.*?)</table>", page, re.DOTALL):

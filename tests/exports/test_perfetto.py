@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 
-TIMELINES = ["everything", "hostile", "nothing"]
+TIMELINES = ["everything", "hostile", "nothing", "gpu"]
 MILLISECOND = 1_000_000
 
 
@@ -45,6 +45,9 @@ class Reader:
         self.slices: list[tuple[str, str, float, float, int]] = []
         self.instants: list[tuple[str, str]] = []
         self.counters: list[tuple[str, int]] = []
+        # By number, where each arrow begins and ends: track and name.
+        self.flows: dict[int, tuple[str, str]] = {}
+        self.arrows: list[tuple[tuple[str, str], tuple[str, str]]] = []
         for packet in trace.packet:
             self.take(packet)
         assert not any(self.open.values()), "every slice is closed"
@@ -83,6 +86,9 @@ class Reader:
         assert not event.source_location_iid or event.source_location_iid in self.locations
         assert all(one.name or one.name_iid in self.annotations for one in event.debug_annotations)
         name = event.name or (self.names[event.name_iid] if event.name_iid else "")
+        self.flows |= {flow: (self.label(uuid), name) for flow in event.flow_ids}
+        for flow in event.terminating_flow_ids:
+            self.arrows.append((self.flows.pop(flow), (self.label(uuid), name)))
         if event.type == event.TYPE_SLICE_BEGIN:
             self.open[uuid].append((name, time))
         elif event.type == event.TYPE_SLICE_END:
@@ -121,6 +127,17 @@ def test_slices_samples_and_counters_are_those_of_the_timeline(exports: Path) ->
     assert slices["100/100 > sampled state (at 100 Hz)", "waiting"] == (40, 50, 0)
     assert ("100/100", "cache_miss") in reader.instants
     assert ("100 > rss_bytes", 8192) in reader.counters
+
+
+def test_devices_have_tracks_and_arrows_from_the_calls(exports: Path) -> None:
+    reader = Reader(read(exports, "gpu"))
+    streams = {track for track, *_ in reader.slices if "GPU" in track}
+    assert streams == {f"1000 > GPU 0 · NVIDIA H200 > stream {stream}" for stream in (7, 13)}
+    assert not reader.flows, "every arrow arrives"
+    ends = {(call[1], work[1]) for call, work in reader.arrows}
+    assert {("cudaGraphLaunch", "node_a"), ("cudaGraphLaunch", "node_b"), ("cuLaunchKernelEx", "softmax<T>")} <= ends
+    assert all(call[0] == "1000/1000" for call, _ in reader.arrows)
+    assert ("GPU 0: gpu_utilisation_percent", 80) in reader.counters
 
 
 def test_units_and_types_have_the_meaning_of_the_protos(exports: Path) -> None:

@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("everything", timelines::open(&timelines::everything())),
         ("hostile", timelines::hostile()),
         ("nothing", timelines::nothing()),
+        ("gpu", timelines::gpu()),
     ];
     for (name, timeline) in &all {
         let create = |end: &str| File::create(folder.join(format!("{name}.{end}")));

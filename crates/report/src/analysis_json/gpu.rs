@@ -34,6 +34,7 @@ pub struct Work<'a> {
     copies: Vec<Copy<'a>>,
     api_calls: Vec<Api<'a>>,
     layers: Vec<Layer<'a>>,
+    ranges: Vec<Range<'a>>,
     launch: Option<Launch>,
     clock: Clock,
     overhead: Option<Overhead<'a>>,
@@ -85,6 +86,14 @@ struct Layer<'a> {
     direct: u64,
     by_sequence: u64,
     by_capture: u64,
+}
+
+#[derive(Serialize)]
+struct Range<'a> {
+    name: &'a str,
+    kind: &'static str,
+    kernels: u64,
+    total_us: Micros,
 }
 
 #[derive(Serialize)]
@@ -191,6 +200,17 @@ pub fn work<'a>(timeline: &'a Timeline, metrics: &'a GpuMetrics) -> Work<'a> {
                 direct: layer.direct,
                 by_sequence: layer.by_sequence,
                 by_capture: layer.by_capture,
+            })
+            .collect(),
+        ranges: metrics
+            .ranges
+            .iter()
+            .take(MOST)
+            .map(|range| Range {
+                name: name(range.name),
+                kind: range.kind.name(),
+                kernels: range.kernels,
+                total_us: Micros::of(range.total_ns),
             })
             .collect(),
         launch: metrics.launch.as_ref().map(|launch| Launch {

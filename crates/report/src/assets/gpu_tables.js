@@ -46,7 +46,7 @@ function device(row, window) {
 
 export function fillGpu(data, $, search) {
   const { gpu } = data;
-  for (const id of ["gpu-section", "kernels-section", "copies-section", "apis-section", "layers-section", "gpu-legend"]) $(id).hidden = !gpu;
+  for (const id of ["gpu-section", "kernels-section", "copies-section", "apis-section", "layers-section", "ranges-section", "gpu-legend"]) $(id).hidden = !gpu;
   document.body.classList.toggle("gpu", Boolean(gpu));
   if (!gpu) return;
   $("gpu-devices").replaceChildren(...gpu.devices.map((row) => device(row, gpu.window)));
@@ -88,6 +88,11 @@ export function fillGpu(data, $, search) {
     { title: "kernels", get: (row) => row.kernels, show: (row) => whole(row.kernels), number: true },
     ...[["launched inside it", "direct"], ["by the same sequence", "by_sequence"], ["as captured in a graph", "by_capture"]].filter(([, key]) => used(key)).map(([title, key]) => ways(title, key)),
   ], gpu.layers, { filter: $("layers-filter"), onPick: search, limit: 25 });
+  $("ranges-section").hidden = !gpu.ranges.length;
+  table($("ranges"), [
+    { title: "range", get: (row) => row.name }, { title: "kind", get: (row) => row.kind }, nanos("GPU time", "total"),
+    { title: "kernels", get: (row) => row.kernels, show: (row) => whole(row.kernels), number: true },
+  ], gpu.ranges, { filter: $("ranges-filter"), onPick: search, limit: 25 });
 }
 
 // The selected range: how busy each device was in it, and its kernels.

@@ -7,7 +7,7 @@ use crate::gpu_words::{about, place, shared_memory, sides, title, window};
 use crate::in_steps;
 use crate::units::{count, duration};
 use analysis::Diagnosis;
-use analysis::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow};
+use analysis::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, RangeRow};
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -20,6 +20,7 @@ pub struct Gpu {
     copies: Vec<Copy>,
     apis: Vec<Api>,
     layers: Vec<Layer>,
+    ranges: Vec<Range>,
 }
 
 /// Times are of a step, on average.
@@ -86,6 +87,15 @@ struct Layer {
     by_capture: u64,
 }
 
+/// A step, scope or NVTX range, with the work launched inside it.
+#[derive(Serialize)]
+struct Range {
+    name: String,
+    kind: &'static str,
+    total: u64,
+    kernels: u64,
+}
+
 pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> Gpu {
     Gpu {
         window: window(diagnosis.steps.source),
@@ -94,6 +104,7 @@ pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> 
         kernels: metrics.kernels.iter().take(MOST_ROWS).map(|row| kernel(timeline, row)).collect(),
         copies: metrics.copies.iter().map(copy).collect(),
         apis: metrics.apis.iter().take(MOST_ROWS).map(|row| api(timeline, row)).collect(),
+        ranges: metrics.ranges.iter().take(MOST_ROWS).map(|row| range(timeline, row)).collect(),
         layers: metrics.layers.iter().take(MOST_ROWS).map(|row| layer(timeline, row)).collect(),
     }
 }
@@ -162,6 +173,11 @@ fn copy(row: &CopyRow) -> Copy {
 fn api(timeline: &Timeline, row: &ApiRow) -> Api {
     let name = short(timeline.names.text(row.name));
     Api { name, count: row.count, total: row.total_ns, mean: row.mean_ns, p95: row.p95_ns }
+}
+
+fn range(timeline: &Timeline, row: &RangeRow) -> Range {
+    let name = short(timeline.names.text(row.name));
+    Range { name, kind: row.kind.name(), total: row.total_ns, kernels: row.kernels }
 }
 
 fn layer(timeline: &Timeline, row: &LayerRow) -> Layer {

@@ -30,7 +30,8 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
     writeln!(out, "- Cost of recording it: {}.\n", prose(&overhead(metrics)))?;
     kernels(timeline, metrics, out)?;
     copies(metrics, out)?;
-    layers(timeline, metrics, out)
+    layers(timeline, metrics, out)?;
+    ranges(timeline, metrics, out)
 }
 
 fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
@@ -90,6 +91,19 @@ fn copies(metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
             duration(copy.exposed_ns),
         ]);
     }
+    table.write(out)
+}
+
+fn ranges(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    if metrics.ranges.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new([" GPU time", " kernels", "range", "kind"]);
+    for range in metrics.ranges.iter().take(TOP) {
+        let name = code(timeline.names.text(range.name));
+        table.row([duration(range.total_ns), count(range.kernels), name, range.kind.name().into()]);
+    }
+    writeln!(out, "Steps, scopes and NVTX ranges, by the work launched inside them{}:\n", of(metrics.ranges.len()))?;
     table.write(out)
 }
 

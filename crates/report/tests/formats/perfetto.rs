@@ -205,3 +205,11 @@ fn losses_and_notes_are_in_it() {
         assert!(about.contains(part), "{part} in {about}");
     }
 }
+
+#[test]
+fn work_of_devices_is_closed_and_in_order_on_every_stream() {
+    let drawn = read(&timelines::gpu()).draw();
+    let stream = &drawn["1000 > GPU 0 · NVIDIA H200 > stream 13"];
+    assert_eq!(stream.matches("node_a").count(), 4, "{stream}");
+    assert!(drawn["1000/1000"].contains("cudaLaunchKernel"));
+}

@@ -86,6 +86,11 @@ pub fn hostile() -> Timeline {
     open(&fixture)
 }
 
+/// Devices: see tests/gpu.
+pub fn gpu() -> Timeline {
+    Timeline::from_text(include_str!("../gpu/small.timeline")).expect("a timeline")
+}
+
 /// Opened, but nothing in it.
 pub fn nothing() -> Timeline {
     Timeline::default()

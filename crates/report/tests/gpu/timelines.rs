@@ -6,50 +6,7 @@ use timeline::{Builder, CollectorState, More, Process, ProcessIndex, SliceKind, 
 
 /// Four requests: a copy in, two kernels (one from a graph that overlaps), a memset, a copy out, a wait; and one piece of work
 /// from before the window.
-pub const SMALL: &str = "
-    host cpus 4
-    rate 1000
-    state complete
-    clock residual 200ns
-    process serve.py python 3.12
-    device 0 NVIDIA_H200 cupti 130001 driver 13.0
-    collector gpu on
-    track main
-    stream 7
-    kernel before_the_window 0..300us corr 0
-    repeat 4 every 10ms
-      step decode 1ms..9ms
-      scope encode 1ms..1280us
-      api cudaMemcpyAsync 1010us..1030us
-      copy h2d 1040us..1240us 2000000 pageable
-      nvtx forward 1300us..5ms
-      layer encoder.layer.0 1300us..2500us
-      layer encoder.layer.0.attention 1350us..2000us
-      sample 1400us active gil main>forward@model.py:12>matmul@ops.py:44
-      api cudaLaunchKernel 1400us..1406us
-      kernel void_gemm<float> 1500us..4ms grid 128,2 block 256
-      api cuLaunchKernelEx 2100us..2105us
-      kernel softmax<T> 4ms..4200us grid 64 block 128
-      api cudaGraphLaunch 2600us..2620us
-      stream 13
-      kernel node_a 3500us..3700us grid 8 block 64 graph 3 node 1
-      kernel node_b 3600us..3900us grid 8 block 64 graph 3 node 2
-      stream 7
-      api cudaMemsetAsync 2700us..2702us
-      memset 4210us..4220us 4096
-      api cudaMemcpyAsync 2800us..2810us
-      copy d2h 4300us..4350us 1000000 pinned
-      overhead CUPTI_buffer 2900us..2920us
-      api cudaStreamSynchronize 3000us..4400us
-      sync stream 3001us..4390us
-    end
-    alloc 500us 1048576 at 4096
-    free 39ms 1048576 at 4096
-    counter host gpu_utilisation_percent 0=20 20ms=80 40ms=40
-    counter host gpu_memory_used_bytes 0=1000000000 40ms=2000000000
-    counter host gpu_memory_total_bytes 0=8000000000
-    counter host gpu_throttle_reasons 0=1 20ms=4 40ms=1
-    end 40ms";
+pub const SMALL: &str = include_str!("small.timeline");
 
 pub fn small() -> Timeline {
     Timeline::from_text(SMALL).expect("a timeline")

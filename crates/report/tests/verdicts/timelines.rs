@@ -1,5 +1,6 @@
 //! The timelines that the reports with verdicts are tested on, each written as the few lines that make it.
 
+use timeline::gpu::{Device, Job, Site, WorkKind};
 use timeline::{
     Builder, CollectorState, Exit, More, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex,
 };
@@ -145,10 +146,38 @@ fn play(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name: &
         }
     }
     builder.count(Some(process), None, name, 0, 5);
+    device(builder, process, track, name);
+}
+
+/// A device, calls, kernels and layers of that name.
+fn device(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name: &str) {
+    let ordinal = builder.timeline.gpu.devices.len() as u32;
+    let (text, site) = (name.into(), Site { process, device: ordinal, context: 1, stream: 7 });
+    builder.device(Device { process: Some(process), ordinal, name: text, ..Device::default() });
+    let named = builder.name(name, "", 0);
+    for round in 0..40u64 {
+        let (at, correlation) = (round * 50_000_000, ordinal * 40 + round as u32 + 1);
+        let id = More { id: correlation, ..More::default() };
+        builder.slice(track, SliceKind::Layer, named, at + 11_000_000, 500_000, More::default());
+        builder.slice(track, SliceKind::ApiCall, named, at + 11_100_000, 5_000, id);
+        for kind in [WorkKind::Kernel, WorkKind::Memcpy] {
+            let (start, dur) = (at + 11_200_000, 100_000);
+            builder.work(Job {
+                site,
+                kind,
+                name: named,
+                start,
+                dur,
+                correlation,
+                shape: None,
+                more: Default::default(),
+            });
+        }
+    }
 }
 
 /// All of them, with the names that their snapshots have.
-pub fn all() -> [(&'static str, Timeline); 6] {
+pub fn all() -> [(&'static str, Timeline); 7] {
     [
         ("service", parse(SERVICE)),
         ("unwell", parse(UNWELL)),
@@ -156,5 +185,6 @@ pub fn all() -> [(&'static str, Timeline); 6] {
         ("empty", parse("track main\n state complete")),
         ("nothing", Timeline::default()),
         ("hostile", hostile()),
+        ("gpu", parse(include_str!("../gpu/small.timeline"))),
     ]
 }
