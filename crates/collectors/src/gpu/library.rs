@@ -67,7 +67,7 @@ fn choose(runtime: Option<u32>, driver: i32) -> Result<(Library, PathBuf), Strin
     let mut last = None;
     for path in candidates(&majors) {
         match Library::open(&path) {
-            Ok(library) => return Ok((library, path)),
+            Ok(library) => return Ok((library, whole(path))),
             Err(why) if path.is_absolute() => last = Some(why),
             Err(why) => last = last.or(Some(why)),
         }
@@ -76,6 +76,15 @@ fn choose(runtime: Option<u32>, driver: i32) -> Result<(Library, PathBuf), Strin
     Err(format!(
         "no libcupti for this program's CUDA ({why}); install nvidia-cuda-cupti, or say where it is with INFERSCOPE_CUPTI"
     ))
+}
+
+/// The path that the loader found a bare name at.
+fn whole(path: PathBuf) -> PathBuf {
+    if path.is_absolute() {
+        return path;
+    }
+    let mapped = mapped_files("libcupti.so");
+    mapped.iter().find(|file| file_major(file) == file_major(&path)).or(mapped.first()).cloned().unwrap_or(path)
 }
 
 /// Where libcupti may be, the likeliest first. Relative names are for the loader's own search.
