@@ -86,3 +86,39 @@ fn a_recorder_that_is_killed_loses_no_kernel_and_writes_none_twice() {
     let of_gpu = files.iter().filter(|name| name.to_string_lossy().starts_with("gpu.")).count();
     assert_eq!(of_gpu, 1, "compacted: {files:?}");
 }
+
+#[test]
+fn the_command_is_told_where_the_cuda_library_is() {
+    let folder = Folder::new("gpu-environment");
+    let (package, told) = (folder.path("inferscope"), folder.path("told"));
+    fs::create_dir_all(package.join("_inject")).unwrap();
+    fs::write(package.join("_cuda.abi3.so"), "").unwrap();
+    let command = format!("env > {}", told.display());
+    let record = |name: &str, cuda: &str| {
+        let trace = folder.path(name);
+        let variables: [(&str, &Path); 6] = [
+            ("OUTPUT", &trace),
+            ("COMMAND", Path::new(&command)),
+            ("INFERSCOPE_PACKAGE", &package),
+            ("CUDA_INJECTION64_PATH", Path::new(cuda)),
+            ("NVTX_INJECTION64_PATH", Path::new("")),
+            ("RATE", Path::new("0")),
+        ];
+        assert_eq!(spawn("recorder", &variables).wait().unwrap().code(), Some(0));
+        (fs::read_to_string(&told).unwrap(), state(&trace).notes)
+    };
+    let library = package.join("_cuda.abi3.so").display().to_string();
+    let (told, notes) = record("free", "");
+    for line in ["INFERSCOPE_GPU_DETAIL=launch", "INFERSCOPE_OVERHEAD_BUDGET=", "INFERSCOPE_LAYERS=0"] {
+        assert!(told.lines().any(|there| there == line), "{line}: {told}");
+    }
+    for variable in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
+        assert!(told.contains(&format!("{variable}={library}\n")), "{told}");
+    }
+    assert!(!notes.iter().any(|note| note.contains("INJECTION")), "{notes:?}");
+    let (told, notes) = record("taken", "/opt/nsight/inject.so");
+    assert!(told.contains("CUDA_INJECTION64_PATH=/opt/nsight/inject.so\n"), "{told}");
+    let note = "the GPU is not recorded: CUDA_INJECTION64_PATH is set to /opt/nsight/inject.so (Nsight) already; \
+                unset it to record with inferscope";
+    assert!(notes.iter().any(|there| there == note), "{notes:?}");
+}
