@@ -162,20 +162,31 @@ pub fn memory(timeline: &Timeline, name: &str) -> Option<Curve> {
     finish(buckets, &grid, mean, Some(peak))
 }
 
-/// A level that changes by steps, sorted by time, from 0: the highest of each bucket, and of all.
-pub fn level(timeline: &Timeline, changes: &[(u64, i64)]) -> Option<(Curve, u64)> {
+/// How many things are begun and not ended, from the sorted times of both: the highest of each bucket, and of all.
+pub fn level(timeline: &Timeline, begun: &[u64], ended: &[u64]) -> Option<(Curve, u64)> {
     let grid = Grid::new(timeline);
     let mut buckets = vec![Some(0.0f64); grid.count];
     let (mut level, mut peak, mut area) = (0i64, Peak { value: 0.0, at: 0 }, 0.0);
-    for (place, (time, change)) in changes.iter().enumerate() {
-        level += change;
+    let (mut begins, mut ends) = (begun.iter().peekable(), ended.iter().peekable());
+    loop {
+        // What ends when another begins has ended.
+        let time = match (begins.peek(), ends.peek()) {
+            (Some(begin), Some(end)) if begin < end => *begins.next()?,
+            (_, Some(_)) => {
+                level -= 2;
+                *ends.next()?
+            }
+            (Some(_), None) => *begins.next()?,
+            (None, None) => break,
+        };
+        level += 1;
         if level as f64 > peak.value {
             peak = Peak { value: level as f64, at: time.saturating_sub(timeline.start) };
         }
-        let until = changes.get(place + 1).map_or(*time, |next| next.0);
-        if level > 0 && until > *time {
+        let until = begins.peek().into_iter().chain(ends.peek()).copied().min().map_or(time, |next| *next);
+        if level > 0 && until > time {
             area += level as f64 * (until - time) as f64;
-            grid.share(*time, until, |bucket, _| buckets[bucket] = buckets[bucket].map(|most| most.max(level as f64)));
+            grid.share(time, until, |bucket, _| buckets[bucket] = buckets[bucket].map(|most| most.max(level as f64)));
         }
     }
     let highest = peak.value as u64;

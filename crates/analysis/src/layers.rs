@@ -5,7 +5,6 @@ mod capture;
 mod sequence;
 
 use crate::gpu::LayerRow;
-use std::collections::HashMap;
 use timeline::{Around, NameIndex, SliceKind, Timeline, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,11 +73,12 @@ impl Layers {
 
     pub fn rows(&self, timeline: &Timeline) -> Vec<LayerRow> {
         let work = &timeline.gpu.work;
-        let mut rows: HashMap<NameIndex, LayerRow> = HashMap::new();
+        let mut rows: Vec<Option<LayerRow>> = vec![None; timeline.names.len()];
         for index in (0..self.name.len()).filter(|index| work.kind(*index) == WorkKind::Kernel) {
             let Some(name) = self.of(index) else { continue };
             let empty = LayerRow { name, total_ns: 0, kernels: 0, direct: 0, by_sequence: 0, by_capture: 0 };
-            let row = rows.entry(name).or_insert(empty);
+            let Some(row) = rows.get_mut(name.0 as usize) else { continue };
+            let row = row.get_or_insert(empty);
             row.kernels += 1;
             row.total_ns = row.total_ns.saturating_add(work.dur[index]);
             match self.how[index] {
@@ -87,7 +87,7 @@ impl Layers {
                 _ => row.by_capture += 1,
             }
         }
-        let mut rows: Vec<LayerRow> = rows.into_values().collect();
+        let mut rows: Vec<LayerRow> = rows.into_iter().flatten().collect();
         rows.sort_by_key(|row| (u64::MAX - row.total_ns, row.name));
         rows
     }

@@ -193,6 +193,12 @@ impl Work {
         (self.launch[index] as usize).checked_sub(1)
     }
 
+    /// Index into [`Gpu::shapes`].
+    #[inline]
+    pub fn shape(&self, index: usize) -> Option<usize> {
+        (self.shape[index] as usize).checked_sub(1)
+    }
+
     #[inline]
     pub fn more(&self, index: usize) -> More {
         match self.more[index] {
@@ -249,6 +255,6 @@ impl Gpu {
     }
 
     pub fn shape(&self, index: usize) -> Option<Shape> {
-        self.shapes.get((self.work.shape[index] as usize).checked_sub(1)?).copied()
+        self.shapes.get(self.work.shape(index)?).copied()
     }
 }

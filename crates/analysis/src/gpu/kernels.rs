@@ -5,7 +5,6 @@ use crate::finding::Place;
 use crate::layers::Layers;
 use crate::rule::Case;
 use std::collections::HashMap;
-use timeline::gpu::Shape;
 use timeline::{NameIndex, SliceKind, StackIndex, WorkKind};
 
 /// A thread that was seen so shortly before a launch call was on its way to it.
@@ -14,28 +13,64 @@ const ON_THE_WAY_NS: u64 = 200_000;
 #[derive(Default)]
 struct Sum {
     times: Vec<u64>,
-    shapes: HashMap<Shape, u64>,
-    layers: HashMap<NameIndex, u64>,
+    /// Shapes and layers by their numbers; few each.
+    shapes: Counts,
+    layers: Counts,
+}
+
+/// How often each of a few numbers came.
+#[derive(Default)]
+struct Counts {
+    last: Option<(u32, u64)>,
+    all: HashMap<u32, u64>,
+}
+
+impl Counts {
+    fn add(&mut self, number: u32) {
+        match &mut self.last {
+            Some((last, count)) if *last == number => *count += 1,
+            last => {
+                if let Some((number, count)) = last.replace((number, 1)) {
+                    *self.all.entry(number).or_default() += count;
+                }
+            }
+        }
+    }
+
+    /// The most frequent; of several, the one with the lowest number.
+    fn most(mut self) -> Option<u32> {
+        if let Some((number, count)) = self.last.take() {
+            *self.all.entry(number).or_default() += count;
+        }
+        self.all.into_iter().max_by_key(|(number, count)| (*count, u32::MAX - number)).map(|(number, _)| number)
+    }
 }
 
 pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
     let gpu = &case.timeline.gpu;
-    let mut sums: HashMap<u32, Sum> = HashMap::new();
+    // By place of the name, so that a million kernels need no hashing.
+    let mut places_of_names = vec![u32::MAX; case.timeline.names.len()];
+    let mut sums: Vec<(u32, Sum)> = Vec::new();
     for index in (0..gpu.work.len()).filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
-        let sum = sums.entry(gpu.work.name[index]).or_default();
+        let name = gpu.work.name[index];
+        let Some(place) = places_of_names.get_mut(name as usize) else { continue };
+        if *place == u32::MAX {
+            *place = sums.len() as u32;
+            sums.push((name, Sum::default()));
+        }
+        let sum = &mut sums[*place as usize].1;
         sum.times.push(gpu.work.dur[index]);
-        if let Some(shape) = gpu.shape(index) {
-            *sum.shapes.entry(shape).or_default() += 1;
+        if let Some(shape) = gpu.work.shape(index) {
+            sum.shapes.add(shape as u32);
         }
         if let Some(layer) = layers.of(index) {
-            *sum.layers.entry(layer).or_default() += 1;
+            sum.layers.add(layer.0);
         }
     }
     let mut places = places(case);
     let row = |(name, mut sum): (u32, Sum)| {
         sum.times.sort_unstable();
         let (count, total_ns) = (sum.times.len() as u64, total(&sum.times));
-        let shape = sum.shapes.iter().max_by_key(|(shape, count)| (**count, shape.grid, shape.block));
         KernelRow {
             name: NameIndex(name),
             count,
@@ -43,9 +78,9 @@ pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
             mean_ns: total_ns / count.max(1),
             p95_ns: percentile(&sum.times, 95),
             share: 0.0,
-            shape: shape.map(|(shape, _)| *shape),
+            shape: sum.shapes.most().and_then(|shape| gpu.shapes.get(shape as usize).copied()),
             place: places.remove(&name),
-            layer: sum.layers.iter().max_by_key(|(name, count)| (**count, **name)).map(|(name, _)| *name),
+            layer: sum.layers.most().map(NameIndex),
         }
     };
     let mut rows: Vec<KernelRow> = sums.into_iter().map(row).collect();

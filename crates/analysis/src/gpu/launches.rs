@@ -6,13 +6,14 @@ use timeline::{Timeline, WorkKind};
 
 pub fn measure(timeline: &Timeline) -> Option<LaunchMetrics> {
     let work = &timeline.gpu.work;
-    let (mut latencies, mut calls, mut changes) = (Vec::new(), Vec::new(), Vec::with_capacity(2 * work.len()));
+    let (mut latencies, mut calls) = (Vec::new(), Vec::new());
+    let (mut launched, mut finished) = (Vec::with_capacity(work.len()), Vec::with_capacity(work.len()));
     let mut last = None;
     for index in (0..work.len()).filter(|index| work.kind(*index).is_busy()) {
         let Some(launch) = work.launch(index) else { continue };
         let begin = timeline.slices.start[launch];
-        changes.push((begin, 1i64));
-        changes.push((work.end(index), -1));
+        launched.push(begin);
+        finished.push(work.end(index));
         // Of a graph only the first node follows its launch.
         if work.kind(index) == WorkKind::Kernel && last != Some(launch) {
             latencies.push(work.start[index].saturating_sub(begin));
@@ -20,13 +21,15 @@ pub fn measure(timeline: &Timeline) -> Option<LaunchMetrics> {
             last = Some(launch);
         }
     }
-    if changes.is_empty() {
+    if launched.is_empty() {
         return None;
     }
     latencies.sort_unstable();
     calls.sort_unstable();
-    changes.sort_unstable();
-    let (depth, max_depth) = curve::level(timeline, &changes)?;
+    // Streams come one after the other and each in order: a stable sort finds those runs.
+    launched.sort();
+    finished.sort();
+    let (depth, max_depth) = curve::level(timeline, &launched, &finished)?;
     Some(LaunchMetrics {
         latency_p50_ns: percentile(&latencies, 50),
         latency_p95_ns: percentile(&latencies, 95),

@@ -6,7 +6,10 @@ use timeline::{Around, NameIndex, SliceKind, Timeline, WorkKind};
 
 pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
     let work = &timeline.gpu.work;
-    let mut rows: HashMap<(SliceKind, NameIndex), RangeRow> = HashMap::new();
+    let mut rows: Vec<RangeRow> = Vec::new();
+    let mut places: HashMap<(SliceKind, NameIndex), usize> = HashMap::new();
+    // What was open around the last call, and its rows: mostly that of the next too.
+    let (mut last, mut last_rows): (Vec<usize>, Vec<usize>) = Default::default();
     let mut linked = work.linked().iter().map(|index| *index as usize).peekable();
     for track in &timeline.tracks {
         let mut around = Around::new(timeline, track);
@@ -21,21 +24,27 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
             if kernels == 0 && total_ns == 0 {
                 continue;
             }
-            // Of ranges with one name inside each other, the work counts once.
-            let mut counted: Vec<(SliceKind, NameIndex)> = Vec::new();
-            for slice in open.map(|index| timeline.slices.get(index)).filter(|slice| slice.kind != SliceKind::Layer) {
-                let key = (slice.kind, slice.name);
-                if !counted.contains(&key) {
-                    counted.push(key);
-                    let empty = RangeRow { kind: slice.kind, name: slice.name, kernels: 0, total_ns: 0 };
-                    let row = rows.entry(key).or_insert(empty);
-                    row.kernels += kernels;
-                    row.total_ns = row.total_ns.saturating_add(total_ns);
+            let open: Vec<usize> = open.filter(|index| timeline.slices.kind(*index) != SliceKind::Layer).collect();
+            if open != last {
+                last_rows.clear();
+                for slice in open.iter().map(|index| timeline.slices.get(*index)) {
+                    let place = *places.entry((slice.kind, slice.name)).or_insert(rows.len());
+                    if place == rows.len() {
+                        rows.push(RangeRow { kind: slice.kind, name: slice.name, kernels: 0, total_ns: 0 });
+                    }
+                    // Of ranges with one name inside each other, the work counts once.
+                    if !last_rows.contains(&place) {
+                        last_rows.push(place);
+                    }
                 }
+                last = open;
+            }
+            for place in &last_rows {
+                rows[*place].kernels += kernels;
+                rows[*place].total_ns = rows[*place].total_ns.saturating_add(total_ns);
             }
         }
     }
-    let mut rows: Vec<RangeRow> = rows.into_values().collect();
     rows.sort_by_key(|row| (u64::MAX - row.total_ns, row.kind, row.name));
     rows
 }

@@ -4,7 +4,8 @@
 use super::StepWork;
 use crate::rule::Case;
 use crate::steps::StepSource;
-use std::collections::{BTreeMap, HashMap};
+use crate::windows::Window;
+use std::collections::HashMap;
 use timeline::{ProcessIndex, TrackIndex, WorkKind};
 
 /// How many windows back to look for the one that is open.
@@ -16,18 +17,24 @@ pub fn of_steps(case: &Case) -> Vec<StepWork> {
     }
     let (timeline, owners) = (case.timeline, Owners::new(case));
     let work = &timeline.gpu.work;
-    let mut steps: BTreeMap<u32, StepWork> = BTreeMap::new();
+    let mut steps: Vec<Option<StepWork>> = vec![None; case.steps.steps.len()];
     let mut track = 0;
+    // Launches of a thread come in order, so most are in the window of the last.
+    let mut last: Option<(usize, Window)> = None;
     for index in work.linked().iter().map(|index| *index as usize).filter(|index| work.kind(*index).is_busy()) {
         let Some(launch) = work.launch(index) else { continue };
         while timeline.tracks[track].slices.end <= launch {
             track += 1;
         }
-        let owner = owners.of(case, TrackIndex(track as u32), timeline.slices.start[launch]);
-        let Some(step) = owner else { continue };
+        let begin = timeline.slices.start[launch];
+        if last.is_none_or(|(of, window)| of != track || begin < window.start || begin >= window.end) {
+            last = owners.of(case, TrackIndex(track as u32), begin).map(|window| (track, window));
+        }
+        let Some((_, Window { step, .. })) = last else { continue };
         let (start, end) = (work.start[index], work.end(index));
         let empty = StepWork { step, kernels: 0, copies: 0, total_ns: 0, first_start: start, last_end: end };
-        let sum = steps.entry(step).or_insert(empty);
+        let Some(sum) = steps.get_mut(step as usize) else { continue };
+        let sum = sum.get_or_insert(empty);
         let kernel = work.kind(index) == WorkKind::Kernel;
         sum.kernels += u64::from(kernel);
         sum.copies += u64::from(!kernel);
@@ -35,7 +42,7 @@ pub fn of_steps(case: &Case) -> Vec<StepWork> {
         sum.first_start = sum.first_start.min(start);
         sum.last_end = sum.last_end.max(end);
     }
-    steps.into_values().collect()
+    steps.into_iter().flatten().collect()
 }
 
 /// The windows of each process by start, and their ends sorted on their own: so many are open as have begun and not ended.
@@ -59,14 +66,16 @@ impl Owners {
         Owners { by_process }
     }
 
-    fn of(&self, case: &Case, track: TrackIndex, time: u64) -> Option<u32> {
+    fn of(&self, case: &Case, track: TrackIndex, time: u64) -> Option<Window> {
         if let Some(window) = case.windows.at(track, time) {
-            return Some(case.windows.all()[window].step);
+            return Some(case.windows.all()[window]);
         }
         let (begun, ended) = self.by_process.get(&case.timeline.tracks[track.0 as usize].process)?;
         let first = begun.partition_point(|window| window.0 <= time);
         let open = first - ended.partition_point(|end| *end <= time);
         let around = || begun[..first].iter().rev().take(LOOK_BACK).find(|window| window.1 > time);
-        if open == 1 { around().map(|window| window.2) } else { None }
+        // Only for this moment: another step may open before the window ends.
+        let now = |step: u32| Window { track, start: time, end: time.saturating_add(1), step };
+        if open == 1 { around().map(|window| now(window.2)) } else { None }
     }
 }

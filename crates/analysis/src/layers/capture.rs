@@ -58,7 +58,7 @@ fn captures(timeline: &Timeline) -> HashMap<(ProcessIndex, usize), Vec<Captured>
         let mut current: Option<Captured> = None;
         let mut around = Around::new(timeline, track);
         while let Some((index, open)) = around.next_call() {
-            match kinds[timeline.slices.name[index] as usize] {
+            match kinds.get(timeline.slices.name[index] as usize).copied().unwrap_or(Call::Other) {
                 Call::Begin => current = Some(Vec::new()),
                 Call::End => {
                     if let Some(captured) = current.take().filter(|captured| captured.iter().any(Option::is_some)) {
