@@ -74,6 +74,9 @@ fn stop(py: Python<'_>) {
         guard::count_error(Collector::Gc);
     }
     session::stop();
+    // SAFETY: attached.
+    let package = unsafe { PACKAGE.get() }.clone();
+    py.detach(|| cuda::stop(&package));
 }
 
 /// Whether events are recorded now.

@@ -63,6 +63,15 @@ pub unsafe extern "C" fn inferscope_gpu_release(who: *const c_char) {
     guard::guarded(Collector::Gpu, (), || gpu::release(&who));
 }
 
+/// For the Python package: recording ends, and the program goes on.
+#[unsafe(no_mangle)]
+pub extern "C" fn inferscope_gpu_stop() {
+    guard::guarded(Collector::Gpu, (), || {
+        gpu::stop();
+        session::stop();
+    });
+}
+
 /// The recording of this process, begun by whoever comes first.
 pub fn session() -> Result<&'static Session, String> {
     static STARTING: Mutex<()> = Mutex::new(());

@@ -122,7 +122,6 @@ fn activate(session: &'static Session) {
     CURRENT.store(pointer, Ordering::Release);
 }
 
-#[cfg(feature = "python")]
 /// Ends the recording here. Records stay in the segment for the recorder, and `start` may go on with it.
 pub fn stop() {
     CURRENT.store(ptr::null_mut(), Ordering::Release);

@@ -61,6 +61,19 @@ pub const CHOSEN: &[(u32, &[u32])] = &[
     (DRIVER, DRIVER_MODULE),
 ];
 
+/// What gives a device work.
+pub const WORK: &[(u32, &[u32])] = &[
+    (RUNTIME, RUNTIME_LAUNCH),
+    (RUNTIME, RUNTIME_COPY),
+    (RUNTIME, RUNTIME_MEMSET),
+    (DRIVER, DRIVER_LAUNCH),
+    (DRIVER, DRIVER_COPY),
+    (DRIVER, DRIVER_MEMSET),
+];
+
+/// What puts work into a graph instead.
+pub const CAPTURE: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_CAPTURE), (DRIVER, DRIVER_CAPTURE)];
+
 /// The beats by which progress is told while nothing else is recorded: waits and graph launches, few in any program.
 pub const BEATS: &[(u32, &[u32])] =
     &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, &[311, 312]), (DRIVER, DRIVER_GRAPH_LAUNCH)];

@@ -3,14 +3,14 @@
 //! What a call took, gave back or waited for follows it (`parameters`).
 
 use super::api::{CallbackData, Cupti, SUCCESS};
-use super::calls::{BEATS, DRIVER, RUNTIME};
+use super::calls::{BEATS, CAPTURE, DRIVER, RUNTIME, WORK};
 use super::parameters::{self, Deed};
 use crate::session::Session;
 use crate::thread::{self, Writing};
 use crate::{guard, session};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use trace::clock::monotonic;
 use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
@@ -20,14 +20,20 @@ use trace::status::Collector;
 const MOST_IDS: usize = 2048;
 /// Names by domain and id; 0: not asked for yet.
 static NAMES: [[AtomicU32; MOST_IDS]; 2] = [const { [const { AtomicU32::new(0) }; MOST_IDS] }; 2];
-static IS_BEAT: [[AtomicBool; MOST_IDS]; 2] = [const { [const { AtomicBool::new(false) }; MOST_IDS] }; 2];
+/// What each call counts as.
+static SORTS: [[AtomicU8; MOST_IDS]; 2] = [const { [const { AtomicU8::new(0) }; MOST_IDS] }; 2];
+const BEAT: u8 = 1;
+const GIVES_WORK: u8 = 2;
+const CAPTURES: u8 = 4;
 
 /// Whether calls are recorded, or only counted as beats.
 pub static RECORDED: AtomicBool = AtomicBool::new(true);
 /// Waits and graph launches so far: by these the program's progress is told.
 pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
-/// Calls recorded so far.
-pub static CALLS: AtomicU64 = AtomicU64::new(0);
+/// Calls so far that gave a device something to do: work has to be reported for them.
+pub static GIVEN: AtomicU64 = AtomicU64::new(0);
+/// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
+pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
 
 /// CUPTI's functions, for what a callback asks of them.
 static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
@@ -46,9 +52,11 @@ thread_local! {
 pub fn prepare(cupti: &'static Cupti) {
     CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
     NAMES.iter().flatten().for_each(|name| name.store(0, Ordering::Relaxed));
-    for (domain, ids) in BEATS {
-        for id in *ids {
-            IS_BEAT[*domain as usize - 1][*id as usize].store(true, Ordering::Relaxed);
+    for (calls, sort) in [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES)] {
+        for (domain, ids) in calls {
+            for id in *ids {
+                SORTS[*domain as usize - 1][*id as usize].fetch_or(sort, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -103,8 +111,13 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
         return;
     }
     let row = domain as usize - 1;
-    if IS_BEAT[row][id as usize].load(Ordering::Relaxed) {
+    let sort = SORTS[row][id as usize].load(Ordering::Relaxed);
+    if sort & BEAT != 0 {
         BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+    }
+    if sort & (GIVES_WORK | CAPTURES) != 0 {
+        let counter = if sort & GIVES_WORK != 0 { &GIVEN } else { &CAPTURED };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
     if !RECORDED.load(Ordering::Relaxed) {
         return;
@@ -136,7 +149,6 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     }
     let count = COUNT.try_with(|count| count.replace(count.get().wrapping_add(1))).unwrap_or(1);
     if count.is_multiple_of(TIMED) {
-        CALLS.fetch_add(u64::from(TIMED), Ordering::Relaxed);
         // Its begin cost about as much as its end.
         let own = (monotonic().0 - now) * 2 * u64::from(TIMED);
         session.status(Collector::Launches).own_ns.fetch_add(own, Ordering::Relaxed);

@@ -94,6 +94,7 @@ pub fn start(entry: Entry) -> Result<(), String> {
         }
         Err(why) => {
             session.status(Collector::Gpu).set(State::Failed, &why);
+            say(session, &format!("what the GPU does is not recorded: {why}"));
             Err(why)
         }
     }
@@ -274,9 +275,26 @@ impl Collecting {
         }
     }
 
+    /// Whether CUPTI still knows us: asked by switching a callback on that is on.
+    pub fn is_subscribed(&self) -> bool {
+        let subscriber = self.subscriber.load(Ordering::Relaxed);
+        let Some(enable) = self.cupti.enable_callback.filter(|_| !subscriber.is_null()) else { return false };
+        // SAFETY: CUPTI's own function. cudaDeviceSynchronize exists in every version.
+        unsafe { enable(1, subscriber, calls::RUNTIME, 165) == SUCCESS }
+    }
+
     /// Versions of before 12.6 count up to 23.
     pub fn is_old(&self) -> bool {
         self.number < 24
+    }
+}
+
+/// Recording ends in a program that goes on: hands over what there is. It may begin again.
+pub fn stop() {
+    let current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    if let Some(collecting) = current.filter(|collecting| collecting.pid == std::process::id()) {
+        stop_worker();
+        collecting.disable();
     }
 }
 

@@ -58,7 +58,7 @@ fn shape(domain: u32, id: u32) -> Option<Shape> {
         (RUNTIME, 20) | (DRIVER, 243 | 549) => Shape::Taken(DEVICE, false),
         (RUNTIME, 21) | (DRIVER, 244) => Shape::Pitched,
         (RUNTIME, 22) | (DRIVER, 245 | 550) => Shape::Given(DEVICE, false),
-        (RUNTIME, 25 | 27) | (DRIVER, 39 | 271 | 294) => Shape::Taken(PINNED, false),
+        (RUNTIME, 25 | 27) | (DRIVER, 39 | 294) => Shape::Taken(PINNED, false),
         (RUNTIME, 26 | 153) | (DRIVER, 38 | 302) => Shape::Given(PINNED, false),
         (RUNTIME, 152) | (DRIVER, 301 | 379) => Shape::Registered,
         (RUNTIME, 206) | (DRIVER, 371) => Shape::Taken(MANAGED, false),

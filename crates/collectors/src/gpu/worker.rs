@@ -14,8 +14,11 @@ use trace::status::{Collector, State};
 
 const EVERY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
-/// Launches without a single finished kernel for so many rounds mean that somebody else has CUPTI's buffers.
+/// Calls that give work, and not a single piece of finished work for so many rounds, mean that somebody else has CUPTI's
+/// buffers: no kernel takes that long.
 const SILENT_ROUNDS: u32 = 10;
+const TAKEN_OVER: &str =
+    "CUDA calls went on, but their work was no longer reported: another profiler has taken CUPTI over";
 
 /// The program ends: hand over what there is.
 pub static STOP: AtomicBool = AtomicBool::new(false);
@@ -44,11 +47,13 @@ struct Worker {
     session: &'static Session,
     decoder: Decoder,
     windows: Option<Windows>,
-    /// What was there at the last round.
-    calls: u64,
+    /// What was there when work was last reported.
+    given: u64,
+    captured: u64,
     work: u64,
     silent: u32,
     warned: bool,
+    told: bool,
 }
 
 fn run(collecting: &'static Collecting) {
@@ -66,10 +71,12 @@ fn run(collecting: &'static Collecting) {
         session,
         decoder: Decoder::default(),
         windows,
-        calls: 0,
+        given: 0,
+        captured: 0,
         work: 0,
         silent: 0,
         warned: false,
+        told: false,
     };
     let mut round = Instant::now();
     while !STOP.load(Ordering::Acquire) && session::current().is_some_and(|current| std::ptr::eq(current, session)) {
@@ -148,17 +155,33 @@ impl Worker {
         self.notice_silence();
     }
 
-    fn notice_silence(&mut self) {
-        let calls = launches::CALLS.load(Ordering::Relaxed);
+    /// Calls that gave work since work was last reported. Brings what is remembered up to date.
+    fn unanswered(&mut self) -> bool {
+        let given = launches::GIVEN.load(Ordering::Relaxed);
+        let captured = launches::CAPTURED.load(Ordering::Relaxed);
         let paused = self.windows.as_ref().is_some_and(|windows| !windows.recording);
-        let silent = calls > self.calls && self.decoder.work == self.work && !paused;
-        (self.calls, self.work) = (calls, self.decoder.work);
-        self.silent = if silent { self.silent + 1 } else { 0 };
+        if self.decoder.work != self.work || captured != self.captured || paused {
+            (self.given, self.captured, self.work) = (given, captured, self.decoder.work);
+        }
+        given > self.given
+    }
+
+    fn notice_silence(&mut self) {
+        if !self.collecting.is_subscribed() {
+            return self.lost();
+        }
+        let before = self.given;
+        self.silent = if self.unanswered() && self.given == before { self.silent + 1 } else { 0 };
         if self.silent == SILENT_ROUNDS {
-            let why =
-                "CUDA calls go on but no finished work is reported any more: another profiler has taken CUPTI over";
-            self.session.status(Collector::Gpu).set(State::Failed, why);
-            say(self.session, why);
+            self.lost();
+        }
+    }
+
+    /// Somebody took CUPTI away; said once.
+    fn lost(&mut self) {
+        if !std::mem::replace(&mut self.told, true) {
+            self.session.status(Collector::Gpu).set(State::Failed, TAKEN_OVER);
+            say(self.session, TAKEN_OVER);
         }
     }
 
@@ -174,9 +197,13 @@ impl Worker {
         if let Some(windows) = &self.windows {
             say(self.session, &windows.describe());
         }
+        let subscribed = self.collecting.is_subscribed();
         self.flush(1);
         while let Some(full) = buffers::next(Duration::ZERO) {
             self.decode(full);
+        }
+        if !subscribed || self.unanswered() {
+            self.lost();
         }
         let starved = buffers::STARVED.swap(0, Ordering::Relaxed);
         let strange = buffers::STRANGE.swap(0, Ordering::Relaxed);

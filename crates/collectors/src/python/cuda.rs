@@ -24,6 +24,16 @@ pub fn start(package: &str) -> Option<String> {
     Some(reason.into_owned())
 }
 
+/// Recording ends: what CUPTI still has is handed over, if the CUDA library is in this process at all.
+pub fn stop(package: &str) {
+    let Some(library) = open(package, libc::RTLD_NOW | libc::RTLD_NOLOAD) else { return };
+    let Some(stop) = find(library, c"inferscope_gpu_stop") else { return };
+    // SAFETY: the function has this signature in `injection.rs`.
+    let stop: unsafe extern "C" fn() = unsafe { std::mem::transmute(stop) };
+    // SAFETY: as above.
+    unsafe { stop() };
+}
+
 /// Gives CUPTI up, if the CUDA library is in this process at all.
 pub fn release(package: &str, who: &str) {
     let Some(library) = open(package, libc::RTLD_NOW | libc::RTLD_NOLOAD) else { return };
