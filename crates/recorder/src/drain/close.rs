@@ -127,7 +127,9 @@ impl Drain {
             }
         }
         let runs = |phase| matches!(phase, Phase::Living | Phase::Hidden);
-        let running = self.attached.iter().filter(|attached| runs(attached.phase)).count();
+        // A process that uses CUDA has two segments.
+        let living = self.attached.iter().filter(|attached| runs(attached.phase));
+        let running = living.map(|attached| attached.process).collect::<std::collections::HashSet<_>>().len();
         let kept = self.failing.is_some();
         if kept {
             let covered = self.covered();

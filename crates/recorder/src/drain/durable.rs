@@ -21,6 +21,25 @@ const COUNTS: [&str; 5] = [
     "functions beyond the limit, not recorded",
 ];
 
+/// The same for what comes from CUPTI and NVTX, where it is other things that go missing.
+const GPU_COUNTS: [&str; 5] = [
+    "records that CUPTI dropped or that found no room",
+    "errors inside the collector, survived",
+    "pieces of work without a time",
+    "names or metadata cut to 4096 bytes",
+    "records of a kind that this version does not know",
+];
+const NVTX_COUNTS: [&str; 5] =
+    [COUNTS[0], COUNTS[1], COUNTS[2], COUNTS[3], "ranges, domains or names beyond the limit"];
+
+fn words(collector: Collector) -> [&'static str; 5] {
+    match collector {
+        Collector::Gpu => GPU_COUNTS,
+        Collector::Nvtx => NVTX_COUNTS,
+        _ => COUNTS,
+    }
+}
+
 fn counts(status: &CollectorStatus) -> [u64; 5] {
     [&status.dropped, &status.errors, &status.unpaired, &status.cut, &status.overflow]
         .map(|count| count.load(Ordering::Relaxed))
@@ -89,7 +108,7 @@ impl Attached {
     pub fn count_losses(&mut self, losses: &mut Losses) {
         for (collector, counted) in Collector::ALL.into_iter().zip(&mut self.counted) {
             let now = counts(self.reader.status(collector));
-            for ((now, before), what) in now.iter().zip(counted.iter()).zip(COUNTS) {
+            for ((now, before), what) in now.iter().zip(counted.iter()).zip(words(collector)) {
                 losses.add(self.process, collector.name(), what, now.saturating_sub(*before));
             }
             *counted = now;
