@@ -134,7 +134,10 @@ impl Work {
 
     /// A dead process's segment is copied: nobody vouches for its file any more.
     fn open(&self, path: &Path, segment: &str) -> Result<SegmentReader, String> {
-        let identity = segment.split_once('-').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
+        // `<pid>-<start>`, and a number after it for the second segment of a process.
+        let mut parts = segment.split('-');
+        let identity =
+            parts.next().and_then(|pid| pid.parse().ok()).zip(parts.next().and_then(|start| start.parse().ok()));
         let reader = if identity.is_some_and(|(pid, start)| proc::alive(pid, start)) {
             SegmentReader::open(path)
         } else {

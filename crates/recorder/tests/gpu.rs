@@ -52,6 +52,22 @@ fn a_program_that_is_killed_leaves_every_kernel() {
     said(&trace);
 }
 
+/// Kills the recorder while its workload rests, and lets that go on to its end.
+fn kill_at_half(recorder: &mut std::process::Child, trace: &Path, [half, go, written]: [&Path; 3]) {
+    until("the program is half done", || half.exists());
+    until("kernels are on disk", || !rows(trace, Table::Gpu).is_empty());
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    fs::write(go, "").unwrap();
+    until("the program goes on without its recorder", || written.exists());
+    let segments = state(trace).segments.unwrap();
+    let pid = fs::read_dir(&segments).unwrap().flatten().find_map(|entry| {
+        entry.file_name().to_string_lossy().split_once('-').and_then(|(pid, _)| pid.parse::<i32>().ok())
+    });
+    // SAFETY: only asks.
+    until("the program has ended", || unsafe { libc::kill(pid.unwrap(), 0) } != 0);
+}
+
 #[test]
 fn a_recorder_that_is_killed_loses_no_kernel_and_writes_none_twice() {
     let folder = Folder::new("gpu-recorder");
@@ -66,18 +82,7 @@ fn a_recorder_that_is_killed_loses_no_kernel_and_writes_none_twice() {
         ("WRITTEN", &written),
     ];
     let mut recorder = spawn("recorder", &variables);
-    until("the program is half done", || half.exists());
-    until("kernels are on disk", || !rows(&trace, Table::Gpu).is_empty());
-    recorder.kill().unwrap();
-    recorder.wait().unwrap();
-    fs::write(&go, "").unwrap();
-    until("the program goes on without its recorder", || written.exists());
-    let segments = state(&trace).segments.unwrap();
-    let pid = fs::read_dir(&segments).unwrap().flatten().find_map(|entry| {
-        entry.file_name().to_string_lossy().split_once('-').and_then(|(pid, _)| pid.parse::<i32>().ok())
-    });
-    // SAFETY: only asks.
-    until("the program has ended", || unsafe { libc::kill(pid.unwrap(), 0) } != 0);
+    kill_at_half(&mut recorder, &trace, [&half, &go, &written]);
     let recovered = recorder::recover(&trace).unwrap().unwrap();
     assert!(recovered.records > 0 && recovered.lost == 0, "{recovered:?}");
     assert_eq!((kernels_and_launches(&trace), lost(&trace)), ((60_000, 60_000), 0));
@@ -85,6 +90,33 @@ fn a_recorder_that_is_killed_loses_no_kernel_and_writes_none_twice() {
     let files: Vec<_> = fs::read_dir(&trace).unwrap().flatten().map(|file| file.file_name()).collect();
     let of_gpu = files.iter().filter(|name| name.to_string_lossy().starts_with("gpu.")).count();
     assert_eq!(of_gpu, 1, "compacted: {files:?}");
+}
+
+#[test]
+fn after_a_kill_two_segments_of_one_process_are_still_one_process() {
+    let folder = Folder::new("gpu-both");
+    let (trace, half, go, written) =
+        (folder.path("trace"), folder.path("half"), folder.path("go"), folder.path("written"));
+    let variables: [(&str, &Path); 6] = [
+        ("OUTPUT", &trace),
+        ("CUDA", Path::new("1")),
+        ("COUNT", Path::new("2000")),
+        ("HALF", &half),
+        ("GO", &go),
+        ("WRITTEN", &written),
+    ];
+    let mut recorder = spawn("recorder", &variables);
+    kill_at_half(&mut recorder, &trace, [&half, &go, &written]);
+    recorder::recover(&trace).unwrap().unwrap();
+    assert_eq!((calls(&trace), rows(&trace, Table::Gpu).len(), lost(&trace)), (2000, 100, 0));
+    let processes = state(&trace).processes;
+    let writers: Vec<_> = processes.iter().filter(|process| process.python == "3.12.1").collect();
+    assert_eq!((writers.len(), writers[0].program.as_str(), writers[0].devices.len()), (1, "writer", 1));
+    // The scope that was open at the kill has its end, and what only its begin knew.
+    let slices = rows(&trace, Table::Slices);
+    let scopes = slices.iter().filter(|row| integer(row, "kind") == Some(SliceKind::Scope as i64));
+    let ended: Vec<_> = scopes.filter(|row| integer(row, "dur_ns").is_some()).collect();
+    assert_eq!((ended.len(), text(ended[0], "args").as_deref()), (1, Some("{\"model\":\"gpt2\"}")));
 }
 
 #[test]

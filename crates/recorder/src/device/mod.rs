@@ -69,6 +69,12 @@ impl Question {
         }
     }
 
+    /// Changes seldom: asked in every tenth round.
+    pub fn is_seldom(self) -> bool {
+        use Question::*;
+        matches!(self, MemoryTotal | LinkGeneration | LinkWidth | EccCorrected | EccUncorrected)
+    }
+
     /// The answer is measured inside the call, for 20 ms (NVML) or a second (amdgpu): asked by a thread of its own.
     pub fn is_slow(self) -> bool {
         matches!(self, Question::PcieReceived | Question::PcieSent)

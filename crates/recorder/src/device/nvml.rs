@@ -140,6 +140,10 @@ struct NvidiaDevice {
     nvml: Arc<Nvml>,
     handle: Handle,
     about: manifest::Device,
+    /// Cut into instances; that changes only with a reset.
+    mig: bool,
+    /// The other half of the last answer about utilisation.
+    memory_rate: Option<u64>,
 }
 
 // SAFETY: NVML may be called by any thread; a handle is a name for a device.
@@ -163,7 +167,8 @@ impl NvidiaDevice {
             uuid: nvml.text(|buffer, length| table.uuid.map(|read| unsafe { read(handle, buffer, length) })),
             pci_bus_id: if has_pci { until_zero(&pci.bus_id) } else { String::new() },
         };
-        Some(NvidiaDevice { nvml: Arc::clone(nvml), handle, about })
+        let device = NvidiaDevice { nvml: Arc::clone(nvml), handle, about, mig: false, memory_rate: None };
+        Some(NvidiaDevice { mig: device.is_mig(), ..device })
     }
 
     /// Calls a function if it is there; what it returns decides.
@@ -242,14 +247,22 @@ impl Device for NvidiaDevice {
     }
 
     fn ask(&mut self, question: Question) -> Result<u64, Silence> {
-        let table = &self.nvml.table;
+        let nvml = Arc::clone(&self.nvml);
+        let table = &nvml.table;
         let answer = match question {
             // Of a device that is cut up, the whole says 0 or nothing: neither is true of its parts.
-            Question::Utilisation | Question::MemoryUtilisation if self.is_mig() => {
+            Question::Utilisation | Question::MemoryUtilisation if self.mig => {
                 return Err(Silence::Ever("the device is cut into MIG instances".into()));
             }
-            Question::Utilisation => self.utilisation()?.gpu.into(),
-            Question::MemoryUtilisation => self.utilisation()?.memory.into(),
+            Question::Utilisation => {
+                let rates = self.utilisation()?;
+                self.memory_rate = Some(rates.memory.into());
+                rates.gpu.into()
+            }
+            Question::MemoryUtilisation => match self.memory_rate.take() {
+                Some(rate) => rate,
+                None => self.utilisation()?.memory.into(),
+            },
             Question::MemoryUsed => self.memory()?.0,
             Question::MemoryTotal => self.memory()?.1,
             Question::SmClock => self.number_of(table.clock, 1)?,
@@ -290,6 +303,6 @@ impl Device for NvidiaDevice {
 
     fn twin(&self) -> Box<dyn Device> {
         let (nvml, about) = (Arc::clone(&self.nvml), self.about.clone());
-        Box::new(NvidiaDevice { nvml, handle: self.handle, about })
+        Box::new(NvidiaDevice { nvml, handle: self.handle, about, mig: self.mig, memory_rate: None })
     }
 }

@@ -25,20 +25,23 @@ pub(super) struct Asked {
     device: Box<dyn Device>,
     questions: Vec<Question>,
     processes: bool,
+    rounds: u32,
 }
 
 impl Asked {
     pub fn new(device: Box<dyn Device>, slow: bool) -> Asked {
         let questions = Question::ALL.into_iter().filter(|question| question.is_slow() == slow).collect();
-        Asked { device, questions, processes: !slow }
+        Asked { device, questions, processes: !slow, rounds: 0 }
     }
 
     /// One round of questions: an answer each to `take`. Err: the device is lost, and why.
     pub fn ask(&mut self, mut take: impl FnMut(Question, u64)) -> Result<(), String> {
         let mut lost = None;
-        let device = &mut self.device;
+        let (device, seldom) = (&mut self.device, self.rounds.is_multiple_of(10));
+        self.rounds = self.rounds.wrapping_add(1);
         self.questions.retain(|question| match lost {
             Some(_) => false,
+            None if question.is_seldom() && !seldom => true,
             None => match device.ask(*question) {
                 Ok(value) => {
                     take(*question, value);

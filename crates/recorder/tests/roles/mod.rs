@@ -114,6 +114,10 @@ pub fn settings(output: PathBuf) -> Settings {
 fn write() {
     let (count, names) = (number("COUNT", 1000), number("NAMES", 10));
     let folder = variable("INFERSCOPE_SEGMENTS").unwrap();
+    if variable("CUDA").is_some() {
+        // Beside that of Python, and first: the clock is that of the segment made last.
+        write_kernels(&folder, &Identity { program: "python3".into(), python: String::new(), ..myself() }, 100);
+    }
     let mut writer = Writer::new(&folder, number("SIZE_MB", 100) as usize);
     writer.scope_begin(1, 0, "outer", "{\"model\":\"gpt2\"}");
     for call in 0..count {
@@ -140,8 +144,16 @@ fn rest_at(now: u64, half: u64) {
 /// A program without Python whose CUDA library writes COUNT kernels and their launches; rests as `write` does.
 fn write_gpu() {
     let (count, folder) = (number("COUNT", 1000), variable("INFERSCOPE_SEGMENTS").unwrap());
-    let who = Identity { program: "cuda-server".into(), python: String::new(), ..myself() };
-    let segment = Segment::create_with(&folder, 64 << 20, &who, true, trace::Source::Monotonic).unwrap();
+    write_kernels(&folder, &Identity { program: "cuda-server".into(), python: String::new(), ..myself() }, count);
+    variable("WRITTEN").into_iter().for_each(|written| fs::write(written, "").unwrap());
+    if std::env::var("END").is_ok_and(|end| end == "kill") {
+        // SAFETY: ends this process.
+        unsafe { _ = libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
+}
+
+fn write_kernels(folder: &Path, who: &Identity, count: u64) {
+    let segment = Segment::create_with(folder, 64 << 20, who, true, trace::Source::Monotonic).unwrap();
     let mut names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
     let (gemm, launch) = (names.intern("gemm"), names.intern("cudaLaunchKernel"));
     let [mut work, mut calls] = [1, 2].map(|thread| segment.claim(thread).unwrap());
@@ -156,7 +168,9 @@ fn write_gpu() {
     say(&mut work, Kind::Note, "libcupti 13 was loaded");
     segment.status(trace::status::Collector::Gpu).set(trace::status::State::On, "CUPTI 130001");
     for kernel in 0..count {
-        rest_at(kernel, count / 2);
+        if who.program == "cuda-server" {
+            rest_at(kernel, count / 2);
+        }
         let (start, correlation) = (trace::clock::monotonic().0, kernel as u32 + 1);
         let (shared_static, name) = (kernel as u32 % 2 * 512, gemm);
         let one = Work { start, dur: 900, name, correlation, grid: [8, 1, 1], shared_static, ..Work::default() };
@@ -165,11 +179,6 @@ fn write_gpu() {
         let (kind, name) = (Kind::ApiCall as u16, launch);
         let call = Event { time: start, value: 100, thread: 77, name, kind, flags: 0, extra: correlation };
         calls.writer.push(call.to_words());
-    }
-    variable("WRITTEN").into_iter().for_each(|written| fs::write(written, "").unwrap());
-    if std::env::var("END").is_ok_and(|end| end == "kill") {
-        // SAFETY: ends this process.
-        unsafe { _ = libc::kill(libc::getpid(), libc::SIGKILL) };
     }
 }
 
