@@ -1,7 +1,7 @@
 //! What the recording does not have, and why: so that an empty table is never mistaken for "nothing happened".
 
 use crate::Metrics;
-use timeline::Timeline;
+use timeline::{SliceKind, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absent {
@@ -27,6 +27,16 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     say(metrics.calls.is_none(), "calls", "calls", no_calls);
     let marked = !(metrics.scopes.is_empty() && metrics.steps.is_empty() && metrics.marks.is_empty());
     say(!marked, "scopes, steps and marks", "scopes", "the program marks none (from inferscope import scope, step)");
+    // A machine without a device is not told what is missing of one.
+    let device = !timeline.gpu.is_empty();
+    let none = |kind| device && !(0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == kind);
+    say(
+        none(SliceKind::ApiCall),
+        "calls that launch GPU work",
+        "launches",
+        "record with --gpu-detail launch to have them",
+    );
+    say(none(SliceKind::Layer), "layers", "layers", "record with --layers to have them");
     say(metrics.cpu.is_none(), "CPU time", "threads", "it was not read");
     say(metrics.memory.is_none(), "memory", "memory", "it was not read");
     absent

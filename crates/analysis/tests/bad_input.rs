@@ -2,6 +2,7 @@
 //! step back, zero lengths, absurd lengths, references to nothing, a great many tracks.
 
 use analysis::{Diagnosis, Options, StepSource, diagnose};
+use timeline::gpu::{self, Job, Shape, Site, WorkKind};
 use timeline::{Builder, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
 
 fn check(timeline: &Timeline) -> Diagnosis {
@@ -28,7 +29,21 @@ fn check(timeline: &Timeline) -> Diagnosis {
     for said in diagnosis.answer.iter().chain(diagnosis.health.iter().map(|line| &line.text)) {
         assert!(!said.is_empty() && !said.contains("NaN") && !said.contains("inf "), "{said}");
     }
+    check_device(&diagnosis);
     diagnosis
+}
+
+/// Shares are shares, and no part of a device's time is longer than the whole.
+fn check_device(diagnosis: &Diagnosis) {
+    let Some(gpu) = &diagnosis.gpu else { return };
+    for device in &gpu.devices {
+        assert!(device.busy_ns <= device.window_ns && device.kernel_ns <= device.busy_ns, "{device:?}");
+        assert!(device.exposed_copy_ns <= device.copy_ns && device.copy_ns <= device.busy_ns, "{device:?}");
+        assert!(device.per_step_busy.iter().all(|busy| (0.0..=1.0).contains(busy)), "{device:?}");
+    }
+    assert!(gpu.kernels.iter().all(|row| (0.0..=1.0).contains(&row.share) && row.p95_ns <= row.total_ns));
+    assert!(gpu.copies.iter().all(|row| row.gb_per_s.is_finite() && row.exposed_ns <= row.total_ns));
+    assert!(gpu.layers.iter().all(|row| row.direct + row.by_sequence + row.by_capture == row.kernels));
 }
 
 fn of(text: &str) -> Diagnosis {
@@ -96,11 +111,17 @@ fn absurd_times_and_references_to_nothing() {
     let name = builder.name("", "", 0);
     for track in tracks {
         for (start, dur) in [(0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX - 5, 9), (1 << 63, 1 << 63), (0, 0)] {
-            for kind in
-                [SliceKind::Step, SliceKind::Scope, SliceKind::Call, SliceKind::CCall, SliceKind::Gc, SliceKind::Mark]
-            {
+            for kind in (1..=10).filter_map(SliceKind::from_i32) {
                 let more = More { id: u32::MAX, parent: u32::MAX, ..More::default() };
                 builder.slice(track, kind, name, start, dur, if dur == 9 { more } else { More::default() });
+            }
+        }
+        for (start, dur) in [(0, u64::MAX), (u64::MAX, u64::MAX), (1 << 63, 1 << 63), (0, 0)] {
+            for kind in (1..=5).filter_map(WorkKind::from_i32) {
+                let site = Site { process, device: u32::MAX, context: u32::MAX, stream: u32::MAX };
+                let shape = Some(Shape { grid: [u32::MAX; 3], ..Shape::default() });
+                let more = gpu::More { bytes: u64::MAX, detail: u32::MAX, graph: u32::MAX, node: u64::MAX };
+                builder.work(Job { site, kind, name, start, dur, correlation: u32::MAX, shape, more });
             }
         }
         for time in [0, 1, u64::MAX / 2, u64::MAX - 1, u64::MAX, u64::MAX] {
@@ -185,8 +206,20 @@ fn timelines_at_random() {
         "numa_remote_bytes",
         "numa_node0_bytes",
     ];
-    let kinds = [SliceKind::Step, SliceKind::Scope, SliceKind::Call, SliceKind::CCall, SliceKind::Gc, SliceKind::Mark];
-    for _ in 0..400 {
+    let kinds = [
+        SliceKind::Step,
+        SliceKind::Scope,
+        SliceKind::Call,
+        SliceKind::CCall,
+        SliceKind::Gc,
+        SliceKind::Mark,
+        SliceKind::ApiCall,
+        SliceKind::Nvtx,
+        SliceKind::Layer,
+        SliceKind::Overhead,
+    ];
+    let calls = ["cudaLaunchKernel", "cudaStreamSynchronize", "cudaStreamBeginCapture", "cudaStreamEndCapture"];
+    for _ in 0..800 {
         let mut builder = Builder::default();
         builder.timeline.info.host.cpu_count = Some(roll(4));
         builder.timeline.info.host.numa_nodes = Some(roll(3));
@@ -204,7 +237,15 @@ fn timelines_at_random() {
             let name = builder.name(function, file, roll(3) as u32);
             let start = roll(span);
             let more = More { id: roll(9) as u32, parent: roll(9) as u32, open: roll(9) == 0, ..More::default() };
-            builder.slice(track, kinds[roll(6) as usize], name, start, roll(span), more);
+            let kind = kinds[roll(kinds.len() as u64) as usize];
+            let call = builder.name(calls[roll(4) as usize], "", 0);
+            let name = if kind == SliceKind::ApiCall { call } else { name };
+            builder.slice(track, kind, name, start, roll(span), more);
+            let site = Site { process, device: roll(2) as u32, context: roll(2) as u32, stream: roll(3) as u32 };
+            let work = WorkKind::from_i32(1 + roll(5) as i32).unwrap();
+            let more = gpu::More { bytes: roll(9), detail: roll(11) as u32, graph: roll(2) as u32, node: roll(4) };
+            let (start, dur, correlation) = (roll(span), roll(span), roll(9) as u32);
+            builder.work(Job { site, kind: work, name: call, start, dur, correlation, shape: None, more });
             let mut stack = None;
             for _ in 0..roll(5) {
                 let name = builder.name(functions[roll(7) as usize], files[roll(6) as usize], 0);

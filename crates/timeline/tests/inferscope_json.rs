@@ -212,7 +212,8 @@ fn kernels_copies_and_memory_of_devices() {
         {"type":"h2d_copy","name":"copy","timestamp_start_us":2,"duration_us":1,"metadata":{"process_id":9,"device_id":1,
          "bytes":4096,"kind":"pinned","throughput_gbps":4.1,"stream_id":7}},
         {"type":"d2h_copy","name":"copy","timestamp_start_us":20,"duration_us":1,"metadata":{"device_id":0,"bytes":-1,"kind":"x"}},
-        {"type":"memory_event","name":"m","timestamp_us":3,"metadata":{"operation":"malloc","bytes":64,"device_id":1}},
+        {"type":"memory_event","name":"m","timestamp_us":3,"metadata":{"operation":"malloc","bytes":64,"device_id":1,"address":"0x7f00"}},
+        {"type":"memory_event","name":"s","timestamp_start_us":30,"duration_us":1,"metadata":{"operation":"memset","bytes":8,"device_id":0}},
         {"type":"memory_event","name":"m","timestamp_us":4,"metadata":{"operation":"free","bytes":64}},
         {"type":"memory_event","name":"m","timestamp_us":4,"metadata":{"operation":"numa_migration","bytes":64}}]"#;
     let timeline = open(text).unwrap();
@@ -230,5 +231,6 @@ fn kernels_copies_and_memory_of_devices() {
         gpu.allocations.iter().map(|one| (one.time, one.bytes, one.device)).collect::<Vec<_>>(),
         [(3_000, 64, 1)]
     );
+    assert_eq!((gpu.allocations[0].address, gpu.work.kind(3)), (0x7f00, timeline::WorkKind::Memset));
     assert_eq!(timeline.notes, ["Not shown yet by this version, and left out: 2 memory_event events."]);
 }

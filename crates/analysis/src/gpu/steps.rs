@@ -47,12 +47,15 @@ pub fn of_steps(case: &Case) -> Vec<StepWork> {
 
 /// The windows of each process by start, and their ends sorted on their own: so many are open as have begun and not ended.
 struct Owners {
-    by_process: HashMap<ProcessIndex, (Vec<(u64, u64, u32)>, Vec<u64>)>,
+    by_process: HashMap<ProcessIndex, OfProcess>,
 }
+
+/// Start, end and step of each window, and the ends.
+type OfProcess = (Vec<(u64, u64, u32)>, Vec<u64>);
 
 impl Owners {
     fn new(case: &Case) -> Owners {
-        let mut by_process: HashMap<ProcessIndex, (Vec<(u64, u64, u32)>, Vec<u64>)> = HashMap::new();
+        let mut by_process: HashMap<ProcessIndex, OfProcess> = HashMap::new();
         for window in case.windows.all() {
             let process = case.timeline.tracks[window.track.0 as usize].process;
             let (begun, ended) = by_process.entry(process).or_default();

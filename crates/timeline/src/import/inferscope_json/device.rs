@@ -23,6 +23,7 @@ struct OfDevice<'a> {
     bytes: Raw<'a>,
     operation: Raw<'a>,
     address: Raw<'a>,
+    pool: Raw<'a>,
 }
 
 impl<'a> OfDevice<'a> {
@@ -35,7 +36,7 @@ impl<'a> OfDevice<'a> {
             "stream_id" => found.stream = value,
             "correlation_id" => found.correlation = value,
             "graph_id" => found.graph = value,
-            "node_id" => found.node = value,
+            "graph_node_id" => found.node = value,
             "grid_dim" => found.grid = value,
             "block_dim" => found.block = value,
             "registers_per_thread" => found.registers = value,
@@ -43,6 +44,7 @@ impl<'a> OfDevice<'a> {
             "bytes" => found.bytes = value,
             "operation" => found.operation = value,
             "address" => found.address = value,
+            "pool" => found.pool = value,
             _ => {}
         });
         found
@@ -113,17 +115,20 @@ impl Loader {
         });
     }
 
-    /// Memory of a device; the host's own is not shown yet.
+    /// Memory of a device, and the copies that the format has no type for; the host's own memory is not shown yet.
     pub(super) fn memory(&mut self, event: &Event<'_>) {
         let of = OfDevice::of(event);
         let freed = match of.operation.0 {
+            _ if !of.device.given() => return *self.odd.unshown.entry("memory_event").or_default() += 1,
             r#""malloc""# => false,
             r#""free""# => true,
+            r#""memset""# => return self.work(event, WorkKind::Memset, 0),
+            r#""migration""# => return self.work(event, WorkKind::Migration, 0),
+            r#""d2d_copy""# => return self.work(event, WorkKind::Memcpy, detail::D2D),
+            r#""p2p_copy""# => return self.work(event, WorkKind::Memcpy, detail::P2P),
+            r#""copy""# => return self.work(event, WorkKind::Memcpy, 0),
             _ => return *self.odd.unshown.entry("memory_event").or_default() += 1,
         };
-        if !of.device.given() {
-            return *self.odd.unshown.entry("memory_event").or_default() += 1;
-        }
         let Some(time) = self.time(event) else { return };
         let process = self.places.process(&mut self.builder, event.process);
         self.builder.timeline.gpu.allocations.push(Allocation {
@@ -131,12 +136,19 @@ impl Loader {
             process,
             device: of.device.small(),
             freed,
-            pool: false,
+            pool: of.pool.truth(),
             memory: detail::DEVICE,
-            address: of.address.whole().unwrap_or(0) as u64,
+            address: address(of.address),
             bytes: of.bytes(),
         });
     }
+}
+
+/// A number, or one in hexadecimal digits as a string.
+fn address(value: Raw<'_>) -> u64 {
+    let hexadecimal = value.0.trim_matches('"').strip_prefix("0x");
+    let read = hexadecimal.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    read.unwrap_or_else(|| value.whole().unwrap_or(0) as u64)
 }
 
 /// `[8, 2, 1]`.
