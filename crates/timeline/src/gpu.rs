@@ -50,7 +50,7 @@ pub struct Stream {
     pub work: Range<usize>,
 }
 
-/// Columns of work, sorted by stream and start.
+/// Columns of work, sorted by stream and start: 41 bytes each, with the link to the call that asked for it.
 #[derive(Debug, Default)]
 pub struct Work {
     pub start: Vec<u64>,

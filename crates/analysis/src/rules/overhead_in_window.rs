@@ -11,6 +11,8 @@ pub struct OverheadInWindow;
 
 /// A call recorded every ten microseconds is a program of short functions: writing a record is no longer small beside them.
 const CALL_EVERY_NS: f64 = 10_000.0;
+/// A twentieth of the time is more than most differences that are worth looking for.
+const LEVEL_PERCENT: f64 = 5.0;
 
 impl Rule for OverheadInWindow {
     fn code(&self) -> &'static str {
@@ -19,11 +21,12 @@ impl Rule for OverheadInWindow {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "So many calls were recorded inside the steps that short functions look longer than they are.",
+            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took 5 % or more.",
             why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
                   on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
-                  is not in the trace, so there is no number: only how many there were.",
-            needs: "Recorded calls (`--calls`).",
+                  is not in the trace, so there is no number: only how many there were. Recording a GPU is measured while it runs: \
+                  against the steps that were not recorded where there are any, else by the collectors' own time.",
+            needs: "Recorded calls (`--calls`), or GPU work.",
             example: "A step has 41,210 recorded calls, one every 0.97 µs: short functions look longer than they are",
         }
     }
@@ -43,6 +46,12 @@ impl Rule for OverheadInWindow {
                     calls += u64::from(windows.get(at).is_some_and(|window| window.start <= start));
                 }
             }
+        }
+        if let Some(found) = self.of_device(case) {
+            return found.into();
+        }
+        if calls == 0 && case.gpu().is_some_and(|gpu| gpu.overhead.as_ref().is_some_and(|one| one.percent.is_some())) {
+            return Verdict::Silent;
         }
         if calls == 0 {
             let reason = "what recording costs is not in the trace; compare the latency with a run without inferscope";
@@ -86,6 +95,29 @@ impl Rule for OverheadInWindow {
     }
 }
 
+impl OverheadInWindow {
+    /// What recording a device cost, where that is known and too much to pass over.
+    fn of_device(&self, case: &Case) -> Option<Finding> {
+        let overhead = case.gpu()?.overhead.as_ref()?;
+        let percent = overhead.percent.filter(|percent| *percent >= LEVEL_PERCENT)?;
+        let text = format!("{} of the collectors' own, {}", phrase::duration(overhead.own_ns), overhead.how);
+        Some(Finding {
+            code: self.code(),
+            title: format!("Recording the GPU takes {} of the time", phrase::percent(percent / 100.0)),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: 1.0, // Measured.
+            evidence: vec![Evidence::said(text).number("percent", percent)],
+            actions: vec![
+                "Record windows of steps: inferscope run --overhead-budget 2% -- ...".into(),
+                "Record kernels only: inferscope run --gpu-detail kernel -- ...".into(),
+            ],
+            verify: "Record again: the health box should show less overhead.".into(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +135,17 @@ mod tests {
     #[test]
     fn silent_with_few() {
         silent(&OverheadInWindow, "track main\n step r 0..1s\n repeat 500 every 2ms\n call f 0..1us\n end");
+    }
+
+    #[test]
+    fn what_recording_a_device_takes_is_said_when_it_is_much() {
+        let run = |own: &str| {
+            format!(
+                "collector launches on own {own}\n end 1s\n track main\n step r 0..1s\n api cudaLaunchKernel 0..1us\n stream 7\n kernel k 2us..3us"
+            )
+        };
+        assert_eq!(found(&OverheadInWindow, &run("80ms"))[0].title, "Recording the GPU takes 8.0 % of the time");
+        silent(&OverheadInWindow, &run("8ms"));
     }
 
     #[test]
