@@ -80,7 +80,7 @@ def test_every_section_is_there(model: Page) -> None:
     assert "GPU clock" in model.one("#health").text
     labels = [card.text for card in model.find(".card span")]
     assert "GPU busy" in labels and "kernels" in labels
-    assert model.find("#gpu-devices .per-step rect")
+    assert model.find("#gpu-devices .per-step i")
 
 
 def test_streams_calls_and_counters_are_tracks(pages: Path) -> None:

@@ -43,17 +43,17 @@ pub fn of(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
             *seen = Some(seen.map_or((start, end), |seen| (seen.0.min(start), seen.1.max(end))));
             if kind == WorkKind::Memcpy {
                 match work.get(index).copy().direction {
-                    detail::H2D => sum.h2d_ns += end - start,
-                    detail::D2H => sum.d2h_ns += end - start,
+                    detail::H2D => sum.h2d_ns = sum.h2d_ns.saturating_add(end - start),
+                    detail::D2H => sum.d2h_ns = sum.d2h_ns.saturating_add(end - start),
                     _ => {}
                 }
             }
         }
     }
     for ((start, end), (first, last)) in spans.iter().zip(&ends).filter_map(|(span, ends)| Some((span, (*ends)?))) {
-        sum.span_ns += last - first;
-        sum.leading_ns += first - start;
-        sum.trailing_ns += end - last;
+        sum.span_ns = sum.span_ns.saturating_add(last - first);
+        sum.leading_ns = sum.leading_ns.saturating_add(first - start);
+        sum.trailing_ns = sum.trailing_ns.saturating_add(end - last);
     }
     let with_work = ends.iter().flatten().count().max(1) as u64;
     let all = sum.steps.max(1);

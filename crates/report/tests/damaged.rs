@@ -26,6 +26,12 @@ const TRACE: &str = r#"
     counter 0 100 20 cpu_ns 5000
     counter 0 100 80 cpu_ns 65000
     counter -1 0 20 psi_cpu_some_us 5
+    api 0 100 41..43 cudaLaunchKernel #7
+    kernel 0 0 7 50..60 gemm #7 grid 8 block 128
+    kernel 0 0 7 60..70 gemm #7 graph 3 node 5
+    copy 0 0 7 70..75 h2d #8 bytes 4096
+    sync 0 0 7 55..76 stream #9
+    alloc 0 0 45 4096 17
     loss 0 calls 3 records overwritten
 "#;
 
@@ -49,6 +55,7 @@ fn write_everything(timeline: &Timeline) {
     let mut bytes = Vec::new();
     report::html::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
     report::markdown::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
+    report::perfetto::write(timeline, &mut bytes).unwrap();
     bytes.clear();
     report::analysis_json::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
     serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).unwrap();

@@ -4,22 +4,20 @@ import { amount, percent, time, whole } from "./data.js";
 import { devicesIn } from "./gpu.js";
 import { element, place, table } from "./tables.js";
 
-const svg = (tag, attributes) => {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  return node;
-};
+// A kernel returns nothing: its name does not need to say so.
+const bare = (name) => name.replace(/^void /, "");
 
 // Busy shares of the steps, one after the other; of too many the lowest of neighbours.
 function perStep(shares) {
   const columns = Math.min(shares.length, 240);
-  const lows = Array.from({ length: columns }, (_, column) => {
-    const part = shares.slice(Math.floor((column * shares.length) / columns), Math.max(Math.floor(((column + 1) * shares.length) / columns), Math.floor((column * shares.length) / columns) + 1));
-    return part.reduce((low, share) => Math.min(low, share), 1000) / 1000;
+  const from = (column) => Math.floor((column * shares.length) / columns);
+  const bars = Array.from({ length: columns }, (_, column) => {
+    const low = shares.slice(from(column), Math.max(from(column + 1), from(column) + 1)).reduce((low, share) => Math.min(low, share), 1000);
+    const bar = element("i", {});
+    bar.style.height = `${Math.max(low / 10, 1)}%`;
+    return bar;
   });
-  const picture = svg("svg", { viewBox: `0 0 ${columns} 40`, preserveAspectRatio: "none", class: "per-step", role: "img", "aria-label": "Busy share of each step" });
-  lows.forEach((share, column) => picture.append(svg("rect", { x: column, y: 40 - 40 * share, width: columns > 60 ? 1 : 0.86, height: Math.max(40 * share, 0.4) })));
-  return picture;
+  return element("div", { class: columns > 80 ? "per-step many" : "per-step", role: "img", "aria-label": "Busy share of each step" }, ...bars);
 }
 
 // The mean step as one bar: kernels, copies that no kernel hides, and what is left.
@@ -41,7 +39,7 @@ function device(row, window) {
     row.about ? element("p", { class: "muted" }, row.about) : null,
     bar, element("div", { class: "legend" }, ...said),
     element("p", { class: "muted" }, gaps),
-    row.per_step.length > 1 ? element("div", {}, element("h4", {}, "Busy share of each step"), perStep(row.per_step)) : null);
+    row.per_step.length > 1 ? element("div", {}, element("h4", {}, row.per_step.length > 240 ? "Busy share of each step (the lowest of neighbours)" : "Busy share of each step"), perStep(row.per_step)) : null);
 }
 
 export function fillGpu(data, $, search) {
@@ -53,7 +51,8 @@ export function fillGpu(data, $, search) {
   $("gpu-facts").replaceChildren(...gpu.facts.map((fact) => element("li", {}, fact)));
   const nanos = (title, key) => ({ title, get: (row) => row[key], show: (row) => time(row[key]), number: true });
   const count = { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true };
-  const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "symbol", title: row.name }, row.name) });
+  const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "symbol", title: row.name }, bare(row.name)) });
+  const path = (title, get) => ({ title, get, show: (row) => element("span", { class: "path" }, get(row)) });
   const all = gpu.kernels.reduce((sum, row) => sum + row.total, 0);
   // Columns in which nothing was recorded are left out.
   const some = (rows, column) => (rows.some((row) => column.get(row) !== "" && column.get(row) !== null) ? [column] : []);
@@ -66,8 +65,8 @@ export function fillGpu(data, $, search) {
     ...some(gpu.kernels, { title: "block", get: (row) => row.block, whole: true }),
     ...some(gpu.kernels, { title: "registers", get: (row) => row.registers ?? "", number: true }),
     ...some(gpu.kernels, { title: "shared memory", get: (row) => row.shared ?? "", show: (row) => (row.shared === null ? "" : amount(row.shared, "bytes")), number: true }),
-    ...some(gpu.kernels, { title: "launched from", get: (row) => place(row.file, row.line) }),
-    ...some(gpu.kernels, { title: "layer", get: (row) => row.layer }),
+    ...some(gpu.kernels, path("launched from", (row) => place(row.file, row.line))),
+    ...some(gpu.kernels, path("layer", (row) => row.layer)),
   ], gpu.kernels, { filter: $("kernels-filter"), onPick: search, limit: 25, empty: "No kernel was recorded." });
   $("kernels-note").textContent = gpu.kernels.length ? `${time(all)} of kernel time in the recording` : "";
   $("copies-section").hidden = !gpu.copies.length;
@@ -103,7 +102,7 @@ export function gpuPanel(data, host, range) {
     const rows = element("div", {});
     const total = kernels.reduce((sum, row) => sum + row.total, 0);
     table(rows, [
-      { title: "kernel", get: (row) => (row.name < 0 ? "(other kernels)" : data.names[row.name]), show: (row) => element("span", { class: "symbol" }, row.name < 0 ? "(other kernels)" : data.names[row.name]) },
+      { title: "kernel", get: (row) => (row.name < 0 ? "(other kernels)" : data.names[row.name]), show: (row) => element("span", { class: "symbol" }, row.name < 0 ? "(other kernels)" : bare(data.names[row.name])) },
       { title: "total", get: (row) => row.total, show: (row) => time(row.total), bar: (row) => row.total / Math.max(total, 1), number: true },
       { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true },
     ], kernels, { limit: 8, empty: "No kernels in this range." });

@@ -190,7 +190,10 @@ fn cells(timeline: &Timeline, title: String, streams: &[&Stream], names: &mut Pa
     let kernels =
         || streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index) == WorkKind::Kernel);
     let mut totals: HashMap<u32, u64> = HashMap::new();
-    kernels().for_each(|index| *totals.entry(work.name[index]).or_default() += work.dur[index]);
+    for index in kernels() {
+        let total = totals.entry(work.name[index]).or_default();
+        *total = total.saturating_add(work.dur[index]);
+    }
     let mut top: Vec<(u32, u64)> = totals.into_iter().collect();
     top.sort_unstable_by_key(|(name, total)| (u64::MAX - total, *name));
     top.truncate(MOST_KERNELS);
@@ -202,7 +205,9 @@ fn cells(timeline: &Timeline, title: String, streams: &[&Stream], names: &mut Pa
         let row = places.get(&work.name[index]).copied().unwrap_or(top.len()) * width;
         let began = (work.start[index].saturating_sub(timeline.start) / kernel_cell) as usize;
         counts[row + began.min(width - 1)] += 1;
-        share(timeline, kernel_cell, work.start[index], work.end(index), |place, ns| times[row + place] += ns);
+        share(timeline, kernel_cell, work.start[index], work.end(index), |place, ns| {
+            times[row + place] = times[row + place].saturating_add(ns);
+        });
     }
     Device {
         title,

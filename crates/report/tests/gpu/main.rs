@@ -92,3 +92,59 @@ fn a_page_does_not_grow_with_the_events() {
     let [few, many] = [300, 1200].map(|steps| page(&timelines::model(steps, 24)).len());
     assert!(many < 2 * few && many < 4_000_000, "{few} and {many} bytes");
 }
+
+/// Two processes that share the numbers of devices and streams and the correlations of calls.
+const RANKS: &str = "
+    process rank0.py python 3.12
+    device 0 NVIDIA_A
+    device 1 NVIDIA_B
+    track main
+    repeat 3 every 10ms
+      step train 0..8ms
+      api cudaLaunchKernel 1ms..1010us
+      stream 7 device 0
+      kernel gemm 2ms..4ms
+      api cudaLaunchKernel 1100us..1110us
+      stream 7 device 1 context 2
+      kernel gemm 3ms..7ms
+      copy p2p 3ms..4ms 1000000
+    end
+    process rank1.py python 3.12
+    device 0 NVIDIA_B
+    track main
+    repeat 3 every 10ms
+      step train 0..8ms
+      api cudaLaunchKernel 1ms..1010us
+      stream 7
+      kernel gemm 2ms..3ms
+    end
+    api cudaLaunchKernel 29ms..29010us corr 1
+    kernel gemm 29100us..29200us";
+
+#[test]
+fn every_device_of_every_process_is_told_of() {
+    let timeline = Timeline::from_text(RANKS).unwrap();
+    let page = payload(&timeline);
+    let titles = |list: &str| page[list].as_array().unwrap().iter().map(|one| one["title"].clone()).collect::<Vec<_>>();
+    let groups = titles("groups");
+    for title in ["GPU 0 · NVIDIA A of rank0.py", "GPU 1 · NVIDIA B of rank0.py", "GPU 0 · NVIDIA B of rank1.py"] {
+        assert!(groups.iter().any(|group| group.as_str().unwrap().starts_with(title)), "{title}: {groups:?}");
+    }
+    assert_eq!(page["devices"].as_array().unwrap().len(), 3);
+    let (metrics, diagnosis) = analysed(&timeline);
+    let mut json = Vec::new();
+    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let busy = |place: usize| json["gpu"][place]["busy_percent_of_step"].as_f64().unwrap();
+    assert_eq!([busy(0), busy(1), busy(2)], [25.0, 50.0, 12.5]);
+    // Work is linked inside its process: the same correlation elsewhere is another call.
+    let mut chrome = Vec::new();
+    report::chrome::write(&timeline, &mut chrome).unwrap();
+    let chrome: serde_json::Value = serde_json::from_slice(&chrome).unwrap();
+    let events = chrome["traceEvents"].as_array().unwrap();
+    let begins: Vec<_> = events.iter().filter(|event| event["ph"] == "s").map(|event| event["id"].as_u64()).collect();
+    let mut once = begins.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), begins.len(), "{begins:?}");
+}
