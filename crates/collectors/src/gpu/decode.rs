@@ -24,6 +24,8 @@ pub struct Decoder {
     fixed: HashMap<&'static str, NameId>,
     /// Pieces of work decoded so far.
     pub work: u64,
+    /// The newest correlation among them; they grow from call to call.
+    pub newest: u32,
     pub graphs: bool,
 }
 
@@ -254,6 +256,7 @@ impl Decoder {
         times: Option<(u64, u64)>,
         work: Work,
     ) {
+        self.newest = self.newest.max(work.correlation);
         let Some((start, dur)) = times else {
             session.status(Collector::Gpu).unpaired.fetch_add(1, Ordering::Relaxed);
             return;

@@ -30,8 +30,8 @@ const CAPTURES: u8 = 4;
 pub static RECORDED: AtomicBool = AtomicBool::new(true);
 /// Waits and graph launches so far: by these the program's progress is told.
 pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
-/// Calls so far that gave a device something to do: work has to be reported for them.
-pub static GIVEN: AtomicU64 = AtomicU64::new(0);
+/// The correlation of the last call that gave a device something to do: work has to be reported for it.
+pub static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
 pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
 
@@ -50,6 +50,7 @@ thread_local! {
 
 /// Before the first call of a recording: numbers of names belong to one segment.
 pub fn prepare(cupti: &'static Cupti) {
+    GIVEN.store(0, Ordering::Relaxed);
     CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
     NAMES.iter().flatten().for_each(|name| name.store(0, Ordering::Relaxed));
     for (calls, sort) in [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES)] {
@@ -115,9 +116,10 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     if sort & BEAT != 0 {
         BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
     }
-    if sort & (GIVES_WORK | CAPTURES) != 0 {
-        let counter = if sort & GIVES_WORK != 0 { &GIVEN } else { &CAPTURED };
-        counter.fetch_add(1, Ordering::Relaxed);
+    if sort & GIVES_WORK != 0 {
+        GIVEN.store(data.correlation, Ordering::Relaxed);
+    } else if sort & CAPTURES != 0 {
+        CAPTURED.fetch_add(1, Ordering::Relaxed);
     }
     if !RECORDED.load(Ordering::Relaxed) {
         return;

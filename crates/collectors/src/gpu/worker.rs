@@ -17,6 +17,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Calls that give work, and not a single piece of finished work for so many rounds, mean that somebody else has CUPTI's
 /// buffers: no kernel takes that long.
 const SILENT_ROUNDS: u32 = 10;
+/// A call that failed, a copy of no bytes or a host function gives no work: so many may be the last ones.
+const FEW_CALLS: u32 = 64;
 const TAKEN_OVER: &str =
     "CUDA calls went on, but their work was no longer reported: another profiler has taken CUPTI over";
 
@@ -48,7 +50,6 @@ struct Worker {
     decoder: Decoder,
     windows: Option<Windows>,
     /// What was there when work was last reported.
-    given: u64,
     captured: u64,
     work: u64,
     silent: u32,
@@ -71,7 +72,6 @@ fn run(collecting: &'static Collecting) {
         session,
         decoder: Decoder::default(),
         windows,
-        given: 0,
         captured: 0,
         work: 0,
         silent: 0,
@@ -155,23 +155,21 @@ impl Worker {
         self.notice_silence();
     }
 
-    /// Calls that gave work since work was last reported. Brings what is remembered up to date.
-    fn unanswered(&mut self) -> bool {
-        let given = launches::GIVEN.load(Ordering::Relaxed);
-        let captured = launches::CAPTURED.load(Ordering::Relaxed);
+    /// Whether the last call that gave work waits for its work to be reported. What goes into a graph never is.
+    fn is_unanswered(&self) -> bool {
         let paused = self.windows.as_ref().is_some_and(|windows| !windows.recording);
-        if self.decoder.work != self.work || captured != self.captured || paused {
-            (self.given, self.captured, self.work) = (given, captured, self.decoder.work);
-        }
-        given > self.given
+        let captured = launches::CAPTURED.load(Ordering::Relaxed) != self.captured;
+        let behind = launches::GIVEN.load(Ordering::Relaxed).saturating_sub(self.decoder.newest);
+        behind > FEW_CALLS && !paused && !captured
     }
 
     fn notice_silence(&mut self) {
         if !self.collecting.is_subscribed() {
             return self.lost();
         }
-        let before = self.given;
-        self.silent = if self.unanswered() && self.given == before { self.silent + 1 } else { 0 };
+        let silent = self.is_unanswered() && self.decoder.work == self.work;
+        (self.work, self.captured) = (self.decoder.work, launches::CAPTURED.load(Ordering::Relaxed));
+        self.silent = if silent { self.silent + 1 } else { 0 };
         if self.silent == SILENT_ROUNDS {
             self.lost();
         }
@@ -202,7 +200,7 @@ impl Worker {
         while let Some(full) = buffers::next(Duration::ZERO) {
             self.decode(full);
         }
-        if !subscribed || self.unanswered() {
+        if !subscribed || self.is_unanswered() {
             self.lost();
         }
         let starved = buffers::STARVED.swap(0, Ordering::Relaxed);
