@@ -10,6 +10,7 @@ SHELL := bash
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 python3.10; do \
   $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && command -v $$p && break; done)
 BENCH ?= full
+GPU ?=
 PYTEST ?=
 
 TOOLS := .venvs/tools/bin
@@ -67,13 +68,17 @@ lint: $(TOOLS)/installed ## Check formatting, warnings, types and the house rule
 wheel: dist/built ## Build the one wheel that serves CPython 3.10 and later into dist/.
 	@cat dist/built
 
+.PHONY: gpu-programs
+gpu-programs: dist/built ## Build what gpu-test and gpu-bench need and a GPU machine may be unable to build, into dist/.
+	$(TOOLS)/python benches/floor_build.py
+
 .PHONY: gpu-test
-gpu-test: ## On a machine with an NVIDIA GPU: record a CUDA program and check that nothing is harmed.
-	$(PYTHON) tests/gpu/run.py
+gpu-test: ## On a machine with an NVIDIA GPU and PyTorch: check counts, links, layers, clock and bad endings. GPU="--only clock --minutes 5"
+	$(PYTHON) tests/gpu/run.py $(GPU)
 
 .PHONY: gpu-bench
-gpu-bench: ## On a machine with an NVIDIA GPU: measure how much a PyTorch CUDA loop slows down under `inferscope run`.
-	$(PYTHON) benches/gpu.py
+gpu-bench: ## On a machine with an NVIDIA GPU and PyTorch: what recording costs, beside the floor and torch.profiler. GPU="--models mlp"
+	$(PYTHON) benches/gpu.py $(GPU)
 
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.

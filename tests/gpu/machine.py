@@ -12,7 +12,6 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKLOAD = Path(__file__).with_name("torch_cuda.py")
 
 
 def require_gpu(target: str) -> str:
@@ -43,6 +42,8 @@ def inferscope() -> tuple[Path, dict[str, str]]:
         (command,) = folder.glob("inferscope-*.data/scripts/inferscope")
         command.chmod(0o755)
         environ["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [environ.get("PYTHONPATH")])])
+        environ["PATH"] = os.pathsep.join([str(command.parent), environ["PATH"]])
+        environ["INFERSCOPE_BIN"] = str(command)
         return command, environ
     if installed := shutil.which("inferscope"):
         return Path(installed), environ

@@ -1,68 +1,80 @@
-"""`make gpu-test`: a PyTorch CUDA program is recorded, its results are the same as without us, and what its CPU side
-did is in the trace. There are no GPU collectors yet: this shows that the spine does a CUDA program no harm."""
+"""`make gpu-test`: everything that only a real GPU can show. Programs are recorded by the command as users run it, and
+what the trace says is compared with what the programs know. Results go to $OUT, else to ./gpu-results. Needs PyTorch,
+no pytest."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from machine import WORKLOAD, inferscope, require_gpu
-
-STEPS = 300
-
-
-def run(command: list[object], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environ, timeout=300)
-
-
-def digest(out: str) -> str:
-    return out.partition(" WALL_NS=")[0]
+import everything
+import others
+import processes
+from case import Case, equal
+from clock_check import judge
+from machine import inferscope, require_gpu
+from results import Results
 
 
-def exported(command: Path, trace: Path, environ: dict[str, str]) -> dict[str, object]:
-    file = trace.parent / "events.json"
-    done = run([command, "export", trace, "--format", "json", "--output", file], environ)
-    assert done.returncode == 0, done.stderr
-    return json.loads(file.read_text())
+def clock(case: Case) -> None:
+    """Kernels that spin for a known time lie where the host saw them, for as long as `--minutes` says."""
+    seconds = 2 if case.dry else 60 * case.minutes
+    file = case.folder / "clock-seen.json"
+    done = case.record("clock", case.python("clock.py", seconds, file), "--no-stacks")
+
+    def judged() -> None:
+        if case.dry:
+            return
+        equal(done.code, 0, f"exit ({done.err[-500:]})")
+        trace, seen = case.trace("clock"), json.loads(file.read_text())
+        kernels = [(one.start, one.end) for one in trace.kernels if one.name == "spin"]
+        equal(len(kernels), len(seen["seen"]), "kernels")
+        found = judge(seen["seen"], kernels, seen["spin_ns"])
+        found["reported_residual_ns"] = trace.work["clock"]["residual_ns"]
+        for name, value in found.items():
+            case.results.figure(f"clock_{name}", value)
+        for name in ("start_before_launch", "end_after_return", "start_after_seen"):
+            equal(found[name], 0, name.replace("_", " "))
+        equal(trace.work["clock"]["violations"], 0, "work that starts before its call")
+        spread = found["windowed_min_spread_ns"]
+        assert spread <= 1000, f"the least delay moves by {spread} ns over the run, at most 1000 are allowed"
+
+    case.check(f"clock: {seconds:.0f} s of spinning kernels", judged)
 
 
-def check(command: Path, environ: dict[str, str], folder: Path, options: list[str]) -> None:
-    trace = folder / ("trace" + "".join(options))
-    plain = run([sys.executable, WORKLOAD, STEPS], environ)
-    assert plain.returncode == 0, plain.stderr
-    ours = run([command, "run", "--output", trace, *options, "--", sys.executable, WORKLOAD, STEPS], environ)
-    assert ours.returncode == 0, ours.stderr
-    assert digest(ours.stdout) == digest(plain.stdout), "the results differ under inferscope run"
-    manifest = json.loads((trace / "manifest.json").read_text())
-    assert manifest["state"] == "complete", manifest
-    names = [scope["name"] for scope in exported(command, trace, environ)["relationships"]["scopes"]]
-    assert names.count("forward") == names.count("to host") == STEPS, {name: names.count(name) for name in set(names)}
-    summary = run([command, "analyze", trace], environ)
-    assert summary.returncode == 0, summary.stderr
-    assert "torch_cuda.py" in summary.stdout, summary.stdout
-    print(summary.stdout)
+CASES = {
+    "tour": everything.tour,
+    "decode": everything.decode,
+    "ranks": processes.ranks,
+    "bare": processes.without_python,
+    "endings": processes.endings,
+    "inside": others.inside,
+    "outside": others.outside,
+    "late": others.late,
+    "clock": clock,
+    "fixtures": everything.fixtures,
+}
 
 
-def main() -> None:
-    print(f"gpu-test on {require_gpu('gpu-test')}")
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--only", default=",".join(CASES), help=f"some of {','.join(CASES)}")
+    options.add_argument("--minutes", type=float, default=0.5, help="how long the clock is watched")
+    options.add_argument("--dry", action="store_true", help="without a GPU: run the programs, check what needs none")
+    chosen = options.parse_args()
+    machine = "no GPU: a dry run" if chosen.dry else require_gpu("gpu-test")
     command, environ = inferscope()
-    cases = [[], ["--calls"], ["--rate", "1000"]]
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for options in cases:
-            name = " ".join(["inferscope run", *options])
-            try:
-                check(command, environ, Path(folder), options)
-                print(f"PASS {name}")
-            except AssertionError as error:
-                failed += 1
-                print(f"FAIL {name}: {error}")
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    results = Results("gpu-test", machine, chosen.dry)
+    with tempfile.TemporaryDirectory(prefix="inferscope-gpu-test-") as folder:
+        case = Case(command, environ, Path(folder), results, chosen.dry, chosen.minutes)
+        for name in chosen.only.split(","):
+            results.say(f"--- {name}")
+            CASES[name](case)
+    return results.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Builds what the GPU scripts need and a GPU machine may not be able to build: the floor collector and the C program,
+into dist/. The floor enables exactly what our library does, so its numbers are taken from the library's sources."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+GPU = ROOT / "crates" / "collectors" / "src" / "gpu"
+GCC = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def header() -> str:
+    calls = (GPU / "calls.rs").read_text(encoding="utf-8")
+    lists = {name: numbers(body) for name, body in re.findall(r"const (\w+): &\[u32\] =\s*&\[([\d,\s]*)\]", calls)}
+    domains = {name: int(number) for name, number in re.findall(r"const (DRIVER|RUNTIME): u32 = (\d+)", calls)}
+    chosen = re.search(r"const CHOSEN: .*?= &\[(.*?)\];", calls, re.DOTALL)
+    pairs = [
+        (domains[domain], number)
+        for domain, name in re.findall(r"\((\w+), (\w+)\)", chosen.group(1) if chosen else "")
+        for number in lists[name]
+    ]
+    layout = (GPU / "layout.rs").read_text(encoding="utf-8")
+    kinds = {name: int(number) for name, number in re.findall(r'(\w+), (\d+), "CUpti', layout)}
+    module = (GPU / "mod.rs").read_text(encoding="utf-8")
+    wanted = re.search(r"const KINDS: &\[u32\] = &\[(.*?)\];", module, re.DOTALL)
+    enabled = [kinds[name] for name in re.findall(r"layout::(\w+)::KIND", wanted.group(1) if wanted else "")]
+    zeroed = re.search(r"const ZEROED_BUFFERS: u32 = (\d+);", module)
+    if not pairs or not enabled or zeroed is None:
+        raise SystemExit("floor_build.py: the sources of our library look different: nothing was built")
+    return (
+        "#include <stdint.h>\n"
+        f"enum {{ ZEROED_BUFFERS = {zeroed.group(1)}, KERNEL = {kinds['Kernel']} }};\n"
+        f"static const uint32_t KINDS[] = {{{', '.join(map(str, enabled))}}};\n"
+        f"static const uint32_t CALLS[][2] = {{{', '.join(f'{{{domain}, {call}}}' for domain, call in pairs)}}};\n"
+    )
+
+
+def main() -> None:
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"
+    target.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "floor_calls.h").write_text(header(), encoding="utf-8")
+        floor = ROOT / "benches" / "floor_cupti.c"
+        subprocess.run(
+            [*GCC, "-shared", "-fPIC", "-I", folder, "-o", target / "floor_cupti.so", floor, "-ldl"], check=True
+        )
+    bare = ROOT / "tests" / "gpu" / "workloads" / "bare.c"
+    subprocess.run([*GCC, "-Wno-pedantic", "-o", target / "gpu-bare", bare, "-ldl"], check=True)
+    print(f"{target / 'floor_cupti.so'} {target / 'gpu-bare'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+/* The floor: what recording costs whoever does it. The least that a CUPTI collector can be: loaded by the driver through
+   CUDA_INJECTION64_PATH, it enables the same activity kinds and the same callbacks as ours, and throws everything away.
+   Built by floor_build.py, which takes the numbers from our own sources (floor_calls.h), without any header of NVIDIA's. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "floor_calls.h"
+
+enum { BYTES = 512 << 10, BUFFERS = 96 };
+
+static uint8_t *pool;
+static int taken[BUFFERS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void requested(uint8_t **buffer, size_t *size, size_t *most) {
+    *buffer = NULL;
+    *size = 0;
+    *most = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < BUFFERS && !*buffer; i++)
+        if (!taken[i]) {
+            taken[i] = 1;
+            *buffer = pool + (size_t)i * BYTES;
+            *size = BYTES;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+    (void)context, (void)stream, (void)size;
+    if (!buffer)
+        return;
+    memset(buffer, 0, valid);
+    pthread_mutex_lock(&lock);
+    taken[(buffer - pool) / BYTES] = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void called(void *own, uint32_t domain, uint32_t id, const void *data) {
+    (void)own, (void)domain, (void)id, (void)data;
+}
+
+int InitializeInjection(void) {
+    const char *path = getenv("FLOOR_CUPTI");
+    void *cupti = dlopen(path && *path ? path : "libcupti.so", RTLD_NOW);
+    if (!cupti) {
+        fprintf(stderr, "floor: %s\n", dlerror());
+        return 1;
+    }
+    int (*subscribe)(void **, void (*)(void *, uint32_t, uint32_t, const void *), void *) = dlsym(cupti, "cuptiSubscribe");
+    int (*callbacks)(void (*)(uint8_t **, size_t *, size_t *), void (*)(void *, uint32_t, uint8_t *, size_t, size_t)) =
+        dlsym(cupti, "cuptiActivityRegisterCallbacks");
+    int (*timestamps)(uint64_t (*)(void)) = dlsym(cupti, "cuptiActivityRegisterTimestampCallback");
+    int (*attribute)(uint32_t, size_t *, void *) = dlsym(cupti, "cuptiActivitySetAttribute");
+    int (*activity)(uint32_t) = dlsym(cupti, "cuptiActivityEnable");
+    int (*callback)(uint32_t, void *, uint32_t, uint32_t) = dlsym(cupti, "cuptiEnableCallback");
+    if (!subscribe || !callbacks || !activity || !callback) {
+        fprintf(stderr, "floor: libcupti lacks a function\n");
+        return 1;
+    }
+    pool = mmap(NULL, (size_t)BYTES * BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (pool == MAP_FAILED)
+        return 1;
+    void *subscriber = NULL;
+    int code = subscribe(&subscriber, called, NULL);
+    if (timestamps)
+        timestamps(now);
+    code |= callbacks(requested, completed);
+    if (attribute) {
+        size_t size = 1;
+        uint8_t value = 1;
+        attribute(ZEROED_BUFFERS, &size, &value);
+    }
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        code |= activity(KINDS[i]) && KINDS[i] == KERNEL;
+    unsigned accepted = 0;
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        accepted += !callback(1, subscriber, CALLS[i][0], CALLS[i][1]);
+    if (getenv("FLOOR_VERBOSE"))
+        fprintf(stderr, "floor: code %d, %u of %zu callbacks\n", code, accepted, sizeof CALLS / sizeof *CALLS);
+    return 1;
+}

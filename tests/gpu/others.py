@@ -1,0 +1,60 @@
+"""PyTorch's profiler and ours in one process, and recording that begins when CUDA already runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from case import Case, equal
+
+
+def inside(case: Case) -> None:
+    done = case.record("inside", case.python("profilers.py", "inside"))
+
+    def both() -> None:
+        equal(done.code, 0, f"exit ({done.err[-500:]})")
+        known = done.known
+        equal(known["result"], 300.0, "result")
+        if case.dry:
+            return
+        assert known["theirs"] >= 100, f"torch.profiler saw {known['theirs']} events of the GPU, of at least 100"
+        trace = case.trace("inside")
+        assert len(trace.kernels) >= known["before"], f"{len(trace.kernels)} kernels before torch.profiler was started"
+        told = trace.notes + " ".join(line["reason"] for line in trace.collectors)
+        assert "torch.profiler" in told, f"nothing says that torch.profiler took over: {told}"
+
+    case.check("torch.profiler inside our run", both)
+
+
+def outside(case: Case) -> None:
+    done = case.run(case.python("profilers.py", "outside", case.folder / "outside"))
+
+    def both() -> None:
+        equal(done.code, 0, f"exit ({done.err[-500:]})")
+        known = done.known
+        equal(known["result"], 200.0, "result")
+        equal(known["started"], True, "recording started")
+        assert Path(known["report"]).is_file(), "no report"
+        if case.dry:
+            return
+        assert known["theirs"] >= 200, f"torch.profiler saw {known['theirs']} events of the GPU, of at least 200"
+        trace = case.trace("outside")
+        told = trace.notes + " ".join(known["said"]) + " ".join(line["reason"] for line in trace.collectors)
+        assert "CUPTI" in told, f"nothing says why the GPU was not recorded: {told}"
+
+    case.check("ours inside torch.profiler's", both)
+
+
+def late(case: Case) -> None:
+    done = case.run(case.python("profilers.py", "late", case.folder / "late"))
+
+    def recorded() -> None:
+        equal(done.code, 0, f"exit ({done.err[-500:]})")
+        known = done.known
+        equal(known["result"], 300.0, "result")
+        equal(known["started"], True, "recording started")
+        if case.dry:
+            return
+        trace = case.trace("late")
+        equal(len(trace.kernels), known["recorded"], f"kernels after the start ({known['said']} {trace.notes})")
+
+    case.check("recording begins when CUDA already runs", recorded)
