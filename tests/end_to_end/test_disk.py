@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from recording import INFERSCOPE, PATIENCE_S, SCOPE, Trace, analyze, environment, inferscope, until
@@ -71,6 +72,47 @@ def test_a_full_disk_stops_the_recording_but_not_the_command(own_mounts, script,
     trace = Trace(kept)
     assert trace.slices(SCOPE), "what was written before the disk was full is there"
     assert any("space" in note or "full" in note for note in trace.manifest["notes"]), trace.manifest["notes"]
+
+
+FILLED_BY_ANOTHER = """
+    import glob, sys, time
+    from inferscope import scope
+    with scope("before"): pass
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not glob.glob("trace/slices.*.parquet"): time.sleep(0.01)
+    with open("filler", "wb", buffering=0) as file:
+        try:
+            while True: file.write(bytes(4096))
+        except OSError: print("full", flush=True)
+        with scope("after"): pass
+        sys.exit(6)
+"""
+
+
+def test_a_disk_that_is_full_to_the_last_page_is_told_of_in_the_trace(own_mounts, script, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    kept = tmp_path / "kept"
+    inner = " && ".join(
+        [
+            f"mount -t tmpfs -o size=6m tmpfs {shlex.quote(str(small))}",
+            f"cd {shlex.quote(str(small))}",
+            f"{{ {INFERSCOPE} run --output trace -- {script(FILLED_BY_ANOTHER)}; echo code $?; }}",
+            f"cp -r trace {kept}",
+            "rm filler",
+            f"{INFERSCOPE} analyze trace",
+            f"cp -r trace {kept}-later",
+        ]
+    )
+    done = subprocess.run([*own_mounts, "sh", "-c", inner], capture_output=True, env=environment(), timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines()[:2] == ["full", "code 6"], done.stderr.decode()
+    trace = Trace(kept)
+    assert any("space" in note for note in trace.manifest["notes"]), trace.manifest["notes"]
+    assert trace.manifest["exit"] == {"code": 6}
+    # With room again, the rest comes out of shared memory.
+    assert Trace(Path(f"{kept}-later")).texts(SCOPE) == ["before", "after"]
+    assert not list(Path(f"{kept}-later").glob("*.reserve"))
 
 
 GOES_ON = """

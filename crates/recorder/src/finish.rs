@@ -70,7 +70,7 @@ impl Recording {
             (drain.manifest.state, drain.manifest.segments) = (State::Complete, None);
         }
         drain.manifest.notes = notes.all();
-        let written = drain.manifest.write(&self.trace).is_ok();
+        let written = drain.manifest.write_in_reserve(&self.trace).is_ok();
         if whole && written {
             return true;
         }

@@ -8,6 +8,9 @@ use std::io;
 use std::path::Path;
 use trace::tables::{FORMAT_NAME, FORMAT_VERSION, MANIFEST};
 
+/// Holds room on the disk while a trace is not complete.
+pub(crate) const RESERVE: &str = "manifest.json.reserve";
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -181,6 +184,26 @@ impl Manifest {
             processes: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Writes the manifest of a trace. While recording, some room is held beside it: the note that the disk is full, and
+    /// how the command ended, are written even when not a page is left.
+    pub fn write_in_reserve(&self, folder: &Path) -> io::Result<()> {
+        let reserve = folder.join(RESERVE);
+        let mut written = self.write(folder);
+        if written.is_err() && fs::remove_file(&reserve).is_ok() {
+            written = self.write(folder);
+        }
+        if self.state != State::Recording {
+            let _ = fs::remove_file(&reserve);
+        } else if written.is_ok() {
+            let needed = 4 * fs::metadata(folder.join(MANIFEST)).map_or(0, |manifest| manifest.len()).max(4096);
+            if fs::metadata(&reserve).map_or(0, |held| held.len()) < needed {
+                // What the disk does not take now is tried again next time.
+                let _ = fs::write(&reserve, vec![0; needed as usize]);
+            }
+        }
+        written
     }
 
     pub fn write(&self, folder: &Path) -> io::Result<()> {

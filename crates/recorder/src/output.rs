@@ -1,6 +1,7 @@
 //! Where a recording goes: the trace's folder, and the folder of segments in shared memory.
 
 use crate::lock::{Lock, Refused};
+use crate::manifest::RESERVE;
 use crate::outcome::Error;
 use crate::protocol::PROTOCOL_FILES;
 use crate::recover::RESCUED;
@@ -56,7 +57,7 @@ impl Output {
 /// Removes what `Output::create` and the start of a recording made, and no folder that holds anything else.
 pub(crate) fn discard(trace: &Path, segments: &Path) {
     remove_segments(segments);
-    for file in [LOCK, MANIFEST] {
+    for file in [LOCK, MANIFEST, RESERVE] {
         let _ = fs::remove_file(trace.join(file));
     }
     let _ = fs::remove_dir(trace);

@@ -59,7 +59,7 @@ impl Recording {
         let source = Source::detect();
         let mut manifest = Manifest::new(command, settings, source);
         manifest.segments = Some(segments.to_string_lossy().into_owned());
-        manifest.write(&trace).map_err(fail)?;
+        manifest.write_in_reserve(&trace).map_err(fail)?;
         let store = Store::open(&trace).map_err(fail)?;
         let (outbox, inbox) = channel();
         let files = store.files();

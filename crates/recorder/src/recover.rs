@@ -187,7 +187,7 @@ impl Work {
         manifest.ended_ns = manifest.ended_ns.or(Some(manifest.started_ns + last));
         (manifest.state, manifest.segments) = (State::Recovered, None);
         (manifest.processes, manifest.notes) = (self.processes.all(), self.notes.all());
-        manifest.write(trace).map_err(|error| unwritable(trace, error))?;
+        manifest.write_in_reserve(trace).map_err(|error| unwritable(trace, error))?;
         if ended.running == 0 {
             output::remove_segments(segments);
         }

@@ -66,7 +66,7 @@ impl Drain {
             self.manifest.devices = devices;
             self.manifest.processes = processes.unwrap_or_else(|| self.shared.processes.all());
             self.manifest.notes = notes;
-            if let Err(error) = self.manifest.write(&self.trace) {
+            if let Err(error) = self.manifest.write_in_reserve(&self.trace) {
                 self.shared.processes.set_changed();
                 if error.kind() != std::io::ErrorKind::NotFound {
                     return Err(error);
