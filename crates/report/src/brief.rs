@@ -1,5 +1,6 @@
 //! The few lines after a recording: how long, how much, what took most, and whether something is missing.
 
+use crate::gpu_words;
 use crate::style::{Ink, Style};
 use crate::units::{count, counted, duration, percent};
 use analysis::{Diagnosis, Metrics};
@@ -50,6 +51,16 @@ pub fn write(
             counted(function.count as usize, "call", "calls")
         );
         line(out, style, Ink::Plain, "calls", &text)?;
+    }
+    for device in diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices).take(MOST_NOTES) {
+        let busy = percent(device.busy_ns, device.window_ns);
+        let text = format!(
+            "{}: busy {busy} {}, {}",
+            gpu_words::title(timeline, device),
+            gpu_words::window(diagnosis.steps.source),
+            counted(device.kernels as usize, "kernel", "kernels")
+        );
+        line(out, style, Ink::Plain, "gpu", &text)?;
     }
     for loss in metrics.losses.iter().take(MOST_NOTES) {
         line(out, style, Ink::Warn, "lost", &format!("{} ({}): {}", count(loss.count), loss.collector, loss.what))?;

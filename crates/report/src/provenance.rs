@@ -15,7 +15,8 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
     };
     let mut lines = vec![format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command))];
     lines.push(format!("{state}; times are good to {} ns", info.clock.residual_ns));
-    if timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty() {
+    let empty = timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty();
+    if empty && timeline.gpu.is_empty() {
         lines.push("nothing was recorded in this trace".into());
     }
     let mut lost: BTreeMap<(&str, &str), u64> = BTreeMap::new();

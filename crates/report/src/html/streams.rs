@@ -58,7 +58,8 @@ pub fn add(
         let program = &timeline.processes[process.0 as usize];
         let title = device_title(ordinal, name);
         let first = lanes.counters.len();
-        lanes.counters.extend(device_curves(timeline, metrics, process, streams));
+        let spans = union(timeline, streams);
+        lanes.counters.extend(device_curves(timeline, metrics, process, streams, &spans));
         let mut group = Group {
             title: format!("{title} of {} (pid {})", program.program, program.pid),
             tracks: Vec::new(),
@@ -71,7 +72,7 @@ pub fn add(
             lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
         }
         lanes.groups.push(group);
-        lanes.devices.push(cells(timeline, title, streams, names));
+        lanes.devices.push(cells(timeline, title, streams, &spans, names));
     }
 }
 
@@ -125,9 +126,10 @@ fn device_curves(
     metrics: Option<&GpuMetrics>,
     process: ProcessIndex,
     streams: &[&Stream],
+    spans: &[(u64, u64)],
 ) -> Vec<Curve> {
     let cell = cell(timeline, CURVE_CELLS);
-    let busy = busy(timeline, streams, cell);
+    let busy = busy(timeline, spans, cell);
     let at = |place: usize| timeline.start + place as u64 * cell;
     let last = (timeline.duration() - (busy.len() as u64 - 1) * cell).max(1);
     let long = |place: usize| if place + 1 == busy.len() { last } else { cell };
@@ -157,18 +159,28 @@ fn cell(timeline: &Timeline, count: u64) -> u64 {
     (timeline.duration() / count + 1).max(1)
 }
 
-/// Nanoseconds of each cell in which any work ran.
-fn busy(timeline: &Timeline, streams: &[&Stream], cell: u64) -> Vec<u64> {
+/// When any work ran on the device.
+fn union(timeline: &Timeline, streams: &[&Stream]) -> Vec<(u64, u64)> {
     let work = &timeline.gpu.work;
     let busy = streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index).is_busy());
     let mut spans: Vec<(u64, u64)> = busy.map(|index| (work.start[index], work.end(index))).collect();
-    spans.sort_unstable();
+    // Streams are sorted runs: the stable sort finds and merges them.
+    spans.sort();
+    spans.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        if joins {
+            last.1 = last.1.max(next.1);
+        }
+        joins
+    });
+    spans
+}
+
+/// Nanoseconds of each cell in which any work ran.
+fn busy(timeline: &Timeline, spans: &[(u64, u64)], cell: u64) -> Vec<u64> {
     let mut cells = vec![0; (timeline.duration() / cell + 1) as usize];
-    let mut done = timeline.start;
     for (start, end) in spans {
-        let start = start.max(done);
-        share(timeline, cell, start, end, |place, inside| cells[place] += inside);
-        done = done.max(end);
+        share(timeline, cell, *start, *end, |place, inside| cells[place] += inside);
     }
     cells
 }
@@ -184,7 +196,13 @@ fn share(timeline: &Timeline, cell: u64, start: u64, end: u64, mut each: impl Fn
     }
 }
 
-fn cells(timeline: &Timeline, title: String, streams: &[&Stream], names: &mut PageNames) -> Device {
+fn cells(
+    timeline: &Timeline,
+    title: String,
+    streams: &[&Stream],
+    spans: &[(u64, u64)],
+    names: &mut PageNames,
+) -> Device {
     let (busy_cell, kernel_cell) = (cell(timeline, BUSY_CELLS), cell(timeline, KERNEL_CELLS));
     let work = &timeline.gpu.work;
     let kernels =
@@ -212,7 +230,7 @@ fn cells(timeline: &Timeline, title: String, streams: &[&Stream], names: &mut Pa
     Device {
         title,
         busy_cell_ns: busy_cell,
-        busy: pack::plain(busy(timeline, streams, busy_cell)),
+        busy: pack::plain(busy(timeline, spans, busy_cell)),
         kernel_cell_ns: kernel_cell,
         kernels: top.iter().map(|(name, _)| names.place(NameIndex(*name))).collect(),
         counts: pack::plain(counts),

@@ -2,11 +2,10 @@
 //! call that asked for a piece of work to the work.
 
 use super::messages::{DebugAnnotation, EventType, TrackDescriptor, TrackEvent};
-use super::packets::{Packets, WORK};
-use super::{annotations, tracks};
+use super::packets::{self as names, Packets, WORK};
+use super::tracks;
 use crate::gpu_words::sides;
 use crate::streams;
-use serde_json::Value;
 use std::io::{self, Write};
 use timeline::gpu::{Piece, Stream};
 use timeline::{Timeline, WorkKind};
@@ -81,29 +80,38 @@ fn event(timeline: &Timeline, stream: &Stream, index: usize, piece: &Piece, trac
 }
 
 fn facts(timeline: &Timeline, stream: &Stream, index: usize, piece: &Piece) -> Vec<DebugAnnotation> {
-    let mut facts: Vec<(&str, Value)> = vec![
-        ("device", stream.device.into()),
-        ("stream", stream.stream.into()),
-        ("context", stream.context.into()),
-        ("correlation", piece.correlation.into()),
-    ];
+    let number = |name: u64, value: u64| DebugAnnotation {
+        name_iid: Some(name),
+        uint_value: Some(value),
+        ..DebugAnnotation::default()
+    };
+    let mut facts = Vec::with_capacity(9);
+    facts.extend([
+        number(names::DEVICE, stream.device.into()),
+        number(names::STREAM, stream.stream.into()),
+        number(names::CONTEXT, stream.context.into()),
+        number(names::CORRELATION, piece.correlation.into()),
+    ]);
     if let Some(shape) = timeline.gpu.shape(index) {
+        for (name, of) in [(names::GRID, shape.grid), (names::BLOCK, shape.block)] {
+            let string_value = Some(sides(of));
+            facts.push(DebugAnnotation { name_iid: Some(name), string_value, ..DebugAnnotation::default() });
+        }
         facts.extend([
-            ("grid", Value::from(sides(shape.grid))),
-            ("block", sides(shape.block).into()),
-            ("registers per thread", shape.registers.into()),
-            ("static shared memory", shape.shared_static.into()),
-            ("dynamic shared memory", shape.shared_dynamic.into()),
+            number(names::REGISTERS, shape.registers.into()),
+            number(names::STATIC_SHARED, shape.shared_static.into()),
+            number(names::DYNAMIC_SHARED, shape.shared_dynamic.into()),
         ]);
     }
     if piece.bytes > 0 {
-        facts.push(("bytes", piece.bytes.into()));
+        facts.push(number(names::BYTES, piece.bytes));
         if piece.dur > 0 && piece.kind == WorkKind::Memcpy {
-            facts.push(("GB/s", (piece.bytes as f64 / piece.dur as f64).into()));
+            let double_value = Some(piece.bytes as f64 / piece.dur as f64);
+            facts.push(DebugAnnotation { name_iid: Some(names::SPEED), double_value, ..DebugAnnotation::default() });
         }
     }
     if piece.graph != 0 {
-        facts.extend([("graph", Value::from(piece.graph)), ("graph node", piece.node.into())]);
+        facts.extend([number(names::GRAPH, piece.graph.into()), number(names::NODE, piece.node)]);
     }
-    facts.into_iter().map(|(name, value)| annotations::named(name, value)).collect()
+    facts
 }

@@ -17,11 +17,35 @@ pub const ID: u64 = 1;
 pub const PARENT: u64 = 2;
 pub const NOT_CLOSED: u64 = 3;
 pub const CORRELATION: u64 = 4;
-const ANNOTATION_NAMES: [(u64, &str); 4] = [
+pub const DEVICE: u64 = 5;
+pub const STREAM: u64 = 6;
+pub const CONTEXT: u64 = 7;
+pub const GRID: u64 = 8;
+pub const BLOCK: u64 = 9;
+pub const REGISTERS: u64 = 10;
+pub const STATIC_SHARED: u64 = 11;
+pub const DYNAMIC_SHARED: u64 = 12;
+pub const BYTES: u64 = 13;
+pub const SPEED: u64 = 14;
+pub const GRAPH: u64 = 15;
+pub const NODE: u64 = 16;
+const ANNOTATION_NAMES: [(u64, &str); 16] = [
     (ID, "scope id"),
     (PARENT, "parent scope id"),
     (NOT_CLOSED, "not closed when the recording ended"),
     (CORRELATION, "correlation"),
+    (DEVICE, "device"),
+    (STREAM, "stream"),
+    (CONTEXT, "context"),
+    (GRID, "grid"),
+    (BLOCK, "block"),
+    (REGISTERS, "registers per thread"),
+    (STATIC_SHARED, "static shared memory"),
+    (DYNAMIC_SHARED, "dynamic shared memory"),
+    (BYTES, "bytes"),
+    (SPEED, "GB/s"),
+    (GRAPH, "graph"),
+    (NODE, "graph node"),
 ];
 
 /// Numbers of categories: those of slices are their kinds, below 100; these are ours.

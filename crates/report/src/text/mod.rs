@@ -78,6 +78,9 @@ impl Page<'_> {
         if self.metrics.slices > 0 {
             facts.push(counted(self.metrics.slices, "slice", "slices"));
         }
+        if !self.timeline.gpu.is_empty() {
+            facts.push(counted(self.timeline.gpu.work.len(), "piece of GPU work", "pieces of GPU work"));
+        }
         self.facts(out, &facts)?;
         let mut facts = Vec::new();
         if info.created_unix_ns > 0 {
