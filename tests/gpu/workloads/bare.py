@@ -40,9 +40,17 @@ def resets(driver: Driver, number: int) -> dict[str, object]:
     return kernels(driver, number) | {"kernels": 2 * number}
 
 
+def for_a_while(driver: Driver) -> None:
+    """More kernels: CUPTI hands the first ones over meanwhile."""
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        driver.launch("nothing")
+
+
 def exits(driver: Driver, number: int) -> dict[str, object]:
     """Leaves by os._exit while a kernel is running."""
     done = kernels(driver, number)
+    for_a_while(driver)
     flags = Flags(driver)
     driver.launch("spin", flags.device, ctypes.c_uint32(1), ctypes.c_uint64(2_000_000_000))
     flags.wait_for(0, 1)
@@ -54,9 +62,7 @@ def killed(driver: Driver, number: int) -> dict[str, object]:
     """Is killed between two kernels, some time after the first ones."""
     done = kernels(driver, number)
     print(json.dumps(done), flush=True)
-    end = time.monotonic() + 1.5
-    while time.monotonic() < end:
-        driver.launch("nothing")
+    for_a_while(driver)
     os.kill(os.getpid(), signal.SIGKILL)
     return done
 

@@ -1,0 +1,4 @@
+"""What the compiler was told to leave alone."""
+
+skipped = []
+skip_code = skipped.append

@@ -1,0 +1,1 @@
+"""Where PyTorch's profiler is."""

@@ -1,0 +1,5 @@
+"""Where modules come from."""
+
+from .modules.module import Module
+
+__all__ = ["Module"]

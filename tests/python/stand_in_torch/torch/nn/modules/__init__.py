@@ -1,0 +1,1 @@
+"""Where modules and their hooks come from."""
