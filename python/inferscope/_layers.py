@@ -82,6 +82,7 @@ def begin() -> None:
         state.watch = Watch(_entered, _left, _stop_for_good)
         os.register_at_fork(after_in_child=_forked)
         state.watch.follow_captures(_capture_begins, _capture_ends)
+    if not state.over:
         _native.layers_state(True, "")
     _look()
 

@@ -22,11 +22,12 @@ def follow() -> None:
     """To be called when recording has begun. Any number of times."""
     from ._after_import import after_import
 
-    if _asked("INFERSCOPE_LAYERS", "") and "layers" not in _begun:
-        _begun.add("layers")
-        after_import("torch", _layers)
-    elif "layers" in _begun and "inferscope._layers" in sys.modules:
-        _layers()
+    if _asked("INFERSCOPE_LAYERS", ""):
+        if "layers" not in _begun:
+            _begun.add("layers")
+            after_import("torch", _layers)
+        elif "inferscope._layers" in sys.modules:
+            _layers()
     if _asked("INFERSCOPE_GPU_DETAIL", "launch") and "profiler" not in _begun:
         _begun.add("profiler")
         after_import("torch", _yield_to_profiler)
