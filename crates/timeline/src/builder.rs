@@ -10,6 +10,7 @@ use crate::{
     sort,
 };
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use trace::tables::sample_state;
 
 #[derive(Debug, Default)]
@@ -33,6 +34,16 @@ pub struct More<'a> {
     pub args: Option<&'a str>,
     /// It never ended; the duration lasts to the end of its process.
     pub open: bool,
+}
+
+/// See [`Builder::mark`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub slices: usize,
+    pub work: usize,
+    pub counters: usize,
+    pub processes: usize,
+    pub tracks: usize,
 }
 
 impl Builder {
@@ -131,6 +142,48 @@ impl Builder {
         samples.stack.reverse();
         samples.state.reverse();
         self.sample_track.reverse();
+    }
+
+    /// How much there is now: what comes after can be told apart.
+    pub(crate) fn mark(&self) -> Mark {
+        let timeline = &self.timeline;
+        Mark {
+            slices: timeline.slices.len(),
+            work: self.work.len(),
+            counters: timeline.counters.len(),
+            processes: timeline.processes.len(),
+            tracks: timeline.tracks.len(),
+        }
+    }
+
+    /// Every moment since the mark, to be moved; durations stay.
+    pub(crate) fn moments_since(&mut self, mark: Mark) -> impl Iterator<Item = &mut u64> {
+        let counted = self.timeline.counters[mark.counters..].iter_mut().flat_map(|counter| &mut counter.time);
+        self.timeline.slices.start[mark.slices..].iter_mut().chain(self.work.starts(mark.work)).chain(counted)
+    }
+
+    /// Lets go of slices, work and counts since the mark that begin outside of this time, and says how many those were.
+    pub(crate) fn keep_since(&mut self, mark: Mark, time: &RangeInclusive<u64>) -> u64 {
+        let slices = &mut self.timeline.slices;
+        let inside = |start: &[u64], from: usize| -> Vec<u32> {
+            (0..start.len()).filter(|at| *at < from || time.contains(&start[*at])).map(|at| at as u32).collect()
+        };
+        let kept = inside(&slices.start, mark.slices);
+        let mut gone = slices.len() - kept.len();
+        sort::gather(&mut slices.start, &kept);
+        sort::gather(&mut slices.dur, &kept);
+        sort::gather(&mut slices.name, &kept);
+        sort::gather(&mut slices.kind, &kept);
+        sort::gather(&mut slices.detail, &kept);
+        sort::gather(&mut self.slice_track, &kept);
+        gone += self.work.keep(|starts| inside(starts, mark.work));
+        for counter in &mut self.timeline.counters[mark.counters..] {
+            let kept = inside(&counter.time, 0);
+            gone += counter.time.len() - kept.len();
+            sort::gather(&mut counter.time, &kept);
+            sort::gather(&mut counter.value, &kept);
+        }
+        gone as u64
     }
 
     /// Sorts, and takes start and end from the events where they were not set.

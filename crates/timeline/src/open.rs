@@ -1,8 +1,8 @@
-//! `open`: a path in, a [`Timeline`] out, or one clear reason why not. Which kind of file it is decides who reads it;
-//! today that is our own trace and our own JSON, and files of other tools join in `import`.
+//! `open`: a path in, a [`Timeline`] out, or one clear reason why not. What the path is decides who reads it: our own trace,
+//! InferScope JSON, or a file of another tool, each in `import`.
 
 use crate::Timeline;
-use crate::import::{inferscope_json, native};
+use crate::import::{inferscope_json, kineto, native};
 use std::path::{Path, PathBuf};
 
 /// Why a path could not be opened. Each says what is wrong and what to do.
@@ -13,8 +13,9 @@ pub enum OpenError {
     #[error("{0} is not a trace: {why}. A trace is the folder that `inferscope run` writes", path.display())]
     NotATrace { path: PathBuf, why: String },
     #[error(
-        "{0} is {looks_like}, which this version does not read: give the folder that `inferscope run` writes, or InferScope \
-         trace JSON 1.0 ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
+        "{0} is {looks_like}, which this version does not read: give the folder that `inferscope run` writes, a trace of \
+         torch.profiler (JSON, plain or gzip, or a folder with one for each rank), or InferScope trace JSON 1.0 \
+         ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
         path.display()
     )]
     Foreign { path: PathBuf, looks_like: String },
@@ -43,13 +44,32 @@ pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Time
         _ => OpenError::Unreadable { path: path.into(), source },
     })?;
     if metadata.is_dir() {
-        return native::read(path, progress);
+        return folder(path, progress);
     }
     // A pipe or a device has no size and may never end.
     let why = match path.file_name().and_then(|name| name.to_str()) {
         Some(trace::tables::MANIFEST) => "give the folder that holds it",
-        _ if metadata.is_file() => return inferscope_json::read(path, progress),
+        _ if metadata.is_file() => return file(path, progress),
         _ => "it is neither a folder nor a plain file",
     };
     Err(OpenError::NotATrace { path: path.into(), why: why.into() })
+}
+
+/// A trace of ours; a folder that is none, but has JSON in it, is of ranks.
+fn folder(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    let read = native::read(path, progress);
+    if matches!(read, Err(OpenError::NotATrace { .. })) && !path.join(trace::tables::MANIFEST).exists() {
+        let files = kineto::files(path);
+        if !files.is_empty() {
+            return kineto::read_folder(path, &files, progress);
+        }
+    }
+    read
+}
+
+fn file(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    match inferscope_json::read(path, progress)? {
+        Some(timeline) => Ok(timeline),
+        None => kineto::read(path, progress),
+    }
 }

@@ -2,6 +2,7 @@
 //! `start` is the moment that reports call zero.
 
 use crate::{Gpu, Names, Slices, Stacks};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,6 +58,10 @@ pub struct Info {
     pub clock: Clock,
     pub host: Host,
     pub settings: Settings,
+    /// Who recorded it, where that was not InferScope: "torch.profiler". Empty: InferScope.
+    pub recorder: String,
+    /// Versions of libraries and settings of the profiler, as a file of another tool names them.
+    pub software: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -113,6 +118,8 @@ pub struct Process {
     pub python: String,
     pub started_ns: Option<u64>,
     pub ended_ns: Option<u64>,
+    /// Its number among the processes of a distributed program.
+    pub rank: Option<u32>,
     pub collectors: Vec<CollectorState>,
 }
 

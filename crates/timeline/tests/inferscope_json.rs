@@ -169,7 +169,7 @@ fn a_file_without_events_says_so() {
 fn other_json_is_recognised() {
     let cases = [
         (r#"{"schemaVersion":1,"traceEvents":[{"ph":"X"}]}"#, "Chrome's format"),
-        (r#"[{"ph":"X","name":"a","ts":1}]"#, "Chrome's trace format"),
+        (r#"[{"ph":"X","name":"a","ts":1}]"#, "Chrome's format"),
         (r#"{"analysis_version":"1.0","bottleneck":{}}"#, "an analysis that InferScope wrote"),
         (r#"{"$schema":"https://www.speedscope.app/file-format-schema.json"}"#, "a speedscope profile"),
         (r#"{"nodes":[],"samples":[],"timeDeltas":[]}"#, "a CPU profile"),

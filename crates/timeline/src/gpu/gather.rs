@@ -98,6 +98,26 @@ impl Gather {
         place
     }
 
+    /// When the work from this place on starts.
+    pub fn starts(&mut self, from: usize) -> &mut [u64] {
+        &mut self.gpu.work.start[from..]
+    }
+
+    /// Keeps the work at the places that `choose` gives for all starts; how much was let go.
+    pub fn keep(&mut self, choose: impl Fn(&[u64]) -> Vec<u32>) -> usize {
+        let work = &mut self.gpu.work;
+        let (before, kept) = (work.len(), choose(&work.start));
+        sort::gather(&mut work.start, &kept);
+        sort::gather(&mut work.dur, &kept);
+        sort::gather(&mut work.name, &kept);
+        sort::gather(&mut work.kind, &kept);
+        sort::gather(&mut work.correlation, &kept);
+        sort::gather(&mut work.shape, &kept);
+        sort::gather(&mut work.more, &kept);
+        sort::gather(&mut self.stream, &kept);
+        before - kept.len()
+    }
+
     pub fn renumber(&mut self, renumber: impl Fn(&mut ProcessIndex)) {
         self.sites.iter_mut().for_each(|site| renumber(&mut site.process));
     }

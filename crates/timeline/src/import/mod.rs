@@ -1,4 +1,7 @@
 //! Readers, one a format; each gives a [`crate::Timeline`].
 
 pub mod inferscope_json;
+mod json;
+pub mod kineto;
+
 pub mod native;

@@ -1,8 +1,8 @@
 //! What the file says of the recording as a whole: `trace_metadata` and `system_info`.
 
 use super::event::LONGEST;
-use super::fields::{Raw, fields};
 use crate::Info;
+use crate::import::json::fields::{Raw, fields};
 
 /// Gives the recording's duration in nanoseconds, if it is there.
 pub fn trace_metadata(text: &str, info: &mut Info) -> Option<u64> {
@@ -42,7 +42,7 @@ fn unix_ns(text: &str) -> Option<u64> {
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let mut parts = time.splitn(3, ':');
     let (hour, minute) = (number(parts.next()?)?, number(parts.next()?)?);
-    let second = super::number::scaled(parts.next()?, 9).and_then(|second| u64::try_from(second).ok())?;
+    let second = crate::import::json::number::scaled(parts.next()?, 9).and_then(|second| u64::try_from(second).ok())?;
     let sane = (1970..2500).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     if !sane || hour > 23 || minute > 59 || second > 61_000_000_000 {
         return None;

@@ -2,10 +2,10 @@
 //! graphs) is read where our own files have it.
 
 use super::event::Event;
-use super::fields::{Raw, fields};
 use super::load::Loader;
 use crate::NameIndex;
 use crate::gpu::{Allocation, Job, More, Shape, Site, WorkKind, detail};
+use crate::import::json::fields::{Raw, fields};
 
 /// The fields of an event's metadata that concern a device.
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Loader {
             context: of.context.small(),
             stream: of.stream.small(),
         };
-        let shape = match (sides(of.grid), sides(of.block)) {
+        let shape = match (of.grid.sides(), of.block.sides()) {
             (None, None) => None,
             (grid, block) => Some(Shape {
                 grid: grid.unwrap_or([1; 3]),
@@ -149,14 +149,4 @@ fn address(value: Raw<'_>) -> u64 {
     let hexadecimal = value.0.trim_matches('"').strip_prefix("0x");
     let read = hexadecimal.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     read.unwrap_or_else(|| value.whole().unwrap_or(0) as u64)
-}
-
-/// `[8, 2, 1]`.
-fn sides(list: Raw<'_>) -> Option<[u32; 3]> {
-    let inside = list.0.strip_prefix('[')?.strip_suffix(']')?;
-    let mut sides = [1; 3];
-    for (side, text) in sides.iter_mut().zip(inside.split(',')) {
-        *side = text.trim().parse().ok()?;
-    }
-    Some(sides)
 }

@@ -2,15 +2,14 @@
 
 use super::about;
 use super::event::Event;
-use super::fields::{Raw, cleaned};
 use super::foreign::{Refused, by_key};
 use super::load::Loader;
-use super::scan::{Scan, Stop};
+use crate::import::json::LARGEST;
+use crate::import::json::fields::cleaned;
+use crate::import::json::scan::{Scan, Stop};
 use std::io::BufRead;
 use trace::event::cut;
 
-/// An event, or a block of information, that is larger is not taken into memory.
-const LARGEST: usize = 16 << 20;
 /// Keys that are remembered to say what the file is, when it is none of ours.
 const MOST_KEYS: usize = 6;
 
@@ -22,7 +21,6 @@ pub struct Document<R> {
     pub(super) versioned: bool,
     pub(super) keys: Vec<String>,
     /// What events that we do not know look like.
-    pub(super) chrome: bool,
     pub(super) telemetry: bool,
     value: Vec<u8>,
 }
@@ -35,7 +33,6 @@ impl<R: BufRead> Document<R> {
             has_events: false,
             versioned: false,
             keys: Vec::new(),
-            chrome: false,
             telemetry: false,
             value: Vec::new(),
         }
@@ -58,14 +55,7 @@ impl<R: BufRead> Document<R> {
 
     fn object(&mut self) -> Result<(), Refused> {
         self.scan.expect(b'{')?;
-        let mut kept = Vec::new();
-        while self.scan.another(b'}')? {
-            if self.scan.peek()? != b'"' {
-                return Err(Stop::Unexpected(self.scan.peek()?).into());
-            }
-            self.scan.value(&mut kept, 256)?;
-            let key = Raw(&String::from_utf8_lossy(&kept)).owned();
-            self.scan.expect(b':')?;
+        while let Some(key) = self.scan.key()? {
             self.field(&key)?;
             if self.keys.len() < MOST_KEYS {
                 self.keys.push(cut(&key, 40).to_owned());
@@ -95,6 +85,7 @@ impl<R: BufRead> Document<R> {
                     return Err(Refused::Other("a speedscope profile".into()));
                 }
             }
+            "traceEvents" if !self.has_events && list => return Err(Refused::Chrome),
             _ if !self.has_events && by_key(key).is_some() => {
                 return Err(Refused::Other(by_key(key).unwrap_or_default().into()));
             }
@@ -123,7 +114,7 @@ impl<R: BufRead> Document<R> {
         Ok(String::from_utf8_lossy(&self.value).into_owned())
     }
 
-    fn events(&mut self) -> Result<(), Stop> {
+    fn events(&mut self) -> Result<(), Refused> {
         self.scan.expect(b'[')?;
         self.has_events = true;
         while self.scan.another(b']')? {
@@ -144,7 +135,9 @@ impl<R: BufRead> Document<R> {
             };
             match event {
                 Ok(event) => {
-                    self.chrome |= event.chrome;
+                    if event.chrome && self.loader.all == 0 && !self.versioned {
+                        return Err(Refused::Chrome);
+                    }
                     self.telemetry |= event.telemetry;
                     self.loader.event(&event);
                 }

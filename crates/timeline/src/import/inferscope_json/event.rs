@@ -1,11 +1,10 @@
 //! One event of the file: which of its fields we use, and when it begins and ends.
 
-use super::fields::{Raw, fields};
 use super::odd::Odd;
+use crate::import::json::LATEST;
+use crate::import::json::fields::{Raw, fields};
 use std::borrow::Cow;
 
-/// Later than any clock that a file can mean: nanoseconds since 1970 reach it in 2096.
-const LATEST: i64 = 4_000_000_000_000_000_000;
 /// Ten years: no event lasts so long, but broken clocks have written it.
 pub const LONGEST: i64 = 10 * 366 * 86_400 * 1_000_000_000;
 

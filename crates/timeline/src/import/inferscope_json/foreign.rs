@@ -1,10 +1,12 @@
 //! Recognises JSON that is some other tool's, so that the error can say what the file is.
 
 use super::document::Document;
-use super::scan::Stop;
+use crate::import::json::scan::Stop;
 
 pub enum Refused {
     NotJson,
+    /// A trace in Chrome's format.
+    Chrome,
     /// It is this instead.
     Other(String),
     Newer(u64),
@@ -20,7 +22,6 @@ impl From<Stop> for Refused {
 /// What a file is that has this key at its top and no events before it.
 pub fn by_key(key: &str) -> Option<&'static str> {
     match key {
-        "traceEvents" => Some("a trace in Chrome's format (as torch.profiler/Kineto writes)"),
         "analysis_version" => Some("an analysis that InferScope wrote, not a trace"),
         _ => None,
     }
@@ -30,9 +31,8 @@ impl<R> Document<R> {
     /// Events were there, but none that we know, and nothing says that the file is ours: then it is this.
     pub fn nothing_known(&self) -> Option<String> {
         let ours = self.versioned || self.loader.known > 0 || self.loader.all == 0;
-        (!ours).then(|| match (self.chrome, self.telemetry) {
-            (true, _) => "a list of events in Chrome's trace format".into(),
-            (_, true) => "a list of memory telemetry events".into(),
+        (!ours).then(|| match self.telemetry {
+            true => "a list of memory telemetry events".into(),
             _ => "JSON with a list, but none of its entries is an event that the format has".into(),
         })
     }

@@ -1,7 +1,7 @@
 //! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
 
-use super::fields::{Raw, fields};
 use super::load::Loader;
+use crate::import::json::fields::{Raw, fields};
 use crate::{Process, StackIndex};
 
 /// Notes beyond this are counted, not kept.
@@ -39,7 +39,7 @@ impl Loader {
             python: python.owned(),
             ..Process::default()
         };
-        self.places.list_process(&mut self.builder, pid, process, &mut self.odd);
+        self.odd.processes += u64::from(!self.places.list_process(&mut self.builder, pid, process));
         Some(())
     }
 

@@ -4,17 +4,12 @@
 use super::device;
 use super::event::Event;
 use super::odd::Odd;
-use super::places::Places;
 use super::scopes::Scopes;
 use crate::gpu::{WorkKind, detail};
+use crate::import::json::places::Places;
+use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
 use crate::{Builder, More, NameIndex, SliceKind, StackIndex, Timeline, TrackIndex};
-use trace::event::MAX_TEXT;
-
-/// Arguments are JSON, which cut is none. The recorder's own are at most `MAX_TEXT` before they are escaped.
-const LONGEST_ARGS: usize = 8 * MAX_TEXT;
-/// Places in a timeline are 32 bits wide.
-const MOST_EVENTS: usize = u32::MAX as usize - 1;
 
 #[derive(Default)]
 pub struct Loader {

@@ -5,27 +5,24 @@ mod about;
 mod device;
 mod document;
 mod event;
-mod fields;
 mod foreign;
 mod lists;
 mod load;
-mod number;
 mod odd;
-mod places;
-mod scan;
 mod scopes;
-mod source;
 
+use super::json::scan::Stop;
+use super::json::{self, source, what};
 use crate::{OpenError, Timeline};
 use document::Document;
 use foreign::Refused;
-use scan::Stop;
 use std::path::Path;
 
 /// The major number of the format that we read.
 const FORMAT: u32 = 1;
 
-pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+/// None: it is a trace in Chrome's format.
+pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: path.into(), source };
     let not_a_trace = |why: String| OpenError::NotATrace { path: path.into(), why };
     let file = std::fs::File::open(path).map_err(unreadable)?;
@@ -37,13 +34,14 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
     let mut document = Document::new(source.input);
     let end = document.walk();
     let offset = document.scan.offset;
-    let place = if packed { format!("byte {offset} of what it unpacks to") } else { format!("byte {offset}") };
+    let place = json::place(packed, offset);
     let stop = match end {
         Ok(()) => None,
         Err(Refused::NotJson) => {
             let why = if packed { "it is gzip, but not of JSON" } else { "it is neither a folder nor JSON" };
             return Err(not_a_trace(why.into()));
         }
+        Err(Refused::Chrome) => return Ok(None),
         Err(Refused::Other(looks_like)) => return Err(OpenError::Foreign { path: path.into(), looks_like }),
         Err(Refused::Newer(found)) => {
             return Err(OpenError::NewerVersion { path: path.into(), found, known: FORMAT });
@@ -63,18 +61,9 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
     let events = document.loader.all;
     let mut timeline = document.loader.finish();
     if let Some(stop) = stop {
-        let kept = format!("{events} events before that were read, the rest is missing");
-        timeline.notes.push(format!("The file {} at {place}: {kept}.", what(&stop).trim_start_matches("it ")));
+        timeline.notes.push(json::cut_note(&stop, &place, events));
     } else if events == 0 {
         timeline.notes.push("The file holds no events.".into());
     }
-    Ok(timeline)
-}
-
-fn what(stop: &Stop) -> String {
-    match stop {
-        Stop::Cut => "it ends too early,".into(),
-        Stop::Unexpected(byte) => format!("it is damaged (unexpected {:?})", char::from(*byte)),
-        Stop::Input(error) => format!("it cannot be read on ({error})"),
-    }
+    Ok(Some(timeline))
 }

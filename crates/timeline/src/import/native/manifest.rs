@@ -87,6 +87,7 @@ fn read(root: &Object<'_>) -> Manifest {
             },
             min_us: settings.number("min_us"),
         },
+        ..Info::default()
     };
     let mut notes: Vec<String> = root.list("notes").filter_map(Value::as_str).map(|note| cut(note, 500)).collect();
     if notes.len() > MOST_NOTES {
@@ -117,6 +118,7 @@ fn process(process: &Object<'_>) -> Process {
         python: process.text("python"),
         started_ns: process.number("started_ns").filter(|time| *time > 0),
         ended_ns: process.number("ended_ns").filter(|time| *time > 0),
+        rank: None,
         collectors: process
             .list("collectors")
             .map(Object)

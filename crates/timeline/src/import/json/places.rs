@@ -2,7 +2,6 @@
 //! the order that a `Timeline` has.
 
 use super::fields::Raw;
-use super::odd::Odd;
 use crate::{Builder, Process, ProcessIndex, TrackIndex};
 use std::collections::{HashMap, HashSet};
 
@@ -80,15 +79,16 @@ impl Places {
         })
     }
 
-    pub fn list_process(&mut self, builder: &mut Builder, number: Raw<'_>, process: Process, odd: &mut Odd) {
+    /// False: one with that number is listed already.
+    pub fn list_process(&mut self, builder: &mut Builder, number: Raw<'_>, process: Process) -> bool {
         let index = self.process(builder, number);
         if !self.is_listed.0.insert(index) {
-            odd.processes += 1;
-            return;
+            return false;
         }
         self.listed_processes.push(index);
         let pid = builder.timeline.processes[index.0 as usize].pid;
         builder.timeline.processes[index.0 as usize] = Process { pid, ..process };
+        true
     }
 
     pub fn list_thread(&mut self, builder: &mut Builder, process: Raw<'_>, thread: Raw<'_>, name: &str) {

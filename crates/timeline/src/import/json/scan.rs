@@ -1,7 +1,11 @@
 //! Finds where values begin and end in a stream of JSON and hands them over one at a time, so that a file costs the memory of
 //! its largest event and a broken event costs itself. What is inside a value is left to `fields`.
 
+use super::fields::Raw;
 use std::io::{self, BufRead};
+
+/// A longer key is read as empty: nobody asks for it.
+const LONGEST_KEY: usize = 256;
 
 pub struct Scan<R> {
     input: R,
@@ -97,6 +101,21 @@ impl<R: BufRead> Scan<R> {
             kept.clear();
         }
         if length == 0 { Err(Stop::Unexpected(first)) } else { Ok(()) }
+    }
+
+    /// The next key of an object whose `{` was taken, with its colon; None at the end.
+    pub fn key(&mut self) -> Result<Option<String>, Stop> {
+        if !self.another(b'}')? {
+            return Ok(None);
+        }
+        match self.peek()? {
+            b'"' => {}
+            other => return Err(Stop::Unexpected(other)),
+        }
+        let mut kept = Vec::new();
+        self.value(&mut kept, LONGEST_KEY)?;
+        self.expect(b':')?;
+        Ok(Some(Raw(&String::from_utf8_lossy(&kept)).owned()))
     }
 
     pub fn skip(&mut self) -> Result<(), Stop> {

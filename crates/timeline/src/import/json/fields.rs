@@ -74,6 +74,16 @@ impl<'a> Raw<'a> {
     pub fn object(self) -> Option<&'a str> {
         Some(self.0).filter(|text| text.starts_with('{'))
     }
+
+    /// `[8, 2, 1]`.
+    pub fn sides(self) -> Option<[u32; 3]> {
+        let inside = self.0.strip_prefix('[')?.strip_suffix(']')?;
+        let mut sides = [1; 3];
+        for (side, text) in sides.iter_mut().zip(inside.split(',')) {
+            *side = text.trim().parse().ok()?;
+        }
+        Some(sides)
+    }
 }
 
 /// Half of a surrogate pair, which Python writes for undecodable bytes, becomes U+FFFD instead of an error.

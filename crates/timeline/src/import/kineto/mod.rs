@@ -1,0 +1,85 @@
+//! Reads what torch.profiler (Kineto) writes: a trace in Chrome's JSON format, plain or gzip, or a folder with the file of each
+//! rank. One event is in memory at a time; a broken one costs itself, and a file that ends early opens up to there.
+
+mod about;
+mod args;
+mod copies;
+mod document;
+mod event;
+mod join;
+mod load;
+mod markers;
+mod names;
+mod odd;
+mod ranks;
+mod work;
+
+use super::json::places::Places;
+use super::json::{cut_note, place, source, what};
+use crate::{Builder, OpenError, State, Timeline};
+use document::Document;
+use join::Joined;
+use load::Loader;
+pub use ranks::{files, read_folder};
+use std::path::Path;
+
+pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    let mut builder = Builder::default();
+    let file = take(path, &mut builder, 0, progress)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(finish(builder, file, name))
+}
+
+/// Reads one file into the builder; its number tells it from the others.
+fn take(
+    path: &Path,
+    builder: &mut Builder,
+    number: u32,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Joined, OpenError> {
+    let unreadable = |source| OpenError::Unreadable { path: path.into(), source };
+    let source = source::open(std::fs::File::open(path).map_err(unreadable)?, progress).map_err(unreadable)?;
+    let packed = source.packed;
+    let mut document = Document::new(source.input, Loader::new(builder, number));
+    let stop = document.walk().err();
+    let place = place(packed, document.scan.offset);
+    let loader = document.loader;
+    if !document.has_events {
+        let why =
+            stop.map_or("it has no traceEvents".into(), |stop| format!("{} at {place}, before any event", what(&stop)));
+        return Err(OpenError::NotATrace { path: path.into(), why });
+    }
+    if let Some(strange) = loader.odd.strange().filter(|_| loader.known == 0) {
+        let looks_like = format!("a trace in Chrome's format, but not of torch.profiler ({strange})");
+        return Err(OpenError::Foreign { path: path.into(), looks_like });
+    }
+    let mut joined = loader.finish(document.about);
+    if let Some(stop) = stop {
+        joined.notes.push(cut_note(&stop, &place, joined.events));
+        joined.whole = false;
+    } else if joined.events == 0 {
+        joined.notes.push("The file holds no events.".into());
+    }
+    Ok(joined)
+}
+
+fn finish(mut builder: Builder, file: Joined, name: String) -> Timeline {
+    Places::default().arrange(&mut builder);
+    builder.outer_first();
+    let (shared, refused) = (builder.work.shared, builder.work.refused);
+    let mut timeline = builder.finish();
+    timeline.names.finish();
+    timeline.slices.shrink();
+    let info = &mut timeline.info;
+    info.recorder = "torch.profiler".into();
+    info.command = format!("torch.profiler: {name}");
+    info.software = file.software;
+    info.state = if file.whole { State::Complete } else { State::Unknown };
+    info.clock.source = "as in the file".into();
+    info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
+    timeline.notes.extend(file.notes);
+    let mut odd = odd::Odd::default();
+    (odd.streams, odd.devices) = (shared, refused);
+    timeline.notes.extend(odd.lines());
+    timeline
+}

@@ -1,0 +1,72 @@
+//! What the file holds that could not be shown as it is, counted, and said in one note each.
+
+use std::collections::BTreeMap;
+use trace::event::cut;
+
+/// Categories beyond this are counted together: a file may invent one an event.
+const MOST_CATEGORIES: usize = 20;
+
+#[derive(Default)]
+pub struct Odd {
+    unknown: BTreeMap<String, u64>,
+    unknown_more: u64,
+    pub unreadable: u64,
+    pub long: u64,
+    pub too_many: u64,
+    pub times: u64,
+    pub lengths: u64,
+    pub far: u64,
+    pub other_processes: u64,
+    pub streams: u64,
+    pub devices: u64,
+}
+
+impl Odd {
+    pub fn unknown(&mut self, category: &str) {
+        let category = cut(category, 60);
+        if let Some(count) = self.unknown.get_mut(category) {
+            *count += 1;
+        } else if self.unknown.len() < MOST_CATEGORIES {
+            self.unknown.insert(category.to_owned(), 1);
+        } else {
+            self.unknown_more += 1;
+        }
+    }
+
+    /// Events were met that are not known; in words, what they are.
+    pub fn strange(&self) -> Option<String> {
+        let categories = self.unknown.keys().map(String::as_str).filter(|category| !category.is_empty());
+        let categories: Vec<&str> = categories.take(5).collect();
+        (!self.unknown.is_empty()).then(|| match categories.len() {
+            0 => "its events have no categories".into(),
+            _ => format!("its categories: {}", categories.join(", ")),
+        })
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        let unknown = self.unknown.iter().map(|(category, count)| match category.as_str() {
+            "" => format!("{count} events have no category or a phase that is not read, and are left out."),
+            _ => format!("{count} events are of category {category:?}, which is not known, and are left out."),
+        });
+        let counted = [
+            (self.unknown_more, "events are of still other categories, and are left out"),
+            (self.unreadable, "events are not valid JSON objects, and are left out"),
+            (self.long, "events are larger than 16 MB, and are left out"),
+            (self.too_many, "events are more than fit into a timeline, and are left out"),
+            (self.times, "events have no time, or one that cannot be, and are left out"),
+            (self.lengths, "events have a negative or absurd duration, and are shown as moments"),
+            (
+                self.far,
+                "events lie more than a week from all others: their clock cannot be right, and they are left out",
+            ),
+            (
+                self.other_processes,
+                "further processes made calls to devices; which of them asked for which work is not in the file: all work is shown with the one that made most calls",
+            ),
+            (self.streams, "pieces of work are of more streams than can be shown: the further ones share a track"),
+            (self.devices, "pieces of work are of more devices than can be, and are left out"),
+        ];
+        let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
+        unknown.chain(counted).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! A folder with a file for each rank, as torch.profiler's trace handler leaves it: all of them on one timeline. The ranks'
+//! clocks are the world's; how well those agree between machines no file says.
+
+use super::join::Joined;
+use super::{finish, take};
+use crate::{Builder, OpenError, Timeline};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A folder with more is not of one run.
+const MOST_FILES: usize = 4096;
+
+/// The files of a folder that may be of ranks, by name.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        (name.ends_with(".json") || name.ends_with(".json.gz")) && path.is_file()
+    };
+    let mut all: Vec<PathBuf> = entries.filter(named).take(MOST_FILES).collect();
+    all.sort();
+    all
+}
+
+pub fn read_folder(
+    folder: &Path,
+    files: &[PathBuf],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Timeline, OpenError> {
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let total: u64 = files.iter().map(size).sum();
+    let mut builder = Builder::default();
+    let mut all = Joined::default();
+    let (mut done, mut read, mut first_error) = (0, 0, None);
+    let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut clocks = Vec::new();
+    for (path, number) in files.iter().zip(0..) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match take(path, &mut builder, number, &mut |at, _| progress(done + at, total)) {
+            Ok(file) => {
+                read += 1;
+                all.events += file.events;
+                all.whole &= file.whole;
+                all.notes.extend(file.notes.iter().map(|note| format!("{name}: {note}")));
+                all.software.extend(file.software);
+                clocks.push(file.absolute);
+                if let Some(rank) = file.rank {
+                    *ranks.entry(rank).or_default() += 1;
+                }
+            }
+            Err(error) => {
+                all.notes.push(format!("{name} is left out: {error}."));
+                first_error.get_or_insert(error);
+            }
+        }
+        done += size(path);
+    }
+    if let Some(error) = first_error.filter(|_| read == 0) {
+        return Err(error);
+    }
+    if read > 1 && clocks.contains(&false) {
+        all.notes.push(
+            "Some of the files do not say what their times count from: files may lie apart that ran together.".into(),
+        );
+    }
+    for (rank, count) in ranks.iter().filter(|(_, count)| **count > 1) {
+        all.notes
+            .push(format!("{count} files say that they are of rank {rank}: each is shown as a process of its own."));
+    }
+    all.absolute = !clocks.contains(&false);
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(finish(builder, all, format!("{read} files of {name}")))
+}
