@@ -2,7 +2,7 @@
 //! InferScope JSON, or a file of another tool, each in `import`.
 
 use crate::Timeline;
-use crate::import::{inferscope_json, kineto, native};
+use crate::import::{inferscope_json, kineto, native, nsys};
 use std::path::{Path, PathBuf};
 
 /// Why a path could not be opened. Each says what is wrong and what to do.
@@ -14,8 +14,8 @@ pub enum OpenError {
     NotATrace { path: PathBuf, why: String },
     #[error(
         "{0} is {looks_like}, which this version does not read: give the folder that `inferscope run` writes, a trace of \
-         torch.profiler (JSON, plain or gzip, or a folder with one for each rank), or InferScope trace JSON 1.0 \
-         ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
+         torch.profiler (JSON, plain or gzip, or a folder with one for each rank), an export of Nsight Systems \
+         (`nsys export --type sqlite`), or InferScope trace JSON 1.0 ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
         path.display()
     )]
     Foreign { path: PathBuf, looks_like: String },
@@ -68,6 +68,9 @@ fn folder(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, O
 }
 
 fn file(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    if nsys::is(path) {
+        return nsys::read(path, progress);
+    }
     match inferscope_json::read(path, progress)? {
         Some(timeline) => Ok(timeline),
         None => kineto::read(path, progress),

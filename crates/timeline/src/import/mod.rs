@@ -3,5 +3,8 @@
 pub mod inferscope_json;
 mod json;
 pub mod kineto;
+mod markers;
 
 pub mod native;
+pub mod nsys;
+mod window;

@@ -4,11 +4,10 @@
 use super::about::About;
 use super::load::Loader;
 use crate::gpu::Device;
+use crate::import::window::drop_far;
 use crate::{Process, ProcessIndex};
 use std::collections::BTreeMap;
 
-/// Events further than this from the middle one are of a broken clock.
-const REACH: u64 = 7 * 86_400_000_000_000;
 /// Times above this count from 1970, whatever the file says: it was 2001 then.
 const EPOCH: u64 = 1_000_000_000_000_000_000;
 
@@ -33,7 +32,7 @@ impl Default for Joined {
 
 impl Loader<'_> {
     pub fn finish(mut self, about: About) -> Joined {
-        self.drop_far();
+        self.odd.far = drop_far(self.builder, self.mark);
         let base = about.base.unwrap_or(0);
         self.builder.moments_since(self.mark).for_each(|time| *time = time.saturating_add(base));
         let absolute = self.builder.moments_since(self.mark).next().is_none_or(|time| *time > EPOCH);
@@ -57,18 +56,6 @@ impl Loader<'_> {
         for ordinal in &self.devices {
             self.builder.device(Device { process: Some(launcher), ..about.device(*ordinal) });
         }
-    }
-
-    fn drop_far(&mut self) {
-        let mut times: Vec<u64> = self.builder.moments_since(self.mark).map(|time| *time).collect();
-        let (Some(first), Some(last)) = (times.iter().min(), times.iter().max()) else { return };
-        if last - first <= REACH {
-            return;
-        }
-        let at = times.len() / 2;
-        let middle = *times.select_nth_unstable(at).1;
-        self.odd.far =
-            self.builder.keep_since(self.mark, &(middle.saturating_sub(REACH)..=middle.saturating_add(REACH)));
     }
 
     /// The process that made most calls; where there are none, the first that there is.

@@ -3,7 +3,6 @@
 
 use super::args::{self, Args};
 use super::event::{Event, Sort};
-use super::markers;
 use super::names::{Named, Names};
 use super::odd::Odd;
 use crate::builder::Mark;
@@ -203,13 +202,5 @@ impl<'b> Loader<'b> {
             return track;
         }
         self.places.track(self.builder, event.process, event.thread)
-    }
-}
-
-/// What an annotation is: a step where it marks one.
-pub fn annotation(name: &str) -> (SliceKind, &str) {
-    match markers::step(name) {
-        Some(step) => (SliceKind::Step, step),
-        None => (SliceKind::Scope, name),
     }
 }

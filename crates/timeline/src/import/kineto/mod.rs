@@ -8,7 +8,6 @@ mod document;
 mod event;
 mod join;
 mod load;
-mod markers;
 mod names;
 mod odd;
 mod ranks;

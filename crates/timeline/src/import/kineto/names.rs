@@ -2,8 +2,8 @@
 //! a module's call is a layer, an annotation may mark a step.
 
 use super::event::Sort;
-use super::load::annotation;
 use crate::import::json::fields::Raw;
+use crate::import::markers::annotation;
 use crate::{Builder, NameIndex, SliceKind};
 use std::collections::HashMap;
 

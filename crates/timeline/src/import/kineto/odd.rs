@@ -1,5 +1,6 @@
 //! What the file holds that could not be shown as it is, counted, and said in one note each.
 
+use crate::import::window::FAR;
 use std::collections::BTreeMap;
 use trace::event::cut;
 
@@ -55,13 +56,10 @@ impl Odd {
             (self.too_many, "events are more than fit into a timeline, and are left out"),
             (self.times, "events have no time, or one that cannot be, and are left out"),
             (self.lengths, "events have a negative or absurd duration, and are shown as moments"),
-            (
-                self.far,
-                "events lie more than a week from all others: their clock cannot be right, and they are left out",
-            ),
+            (self.far, FAR),
             (
                 self.other_processes,
-                "further processes made calls to devices; which of them asked for which work is not in the file: all work is shown with the one that made most calls",
+                "further processes made calls to devices: the file does not say whose the work is, and all is shown with one",
             ),
             (self.streams, "pieces of work are of more streams than can be shown: the further ones share a track"),
             (self.devices, "pieces of work are of more devices than can be, and are left out"),

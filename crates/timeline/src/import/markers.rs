@@ -1,8 +1,10 @@
 //! Annotations that mark a step: the profiler's own `ProfilerStep#7`, and the markers of serving engines. Their numbers differ
 //! each time, so steps of one sort get one name, and the text as it was is kept beside it.
 
+use crate::SliceKind;
+
 /// What an annotation is called as a step; None: it is none.
-pub fn step(name: &str) -> Option<&'static str> {
+fn step(name: &str) -> Option<&'static str> {
     if name.starts_with("ProfilerStep#") {
         return Some("ProfilerStep");
     }
@@ -24,6 +26,14 @@ pub fn step(name: &str) -> Option<&'static str> {
         (0, _) => "execute (decode)",
         _ => "execute (mixed)",
     })
+}
+
+/// What an annotation is: a step where it marks one.
+pub fn annotation(name: &str) -> (SliceKind, &str) {
+    match step(name) {
+        Some(step) => (SliceKind::Step, step),
+        None => (SliceKind::Scope, name),
+    }
 }
 
 /// The number behind a word: how many requests are in that phase.
