@@ -66,6 +66,7 @@ static NOBODY: Place = Place {
 };
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 /// The place of the thread that wrote last.
+#[cfg(feature = "python")]
 static LAST_THREAD: AtomicPtr<Place> = AtomicPtr::new((&raw const NOBODY).cast_mut());
 /// Raised when open calls of before are void.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -119,7 +120,7 @@ fn thread_pointer() -> usize {
 #[inline(always)]
 pub fn last() -> Option<&'static mut Writing> {
     // SAFETY: places are never freed.
-    let place = unsafe { &*LAST_THREAD.load(Ordering::Relaxed) };
+    let place = unsafe { &*last_place() };
     if place.owner.load(Ordering::Relaxed) == thread_pointer() {
         // SAFETY: we are the owner, and by the caller's promise nobody of this thread has it already.
         unsafe { &mut *place.writing.get() }.as_mut()
@@ -128,11 +129,40 @@ pub fn last() -> Option<&'static mut Writing> {
     }
 }
 
+/// Under the GIL one memory of the last writer serves all threads.
+#[cfg(feature = "python")]
+#[inline(always)]
+fn last_place() -> *const Place {
+    LAST_THREAD.load(Ordering::Relaxed)
+}
+
+#[cfg(feature = "python")]
+fn remember(place: *const Place) {
+    LAST_THREAD.store(place.cast_mut(), Ordering::Relaxed);
+}
+
+// Without it threads write at the same time: one memory would go from core to core, so each has its own.
+#[cfg(not(feature = "python"))]
+thread_local! {
+    static LAST_PLACE: std::cell::Cell<*const Place> = const { std::cell::Cell::new(&raw const NOBODY) };
+}
+
+#[cfg(not(feature = "python"))]
+#[inline(always)]
+fn last_place() -> *const Place {
+    LAST_PLACE.with(std::cell::Cell::get)
+}
+
+#[cfg(not(feature = "python"))]
+fn remember(place: *const Place) {
+    LAST_PLACE.with(|last| last.set(place));
+}
+
 /// The ring of this thread, claimed if need be. None: there is none left, which was counted. Rules as for [`last`].
 #[inline(always)]
 pub fn writing(session: &'static Session, collector: Collector) -> Option<&'static mut Writing> {
-    // Where there is no GIL, threads write at the same time, and one memory of the last writer would go from core to core.
-    match last().filter(|_| cfg!(feature = "python")) {
+    // A thread's own memory outlives the recording that it is of.
+    match last().filter(|writing| cfg!(feature = "python") || writing.generation == session.generation) {
         Some(writing) => Some(writing),
         None => find(session, collector),
     }
@@ -193,8 +223,8 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
     }
     if writing.is_none() {
         session.status(collector).dropped.fetch_add(1, Ordering::Relaxed);
-    } else if cfg!(feature = "python") {
-        LAST_THREAD.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+    } else {
+        remember(place);
     }
     writing.as_mut()
 }
@@ -229,7 +259,8 @@ fn take_place() -> *const Place {
 
 /// The next event of every thread finds its ring anew.
 pub fn forget_current() {
-    LAST_THREAD.store((&raw const NOBODY).cast_mut(), Ordering::Relaxed);
+    #[cfg(feature = "python")]
+    remember(&raw const NOBODY);
 }
 
 /// What was open when recording stopped is void when it goes on.

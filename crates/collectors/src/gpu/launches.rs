@@ -10,7 +10,7 @@ use crate::thread::{self, Writing};
 use crate::{guard, session};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::clock::monotonic;
 use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
@@ -18,13 +18,15 @@ use trace::status::Collector;
 
 /// Callback ids run to about 850 in either domain.
 const MOST_IDS: usize = 2048;
-/// Names by domain and id; 0: not asked for yet.
-static NAMES: [[AtomicU32; MOST_IDS]; 2] = [const { [const { AtomicU32::new(0) }; MOST_IDS] }; 2];
-/// What each call counts as.
-static SORTS: [[AtomicU8; MOST_IDS]; 2] = [const { [const { AtomicU8::new(0) }; MOST_IDS] }; 2];
-const BEAT: u8 = 1;
-const GIVES_WORK: u8 = 2;
-const CAPTURES: u8 = 4;
+/// By domain and id what a call counts as, and above it the number of its name; 0: not asked for yet. One load, for what is
+/// known of a call is rarely in the nearest cache.
+static KNOWN: [[AtomicU64; MOST_IDS]; 2] = [const { [const { AtomicU64::new(0) }; MOST_IDS] }; 2];
+const BEAT: u64 = 1;
+const GIVES_WORK: u64 = 2;
+const CAPTURES: u64 = 4;
+/// Its parameters say something.
+const TELLS: u64 = 8;
+const NAME_AT: u32 = 32;
 
 /// Whether calls are recorded, or only counted as beats.
 pub static RECORDED: AtomicBool = AtomicBool::new(true);
@@ -41,22 +43,31 @@ static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
 /// One call in this many is timed, for our own cost.
 const TIMED: u32 = 64;
 
-thread_local! {
+/// What a thread remembers between callbacks.
+struct Thread {
     /// In a call of the runtime: what the driver is asked for meanwhile is part of it.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    inside: Cell<bool>,
+    count: Cell<u32>,
+}
+
+thread_local! {
     // The first call finds a ring and a name, which no later one does: it is not the one that is timed.
-    static COUNT: Cell<u32> = const { Cell::new(1) };
+    static THREAD: Thread = const { Thread { inside: Cell::new(false), count: Cell::new(1) } };
 }
 
 /// Before the first call of a recording: numbers of names belong to one segment.
 pub fn prepare(cupti: &'static Cupti) {
     GIVEN.store(0, Ordering::Relaxed);
     CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
-    NAMES.iter().flatten().for_each(|name| name.store(0, Ordering::Relaxed));
+    for (row, domain) in KNOWN.iter().zip([DRIVER, RUNTIME]) {
+        for (known, id) in row.iter().zip(0..) {
+            known.store(if parameters::is_read(domain, id) { TELLS } else { 0 }, Ordering::Relaxed);
+        }
+    }
     for (calls, sort) in [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES)] {
         for (domain, ids) in calls {
             for id in *ids {
-                SORTS[*domain as usize - 1][*id as usize].fetch_or(sort, Ordering::Relaxed);
+                KNOWN[*domain as usize - 1][*id as usize].fetch_or(sort, Ordering::Relaxed);
             }
         }
     }
@@ -88,45 +99,37 @@ fn keep(data: &CallbackData, value: u64) {
 
 #[inline]
 fn begin(domain: u32, data: &CallbackData) {
-    let inside = INSIDE.try_with(|inside| {
-        let was = inside.get();
-        if domain == RUNTIME {
-            inside.set(true);
-        }
-        was
-    });
-    let nested = domain == DRIVER && inside.unwrap_or(false);
+    let inside =
+        THREAD.with(|thread| if domain == RUNTIME { thread.inside.replace(true) } else { thread.inside.get() });
+    let nested = domain == DRIVER && inside;
     keep(data, if nested { 0 } else { monotonic().0 });
 }
 
 #[inline]
 fn end(domain: u32, id: u32, data: &CallbackData) {
-    let now = monotonic().0;
-    if domain == RUNTIME {
-        let _ = INSIDE.try_with(|inside| inside.set(false));
-    }
     // SAFETY: as in `keep`.
     let start = if data.keep.is_null() { 0 } else { unsafe { *data.keep } };
-    // 0: part of another call. Later than now: its begin was before we came.
-    if start == 0 || start > now {
-        return;
+    if start == 0 {
+        return; // Part of another call, or its begin was before we came.
     }
-    let row = domain as usize - 1;
-    let sort = SORTS[row][id as usize].load(Ordering::Relaxed);
-    if sort & BEAT != 0 {
-        BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+    let now = monotonic().0;
+    let count = THREAD.with(|thread| {
+        if domain == RUNTIME {
+            thread.inside.set(false);
+        }
+        thread.count.replace(thread.count.get().wrapping_add(1))
+    });
+    let cell = &KNOWN[domain as usize - 1][id as usize];
+    let known = cell.load(Ordering::Relaxed);
+    if known & (BEAT | GIVES_WORK | CAPTURES) != 0 {
+        notice(known, data);
     }
-    if sort & GIVES_WORK != 0 {
-        GIVEN.store(data.correlation, Ordering::Relaxed);
-    } else if sort & CAPTURES != 0 {
-        CAPTURED.fetch_add(1, Ordering::Relaxed);
-    }
-    if !RECORDED.load(Ordering::Relaxed) {
+    if start > now || !RECORDED.load(Ordering::Relaxed) {
         return;
     }
     let Some(session) = session::current() else { return };
-    let name = match NAMES[row][id as usize].load(Ordering::Relaxed) {
-        0 => name(row, id, data, session),
+    let name = match (known >> NAME_AT) as u32 {
+        0 => name(cell, id, data, session),
         name => name,
     };
     let Some(writing) = thread::writing(session, Collector::Launches) else { return };
@@ -140,16 +143,9 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
         extra: data.correlation,
     };
     writing.push(event.to_words());
-    // SAFETY: null, or a result code, at the end of a call.
-    let succeeded = unsafe { data.result.cast::<u32>().as_ref() }.is_none_or(|code| *code == 0);
-    if succeeded {
-        // SAFETY: the parameters of this successful call.
-        let deed = unsafe { parameters::read(domain, id, data.parameters.cast()) };
-        if let Some(deed) = deed {
-            tell(session, writing, data, &event, deed);
-        }
+    if known & TELLS != 0 {
+        tell(session, writing, domain, id, data, &event);
     }
-    let count = COUNT.try_with(|count| count.replace(count.get().wrapping_add(1))).unwrap_or(1);
     if count.is_multiple_of(TIMED) {
         // Its begin cost about as much as its end.
         let own = (monotonic().0 - now) * 2 * u64::from(TIMED);
@@ -157,9 +153,28 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     }
 }
 
+/// Counts what the worker goes by.
+#[inline]
+fn notice(known: u64, data: &CallbackData) {
+    if known & BEAT != 0 {
+        BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+    }
+    if known & GIVES_WORK != 0 {
+        GIVEN.store(data.correlation, Ordering::Relaxed);
+    } else if known & CAPTURES != 0 {
+        CAPTURED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Writes down what a call did beside taking time.
 #[cold]
-fn tell(session: &'static Session, writing: &mut Writing, data: &CallbackData, call: &Event, deed: Deed) {
+fn tell(session: &'static Session, writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: &Event) {
+    // SAFETY: null, or a result code, at the end of a call.
+    if unsafe { data.result.cast::<u32>().as_ref() }.is_some_and(|code| *code != 0) {
+        return;
+    }
+    // SAFETY: the parameters of this successful call.
+    let Some(deed) = (unsafe { parameters::read(domain, id, data.parameters.cast()) }) else { return };
     // SAFETY: null, or a table that is never freed.
     let Some(cupti) = (unsafe { CUPTI.load(Ordering::Acquire).as_ref() }) else { return };
     let mut device = 0;
@@ -202,7 +217,7 @@ fn tell(session: &'static Session, writing: &mut Writing, data: &CallbackData, c
 
 /// The function's name as people write it: no version and no stream suffix.
 #[cold]
-fn name(row: usize, id: u32, data: &CallbackData, session: &Session) -> u32 {
+fn name(cell: &AtomicU64, id: u32, data: &CallbackData, session: &Session) -> u32 {
     let text = if data.function.is_null() {
         format!("CUDA call {id}")
     } else {
@@ -213,7 +228,7 @@ fn name(row: usize, id: u32, data: &CallbackData, session: &Session) -> u32 {
     if interned == trace::NameId::INLINE {
         return 0;
     }
-    NAMES[row][id as usize].store(interned.0, Ordering::Relaxed);
+    cell.fetch_or(u64::from(interned.0) << NAME_AT, Ordering::Relaxed);
     interned.0
 }
 

@@ -72,6 +72,11 @@ fn shape(domain: u32, id: u32) -> Option<Shape> {
     })
 }
 
+/// Whether the parameters of this call say something.
+pub fn is_read(domain: u32, id: u32) -> bool {
+    shape(domain, id).is_some()
+}
+
 /// Reads what a call did. None: nothing of that kind, or nothing at all.
 ///
 /// # Safety
