@@ -80,6 +80,10 @@ gpu-test: ## On a machine with an NVIDIA GPU and PyTorch: check counts, links, l
 gpu-bench: ## On a machine with an NVIDIA GPU and PyTorch: what recording costs, beside the floor and torch.profiler. GPU="--models mlp"
 	$(PYTHON) benches/gpu.py $(GPU)
 
+.PHONY: gpu-quick
+gpu-quick: ## As gpu-bench, only how much slower models get, in a few minutes. GPU="--models gpt2 --rounds 5"
+	$(PYTHON) benches/gpu_quick.py $(GPU)
+
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.
 	rm -rf .venv .venvs build dist python/*.egg-info
