@@ -6,6 +6,7 @@ use crate::breakdown::Breakdown;
 use crate::finding::{Abstention, Finding};
 use crate::gpu::{GpuMetrics, limit};
 use crate::health::{self, HealthLine};
+use crate::idle::DeviceIdle;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
 use crate::steps::Steps;
@@ -31,6 +32,8 @@ pub struct Diagnosis {
     pub health: Vec<HealthLine>,
     /// None: no device work was recorded.
     pub gpu: Option<GpuMetrics>,
+    /// Why each device was idle inside the steps; as many as `gpu` has.
+    pub idle: Vec<DeviceIdle>,
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
@@ -48,8 +51,9 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
-    let gpu = case.take_gpu();
-    Diagnosis { steps: case.steps, breakdown: case.breakdown, findings, abstentions, bottleneck, answer, health, gpu }
+    let (gpu, idle) = (case.take_gpu(), case.take_idle());
+    let (steps, breakdown) = (case.steps, case.breakdown);
+    Diagnosis { steps, breakdown, findings, abstentions, bottleneck, answer, health, gpu, idle }
 }
 
 fn rank(findings: &mut [Finding]) {

@@ -21,8 +21,14 @@ pub mod is {
     pub const TAKES_GIL: u16 = 1 << 7;
     /// A call that returns when a device has done what was asked of it. It may spin meanwhile: that is no work.
     pub const WAITS_FOR_GPU: u16 = 1 << 8;
+    /// Compiles, loads or tunes device code.
+    pub const COMPILES: u16 = 1 << 9;
+    /// Asks other processes or devices for something.
+    pub const COMMUNICATES: u16 = 1 << 10;
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
+
+const INHERITED: u16 = is::LOGGING | is::EVENT_LOOP | is::COMPILES | is::COMMUNICATES;
 
 /// Python's own limit of recursion. Walks of every sample go no deeper, so that a damaged trace does not take for ever.
 pub const DEEP: usize = 1000;
@@ -51,7 +57,7 @@ impl Frames {
             let frame = timeline.stacks.frame(StackIndex(index as u32));
             let (own, parent) = (frames.bits(frame.name), frame.parent.0 as usize);
             frames.depth[index] = frames.depth[parent] + 1;
-            frames.on_path[index] = frames.on_path[parent] | own & (is::LOGGING | is::EVENT_LOOP);
+            frames.on_path[index] = frames.on_path[parent] | own & INHERITED;
             frames.on_top[index] = if own & is::NATIVE != 0 { frames.on_top[parent] | own } else { own };
             let above = frames.home[parent];
             let file = |stack: u32| &names.get(timeline.stacks.frame(StackIndex(stack)).name).file;
@@ -74,7 +80,7 @@ impl Frames {
         self.bits(timeline.stacks.frame(stack).name) & (is::LIBRARY | is::NATIVE) != 0
     }
 
-    /// Whether any frame of the stack has one of these bits (`LOGGING`, `EVENT_LOOP`).
+    /// Whether any frame of the stack has one of these bits (those that are inherited).
     pub fn on_path(&self, stack: StackIndex, bits: u16) -> bool {
         self.on_path.get(stack.0 as usize).is_some_and(|here| here & bits != 0)
     }

@@ -4,6 +4,7 @@
 mod apis;
 mod busy;
 mod copies;
+mod inside;
 mod kernels;
 mod launches;
 pub(crate) mod limit;
@@ -11,13 +12,16 @@ mod overhead;
 mod ranges;
 mod steps;
 
+pub(crate) use inside::kernels_in_steps;
+
 use crate::Curve;
 use crate::finding::Place;
 use crate::layers::Layers;
 use crate::rule::Case;
+use crate::windows::Window;
 use std::sync::Arc;
 use timeline::gpu::{GpuClock, Shape};
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, WorkKind};
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 #[derive(Clone, Debug)]
 pub struct GpuMetrics {
@@ -194,6 +198,16 @@ pub fn measure(case: &Case) -> Option<GpuMetrics> {
     })
 }
 
+/// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
+pub(crate) fn windows_of(case: &Case, process: ProcessIndex) -> Vec<Window> {
+    let windows = busy::windows(case, process);
+    let (start, end) = (case.timeline.start, case.timeline.end);
+    match windows.all() {
+        [] if start < end => vec![Window { track: TrackIndex(0), start, end, step: u32::MAX }],
+        all => all.to_vec(),
+    }
+}
+
 /// Work without a launch in processes whose launches were recorded: in others, no work has one.
 fn before_window(timeline: &Timeline) -> u64 {
     let work = &timeline.gpu.work;
@@ -210,7 +224,7 @@ fn before_window(timeline: &Timeline) -> u64 {
 }
 
 /// The smallest value that `percent` of the sorted values do not exceed.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
+pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Place};
 use crate::frames::Frames;
 use crate::gil;
 use crate::gpu::{self, GpuMetrics};
+use crate::idle::{self, DeviceIdle};
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
@@ -61,6 +62,7 @@ pub struct Case<'a> {
     pub breakdown: Breakdown,
     blame: OnceCell<Blame>,
     gpu: OnceCell<Option<GpuMetrics>>,
+    idle: OnceCell<Vec<DeviceIdle>>,
 }
 
 impl<'a> Case<'a> {
@@ -85,6 +87,7 @@ impl<'a> Case<'a> {
             breakdown,
             blame: OnceCell::new(),
             gpu: OnceCell::new(),
+            idle: OnceCell::new(),
         }
     }
 
@@ -118,6 +121,16 @@ impl<'a> Case<'a> {
     pub(crate) fn take_gpu(&mut self) -> Option<GpuMetrics> {
         self.gpu();
         self.gpu.take().flatten()
+    }
+
+    /// Why the devices were idle inside the steps.
+    pub fn idle(&self) -> &[DeviceIdle] {
+        self.idle.get_or_init(|| idle::measure(self))
+    }
+
+    pub(crate) fn take_idle(&mut self) -> Vec<DeviceIdle> {
+        self.idle();
+        self.idle.take().unwrap_or_default()
     }
 
     pub fn sample(&self, seen: &Seen) -> Sample {

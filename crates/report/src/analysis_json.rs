@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.1";
+pub const VERSION: &str = "1.2";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();
@@ -28,7 +28,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         gpu: devices,
         gpu_work: diagnosis.gpu.as_ref().map(|metrics| gpu::work(timeline, metrics)),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
-        idle_breakdown: parts::idle_breakdown(&diagnosis.breakdown),
+        idle_breakdown: parts::idle_breakdown(timeline, diagnosis),
         health: health::health(timeline, metrics, diagnosis),
     };
     serde_json::to_writer_pretty(&mut *out, &analysis)?;

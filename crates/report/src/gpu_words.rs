@@ -2,8 +2,8 @@
 //! recording it cost. How far its times can be trusted is in the analysis' health.
 
 use crate::units::{bytes, counted, duration};
-use analysis::StepSource;
 use analysis::gpu::{DeviceMetrics, GpuMetrics, KernelRow};
+use analysis::{Diagnosis, IdleCause, StepSource, phrase};
 use timeline::Timeline;
 use timeline::gpu::Shape;
 
@@ -46,6 +46,20 @@ pub fn about(timeline: &Timeline, device: &DeviceMetrics) -> Vec<String> {
     facts.extend(known.memory_bytes.map(|size| format!("{} of memory", bytes(size))));
     facts.extend(known.bandwidth.map(|speed| format!("{:.0} GB/s at most", speed as f64 / 1e9)));
     facts
+}
+
+/// Why a device was idle, most time first.
+pub fn causes<'a>(diagnosis: &'a Diagnosis, device: &DeviceMetrics) -> &'a [IdleCause] {
+    let same = |one: &&analysis::DeviceIdle| (one.process, one.ordinal) == (device.process, device.ordinal);
+    diagnosis.idle.iter().find(same).map_or(&[], |one| &one.causes)
+}
+
+/// What has most of a cause: a call, or a line.
+pub fn top(cause: &IdleCause) -> String {
+    match &cause.top {
+        Some(place) => place.api.clone().unwrap_or_else(|| phrase::place(place)),
+        None => String::new(),
+    }
 }
 
 /// Of what the busy share is: the steps, or the recording.

@@ -62,6 +62,32 @@ const EVENT_LOOP: [(&str, &[&str]); 4] = [
     ("uvloop/__init__.py", &["run", "wrapper"]),
 ];
 
+/// Functions that compile or tune device code; an empty list stands for all of a file or folder. What these packages do in every call
+/// of compiled code (`eval_frame.py`, `Autotuner.run`) is not among them.
+const COMPILE: [(&str, &[&str]); 12] = [
+    ("torch/_dynamo/convert_frame.py", &["_compile", "compile_inner", "_compile_inner", "transform"]),
+    ("torch/_dynamo/output_graph.py", &["compile_and_call_fx_graph", "call_user_compiler", "_call_user_compiler"]),
+    (
+        "torch/_inductor/compile_fx.py",
+        &["compile_fx", "compile_fx_inner", "_compile_fx_inner", "fx_codegen_and_compile"],
+    ),
+    ("torch/_inductor/graph.py", &["compile_to_module", "compile_to_fn", "codegen", "_compile_to_module"]),
+    ("torch/_inductor/async_compile.py", &["wait", "triton", "_wait_futures"]),
+    ("torch/_inductor/select_algorithm.py", &[]),
+    (
+        "torch/_inductor/runtime/triton_heuristics.py",
+        &["benchmark_all_configs", "autotune_to_one_config", "bench", "precompile", "_precompile_config"],
+    ),
+    ("triton/compiler/", &[]),
+    ("triton/runtime/autotuner.py", &["_bench", "benchmark", "prune_configs"]),
+    ("triton/runtime/jit.py", &["_do_compile", "compile"]),
+    ("triton/testing.py", &["do_bench", "do_bench_cudagraph"]),
+    ("torch/utils/cpp_extension.py", &[]),
+];
+
+const COMMUNICATE: [&str; 2] =
+    ["torch/distributed/distributed_c10d.py", "torch/distributed/_functional_collectives.py"];
+
 /// Where Python keeps what is not the program's own.
 const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 
@@ -71,7 +97,9 @@ pub fn bits(name: &Name) -> u16 {
     if !python {
         let known = |end: &str| text.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('.'));
         let device = if waits_for_device(text) { is::WAITS_FOR_GPU } else { 0 };
-        return NATIVE.iter().filter(|(end, _)| known(end)).fold(is::NATIVE | device, |bits, known| bits | known.1);
+        let speaks = if text.starts_with("nccl") || text.starts_with("gloo::") { is::COMMUNICATES } else { 0 };
+        let bits = is::NATIVE | device | speaks;
+        return NATIVE.iter().filter(|(end, _)| known(end)).fold(bits, |bits, known| bits | known.1);
     }
     let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
     let last = text.rsplit('.').next().unwrap_or(text);
@@ -89,12 +117,19 @@ pub fn bits(name: &Name) -> u16 {
     if EVENT_LOOP.iter().any(|(end, names)| names.contains(&last) && named(end)) {
         bits |= is::EVENT_LOOP | is::LIBRARY;
     }
+    let part = |part: &str| if part.ends_with('/') { file.contains(part) } else { named(part) };
+    if COMPILE.iter().any(|(at, names)| (names.is_empty() || names.contains(&last)) && part(at)) {
+        bits |= is::COMPILES | is::LIBRARY;
+    }
+    if COMMUNICATE.iter().any(|end| named(end)) {
+        bits |= is::COMMUNICATES | is::LIBRARY;
+    }
     bits
 }
 
-/// CUDA's waits, of the runtime and of the driver: `cudaStreamSynchronize`, `cuCtxSynchronize_v2`, `cudaEventSynchronize`.
+/// CUDA's waits, of the runtime and of the driver, and HIP's: `cudaStreamSynchronize`, `cuCtxSynchronize_v2`, `hipEventSynchronize`.
 fn waits_for_device(call: &str) -> bool {
-    call.starts_with("cu") && call.contains("Synchronize")
+    (call.starts_with("cu") || call.starts_with("hip")) && call.contains("Synchronize")
 }
 
 #[cfg(test)]
@@ -116,6 +151,22 @@ mod tests {
         assert_eq!(of("StreamHandler.emit", &format!("{std}/logging/__init__.py")), is::LIBRARY | is::LOGGING);
         assert_eq!(of("select", "/srv/my_selectors.py"), 0);
         assert_eq!(of("wait", "threading.py"), is::WAITS_FOR_LOCK);
+    }
+
+    #[test]
+    fn what_compiles_is_told_from_what_runs_compiled_code() {
+        let of = |text: &str, file: &str| of(text, &format!("/usr/lib/python3.12/site-packages/{file}"));
+        assert_eq!(of("_compile", "torch/_dynamo/convert_frame.py"), is::LIBRARY | is::COMPILES);
+        assert_eq!(of("make_ir", "triton/compiler/compiler.py"), is::LIBRARY | is::COMPILES);
+        assert_eq!(of("Autotuner._bench", "triton/runtime/autotuner.py"), is::LIBRARY | is::COMPILES);
+        for (text, file) in [
+            ("Autotuner.run", "triton/runtime/autotuner.py"),
+            ("_fn", "torch/_dynamo/eval_frame.py"),
+            ("CachingAutotuner.run", "torch/_inductor/runtime/triton_heuristics.py"),
+        ] {
+            assert_eq!(of(text, file), is::LIBRARY);
+        }
+        assert_eq!(of("all_reduce", "torch/distributed/distributed_c10d.py"), is::LIBRARY | is::COMMUNICATES);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Busy {
 impl OfDevice {
     fn metrics(&self, case: &Case) -> DeviceMetrics {
         let timeline = case.timeline;
-        let windows = self.windows(case);
+        let windows = windows(case, self.process);
         let inside = |spans: &Spans| match windows.all() {
             [] => spans.overlap(timeline.start, timeline.end),
             all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
@@ -88,13 +88,6 @@ impl OfDevice {
         }
     }
 
-    /// The time of the steps of the device's own process; where it has none (a server hands its requests to a worker), of
-    /// all processes. Empty: nothing was chosen that takes time.
-    fn windows(&self, case: &Case) -> Windows {
-        let own = case.windows.across(of_process(case.timeline, self.process));
-        if own.all().is_empty() { case.windows.across(|_| true) } else { own }
-    }
-
     fn per_step(&self, case: &Case) -> Vec<f64> {
         if case.steps.source == StepSource::Whole {
             return Vec::new();
@@ -103,4 +96,11 @@ impl OfDevice {
         let steps = case.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
         steps.map(|step| self.all.overlap(step.start, step.end) as f64 / step.dur() as f64).collect()
     }
+}
+
+/// The time of the steps of the device's own process; where it has none (a server hands its requests to a worker), of all
+/// processes. Empty: nothing was chosen that takes time.
+pub fn windows(case: &Case, process: ProcessIndex) -> Windows {
+    let own = case.windows.across(of_process(case.timeline, process));
+    if own.all().is_empty() { case.windows.across(|_| true) } else { own }
 }

@@ -5,13 +5,22 @@ mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 pub(crate) mod dropped_records;
 mod event_loop_blocked;
+mod gap;
 mod gc_pauses;
 mod gil_contention;
+mod host_wait;
 mod hot_line;
+mod implicit_sync;
+mod launch_bound;
 mod launch_thread_descheduled;
 mod logging_in_step;
+mod logits_to_host;
 mod no_steps_found;
 mod overhead_in_window;
+mod postprocess_tail;
+mod preprocess_before_first_kernel;
+mod sync_api;
+mod sync_memcpy;
 mod unstable_iterations;
 pub(crate) mod waits_in_step;
 mod warmup_in_window;
@@ -21,7 +30,15 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 17] = [
+pub static RULES: [&dyn Rule; 25] = [
+    &host_wait::HostWait,
+    &launch_bound::LaunchBound,
+    &sync_memcpy::SyncMemcpy,
+    &sync_api::SyncApi,
+    &implicit_sync::ImplicitSync,
+    &logits_to_host::LogitsToHost,
+    &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
+    &postprocess_tail::PostprocessTail,
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,

@@ -1,9 +1,10 @@
-//! Where a step's time goes, in the analysis JSON: by what its thread was doing, and by where it waited.
+//! Where a step's time goes, in the analysis JSON: by what its thread was doing, by where it waited, and by why devices were idle.
 
 use super::times::Micros;
 use crate::percentages::shared;
-use analysis::{Breakdown, Part, PartKind};
+use analysis::{Breakdown, Diagnosis, Part, PartKind};
 use serde::Serialize;
+use timeline::Timeline;
 
 #[derive(Serialize)]
 pub struct Category {
@@ -12,12 +13,16 @@ pub struct Category {
     percentage: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Idle<'a> {
+    /// Null: the step's thread.
+    device: Option<u32>,
+    pid: Option<i64>,
     category: &'static str,
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
+    api: Option<&'a str>,
     duration_us: Micros,
     percentage: f64,
 }
@@ -63,7 +68,41 @@ pub fn timeline_breakdown(breakdown: &Breakdown) -> Vec<Category> {
 /// Where a step waits; places beyond this are one.
 const MOST_IDLE: usize = 20;
 
-pub fn idle_breakdown(breakdown: &Breakdown) -> Vec<Idle<'_>> {
+/// Why each device was idle, with its busy time, where devices were recorded; else where the step's thread waits.
+pub fn idle_breakdown<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Vec<Idle<'a>> {
+    if diagnosis.idle.is_empty() {
+        return host_idle(&diagnosis.breakdown);
+    }
+    let steps = diagnosis.steps.count().max(1) as u64;
+    let mut rows = Vec::new();
+    for device in diagnosis.idle.iter().filter(|device| device.window_ns > 0) {
+        let pid = Some(timeline.processes[device.process.0 as usize].pid).filter(|pid| *pid > 0);
+        let times: Vec<u64> = [device.busy_ns].into_iter().chain(device.causes.iter().map(|one| one.ns)).collect();
+        let mut shares = percentages(&times);
+        let mut row = |category: &'static str, ns: u64| Idle {
+            device: Some(device.ordinal),
+            pid,
+            category,
+            duration_us: Micros::of(ns / steps),
+            percentage: shares.next().unwrap_or(0.0),
+            ..Idle::default()
+        };
+        rows.push(row("busy", device.busy_ns));
+        for one in &device.causes {
+            let top = one.top.as_ref();
+            rows.push(Idle {
+                function: top.and_then(|place| place.function.as_deref()),
+                file: top.and_then(|place| place.file.as_deref()),
+                line: top.and_then(|place| place.line),
+                api: top.and_then(|place| place.api.as_deref()),
+                ..row(one.cause.code(), one.ns)
+            });
+        }
+    }
+    rows
+}
+
+fn host_idle(breakdown: &Breakdown) -> Vec<Idle<'_>> {
     let idle: Vec<&Part> = breakdown.parts.iter().filter(|part| is_idle(part.kind)).collect();
     let (shown, rest) = idle.split_at(idle.len().min(MOST_IDLE));
     let sum = |time: fn(&Part) -> u64| rest.iter().fold(0u64, |sum, part| sum.saturating_add(time(part)));
@@ -72,7 +111,7 @@ pub fn idle_breakdown(breakdown: &Breakdown) -> Vec<Idle<'_>> {
     let mut rows: Vec<Idle> = shown.iter().map(|part| idle_at(part)).collect();
     if !rest.is_empty() {
         let duration_us = Micros::of(sum(|part| part.ns));
-        rows.push(Idle { category: "other", function: None, file: None, line: None, duration_us, percentage: 0.0 });
+        rows.push(Idle { category: "other", duration_us, ..Idle::default() });
     }
     rows.iter_mut().zip(percentages(&totals)).for_each(|(row, percentage)| row.percentage = percentage);
     rows
@@ -87,6 +126,6 @@ fn idle_at(part: &Part) -> Idle<'_> {
         file: (!part.file.is_empty()).then_some(part.file.as_str()),
         line: (part.line > 0).then_some(part.line),
         duration_us: Micros::of(part.ns),
-        percentage: 0.0,
+        ..Idle::default()
     }
 }

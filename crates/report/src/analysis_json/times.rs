@@ -7,7 +7,7 @@ use serde::Serialize;
 use timeline::Timeline;
 
 /// Nanoseconds, written as microseconds with up to three decimals.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Default, Serialize)]
 pub struct Micros(f64);
 
 impl Micros {

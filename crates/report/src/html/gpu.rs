@@ -3,7 +3,7 @@
 use super::names::short;
 use super::pack;
 use super::words::MOST_ROWS;
-use crate::gpu_words::{about, place, shared_memory, sides, title, window};
+use crate::gpu_words::{about, causes, place, shared_memory, sides, title, top, window};
 use crate::in_steps;
 use crate::units::{count, duration};
 use analysis::Diagnosis;
@@ -39,6 +39,15 @@ struct Device {
     steps: u64,
     /// Tenths of a percent, a step each.
     per_step: String,
+    idle: Vec<Idle>,
+}
+
+/// Why it had nothing to do: a step's mean, and what has most of it.
+#[derive(Serialize)]
+struct Idle {
+    cause: &'static str,
+    ns: u64,
+    top: String,
 }
 
 #[derive(Serialize)]
@@ -141,6 +150,10 @@ fn device(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
         kernels: mean.kernels,
         steps: mean.steps,
         per_step: pack::plain(device.per_step_busy.iter().take(MOST_STEPS).map(|share| (share * 1e3).round() as u64)),
+        idle: causes(diagnosis, device)
+            .iter()
+            .map(|one| Idle { cause: one.cause.name(), ns: each(one.ns), top: short(&top(one)) })
+            .collect(),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::code::{code, short_place};
 use super::table::{Table, bar};
 use super::words::prose;
-use crate::gpu_words::{overhead, place, title, window};
+use crate::gpu_words::{causes, overhead, place, title, top, window};
 use crate::in_steps;
 use crate::units::{bytes, count, duration, percent};
 use analysis::Diagnosis;
@@ -17,6 +17,7 @@ const TOP: usize = 10;
 pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## GPU\n")?;
     devices(timeline, diagnosis, metrics, out)?;
+    idle(timeline, diagnosis, metrics, out)?;
     if let Some(launch) = &metrics.launch {
         let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
         writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
@@ -51,6 +52,30 @@ fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out
         ]);
     }
     table.write(out)
+}
+
+/// Why each device had nothing to do; with its busy time the shares make up the whole.
+fn idle(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
+    let steps = diagnosis.steps.count().max(1) as u64;
+    for device in &metrics.devices {
+        let causes = causes(diagnosis, device);
+        if causes.is_empty() {
+            continue;
+        }
+        let mut table = Table::new([" share", "", " of a step", "cause", "most in"]);
+        for one in causes {
+            table.row([
+                percent(one.ns, device.window_ns),
+                bar(one.share),
+                duration(one.ns / steps),
+                one.cause.name().into(),
+                prose(&top(one)),
+            ]);
+        }
+        writeln!(out, "Why {} was idle:\n", prose(&title(timeline, device)))?;
+        table.write(out)?;
+    }
+    Ok(())
 }
 
 fn of(shown: usize) -> String {

@@ -4,7 +4,7 @@
 use super::Page;
 use super::spark::bar;
 use super::table::Table;
-use crate::gpu_words::{overhead, place, short_kernel, title, window};
+use crate::gpu_words::{causes, overhead, place, short_kernel, title, top, window};
 use crate::in_steps;
 use crate::style::Ink;
 use crate::units::{bytes, count, percent};
@@ -32,8 +32,33 @@ impl Page<'_> {
         }
         table.write(out, self.style)?;
         self.launches(out, gpu)?;
+        self.idle(out, diagnosis, gpu)?;
         self.kernels(out, gpu)?;
         self.copies(out, gpu)
+    }
+
+    /// Why each device had nothing to do.
+    fn idle(&self, out: &mut impl Write, diagnosis: &Diagnosis, gpu: &GpuMetrics) -> io::Result<()> {
+        let steps = diagnosis.steps.count().max(1) as u64;
+        for device in gpu.devices.iter().take(self.top) {
+            let causes = causes(diagnosis, device);
+            if causes.is_empty() {
+                continue;
+            }
+            let about = if gpu.devices.len() > 1 { title(self.timeline, device) } else { String::new() };
+            self.heading(out, "Idle, and why", &self.style.plain(&about))?;
+            let mut table = Table::new(["", "share", "of a step", "cause"]);
+            for one in causes.iter().take(self.top) {
+                let cells = [
+                    (Ink::Bar, bar(one.share, 10, self.style)),
+                    (Ink::Plain, percent(one.ns, device.window_ns)),
+                    (Ink::Plain, self.time(one.ns / steps)),
+                ];
+                table.row(cells, one.cause.name(), &self.style.plain(&top(one)));
+            }
+            table.write(out, self.style)?;
+        }
+        Ok(())
     }
 
     fn launches(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {

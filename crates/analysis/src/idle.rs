@@ -1,0 +1,162 @@
+//! Why each device was idle inside the steps: every nanosecond in which it did nothing gets exactly one cause, so that causes and
+//! busy time add up to the whole. Recorded calls and pauses tell first, stack samples tell the rest; what neither saw is unknown.
+//!
+//! Copies keep a device busy. What is called a copy wait is a host that is held in a copy call while the device does nothing
+//! yet or any more: it moves pageable memory to where the device can reach it, or waits for the call to return.
+
+mod bubbles;
+mod calls;
+mod gaps;
+mod host;
+mod looks;
+mod sums;
+
+pub(crate) use bubbles::Wait;
+pub(crate) use calls::{ApiClass, class_of};
+pub(crate) use gaps::LAUNCH_NS;
+pub(crate) use sums::{Measure, Sums, Zone, by_line};
+
+use crate::finding::Place;
+use crate::rule::Case;
+use timeline::ProcessIndex;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Cause {
+    /// The thread that launches runs Python, or native code.
+    Python,
+    Native,
+    /// It does not run: for input, a lock, another thread.
+    Waiting,
+    /// In a CUDA call that gives work to the device, or the work is on its way.
+    Launch,
+    /// In a call that waits for a device which has nothing to do.
+    Sync,
+    /// In a copy call, while nothing is being copied.
+    Copy,
+    Gil,
+    /// Ready to run, but without a core.
+    Descheduled,
+    /// In a call that takes or gives back device memory.
+    Allocator,
+    Gc,
+    /// Code is loaded, compiled or tuned.
+    Compile,
+    Communication,
+    /// There was nothing to do.
+    NoRequest,
+    /// Recording it took this.
+    Overhead,
+    /// No call and no sample tells.
+    Unknown,
+}
+
+impl Cause {
+    pub const COUNT: usize = 15;
+    pub const ALL: [Cause; Cause::COUNT] = [
+        Cause::Python,
+        Cause::Native,
+        Cause::Waiting,
+        Cause::Launch,
+        Cause::Sync,
+        Cause::Copy,
+        Cause::Gil,
+        Cause::Descheduled,
+        Cause::Allocator,
+        Cause::Gc,
+        Cause::Compile,
+        Cause::Communication,
+        Cause::NoRequest,
+        Cause::Overhead,
+        Cause::Unknown,
+    ];
+
+    /// As reports say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Python => "host runs Python",
+            Cause::Native => "host runs native code",
+            Cause::Waiting => "host waits",
+            Cause::Launch => "launch path",
+            Cause::Sync => "synchronisation",
+            Cause::Copy => "copy wait",
+            Cause::Gil => "GIL",
+            Cause::Descheduled => "host without a core",
+            Cause::Allocator => "allocator",
+            Cause::Gc => "garbage collection",
+            Cause::Compile => "compiling or loading",
+            Cause::Communication => "communication",
+            Cause::NoRequest => "no request",
+            Cause::Overhead => "profiler",
+            Cause::Unknown => "unknown",
+        }
+    }
+
+    /// As programs read it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Cause::Python => "host_python",
+            Cause::Native => "host_native",
+            Cause::Waiting => "host_wait",
+            Cause::Launch => "launch_path",
+            Cause::Sync => "synchronisation_wait",
+            Cause::Copy => "copy_wait",
+            Cause::Gil => "gil",
+            Cause::Descheduled => "descheduled",
+            Cause::Allocator => "allocator",
+            Cause::Gc => "garbage_collection",
+            Cause::Compile => "compile",
+            Cause::Communication => "communication_wait",
+            Cause::NoRequest => "no_request",
+            Cause::Overhead => "profiler_overhead",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
+/// One device of one process, in the time in which any chosen step was open, or in the whole recording.
+#[derive(Clone, Debug)]
+pub struct DeviceIdle {
+    pub process: ProcessIndex,
+    pub ordinal: u32,
+    pub window_ns: u64,
+    /// With the causes this adds up to `window_ns`, to the last nanosecond.
+    pub busy_ns: u64,
+    /// Most time first.
+    pub causes: Vec<IdleCause>,
+    /// What the rules look at.
+    pub(crate) sums: Sums,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct IdleCause {
+    pub cause: Cause,
+    pub ns: u64,
+    /// Of the window, 0 to 1.
+    pub share: f64,
+    /// The line or the call that has most of it. None: it has no place.
+    pub top: Option<Place>,
+    pub top_ns: u64,
+}
+
+impl DeviceIdle {
+    pub fn idle_ns(&self) -> u64 {
+        self.window_ns - self.busy_ns
+    }
+
+    pub fn ns(&self, cause: Cause) -> u64 {
+        self.causes.iter().find(|one| one.cause == cause).map_or(0, |one| one.ns)
+    }
+
+    pub fn share(&self, cause: Cause) -> f64 {
+        self.ns(cause) as f64 / self.window_ns.max(1) as f64
+    }
+}
+
+/// By process and ordinal, as the devices of [`crate::GpuMetrics`].
+pub fn measure(case: &Case) -> Vec<DeviceIdle> {
+    let mut hosts = host::Hosts::new(case);
+    let streams = &case.timeline.gpu.streams;
+    let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
+    devices.filter_map(|streams| gaps::attribute(case, streams, &mut hosts)).collect()
+}

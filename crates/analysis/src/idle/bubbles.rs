@@ -1,0 +1,84 @@
+//! Waits that leave a device without work: the host stands in a call until the device has done everything, and only then begins to
+//! launch again. Without the wait it would have been ahead by as long as the wait took.
+
+use super::host::{Host, Part};
+use super::sums::Measure;
+use super::{ApiClass, Cause, class_of};
+use crate::rule::Case;
+use timeline::gpu::detail;
+use timeline::{NameIndex, WorkKind};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Wait {
+    /// Asked for: `torch.cuda.synchronize()`, an event.
+    Api,
+    /// For a small result: `.item()`, `nonzero`, `if tensor:`.
+    Implicit,
+    /// In a copy that is not asynchronous.
+    Memcpy,
+    /// For a large result, such as the logits of a step.
+    Result,
+}
+
+impl Wait {
+    pub fn measure(self) -> Measure {
+        match self {
+            Wait::Api => Measure::SyncApi,
+            Wait::Implicit => Measure::ImplicitSync,
+            Wait::Memcpy => Measure::SyncMemcpy,
+            Wait::Result => Measure::ResultToHost,
+        }
+    }
+}
+
+/// Up to here a copy to the host takes no longer than its own latency on any link: it is the wait that costs, not the bytes.
+pub const SMALL_BYTES: u64 = 64 << 10;
+
+/// Host and device times differ by this at the most on a trace that is healthy.
+pub const ROOM_NS: u64 = 2_000;
+
+/// Between a copy and the wait for it PyTorch makes at most a few short calls.
+const CALLS_BETWEEN: usize = 3;
+const TIME_BETWEEN_NS: u64 = 100_000;
+
+/// The wait that a device's work ended in, if the host stood in one.
+pub fn wait_at<'h>(case: &Case, host: &'h Host, time: u64) -> Option<(Wait, &'h Part)> {
+    let (place, part) = host.call_at(time, ROOM_NS)?;
+    let copied = |part: &Part| to_host(case, part.slice as usize);
+    match part.cause {
+        Cause::Sync => {
+            let start = case.timeline.slices.start[part.slice as usize];
+            let before = host.exact[..place].iter().rev().take(CALLS_BETWEEN);
+            let near = before.take_while(|one| start.saturating_sub(one.end) <= TIME_BETWEEN_NS);
+            let bytes = near.filter(|one| one.cause == Cause::Copy).find_map(copied);
+            Some((bytes.map_or(Wait::Api, of_bytes), part))
+        }
+        Cause::Copy => {
+            let name = case.timeline.names.text(NameIndex(case.timeline.slices.name[part.slice as usize]));
+            if is_synchronous(name) {
+                return Some((Wait::Memcpy, part));
+            }
+            // Into pageable memory also the asynchronous copy returns only when it is done.
+            copied(part).map(|bytes| (of_bytes(bytes), part))
+        }
+        _ => None,
+    }
+}
+
+fn of_bytes(bytes: u64) -> Wait {
+    if bytes <= SMALL_BYTES { Wait::Implicit } else { Wait::Result }
+}
+
+/// `cudaMemcpy`, `cuMemcpyDtoH_v2`: everything that does not say otherwise.
+pub fn is_synchronous(call: &str) -> bool {
+    class_of(call) == ApiClass::Copy && !call.contains("Async") && !call.contains("Batch")
+}
+
+/// The bytes that a call copied to the host. None: it copied elsewhere, or nothing is known of it.
+fn to_host(case: &Case, slice: usize) -> Option<u64> {
+    let work = &case.timeline.gpu.work;
+    let copies = work.of_launch(slice).iter().map(|index| work.get(*index as usize));
+    let copies = copies.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);
+    copies.map(|piece| piece.bytes).reduce(u64::saturating_add)
+}

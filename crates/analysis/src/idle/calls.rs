@@ -1,0 +1,104 @@
+//! What a CUDA (or HIP) call does to the host, by its name: give work to a device, wait for one, copy, take memory, load code.
+
+use super::Cause;
+use timeline::Timeline;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ApiClass {
+    Launch,
+    Sync,
+    Copy,
+    Allocator,
+    Compile,
+    Communication,
+}
+
+impl ApiClass {
+    pub fn cause(self) -> Cause {
+        match self {
+            ApiClass::Launch => Cause::Launch,
+            ApiClass::Sync => Cause::Sync,
+            ApiClass::Copy => Cause::Copy,
+            ApiClass::Allocator => Cause::Allocator,
+            ApiClass::Compile => Cause::Compile,
+            ApiClass::Communication => Cause::Communication,
+        }
+    }
+}
+
+/// Parts of names, the more telling ones first: `cudaFree`, `cuMemFreeAsync`, `cuLibraryLoadData`, `hipModuleLoad`.
+const KNOWN: [(&str, ApiClass); 26] = [
+    ("nccl", ApiClass::Communication),
+    ("rccl", ApiClass::Communication),
+    ("Synchronize", ApiClass::Sync),
+    ("Memcpy", ApiClass::Copy),
+    ("Malloc", ApiClass::Allocator),
+    ("MemAlloc", ApiClass::Allocator),
+    ("HostAlloc", ApiClass::Allocator),
+    ("MemHostRegister", ApiClass::Allocator),
+    ("HostRegister", ApiClass::Allocator),
+    ("HostUnregister", ApiClass::Allocator),
+    ("FreeHost", ApiClass::Allocator),
+    ("HostFree", ApiClass::Allocator),
+    ("MemFree", ApiClass::Allocator),
+    ("cudaFree", ApiClass::Allocator),
+    ("hipFree", ApiClass::Allocator),
+    ("MemCreate", ApiClass::Allocator),
+    ("MemRelease", ApiClass::Allocator),
+    ("MemMap", ApiClass::Allocator),
+    ("MemUnmap", ApiClass::Allocator),
+    ("MemSetAccess", ApiClass::Allocator),
+    ("MemAddress", ApiClass::Allocator),
+    ("MemPoolTrim", ApiClass::Allocator),
+    ("ModuleLoad", ApiClass::Compile),
+    ("LibraryLoad", ApiClass::Compile),
+    ("nvrtc", ApiClass::Compile),
+    ("cuLink", ApiClass::Compile),
+];
+
+pub fn class_of(call: &str) -> ApiClass {
+    KNOWN.iter().find(|(part, _)| call.contains(part)).map_or(ApiClass::Launch, |(_, class)| *class)
+}
+
+/// The class of every name that a timeline has, so that a call costs a look into a list.
+pub struct Classes(Vec<ApiClass>);
+
+impl Classes {
+    pub fn new(timeline: &Timeline) -> Classes {
+        let name = |index: u32| class_of(timeline.names.text(timeline::NameIndex(index)));
+        Classes((0..timeline.names.len() as u32).map(name).collect())
+    }
+
+    pub fn of(&self, name: u32) -> ApiClass {
+        self.0.get(name as usize).copied().unwrap_or(ApiClass::Launch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_known_by_their_names() {
+        let all = [
+            ("cudaLaunchKernel", ApiClass::Launch),
+            ("cudaLaunchKernelExC_v11060", ApiClass::Launch),
+            ("cudaGraphLaunch", ApiClass::Launch),
+            ("cudaMemsetAsync", ApiClass::Launch),
+            ("cudaStreamSynchronize", ApiClass::Sync),
+            ("hipDeviceSynchronize", ApiClass::Sync),
+            ("cuMemcpyHtoDAsync_v2", ApiClass::Copy),
+            ("cudaMalloc", ApiClass::Allocator),
+            ("cudaFree", ApiClass::Allocator),
+            ("cudaFreeAsync", ApiClass::Allocator),
+            ("cuMemFree_v2", ApiClass::Allocator),
+            ("cudaHostAlloc", ApiClass::Allocator),
+            ("cuModuleLoadData", ApiClass::Compile),
+            ("cuLibraryLoadData", ApiClass::Compile),
+            ("ncclAllReduce", ApiClass::Communication),
+        ];
+        for (name, class) in all {
+            assert_eq!(class_of(name), class, "{name}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The gaps of a device inside the steps, and whose they are: the thread that launched the work which ends a gap, or the step's
+//! own thread where nothing follows in the step or the launching thread itself waits for something to do.
+
+use super::bubbles::wait_at;
+use super::host::{Hosts, Piece, Who};
+use super::sums::{Measure, Sums, Zone};
+use super::{Cause, DeviceIdle};
+use crate::gpu::windows_of;
+use crate::rule::Case;
+use crate::steps::StepSource;
+use crate::windows::Window;
+use std::collections::HashMap;
+use timeline::gpu::Stream;
+use timeline::{TrackIndex, WorkKind};
+
+/// A host that keeps a device waiting for longer than this does something else than launching the next kernel: PyTorch takes
+/// 5 to 50 µs for an operation, with Python and all.
+pub const LAUNCH_NS: u64 = 100_000;
+
+struct Gap {
+    start: u64,
+    end: u64,
+    zone: Zone,
+    /// The device was busy until `start`, inside this step.
+    begins_here: bool,
+    /// The work that ends it, or comes next after the step.
+    next: Option<u32>,
+}
+
+struct Device<'a, 'h> {
+    case: &'a Case<'a>,
+    hosts: &'h mut Hosts<'a>,
+    /// The thread that launches most of the device's work.
+    usual: Option<TrackIndex>,
+    sums: Sums,
+    pieces: Vec<Piece>,
+    second: Vec<Piece>,
+}
+
+pub fn attribute<'a>(case: &'a Case<'a>, streams: &[Stream], hosts: &mut Hosts<'a>) -> Option<DeviceIdle> {
+    let spans = spans(case, streams);
+    let first = streams.first().filter(|_| !spans.is_empty())?;
+    let windows = windows_of(case, first.process);
+    let usual = usual_thread(case, streams);
+    let (pieces, second) = (Vec::new(), Vec::new());
+    let mut device = Device { case, hosts, usual, sums: Sums::default(), pieces, second };
+    let (mut window_ns, mut idle_ns, mut next) = (0u64, 0u64, 0);
+    for window in &windows {
+        next += spans[next..].partition_point(|span| span.1 <= window.start);
+        let idle = device.window(window, &spans[next..]);
+        window_ns = window_ns.saturating_add(window.end - window.start);
+        idle_ns = idle_ns.saturating_add(idle);
+        device.sums.close(window.end - window.start);
+    }
+    let sums = device.sums;
+    let causes = sums.causes(case, window_ns);
+    let (process, ordinal) = (first.process, first.device);
+    Some(DeviceIdle { process, ordinal, window_ns, busy_ns: window_ns - idle_ns, causes, sums })
+}
+
+/// When the device was busy, by time, each stretch with the work that began it.
+fn spans(case: &Case, streams: &[Stream]) -> Vec<(u64, u64, u32)> {
+    let work = &case.timeline.gpu.work;
+    let busy = streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index).is_busy());
+    let mut all: Vec<(u64, u64, u32)> =
+        busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1).collect();
+    // Streams come one after the other and each in order: the sort finds those runs.
+    all.sort();
+    all.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        if joins {
+            last.1 = last.1.max(next.1);
+        }
+        joins
+    });
+    all
+}
+
+fn usual_thread(case: &Case, streams: &[Stream]) -> Option<TrackIndex> {
+    let mut counts: HashMap<TrackIndex, u64> = HashMap::new();
+    // A few thousand launches show who launches.
+    const ENOUGH: usize = 4096;
+    let each = streams.iter().map(|stream| stream.work.len()).sum::<usize>().div_ceil(ENOUGH).max(1);
+    for index in streams.iter().flat_map(|stream| stream.work.clone()).step_by(each) {
+        if let Some(launch) = case.timeline.gpu.work.launch(index) {
+            *counts.entry(track_of(case, launch)).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(track, count)| (*count, std::cmp::Reverse(*track))).map(|(track, _)| track)
+}
+
+fn track_of(case: &Case, slice: usize) -> TrackIndex {
+    TrackIndex(case.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
+}
+
+impl Device<'_, '_> {
+    /// Returns the idle time of the window. `spans` begin with the first that ends in it or later.
+    fn window(&mut self, window: &Window, spans: &[(u64, u64, u32)]) -> u64 {
+        let whole = self.case.steps.source == StepSource::Whole;
+        let (mut at, mut any, mut idle) = (window.start, false, 0);
+        let mut place = 0;
+        while let Some((start, end, next)) = spans.get(place).filter(|span| span.0 < window.end) {
+            if at < *start {
+                let zone = if any || whole { Zone::Middle } else { Zone::Lead };
+                self.gap(window, &Gap { start: at, end: *start, zone, begins_here: any, next: Some(*next) });
+                idle += start - at;
+            }
+            any = true;
+            at = at.max(*end).min(window.end);
+            place += 1;
+        }
+        if at < window.end {
+            let zone = if any && !whole { Zone::Tail } else { Zone::Middle };
+            let next = spans.get(place).map(|span| span.2);
+            self.gap(window, &Gap { start: at, end: window.end, zone, begins_here: any, next });
+            idle += window.end - at;
+        }
+        idle
+    }
+
+    fn gap(&mut self, window: &Window, gap: &Gap) {
+        let case = self.case;
+        let work = &case.timeline.gpu.work;
+        let step = case.steps.steps.get(window.step as usize).map(|step| step.track);
+        let launch = gap.next.and_then(|next| work.launch(next as usize));
+        let launcher = launch.map(|launch| track_of(case, launch)).or(self.usual);
+        // After a step's last work it is the step's own thread that has not finished.
+        let Some(track) = (if gap.zone == Zone::Tail { step.or(launcher) } else { launcher.or(step) }) else {
+            self.sums.add(gap.zone, Cause::Unknown, Who::Nobody, gap.end - gap.start);
+            return;
+        };
+        let launch = launch.filter(|_| launcher == Some(track));
+        self.pieces.clear();
+        let asked = launch.map_or(gap.end, |launch| case.timeline.slices.start[launch].clamp(gap.start, gap.end));
+        if gap.start < asked {
+            self.hosts.of(track).split(gap.start, asked, &mut self.pieces);
+            if let Some(step) = step.filter(|step| *step != track) {
+                self.ask_the_step(step);
+            }
+        }
+        if let (true, Some(launch), Some(next)) = (asked < gap.end, launch, gap.next) {
+            self.on_its_way(track, (asked, gap.end), launch, work.kind(next as usize));
+        }
+        let mut runs = 0;
+        let mut launching = 0;
+        for piece in &self.pieces {
+            let ns = piece.end - piece.start;
+            self.sums.add(gap.zone, piece.cause, piece.who, ns);
+            match piece.cause {
+                Cause::Python | Cause::Native => runs += ns,
+                Cause::Launch => launching += ns,
+                Cause::Copy => self.sums.save(Measure::CopyWait, ns, (piece.start, piece.end, track)),
+                Cause::Compile if matches!(piece.who, Who::Api(_)) => {
+                    self.sums.save(Measure::Loading, ns, (piece.start, piece.end, track));
+                }
+                _ => {}
+            }
+        }
+        self.saves(window, gap, track, launch, runs, launching);
+    }
+
+    /// The launching thread has nothing to do: what keeps it so is what the step's own thread does.
+    fn ask_the_step(&mut self, step: TrackIndex) {
+        if !self.pieces.iter().any(|piece| matches!(piece.cause, Cause::Waiting | Cause::NoRequest)) {
+            return;
+        }
+        let pieces = std::mem::take(&mut self.pieces);
+        for piece in pieces {
+            if !matches!(piece.cause, Cause::Waiting | Cause::NoRequest) {
+                self.pieces.push(piece);
+                continue;
+            }
+            self.second.clear();
+            self.hosts.of(step).split(piece.start, piece.end, &mut self.second);
+            let known = |second: &Piece| match second.cause {
+                Cause::Unknown => Piece { start: second.start, end: second.end, ..piece },
+                _ => *second,
+            };
+            self.pieces.extend(self.second.iter().map(known));
+        }
+    }
+
+    /// From the begin of the call that asked for the work to its start.
+    fn on_its_way(&mut self, track: TrackIndex, (start, end): (u64, u64), launch: usize, kind: WorkKind) {
+        let slices = &self.case.timeline.slices;
+        let returned = slices.start[launch].saturating_add(slices.dur[launch]).clamp(start, end);
+        let who = Who::Api(slices.name[launch]);
+        let cause = if kind == WorkKind::Memcpy { Cause::Copy } else { Cause::Launch };
+        let in_call = Piece { start, end: returned, cause, who };
+        let after = Piece { start: returned, end, cause: Cause::Launch, who };
+        let host = self.hosts.of(track);
+        for whole in [in_call, after].into_iter().filter(|piece| piece.start < piece.end) {
+            host.but_for_the_profiler(whole, &mut self.pieces);
+        }
+    }
+
+    /// What a change could save of a gap between two works of a step.
+    fn saves(
+        &mut self,
+        window: &Window,
+        gap: &Gap,
+        track: TrackIndex,
+        launch: Option<usize>,
+        runs: u64,
+        launching: u64,
+    ) {
+        let (length, at) = (gap.end - gap.start, (gap.start, gap.end, track));
+        match gap.zone {
+            Zone::Lead => return self.sums.save(Measure::Lead, runs, at),
+            Zone::Tail => return self.sums.save(Measure::Tail, runs, at),
+            Zone::Middle => {}
+        }
+        let slices = &self.case.timeline.slices;
+        let returned = launch.map(|launch| slices.start[launch].saturating_add(slices.dur[launch]));
+        if returned.is_some_and(|returned| returned <= gap.start) {
+            self.sums.queued(length);
+            return self.sums.save(Measure::QueuedGap, length, at);
+        }
+        self.sums.late += u64::from(launch.is_some());
+        let mut saved = 0;
+        let host = self.hosts.of(track);
+        if let Some((wait, part)) = wait_at(self.case, host, gap.start).filter(|_| gap.begins_here && launch.is_some())
+        {
+            let slice = part.slice as usize;
+            let begin = slices.start[slice].max(window.start);
+            let end = slices.start[slice].saturating_add(slices.dur[slice]);
+            saved = length.min(end.saturating_sub(begin));
+            let frame = host.in_calls.inside(begin, end).map_or(timeline::StackIndex(0), |look| look.frame);
+            self.sums.wait(wait, slices.name[slice], frame, saved);
+            self.sums.save(wait.measure(), saved, (begin, gap.end, track));
+        }
+        let left = length - saved;
+        match length < LAUNCH_NS {
+            true => self.sums.save(Measure::LaunchGap, left.min(runs + launching), at),
+            false => self.sums.save(Measure::HostGap, left.min(runs), at),
+        }
+    }
+}

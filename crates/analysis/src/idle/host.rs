@@ -1,0 +1,298 @@
+//! What a thread of the host was doing in any stretch of time, piece by piece: its recorded calls and pauses, then its samples,
+//! then recorded function calls. Every nanosecond of the stretch is in exactly one piece.
+
+use super::Cause;
+use super::calls::Classes;
+use super::looks::{self, Looks, seek};
+use crate::curve::growth;
+use crate::frames::{WAITS, is};
+use crate::rule::Case;
+use std::collections::HashMap;
+use timeline::{NameIndex, SliceKind, TrackIndex};
+
+/// Who has it: a recorded call, by the number of its name, or a frame of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Who {
+    Nobody,
+    Api(u32),
+    Function(u32),
+    Frame(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub start: u64,
+    pub end: u64,
+    pub cause: Cause,
+    pub who: Who,
+}
+
+/// A part of a recorded slice in which nothing shorter is recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub start: u64,
+    pub end: u64,
+    pub cause: Cause,
+    pub who: Who,
+    pub slice: u32,
+}
+
+pub struct Hosts<'a> {
+    case: &'a Case<'a>,
+    classes: Classes,
+    by_track: HashMap<TrackIndex, Host>,
+}
+
+/// One thread.
+pub struct Host {
+    /// CUDA calls, garbage collection and the profiler's own work, by time.
+    pub exact: Vec<Part>,
+    free: Looks,
+    /// Samples inside calls.
+    pub in_calls: Looks,
+    functions: Vec<Part>,
+    /// Of the exact ones, the profiler's own.
+    profiler: Vec<Part>,
+    /// Between two readings: the part of the running time in which it had no core.
+    queued: Vec<(u64, u64, f64)>,
+    period: u64,
+    near: [usize; 5],
+}
+
+impl<'a> Hosts<'a> {
+    pub fn new(case: &'a Case<'a>) -> Hosts<'a> {
+        Hosts { case, classes: Classes::new(case.timeline), by_track: HashMap::new() }
+    }
+
+    pub fn of(&mut self, track: TrackIndex) -> &mut Host {
+        let (case, classes) = (self.case, &self.classes);
+        self.by_track.entry(track).or_insert_with(|| Host::new(case, classes, track))
+    }
+}
+
+impl Host {
+    fn new(case: &Case, classes: &Classes, track: TrackIndex) -> Host {
+        let slices = &case.timeline.slices;
+        let range = case.timeline.tracks[track.0 as usize].slices.clone();
+        let part = |index: usize, cause: Cause, who: Who| {
+            let (start, slice) = (slices.start[index], index as u32);
+            Part { start, end: start.saturating_add(slices.dur[index]), cause, who, slice }
+        };
+        let exact = innermost(range.clone().filter_map(|index| match slices.kind(index) {
+            SliceKind::ApiCall => {
+                let name = slices.name[index];
+                Some(part(index, classes.of(name).cause(), Who::Api(name)))
+            }
+            SliceKind::Gc => Some(part(index, Cause::Gc, Who::Nobody)),
+            SliceKind::Overhead => Some(part(index, Cause::Overhead, Who::Api(slices.name[index]))),
+            _ => None,
+        }));
+        let functions = innermost(range.filter_map(|index| {
+            let kind = slices.kind(index);
+            let bits = case.frames.bits(NameIndex(slices.name[index]));
+            let cause = match kind {
+                SliceKind::Call | SliceKind::CCall if bits & is::COMPILES != 0 => Cause::Compile,
+                SliceKind::Call | SliceKind::CCall if bits & is::COMMUNICATES != 0 => Cause::Communication,
+                SliceKind::Call | SliceKind::CCall if bits & is::WAITS_FOR_GPU != 0 => Cause::Sync,
+                SliceKind::Call | SliceKind::CCall if bits & WAITS != 0 => Cause::Waiting,
+                SliceKind::Call => Cause::Python,
+                SliceKind::CCall => Cause::Native,
+                _ => return None,
+            };
+            Some(part(index, cause, Who::Function(slices.name[index])))
+        }));
+        let in_call = |time: u64| {
+            let place = exact.partition_point(|part| part.start <= time);
+            place > 0 && time < exact[place - 1].end && exact[place - 1].cause != Cause::Gc
+        };
+        let (free, in_calls) = looks::of_thread(case, track, in_call);
+        let queued = queued(case, track);
+        let profiler = exact.iter().filter(|part| part.cause == Cause::Overhead).copied().collect();
+        Host { free, in_calls, exact, functions, profiler, queued, period: case.seen.period_ns, near: [0; 5] }
+    }
+
+    /// Adds the pieces of a stretch.
+    pub fn split(&mut self, start: u64, end: u64, pieces: &mut Vec<Piece>) {
+        let mut at = start;
+        seek(&self.exact, &mut self.near[0], |part| part.end <= start);
+        let mut place = self.near[0];
+        while let Some(part) = self.exact.get(place).copied().filter(|part| part.start < end) {
+            if at < part.start {
+                self.by_looks(at, part.start, pieces);
+            }
+            let from = at.max(part.start);
+            at = end.min(part.end);
+            pieces.push(Piece { start: from, end: at, cause: part.cause, who: part.who });
+            place += 1;
+        }
+        if at < end {
+            self.by_looks(at, end, pieces);
+        }
+    }
+
+    /// Adds a stretch with one cause, less what the profiler took of it.
+    pub fn but_for_the_profiler(&self, whole: Piece, pieces: &mut Vec<Piece>) {
+        let mut at = whole.start;
+        let first = self.profiler.partition_point(|part| part.end <= whole.start);
+        for part in self.profiler[first..].iter().take_while(|part| part.start < whole.end) {
+            if at < part.start {
+                pieces.push(Piece { start: at, end: part.start, ..whole });
+            }
+            let start = at.max(part.start);
+            at = whole.end.min(part.end);
+            pieces.push(Piece { start, end: at, cause: part.cause, who: part.who });
+        }
+        if at < whole.end {
+            pieces.push(Piece { start: at, ..whole });
+        }
+    }
+
+    fn by_looks(&mut self, start: u64, end: u64, pieces: &mut Vec<Piece>) {
+        let Host { free, in_calls, functions, queued, period, near, .. } = self;
+        let [_, near_free, near_calls, near_function, near_queue] = near;
+        let mut say = |start: u64, end: u64, cause: Cause, who: Who| {
+            let runs = matches!(cause, Cause::Python | Cause::Native);
+            let without = if runs { without_core(queued, near_queue, start, end) } else { 0 };
+            if without > 0 {
+                pieces.push(Piece { start, end: start + without, cause: Cause::Descheduled, who });
+            }
+            if start + without < end {
+                pieces.push(Piece { start: start + without, end, cause, who });
+            }
+        };
+        let frame = |look: &looks::Look| if look.frame.0 == 0 { Who::Nobody } else { Who::Frame(look.frame.0) };
+        let mut left = Vec::new();
+        free.split(
+            near_free,
+            (start, end),
+            *period,
+            |from, to, look| say(from, to, look.cause, frame(look)),
+            |from, to| left.push((from, to)),
+        );
+        // A sample in a call close by shows the line, and between its calls a thread runs.
+        for (from, to) in std::mem::take(&mut left) {
+            in_calls.split(
+                near_calls,
+                (from, to),
+                *period,
+                |from, to, look| say(from, to, look.cause, frame(look)),
+                |from, to| left.push((from, to)),
+            );
+        }
+        for (from, to) in left {
+            let mut at = from;
+            seek(functions, near_function, |part| part.end <= from);
+            for part in functions[*near_function..].iter().take_while(|part| part.start < to) {
+                if at < part.start {
+                    say(at, part.start, Cause::Unknown, Who::Nobody);
+                }
+                let begin = at.max(part.start);
+                at = to.min(part.end);
+                say(begin, at, part.cause, part.who);
+            }
+            if at < to {
+                say(at, to, Cause::Unknown, Who::Nobody);
+            }
+        }
+    }
+
+    /// The call in which a moment lies, with a little room: the clocks of host and device do not agree to the nanosecond.
+    pub fn call_at(&self, time: u64, room: u64) -> Option<(usize, &Part)> {
+        let place = self.exact.partition_point(|part| part.start <= time).checked_sub(1)?;
+        let part = &self.exact[place];
+        (time <= part.end.saturating_add(room)).then_some((place, part))
+    }
+}
+
+/// How much of a stretch in which a thread seemed to run it had no core.
+fn without_core(queued: &[(u64, u64, f64)], near: &mut usize, start: u64, end: u64) -> u64 {
+    seek(queued, near, |stretch| stretch.1 <= start);
+    match queued.get(*near) {
+        Some((from, _, part)) if *from <= start => ((end - start) as f64 * part) as u64,
+        _ => 0,
+    }
+}
+
+/// The run-queue counter of a thread: what it grew by is given to the time in which samples show the thread running.
+fn queued(case: &Case, track: TrackIndex) -> Vec<(u64, u64, f64)> {
+    let timeline = case.timeline;
+    let own = &timeline.tracks[track.0 as usize];
+    let mine = |counter: &&timeline::Counter| {
+        counter.process == Some(own.process) && counter.tid == Some(own.tid) && &*counter.name == "runqueue_wait_ns"
+    };
+    let Some(counter) = timeline.counters.iter().find(mine) else { return Vec::new() };
+    let times = &timeline.samples.time[own.samples.clone()];
+    let part = |(start, end, grown): (u64, u64, u64)| {
+        let from = own.samples.start + times.partition_point(|time| *time < start);
+        let to = own.samples.start + times.partition_point(|time| *time < end);
+        let active = (from..to).filter(|index| timeline.samples.get(*index).active).count();
+        let runs = if to > from { active as f64 / (to - from) as f64 } else { 1.0 };
+        let part = grown as f64 / (runs * (end.saturating_sub(start)) as f64).max(1.0);
+        (start, end, part.clamp(0.0, 1.0))
+    };
+    growth(timeline, counter).into_iter().filter(|stretch| stretch.2 > 0).map(part).collect()
+}
+
+/// Of slices in the order of their starts: who is the innermost, when. What compiles or speaks to others does so in all that it calls.
+fn innermost(slices: impl Iterator<Item = Part>) -> Vec<Part> {
+    let (mut all, mut open): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    let mut close = |open: &mut Vec<Part>, until: u64| {
+        while let Some(last) = open.last() {
+            let end = last.end.min(until);
+            if at < end {
+                all.push(Part { start: at.max(last.start), end, ..*last });
+                at = end;
+            }
+            if last.end > until {
+                break;
+            }
+            open.pop();
+        }
+        at = at.max(until);
+    };
+    for mut slice in slices.filter(|slice| slice.start < slice.end) {
+        close(&mut open, slice.start);
+        if let Some(around) = open.last().filter(|one| matches!(one.cause, Cause::Compile | Cause::Communication)) {
+            slice.cause = around.cause;
+        }
+        open.push(slice);
+    }
+    close(&mut open, u64::MAX);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_has_the_time_and_compiling_is_inherited() {
+        let part = |start, end, cause| Part { start, end, cause, who: Who::Nobody, slice: 0 };
+        let all = innermost(
+            [
+                part(0, 100, Cause::Python),
+                part(10, 30, Cause::Native),
+                part(20, 25, Cause::Waiting),
+                part(50, 80, Cause::Compile),
+                part(60, 90, Cause::Native),
+                part(95, 95, Cause::Gc),
+            ]
+            .into_iter(),
+        );
+        let said: Vec<_> = all.iter().map(|part| (part.start, part.end, part.cause)).collect();
+        assert_eq!(
+            said,
+            [
+                (0, 10, Cause::Python),
+                (10, 20, Cause::Native),
+                (20, 25, Cause::Waiting),
+                (25, 30, Cause::Native),
+                (30, 50, Cause::Python),
+                (50, 60, Cause::Compile),
+                (60, 90, Cause::Compile),
+                (90, 100, Cause::Python),
+            ]
+        );
+    }
+}

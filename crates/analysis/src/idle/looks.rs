@@ -1,0 +1,165 @@
+//! The samples of a thread, each with what it says about an idle device. A sample stands for the time that is nearer to it
+//! than to any other, up to one period away; further off nothing is known.
+
+use super::Cause;
+use crate::frames::{Frames, is};
+use crate::rule::Case;
+use crate::rules::waits_in_step::{For, waits_for};
+use crate::seen::Doing;
+use crate::steps::StepSource;
+use timeline::{Sample, StackIndex, TrackIndex};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub time: u64,
+    pub cause: Cause,
+    /// The frame to name. 0: none.
+    pub frame: StackIndex,
+}
+
+/// By time.
+#[derive(Default, Debug)]
+pub struct Looks(pub Vec<Look>);
+
+impl Looks {
+    /// Gives every piece of a stretch to the look that stands for it, the rest to `left`.
+    pub fn split(
+        &self,
+        near: &mut usize,
+        (start, end): (u64, u64),
+        period: u64,
+        mut found: impl FnMut(u64, u64, &Look),
+        mut left: impl FnMut(u64, u64),
+    ) {
+        let all = &self.0;
+        let mut at = start;
+        // The last look that is not after the start: it may stand for it.
+        seek(all, near, |look| look.time <= start);
+        let mut place = near.saturating_sub(1);
+        while let Some(look) = all.get(place) {
+            let before = place.checked_sub(1).map(|one| all[one].time.midpoint(look.time));
+            let after = all.get(place + 1).map(|next| look.time.midpoint(next.time));
+            let from = look.time.saturating_sub(period).max(before.unwrap_or(0));
+            let to = look.time.saturating_add(period).min(after.unwrap_or(u64::MAX));
+            if from >= end {
+                break;
+            }
+            let (from, to) = (from.max(at), to.min(end));
+            if from < to {
+                if at < from {
+                    left(at, from);
+                }
+                found(from, to, look);
+                at = to;
+            }
+            place += 1;
+        }
+        if at < end {
+            left(at, end);
+        }
+    }
+
+    /// The first look in a stretch.
+    pub fn inside(&self, start: u64, end: u64) -> Option<&Look> {
+        let place = self.0.partition_point(|look| look.time < start);
+        self.0.get(place).filter(|look| look.time < end)
+    }
+}
+
+/// Sets `near` to how many of the sorted items fit. Mostly that is a few more than the last time.
+pub fn seek<T>(all: &[T], near: &mut usize, fits: impl Fn(&T) -> bool) {
+    let back = *near > all.len() || *near > 0 && !fits(&all[*near - 1]);
+    if back || all.get(*near + 16).is_some_and(&fits) {
+        *near = all.partition_point(&fits);
+        return;
+    }
+    while all.get(*near).is_some_and(&fits) {
+        *near += 1;
+    }
+}
+
+/// What the samples of a thread say: those taken outside its recorded calls, and those taken inside. The latter only say which
+/// line of the program makes the call.
+pub fn of_thread(case: &Case, track: TrackIndex, in_call: impl Fn(u64) -> bool) -> (Looks, Looks) {
+    let timeline = case.timeline;
+    let (mut free, mut inside) = (Looks::default(), Looks::default());
+    let holders = {
+        let process = timeline.tracks[track.0 as usize].process;
+        let seen = |range: std::ops::Range<usize>| range.into_iter().any(|index| timeline.samples.get(index).gil);
+        timeline.tracks_of(process).any(|track| seen(track.samples.clone()))
+    };
+    let range = timeline.tracks[track.0 as usize].samples.clone();
+    // Samples of the steps were settled already; both lists are in the order of the samples.
+    let mut settled = case.seen.all.partition_point(|one| (one.sample as usize) < range.start);
+    for index in range {
+        let sample = timeline.samples.get(index);
+        while case.seen.all.get(settled).is_some_and(|one| (one.sample as usize) < index) {
+            settled += 1;
+        }
+        let known = case.seen.all.get(settled).filter(|one| one.sample as usize == index).map(|one| one.doing);
+        let doing = known.unwrap_or_else(|| doing(&case.frames, &sample, holders));
+        let frame = case.frames.home(sample.stack);
+        if in_call(sample.time) {
+            let cause = if sample.active { Cause::Python } else { Cause::Unknown };
+            inside.0.push(Look { time: sample.time, cause, frame });
+        } else {
+            free.0.push(Look { time: sample.time, cause: cause(case, &sample, doing), frame });
+        }
+    }
+    (free, inside)
+}
+
+/// For threads without steps; what is known of the others is in [`crate::seen`].
+fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
+    let top = frames.on_top(sample.stack);
+    match sample {
+        _ if top & is::WAITS_FOR_GPU != 0 => Doing::Gpu,
+        _ if sample.gil || sample.active && !holders => Doing::Python,
+        _ if sample.active => Doing::Native,
+        _ if top & is::TAKES_GIL != 0 => Doing::Gil,
+        _ => Doing::Waiting,
+    }
+}
+
+fn cause(case: &Case, sample: &Sample, doing: Doing) -> Cause {
+    match doing {
+        Doing::Gc => Cause::Gc,
+        Doing::Gil => Cause::Gil,
+        _ if case.frames.on_path(sample.stack, is::COMPILES) => Cause::Compile,
+        _ if case.frames.on_path(sample.stack, is::COMMUNICATES) => Cause::Communication,
+        Doing::Python => Cause::Python,
+        Doing::Native => Cause::Native,
+        Doing::Gpu => Cause::Sync,
+        Doing::Waiting => match waits_for(case, sample.stack) {
+            For::Nothing => Cause::NoRequest,
+            // Without steps nothing says that there is a request.
+            For::Lock | For::Io if case.steps.source == StepSource::Whole => Cause::NoRequest,
+            _ => Cause::Waiting,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_stands_for_what_is_nearest_and_no_further_than_a_period() {
+        let look = |time| Look { time, cause: Cause::Python, frame: StackIndex(time as u32) };
+        let looks = Looks(vec![look(100), look(120), look(200)]);
+        let mut near = 0;
+        let said = |stretch, near: &mut usize| {
+            let (mut found, mut left) = (Vec::new(), Vec::new());
+            looks.split(near, stretch, 20, |a, b, look| found.push((a, b, look.time)), |a, b| left.push((a, b)));
+            (found, left)
+        };
+        assert_eq!(
+            said((70, 230), &mut near),
+            (vec![(80, 110, 100), (110, 140, 120), (180, 220, 200)], vec![(70, 80), (140, 180), (220, 230)])
+        );
+        assert_eq!(said((105, 107), &mut near).0, [(105, 107, 100)]);
+        // Going back is allowed: each device is looked at from its start.
+        assert_eq!(said((111, 112), &mut near).0, [(111, 112, 120)]);
+        assert_eq!(said((300, 310), &mut near).1, [(300, 310)]);
+    }
+}

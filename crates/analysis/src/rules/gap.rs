@@ -1,0 +1,131 @@
+//! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
+
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::idle::{Cause, DeviceIdle, Measure, Wait, Zone, by_line};
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, not_recorded};
+use crate::share::{Share, Tally, wilson};
+use timeline::StackIndex;
+
+pub struct Gap<'a> {
+    pub device: &'a DeviceIdle,
+    pub tally: Tally,
+    pub share: Share,
+    measure: Measure,
+}
+
+/// The device with the most idle time of a kind. None: no device was recorded, or none has any.
+pub fn most<'a>(case: &'a Case, measure: Measure) -> Option<Gap<'a>> {
+    let gap = |device: &'a DeviceIdle| {
+        let tally = *device.sums.tally(measure);
+        Gap { device, tally, share: error(case, measure, &tally), measure }
+    };
+    let most = case.idle().iter().map(gap).max_by(|a, b| a.share.mid.total_cmp(&b.share.mid));
+    most.filter(|gap| gap.share.mid > 0.0)
+}
+
+/// The gaps are measured; where samples say what the host did in them, their error comes on top.
+fn error(case: &Case, measure: Measure, tally: &Tally) -> Share {
+    let measured = tally.measured();
+    let sampled = matches!(measure, Measure::Lead | Measure::Tail | Measure::HostGap) && !case.breakdown.by_calls;
+    if !sampled || case.seen.period_ns == 0 {
+        return measured;
+    }
+    let seen = wilson(tally.mid(), tally.whole / case.seen.period_ns as f64);
+    Share { low: measured.low.min(seen.low), mid: measured.mid, high: measured.high.max(seen.high) }
+}
+
+/// Why nothing can be said about launches, where nothing can: there is work, and no call that asked for it.
+pub fn without_launches(case: &Case) -> Option<String> {
+    let gpu = case.gpu()?;
+    let missing = || not_recorded(case.timeline, "launches", "the calls that launch the GPU's work were not recorded");
+    gpu.launch.is_none().then(missing)
+}
+
+/// Why nothing can be said about what the host does while a device is idle: for most of that time nothing was seen.
+pub fn unseen(case: &Case, level: f64) -> Option<String> {
+    if !case.idle().is_empty() && !case.breakdown.by_calls {
+        // A handful of samples would put the whole gap on one line.
+        if let Some(reason) = case.without_samples().filter(|_| !case.seen.all.is_empty()) {
+            return Some(reason);
+        }
+    }
+    let device = case.idle().iter().max_by(|a, b| a.share(Cause::Unknown).total_cmp(&b.share(Cause::Unknown)))?;
+    let unknown = device.ns(Cause::Unknown);
+    (device.share(Cause::Unknown) >= level && 2 * unknown > device.idle_ns()).then(|| {
+        format!(
+            "no call and no sample tells what the host does in {} of the GPU's idle time",
+            phrase::percent(unknown as f64 / device.idle_ns().max(1) as f64)
+        )
+    })
+}
+
+impl Gap<'_> {
+    /// The line (else the call) that has most of what fits, and how much of that it has, 0 to 1.
+    pub fn top(&self, case: &Case, fits: impl Fn(Zone, Cause) -> bool) -> Option<(Place, f64)> {
+        let lines = by_line(case, &self.device.sums.tops(fits));
+        let all: u64 = lines.iter().map(|(_, ns)| ns).sum();
+        let line = lines.iter().find(|(place, _)| place.function.is_some()).or(lines.first())?;
+        Some((line.0.clone(), line.1 as f64 / all.max(1) as f64))
+    }
+
+    pub fn evidence(&self, case: &Case, what: &str) -> Vec<Evidence> {
+        let each = self.tally.part / case.steps.count().max(1) as f64;
+        let text = format!("{} of {} on average: {what}", phrase::duration(each as u64), case.the_step());
+        let mut evidence = vec![Evidence::said(text).number("ns", self.tally.part)];
+        if let Some((start, end, track)) = self.device.sums.longest(self.measure) {
+            let text = format!("the longest lasts {}", phrase::duration(end - start));
+            evidence.push(Evidence::at(text, Some(track), start, end));
+        }
+        let busy = self.device.busy_ns as f64 / self.device.window_ns.max(1) as f64;
+        let text = format!("the device is at work in {} of the steps' time", phrase::percent(busy));
+        evidence.push(Evidence::said(text).number("busy", busy));
+        evidence
+    }
+
+    /// The frame and the call of most of the waits of a kind, and how many there are a step.
+    pub fn wait(&self, case: &Case, wait: Wait) -> (Place, f64) {
+        let waits = || self.device.sums.waits.iter().filter(|((one, _, _), _)| *one == wait);
+        let count: u64 = waits().map(|(_, (_, count))| count).sum();
+        // The call, and the line among the waits that a sample fell into.
+        let call = waits().max_by_key(|((_, call, _), (ns, _))| (*ns, u32::MAX - call)).map(|((_, call, _), _)| *call);
+        let mut lines: std::collections::HashMap<(u32, u32), (u64, u32)> = Default::default();
+        for ((_, _, frame), (ns, _)) in waits().filter(|((_, _, frame), _)| *frame != 0) {
+            let at = case.timeline.stacks.frame(StackIndex(*frame));
+            lines.entry((at.name.0, at.line)).or_insert((0, *frame)).0 += ns;
+        }
+        let line = lines.into_values().max_by_key(|(ns, frame)| (*ns, u32::MAX - frame));
+        let mut place = line.map_or_else(Place::default, |(_, frame)| case.place(StackIndex(frame)));
+        place.api = call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned());
+        (place, count as f64 / case.steps.count().max(1) as f64)
+    }
+
+    /// A finding whose gain is this time.
+    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Share) -> Finding {
+        Finding {
+            code,
+            title,
+            place,
+            gain: Some(gain.into()),
+            severity: Severity::of(gain),
+            confidence: self.tally.repeats(),
+            evidence: Vec::new(),
+            actions: Vec::new(),
+            verify: proof::verify(case, gain.mid),
+        }
+    }
+}
+
+/// `, at decode (engine.py:88)`; nothing where the line is not known.
+pub fn at(place: &Place) -> String {
+    match place.function {
+        Some(_) => format!(", at {}", phrase::place(place)),
+        None => String::new(),
+    }
+}
+
+/// `3`, `1.5`: how many a step.
+pub fn each(count: f64) -> String {
+    if count >= 9.5 || (count - count.round()).abs() < 0.05 { format!("{count:.0}") } else { format!("{count:.1}") }
+}
