@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Long enough that switching, which takes CUPTI some milliseconds at most, does not show.
 const WINDOW: Duration = Duration::from_millis(500);
-/// The first two windows only find out what recording costs.
-const FIRST: Duration = Duration::from_millis(300);
+/// The first windows only find out what recording costs.
+const FIRST: Duration = Duration::from_millis(200);
 /// Beats in a window that say something.
 const FEW: u64 = 5;
 /// A window with fewer may last this long.
@@ -16,25 +16,19 @@ const LEAST: f64 = 0.02;
 /// Longest time without a look.
 const LONGEST: Duration = Duration::from_secs(20);
 /// Share recorded while the cost is not known.
-const UNKNOWN: f64 = 0.1;
-
-/// Nanoseconds between beats, the later windows weighing more.
-#[derive(Default, Clone, Copy)]
-struct Pace {
-    mean: Option<f64>,
-}
-
-impl Pace {
-    fn add(&mut self, value: f64) {
-        self.mean = Some(self.mean.map_or(value, |mean| mean * 0.7 + value * 0.3));
-    }
-}
+const UNKNOWN: f64 = 0.05;
+/// Pairs of neighbouring windows that are remembered, and the fewest from which the cost is told. A program that starts, or changes
+/// what it does between two windows, spoils a pair or two: the middle one counts.
+const MOST_PAIRS: usize = 15;
+const FEWEST_PAIRS: usize = 3;
 
 pub struct Windows {
     /// A share: 0.02.
     budget: f64,
-    recorded: Pace,
-    unrecorded: Pace,
+    /// Nanoseconds from beat to beat in the unrecorded window before this one, if it had enough.
+    before: Option<f64>,
+    /// Recorded against unrecorded, the latest pairs.
+    pairs: Vec<f64>,
     pub recording: bool,
     since: u64,
     beats: u64,
@@ -49,8 +43,8 @@ impl Windows {
     pub fn new(percent: f64, now: u64, beats: u64) -> Windows {
         Windows {
             budget: percent / 100.0,
-            recorded: Pace::default(),
-            unrecorded: Pace::default(),
+            before: None,
+            pairs: Vec::with_capacity(MOST_PAIRS + 1),
             recording: false,
             since: now,
             beats,
@@ -69,9 +63,14 @@ impl Windows {
         if passed < patience.as_nanos() as u64 {
             return false;
         }
-        if seen >= FEW {
-            let pace = if self.recording { &mut self.recorded } else { &mut self.unrecorded };
-            pace.add(passed as f64 / seen as f64);
+        let pace = (seen >= FEW).then(|| passed as f64 / seen as f64);
+        if !self.recording {
+            self.before = pace;
+        } else if let (Some(before), Some(pace)) = (self.before, pace) {
+            self.pairs.push(pace / before);
+            if self.pairs.len() > MOST_PAIRS {
+                self.pairs.remove(0);
+            }
         }
         self.total[usize::from(!self.recording)] += passed;
         self.recording = !self.recording;
@@ -83,8 +82,12 @@ impl Windows {
 
     /// How much longer a beat takes when it is recorded. None: not known.
     pub fn cost(&self) -> Option<f64> {
-        let (on, off) = (self.recorded.mean?, self.unrecorded.mean?);
-        Some((on / off - 1.0).max(0.0))
+        if self.pairs.len() < FEWEST_PAIRS {
+            return None;
+        }
+        let mut sorted = self.pairs.clone();
+        sorted.sort_by(f64::total_cmp);
+        Some((sorted[sorted.len() / 2] - 1.0).max(0.0))
     }
 
     /// The share of the time that may be recorded.
@@ -96,11 +99,12 @@ impl Windows {
 
     fn length(&self) -> Duration {
         if self.recording {
-            return if self.count == 1 { FIRST } else { WINDOW };
+            return if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
         }
         // What the recorded windows took beyond their share so far is paid back here.
         let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
-        let wanted = (recorded + WINDOW.as_nanos() as f64) * (1.0 - self.share()) / self.share() - unrecorded;
+        let next = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
+        let wanted = (recorded + next.as_nanos() as f64) * (1.0 - self.share()) / self.share() - unrecorded;
         let least = WINDOW.mul_f64(0.05);
         Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
     }
