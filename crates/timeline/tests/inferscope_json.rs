@@ -1,8 +1,8 @@
 //! Opens InferScope JSON as others write it: in three shapes, with odd times, odd threads and types that are not shown yet.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use std::io::Write;
+mod support;
+
+use support::{draw, gzip};
 use timeline::fixture::TemporaryFolder;
 use timeline::{OpenError, Timeline};
 
@@ -11,23 +11,6 @@ fn open(bytes: impl AsRef<[u8]>) -> Result<Timeline, OpenError> {
     let path = folder.path().join("trace.json");
     std::fs::write(&path, bytes).unwrap();
     timeline::open(&path)
-}
-
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
-}
-
-/// `name start+dur` of every slice, in nanoseconds, track by track.
-fn draw(timeline: &Timeline) -> Vec<String> {
-    let slices = &timeline.slices;
-    let one = |index: usize| {
-        let slice = slices.get(index);
-        let (kind, name) = (slice.kind.name(), timeline.names.text(slice.name));
-        format!("{kind} {name} {}+{}{}", slice.start, slice.dur, if slice.open { " open" } else { "" })
-    };
-    timeline.tracks.iter().flat_map(|track| track.slices.clone().map(one)).collect()
 }
 
 const EVENTS: &str = r#"[

@@ -1,11 +1,13 @@
 //! Damages InferScope JSON: cut at every byte, changed by a few thousand pseudo-random edits from a fixed seed, and built to
 //! cost more than it is. No panic, no hang, and memory stays near the size of what is kept.
 
+mod support;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
+use support::{Place, Random, gzip, peak_kilobytes};
 use timeline::fixture::TemporaryFolder;
-use timeline::{OpenError, Timeline};
 
 const FILE: &str = r#"{"format_version":"1.0",
 "trace_metadata":{"timestamp_created":"2026-09-21T14:13:20Z","duration_ms":0.100,"hostname":"host","command":"python a.py"},
@@ -23,47 +25,6 @@ const FILE: &str = r#"{"format_version":"1.0",
 "losses":[{"collector":"calls","what":"overwritten","count":3}],
 "notes":["one"]}
 "#;
-
-struct Place(TemporaryFolder);
-
-impl Place {
-    fn open(&self, bytes: &[u8]) -> Result<Timeline, OpenError> {
-        let path = self.0.path().join("trace.json");
-        std::fs::write(&path, bytes).unwrap();
-        let timeline = timeline::open(&path)?;
-        touch(&timeline);
-        Ok(timeline)
-    }
-}
-
-/// Reads every value that a report would, and checks what everything after relies on.
-fn touch(timeline: &Timeline) {
-    for track in &timeline.tracks {
-        assert!((track.process.0 as usize) < timeline.processes.len());
-        for index in track.slices.clone() {
-            let slice = timeline.slices.get(index);
-            assert!(slice.start >= timeline.start && slice.end() <= timeline.end, "{slice:?}");
-            let _ = (timeline.names.text(slice.name).len(), timeline.slices.args(index).map(str::len));
-        }
-        assert!(track.slices.clone().map(|index| timeline.slices.start[index]).is_sorted());
-        for index in track.samples.clone() {
-            let stack = timeline.samples.get(index).stack;
-            assert!((stack.0 as usize) < timeline.stacks.len());
-            timeline.stacks.walk(stack).for_each(|(_, frame)| drop(timeline.names.get(frame.name).clone()));
-        }
-    }
-    for counter in &timeline.counters {
-        assert!(counter.time.is_sorted() && counter.time.len() == counter.value.len());
-        assert!(counter.process.is_none_or(|process| (process.0 as usize) < timeline.processes.len()));
-    }
-    assert!(timeline.start <= timeline.end);
-}
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
 
 #[test]
 fn the_file_itself_is_whole() {
@@ -100,37 +61,6 @@ fn a_file_cut_at_any_byte_opens_up_to_there() {
         if let Ok(timeline) = place.open(&packed[..length]) {
             let said = timeline.notes.iter().any(|note| note.contains("of what it unpacks to"));
             assert!(said || timeline.notes == ["one"] && length + 16 > packed.len(), "{length}: {:?}", timeline.notes);
-        }
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit.max(1)
-    }
-
-    /// A few bytes changed, taken out or doubled, or something put in that JSON gives a meaning.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        const PIECES: [&[u8]; 16] = [
-            b"\"", b"{", b"}", b"[", b"]", b",", b":", b"\\", b"-", b"e9", b"1e18", b"null", b"NaN", b"\\ud83d",
-            b"\xff", b"\x00",
-        ];
-        for _ in 0..1 + self.below(4) {
-            let at = self.below(bytes.len());
-            let end = (at + 1 + self.below(40)).min(bytes.len());
-            match self.below(6) {
-                0 => bytes[at] = self.below(256) as u8,
-                1 => bytes[at] ^= 1 << self.below(8),
-                2 => drop(bytes.drain(at..end)),
-                3 => drop(bytes.splice(at..at, bytes[at..end].to_vec())),
-                4 => drop(bytes.splice(at..at, PIECES[self.below(PIECES.len())].to_vec())),
-                _ => drop(bytes.splice(at..at + 1, PIECES[self.below(PIECES.len())].to_vec())),
-            }
         }
     }
 }
@@ -172,8 +102,6 @@ fn what_is_large_by_design_is_not_believed() {
     encoder.write_all(br#""},{"type":"instant","name":"m","timestamp_us":1}]}"#).unwrap();
     let timeline = place.open(&encoder.finish().unwrap()).unwrap();
     assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 1), "{:?}", timeline.notes);
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    let kilobytes = peak_kilobytes();
     assert!(kilobytes < 200_000, "{kilobytes} kB at the peak");
 }

@@ -2,6 +2,7 @@
 //! its largest event and a broken event costs itself. What is inside a value is left to `fields`.
 
 use super::fields::Raw;
+use memchr::memchr2;
 use std::io::{self, BufRead};
 
 /// A longer key is read as empty: nobody asks for it.
@@ -136,29 +137,34 @@ struct Extent {
 impl Extent {
     /// How many bytes of the chunk belong to the value, and whether it ends there.
     fn feed(&mut self, chunk: &[u8]) -> (usize, bool) {
-        for (at, byte) in chunk.iter().enumerate() {
-            if self.inside {
-                let closes = *byte == b'"' && !self.escaped;
-                self.escaped = *byte == b'\\' && !self.escaped;
-                self.inside = !closes;
-                if closes && self.depth == 0 {
+        let mut at = 0;
+        while let Some(byte) = chunk.get(at) {
+            if self.escaped {
+                self.escaped = false;
+            } else if self.inside {
+                let Some(skipped) = memchr2(b'"', b'\\', &chunk[at..]) else { break };
+                at += skipped;
+                self.escaped = chunk[at] == b'\\';
+                self.inside = self.escaped;
+                if !self.inside && self.depth == 0 {
                     return (at + 1, true);
                 }
-                continue;
-            }
-            match byte {
-                b'"' | b'{' | b'[' if self.bare => return (at, true),
-                b'"' => self.inside = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' if self.depth > 0 => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        return (at + 1, true);
+            } else {
+                match byte {
+                    b'"' | b'{' | b'[' if self.bare => return (at, true),
+                    b'"' => self.inside = true,
+                    b'{' | b'[' => self.depth += 1,
+                    b'}' | b']' if self.depth > 0 => {
+                        self.depth -= 1;
+                        if self.depth == 0 {
+                            return (at + 1, true);
+                        }
                     }
+                    b'}' | b']' | b',' | b':' | ..=b' ' if self.depth == 0 => return (at, true),
+                    _ => self.bare |= self.depth == 0,
                 }
-                b'}' | b']' | b',' | b':' | ..=b' ' if self.depth == 0 => return (at, true),
-                _ => self.bare |= self.depth == 0,
             }
+            at += 1;
         }
         (chunk.len(), false)
     }

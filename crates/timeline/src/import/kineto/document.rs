@@ -53,10 +53,10 @@ impl<'b, R: BufRead> Document<'b, R> {
         self.has_events = true;
         while self.scan.another(b']')? {
             self.scan.value(&mut self.value, LARGEST)?;
-            let text = String::from_utf8_lossy(&self.value);
-            match Event::parse(&text) {
-                Ok(event) => self.loader.event(&event),
-                Err(_) => self.mended(&self.value.clone()),
+            // Looking for broken letters in every event costs more than asking first whether there are any.
+            match std::str::from_utf8(&self.value).ok().and_then(|text| Event::parse(text).ok()) {
+                Some(event) => self.loader.event(&event),
+                None => self.mended(&self.value.clone()),
             }
         }
         Ok(())
