@@ -25,7 +25,7 @@ fn a_cut_file_is_shown_and_said_and_another_format_refused() {
     place.write("cut.json", &whole[..whole.len() / 2]);
     let told = place.run(["analyze", "cut.json"]).fine();
     assert!(told.out.contains("The file ends too early"), "{}", told.out);
-    place.write("kineto.json", r#"{"schemaVersion":1,"traceEvents":[]}"#);
-    let error = place.run(["analyze", "kineto.json"]).refused(5);
-    assert!(error.contains("Chrome's format") && error.lines().count() == 1, "{error}");
+    place.write("other.json", r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[]}"#);
+    let error = place.run(["analyze", "other.json"]).refused(5);
+    assert!(error.contains("torch.profiler") && error.lines().count() == 1, "{error}");
 }
