@@ -9,16 +9,27 @@ use crate::share::Share;
 use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
-    let best = most_telling(findings);
+    let best = most_telling(case, findings);
     [how_long(case), what(case, best), first(case, best, abstentions, health)]
 }
 
-/// What gains the most, unless that is little and one function or a wait for the device is known to take far more.
-pub fn most_telling(findings: &[Finding]) -> Option<&Finding> {
+/// What gains the most, unless that is little and a kernel, a wait for the device or one function is known to take far more.
+pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
     let gains = findings.iter().find(|finding| finding.gain.is_some());
-    let hot = findings.iter().find(|finding| finding.code == "hot-line" && finding.gain.is_none());
-    let device = findings.iter().find(|finding| finding.code == "waits-in-step" && finding.gain.is_none());
+    let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
+    // Where a device sets the pace, the line that feeds it is not what takes the time.
+    let hot = without("hot-line").filter(|_| busiest(case) <= HALF);
+    let device = without("kernel-hotspot").filter(|_| busiest(case) > HALF).or_else(|| without("waits-in-step"));
     gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(device).or(hot).or(gains)
+}
+
+/// A device that is busy for more than this sets the pace.
+const HALF: f64 = 0.5;
+
+/// The part of the steps in which the busiest device works. 0 without one.
+pub fn busiest(case: &Case) -> f64 {
+    let devices = case.idle().iter().filter(|device| device.window_ns > 0);
+    devices.map(|device| device.busy_ns as f64 / device.window_ns as f64).fold(0.0, f64::max)
 }
 
 fn how_long(case: &Case) -> String {

@@ -1,5 +1,7 @@
 //! What the steps are bound by, in one word: where more than half of their time goes, if it goes to one thing.
 
+mod device;
+
 use crate::breakdown::PartKind;
 use crate::finding::Finding;
 use crate::phrase;
@@ -57,9 +59,12 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         .map(|(kind, ns, share)| {
             format!("{}: {} of a step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
         })
+        .chain(device::evidence(case))
         .collect();
+    let device = device::of(case, findings);
     let (kind, confidence) = match case.breakdown_tells() {
         _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
+        _ if device.is_some() => device.unwrap_or((BottleneckKind::Unknown, 0.0)),
         _ if breakdown.share(PartKind::Gpu) > HALF => waits_for_device(case),
         true if breakdown.by_calls => by_parts(case),
         true => by_samples(case),
@@ -71,7 +76,7 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
         _ => (kind, confidence),
     };
-    let cause = crate::answer::most_telling(findings).map(|finding| finding.title.clone());
+    let cause = crate::answer::most_telling(case, findings).map(|finding| finding.title.clone());
     let primary_cause = cause.unwrap_or_else(|| match breakdown.functions().first() {
         _ if !case.breakdown_tells() => "too little was seen to say".into(),
         Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),

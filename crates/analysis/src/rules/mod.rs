@@ -1,6 +1,7 @@
 //! The rules, one a file, and the page that documents them all.
 
 mod clock_residual;
+mod compile_in_request;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 pub(crate) mod dropped_records;
@@ -11,14 +12,18 @@ mod gil_contention;
 mod host_wait;
 mod hot_line;
 mod implicit_sync;
+mod kernel_hotspot;
 mod launch_bound;
 mod launch_thread_descheduled;
 mod logging_in_step;
 mod logits_to_host;
+mod module_loading;
 mod no_steps_found;
 mod overhead_in_window;
 mod postprocess_tail;
 mod preprocess_before_first_kernel;
+mod queue_never_builds;
+mod short_kernel_gaps;
 mod sync_api;
 mod sync_memcpy;
 mod unstable_iterations;
@@ -30,15 +35,20 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 25] = [
+pub static RULES: [&dyn Rule; 30] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
+    &queue_never_builds::QueueNeverBuilds,
+    &short_kernel_gaps::ShortKernelGaps,
+    &module_loading::ModuleLoading,
+    &compile_in_request::CompileInRequest,
     &sync_memcpy::SyncMemcpy,
     &sync_api::SyncApi,
     &implicit_sync::ImplicitSync,
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,
+    &kernel_hotspot::KernelHotspot,
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,

@@ -1,0 +1,111 @@
+//! The word and the first finding for small programs with one thing wrong with each, and for some with nothing wrong.
+
+use analysis::{BottleneckKind, Diagnosis, Options, diagnose};
+use timeline::Timeline;
+
+fn of(text: &str) -> Diagnosis {
+    let timeline = Timeline::from_text(text).unwrap();
+    diagnose(&timeline, &Options::default())
+}
+
+/// Kernels of so many microseconds, launched every 10 µs, with anything after each launch.
+fn decode(kernel_us: u64, after_each: impl Fn(u64, u64) -> String) -> String {
+    let mut text = String::from("track main\n repeat 30 every 3ms\n step token 0..2ms\n stream 7\n");
+    let mut free = 0;
+    for number in 0..200 {
+        let at = number * 10;
+        let start = free.max(at + 5);
+        free = start + kernel_us;
+        text += &format!("api cudaLaunchKernel {at}us..{}us\n kernel add {start}us..{free}us\n", at + 4);
+        text += &after_each(at, free);
+    }
+    text + "samples 0..2ms every 100us active gil main>decode@engine.py:9\n end"
+}
+
+#[track_caller]
+fn first(diagnosis: &Diagnosis) -> (&str, BottleneckKind) {
+    (diagnosis.findings.first().map_or("", |finding| finding.code), diagnosis.bottleneck.kind)
+}
+
+#[test]
+fn small_kernels_one_by_one_are_launch_bound() {
+    let diagnosis = of(&decode(3, |_, _| String::new()));
+    assert_eq!(first(&diagnosis), ("launch-bound", BottleneckKind::Launch));
+    assert!(diagnosis.answer[1].starts_with("Launching limits the GPU"), "{:?}", diagnosis.answer);
+    assert!(diagnosis.answer[2].contains("CUDA graph"), "{:?}", diagnosis.answer);
+}
+
+/// A value is read after each forward pass of half a millisecond; the next one takes a fifth of that to launch.
+#[test]
+fn reading_a_value_in_the_loop_is_sync_bound() {
+    let mut text = String::from("track main\n repeat 30 every 30ms\n step token 0..20ms\n stream 7\n");
+    for pass in 0..20 {
+        let at = pass * 1000;
+        let us = |offset: u64| format!("{}us", at + offset);
+        text += &format!("api cudaLaunchKernel {}..{}\n kernel forward {}..{}\n", us(400), us(404), us(405), us(805));
+        text +=
+            &format!("api cudaMemcpyAsync {}..{}\n copy d2h {}..{} 8 pageable\n", us(410), us(420), us(806), us(808));
+        text += &format!("api cudaStreamSynchronize {}..{}\n", us(421), us(812));
+    }
+    text += "samples 50us..20ms every 100us active gil main>decode@engine.py:41\n end";
+    let diagnosis = of(&text);
+    assert_eq!(first(&diagnosis), ("implicit-sync", BottleneckKind::Sync));
+    assert_eq!(diagnosis.findings[0].place.line, Some(41));
+}
+
+#[test]
+fn preparing_before_the_first_kernel_is_cpu_bound() {
+    let diagnosis = of("track main
+        repeat 20 every 400ms
+          step request 0..370ms
+          samples 0..218ms every 5ms active gil main>serve>preprocess@vision.py:44
+          samples 220ms..370ms every 5ms active gil main>serve>forward@model.py:3
+          api cudaLaunchKernel 218ms..218.1ms
+          stream 7
+          kernel forward 218.2ms..369ms
+          api cudaStreamSynchronize 219ms..369ms
+        end");
+    assert_eq!(first(&diagnosis), ("preprocess-before-first-kernel", BottleneckKind::Cpu));
+    assert!(diagnosis.answer[1].contains("preprocess (vision.py:44)"), "{:?}", diagnosis.answer);
+}
+
+/// A GPU that has work all the time is nobody's fault, whatever the host does meanwhile.
+#[test]
+fn a_busy_gpu_is_never_blamed_on_the_host() {
+    let diagnosis = of(&decode(12, |_, _| String::new()));
+    assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Gpu);
+    let gains: Vec<_> = diagnosis.findings.iter().filter(|one| one.gain.is_some_and(|gain| gain.mid > 1.0)).collect();
+    assert!(gains.is_empty(), "{gains:?}");
+}
+
+/// One wait at the end of each step, for its result, with the GPU busy until then.
+#[test]
+fn the_result_at_the_end_of_a_step_is_no_fault() {
+    let diagnosis = of("track main
+        repeat 30 every 10ms
+          step token 0..10ms
+          api cudaLaunchKernel 50us..60us
+          stream 7
+          kernel forward 70us..9.8ms
+          api cudaMemcpyAsync 80us..90us
+          copy d2h 9.8ms..9.81ms 8 pageable
+          api cudaStreamSynchronize 91us..9.83ms
+          samples 0..10ms every 1ms active gil main>decode@engine.py:9
+        end");
+    assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Gpu);
+    assert!(diagnosis.findings.iter().all(|one| one.gain.is_none()), "{:?}", diagnosis.findings);
+}
+
+/// No rule about devices says anything, not even that it could not look, where there is none.
+#[test]
+fn a_host_without_a_device_is_not_told_of_one() {
+    let diagnosis = of(
+        "track main\n repeat 30 every 10ms\n step r 0..10ms\n samples 0..10ms every 1ms active gil main>work:5\n end",
+    );
+    let said = diagnosis.findings.iter().map(|one| one.title.as_str());
+    let abstained = diagnosis.abstentions.iter().map(|one| one.reason.as_str());
+    for text in said.chain(abstained).chain(diagnosis.answer.iter().map(String::as_str)) {
+        assert!(!text.contains("GPU"), "{text}");
+    }
+    assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
+}
