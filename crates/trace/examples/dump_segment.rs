@@ -32,8 +32,12 @@ fn record(event: &Event, name: String, args: Option<String>, nanos: impl Fn(u64)
     let (time, args) = (nanos(event.time), args.unwrap_or_default());
     let duration = || nanos(event.time.wrapping_add(event.value)).saturating_sub(time);
     match Kind::from_u16(event.kind) {
-        Some(kind @ (Kind::ScopeBegin | Kind::StepBegin)) => {
-            let word = if kind == Kind::StepBegin { "step-begin" } else { "scope-begin" };
+        Some(kind @ (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin)) => {
+            let word = match kind {
+                Kind::StepBegin => "step-begin",
+                Kind::LayerBegin => "layer-begin",
+                _ => "scope-begin",
+            };
             line(
                 word,
                 &[
@@ -46,8 +50,12 @@ fn record(event: &Event, name: String, args: Option<String>, nanos: impl Fn(u64)
                 ],
             );
         }
-        Some(kind @ (Kind::ScopeEnd | Kind::StepEnd)) => {
-            let word = if kind == Kind::StepEnd { "step-end" } else { "scope-end" };
+        Some(kind @ (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd)) => {
+            let word = match kind {
+                Kind::StepEnd => "step-end",
+                Kind::LayerEnd => "layer-end",
+                _ => "scope-end",
+            };
             let begin = nanos(event.value);
             line(
                 word,
