@@ -170,11 +170,7 @@ impl Builder {
         };
         let kept = inside(&slices.start, mark.slices);
         let mut gone = slices.len() - kept.len();
-        sort::gather(&mut slices.start, &kept);
-        sort::gather(&mut slices.dur, &kept);
-        sort::gather(&mut slices.name, &kept);
-        sort::gather(&mut slices.kind, &kept);
-        sort::gather(&mut slices.detail, &kept);
+        slices.reorder(&kept);
         sort::gather(&mut self.slice_track, &kept);
         gone += self.work.keep(|starts| inside(starts, mark.work));
         for counter in &mut self.timeline.counters[mark.counters..] {
@@ -194,11 +190,7 @@ impl Builder {
         let sorted = sort::by_track(&self.slice_track, &slices.start, |index| slices.dur[index], timeline.tracks.len());
         timeline.tracks.iter_mut().zip(sorted.ranges).for_each(|(track, range)| track.slices = range);
         if let Some(order) = sorted.order {
-            sort::gather(&mut slices.start, &order);
-            sort::gather(&mut slices.dur, &order);
-            sort::gather(&mut slices.name, &order);
-            sort::gather(&mut slices.kind, &order);
-            sort::gather(&mut slices.detail, &order);
+            slices.reorder(&order);
         }
         let samples = &mut timeline.samples;
         let sorted = sort::by_track(&self.sample_track, &samples.time, |_| 0, timeline.tracks.len());

@@ -3,7 +3,7 @@
 
 mod gather;
 
-use crate::{NameIndex, ProcessIndex};
+use crate::{NameIndex, ProcessIndex, sort};
 pub(crate) use gather::Gather;
 pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
@@ -92,6 +92,15 @@ pub struct Shape {
     pub shared_dynamic: u32,
 }
 
+impl Shape {
+    /// Of a file that gives one number for shared memory; a side that it does not give is 1.
+    pub(crate) fn given(grid: Option<[u32; 3]>, block: Option<[u32; 3]>, registers: u32, shared: u32) -> Option<Shape> {
+        grid.or(block)?;
+        let [grid, block] = [grid, block].map(|sides| sides.unwrap_or([1; 3]));
+        Some(Shape { grid, block, registers, shared_static: 0, shared_dynamic: shared })
+    }
+}
+
 /// One piece of work, copied out of the columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
@@ -164,6 +173,17 @@ impl Work {
 
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
+    }
+
+    /// Takes the work at these places, in this order. Links are made afterwards.
+    fn reorder(&mut self, order: &[u32]) {
+        sort::gather(&mut self.start, order);
+        sort::gather(&mut self.dur, order);
+        sort::gather(&mut self.name, order);
+        sort::gather(&mut self.kind, order);
+        sort::gather(&mut self.correlation, order);
+        sort::gather(&mut self.shape, order);
+        sort::gather(&mut self.more, order);
     }
 
     fn shrink(&mut self) {

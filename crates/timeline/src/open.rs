@@ -2,7 +2,7 @@
 //! InferScope JSON, or a file of another tool, each in `import`.
 
 use crate::Timeline;
-use crate::import::{inferscope_json, kineto, native, nsys};
+use crate::import::{inferscope_json, kineto, known, native, nsys};
 use std::path::{Path, PathBuf};
 
 /// Why a path could not be opened. Each says what is wrong and what to do.
@@ -70,6 +70,9 @@ fn folder(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, O
 fn file(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     if nsys::is(path) {
         return nsys::read(path, progress);
+    }
+    if let Some(looks_like) = known::looks_like(path) {
+        return Err(OpenError::Foreign { path: path.into(), looks_like: looks_like.into() });
     }
     match inferscope_json::read(path, progress)? {
         Some(timeline) => Ok(timeline),

@@ -1,7 +1,7 @@
 //! Slices in columns: 25 bytes each, and 12 more for those that carry an id or arguments. They are sorted by track, start,
 //! and longer first, so that a parent comes before its children; [`crate::Track::slices`] says where a track's are.
 
-use crate::{NameIndex, SliceKind};
+use crate::{NameIndex, SliceKind, sort};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -69,6 +69,15 @@ impl Slices {
     pub fn kind(&self, index: usize) -> SliceKind {
         // Only known kinds are taken in.
         SliceKind::from_i32(i32::from(self.kind[index] & !OPEN)).unwrap_or(SliceKind::Scope)
+    }
+
+    /// Takes the slices at these places, in this order.
+    pub(crate) fn reorder(&mut self, order: &[u32]) {
+        sort::gather(&mut self.start, order);
+        sort::gather(&mut self.dur, order);
+        sort::gather(&mut self.name, order);
+        sort::gather(&mut self.kind, order);
+        sort::gather(&mut self.detail, order);
     }
 
     pub(crate) fn shrink(&mut self) {

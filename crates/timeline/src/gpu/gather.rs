@@ -107,13 +107,7 @@ impl Gather {
     pub fn keep(&mut self, choose: impl Fn(&[u64]) -> Vec<u32>) -> usize {
         let work = &mut self.gpu.work;
         let (before, kept) = (work.len(), choose(&work.start));
-        sort::gather(&mut work.start, &kept);
-        sort::gather(&mut work.dur, &kept);
-        sort::gather(&mut work.name, &kept);
-        sort::gather(&mut work.kind, &kept);
-        sort::gather(&mut work.correlation, &kept);
-        sort::gather(&mut work.shape, &kept);
-        sort::gather(&mut work.more, &kept);
+        work.reorder(&kept);
         sort::gather(&mut self.stream, &kept);
         before - kept.len()
     }
@@ -138,13 +132,7 @@ impl Gather {
         self.gpu.streams = order.iter().zip(sorted.ranges).map(stream).collect();
         match sorted.order {
             Some(order) => {
-                sort::gather(&mut work.start, &order);
-                sort::gather(&mut work.dur, &order);
-                sort::gather(&mut work.name, &order);
-                sort::gather(&mut work.kind, &order);
-                sort::gather(&mut work.correlation, &order);
-                sort::gather(&mut work.shape, &order);
-                sort::gather(&mut work.more, &order);
+                work.reorder(&order);
             }
             None => work.shrink(),
         }

@@ -73,16 +73,7 @@ impl Loader {
             context: of.context.small(),
             stream: of.stream.small(),
         };
-        let shape = match (of.grid.sides(), of.block.sides()) {
-            (None, None) => None,
-            (grid, block) => Some(Shape {
-                grid: grid.unwrap_or([1; 3]),
-                block: block.unwrap_or([1; 3]),
-                registers: of.registers.small(),
-                shared_static: 0,
-                shared_dynamic: of.shared.small(),
-            }),
-        };
+        let shape = Shape::given(of.grid.sides(), of.block.sides(), of.registers.small(), of.shared.small());
         let host = match event.kind.0 {
             r#""pageable""# => detail::PAGEABLE,
             r#""pinned""# => detail::PINNED,

@@ -23,17 +23,7 @@ impl Loader<'_> {
             Sort::Sync => (WorkKind::Sync, copies::wait(args.sync.text().as_deref().unwrap_or_else(text))),
             _ => (WorkKind::Kernel, 0),
         };
-        let shape = match (args.grid.sides(), args.block.sides()) {
-            (None, None) => None,
-            (grid, block) => Some(Shape {
-                grid: grid.unwrap_or([1; 3]),
-                block: block.unwrap_or([1; 3]),
-                registers: args.registers.small(),
-                // One number for static and dynamic together.
-                shared_static: 0,
-                shared_dynamic: args.shared.small(),
-            }),
-        };
+        let shape = Shape::given(args.grid.sides(), args.block.sides(), args.registers.small(), args.shared.small());
         let more = More {
             bytes: args.bytes.whole().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
             detail,

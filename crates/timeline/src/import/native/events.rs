@@ -143,11 +143,7 @@ impl SliceRows {
             track.slices = range;
         }
         if let Some(order) = sorted.order {
-            sort::gather(&mut slices.start, &order);
-            sort::gather(&mut slices.dur, &order);
-            sort::gather(&mut slices.name, &order);
-            sort::gather(&mut slices.kind, &order);
-            sort::gather(&mut slices.detail, &order);
+            slices.reorder(&order);
         }
         slices
     }
