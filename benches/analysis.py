@@ -1,6 +1,7 @@
-"""What a reader waits for: `inferscope analyze` over traces of a million and of ten million events, the HTML report of
-the first one and that page in a browser, and the command's cold start. benches/run.py puts the rows into its table;
-alone, `analysis.py INFERSCOPE GENERATE PYTHON` prints just these (PYTHON: one with selenium, for the browser)."""
+"""What a reader waits for: `inferscope analyze` over traces of a million and of ten million events and over files of
+torch.profiler, the HTML report of the first one and that page in a browser, and the command's cold start.
+benches/run.py puts the rows into its table; alone, `analysis.py INFERSCOPE GENERATE PYTHON` prints just these
+(PYTHON: one with selenium, for the browser)."""
 
 from __future__ import annotations
 
@@ -86,6 +87,26 @@ def page(python: Path, report: Path) -> list[Row]:
     ]
 
 
+def torch_profiler(inferscope: Path, generate: Path, folder: Path, quick: bool) -> list[Row]:
+    """Load, diagnosis and HTML report of files as torch.profiler writes them: the two sizes that we promise."""
+    rows = []
+    for events, seconds, mb in ((130_000, 0.5, 150), (5 * MILLION, 15, 2000)):
+        what, target = f"torch.profiler JSON of {events:,} events, with HTML", f"≤ {seconds} s, ≤ {mb} MB"
+        if quick and events > MILLION:
+            rows.append(Row(what, target, "not measured: left out by BENCH=quick"))
+            continue
+        file = folder / f"{events}.json"
+        once([generate.with_name("generate_kineto"), file, str(events)])
+        report = folder / "torch.html"
+        cost = typical(
+            [inferscope, "analyze", file, "--format", "html", "--output", report], 5 if events < MILLION else 1
+        )
+        measured = f"{cost.seconds:.2f} s, {cost.peak_bytes / MB:.0f} MB for {file.stat().st_size / 1e6:.0f} MB"
+        rows.append(Row(what, target, measured, cost.seconds <= seconds and cost.peak_bytes <= mb * MB))
+        file.unlink()
+    return rows
+
+
 def analysis(inferscope: Path, generate: Path, python: Path, quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="inferscope-bench-") as name:
         folder = Path(name)
@@ -108,6 +129,7 @@ def analysis(inferscope: Path, generate: Path, python: Path, quick: bool) -> lis
                 html.seconds <= 2 and size <= 5e6,
             ),
             *page(python, report),
+            *torch_profiler(inferscope, generate, folder, quick),
         ]
         what, target = "open, merge, analyse 10 M events", "≤ 10 s, ≤ 1.5 GB; linear"
         if quick:

@@ -46,6 +46,12 @@ pub enum Command {
     Attach(Attach),
     /// Say what holds a trace back, as text, Markdown, a page or JSON
     Analyze(Analyze),
+    /// Say what got slower from one trace to another, where, and whether it is noise
+    Diff(crate::commands::diff::Diff),
+    /// Hold a trace against limits, for CI: exit code 4 when one is passed
+    Check(crate::commands::check::Check),
+    /// Show, explain and check rules, ours and yours
+    Rules(crate::commands::rules::Rules),
     /// Write every event of a trace for another tool
     Export(Export),
     /// Say what can be recorded on this machine, and why not
@@ -78,6 +84,10 @@ pub struct Run {
     /// Also write the report to this file: .md, .html, .json or .txt
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    /// Your own rules [default: the nearest .inferscope_rules.yaml]
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
@@ -192,7 +202,7 @@ pub struct Recording {
 A trace whose recorder was killed is completed first, from the shared memory
 that was left.")]
 pub struct Analyze {
-    /// The trace's folder, or an InferScope JSON file [default: the newest in ./inferscope-traces]
+    /// The trace's folder, or a file of torch.profiler, Nsight Systems (SQLite) or InferScope JSON [default: the newest in ./inferscope-traces]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
@@ -207,6 +217,10 @@ pub struct Analyze {
     /// The step or scope whose time is explained [default: the step with most time]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
+
+    /// Your own rules [default: the nearest .inferscope_rules.yaml]
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
 
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
