@@ -21,7 +21,9 @@ mod answer;
 mod blame;
 mod bottleneck;
 pub mod breakdown;
+pub mod compare;
 mod diagnose;
+pub mod expression;
 pub mod finding;
 mod frames;
 mod gil;
@@ -29,6 +31,7 @@ pub mod gpu;
 pub mod health;
 pub mod idle;
 mod layers;
+pub mod named;
 pub mod phrase;
 mod proof;
 mod recorded;
@@ -41,6 +44,7 @@ mod spans;
 pub mod steps;
 #[cfg(test)]
 mod testing;
+pub mod user_rules;
 mod windows;
 
 pub use bottleneck::{Bottleneck, BottleneckKind};

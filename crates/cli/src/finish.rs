@@ -5,12 +5,19 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
 use crate::{open, terminal};
+use analysis::user_rules::UserRule;
 use std::path::{Path, PathBuf};
 use trace::tables::{REPORT, REPORT_PAGE};
 
 /// Never fails: the command's own exit matters more than our report. Returns where the report is.
-pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option<&Path>) -> Option<PathBuf> {
-    match try_finish(settings, trace, extra) {
+pub fn finish(
+    settings: &Settings,
+    trace: &Path,
+    notes: &[String],
+    extra: Option<&Path>,
+    rules: &[UserRule],
+) -> Option<PathBuf> {
+    match try_finish(settings, trace, extra, rules) {
         Ok(report) => Some(report),
         Err(failure) => {
             eprintln!("inferscope: no report: {}", failure.message());
@@ -21,8 +28,8 @@ pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option
     }
 }
 
-fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>) -> Result<PathBuf, Failure> {
-    let verdict = Verdict::of(open::read(settings, trace)?, None)?;
+fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>, rules: &[UserRule]) -> Result<PathBuf, Failure> {
+    let verdict = Verdict::of(open::read(settings, trace)?, None, rules)?;
     let report = trace.join(REPORT);
     let page = trace.join(REPORT_PAGE);
     let kept = verdict.write_file(settings, &report, None).and(verdict.write_file(settings, &page, None));

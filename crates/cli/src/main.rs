@@ -10,6 +10,7 @@ mod failure;
 mod finish;
 mod open;
 mod output;
+mod rule_file;
 mod terminal;
 mod verdict;
 
@@ -32,6 +33,10 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Attach(attach) => commands::attach::run(&attach.recording.settings(base)?, attach),
         Command::Record(record) => commands::record::run(&record.recording.settings(base)?, record),
         Command::Analyze(analyze) => commands::analyze::run(&Settings::load(base.over(analyze.layer()))?, analyze),
+        Command::Diff(diff) => commands::diff::run(&Settings::load(base.over(diff.layer()))?, diff),
+        Command::Check(check) => commands::check::run(&Settings::load(base)?, check),
+        Command::Rules(rules) => commands::rules::run(&Settings::load(base)?, rules),
+        Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base)?, whatif),
         Command::Export(export) => commands::export::run(&Settings::load(base)?, export),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),

@@ -4,6 +4,7 @@ use crate::args::ReportFormat;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output;
+use analysis::user_rules::{self, UserRule};
 use analysis::{Diagnosis, Metrics, Options};
 use report::Style;
 use std::io::{self, Write};
@@ -18,14 +19,15 @@ pub struct Verdict {
 
 impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
-    pub fn of(timeline: Timeline, step: Option<&str>) -> Result<Verdict, Failure> {
+    pub fn of(timeline: Timeline, step: Option<&str>, rules: &[UserRule]) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
-        let diagnosis = analysis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
+        let mut diagnosis = analysis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
         if let Some(missing) = &diagnosis.steps.not_found {
             return Err(Failure::bad_input(format_args!(
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
         }
+        user_rules::apply(rules, &timeline, &metrics, &mut diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })
     }
 

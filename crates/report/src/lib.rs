@@ -4,6 +4,8 @@ pub mod analysis_json;
 pub mod brief;
 pub mod chrome;
 pub mod collapsed;
+pub mod comparison;
+pub mod comparison_json;
 mod escape;
 mod gpu_words;
 pub mod html;

@@ -5,11 +5,12 @@ use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
-use crate::{open, output, terminal};
+use crate::{open, output, rule_file, terminal};
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
+    let rules = rule_file::load(analyze.rules.as_deref())?;
     let timeline = open::open(settings, analyze.trace.as_deref())?;
-    let verdict = Verdict::of(timeline, analyze.step.as_deref())?;
+    let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;
     match &analyze.output {
         Some(path) => {
             verdict.write_file(settings, path, analyze.format)?;

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::finish::finish;
 
 pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
+    let rules = crate::rule_file::load(None)?;
     let until = match attach.duration {
         Some(duration) => format!("for {duration:?}"),
         None => "until it ends, or Ctrl-C".into(),
@@ -18,7 +19,7 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     let Some(trace) = &outcome.trace else {
         return Err(Failure::error(outcome.notes.join("; ")));
     };
-    match finish(settings, trace, &outcome.notes, attach.report.as_deref()) {
+    match finish(settings, trace, &outcome.notes, attach.report.as_deref(), &rules) {
         Some(_) => Ok(outcome.exit.into()),
         None => Ok(Ending::Code(1)),
     }

@@ -2,9 +2,13 @@
 
 pub mod analyze;
 pub mod attach;
+pub mod check;
 pub mod completions;
 pub mod config;
+pub mod diff;
 pub mod doctor;
 pub mod export;
 pub mod record;
+pub mod rules;
 pub mod run;
+pub mod whatif;

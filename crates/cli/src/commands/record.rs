@@ -9,6 +9,9 @@ use crate::finish::finish;
 pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
     // It shares no terminal with anybody: what it says goes to a log that is read only when it fails.
     let silent = Settings { log_level: LogLevel::Error, ..settings.clone() };
-    recorder::record(&silent.recording, &record.segments, record.pid, |trace| finish(&silent, trace, &[], None))?;
+    // A fault in the user's rules must not cost the recording; `inferscope analyze` tells of it.
+    let rules = crate::rule_file::load(None).unwrap_or_default();
+    let done = |trace: &std::path::Path| finish(&silent, trace, &[], None, &rules);
+    recorder::record(&silent.recording, &record.segments, record.pid, done)?;
     Ok(Ending::FINE)
 }

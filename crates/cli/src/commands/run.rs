@@ -7,9 +7,11 @@ use crate::failure::Failure;
 use crate::finish::finish;
 
 pub fn run(settings: &Settings, run: &Run) -> Result<Ending, Failure> {
+    // A fault in them is told before anything is recorded.
+    let rules = crate::rule_file::load(run.rules.as_deref())?;
     let outcome = recorder::run(&settings.recording, &run.argv)?;
     match &outcome.trace {
-        Some(trace) => _ = finish(settings, trace, &outcome.notes, run.report.as_deref()),
+        Some(trace) => _ = finish(settings, trace, &outcome.notes, run.report.as_deref(), &rules),
         None => outcome.notes.iter().for_each(|note| settings.say(note)),
     }
     Ok(outcome.exit.into())

@@ -3,7 +3,7 @@
 
 mod gpu;
 mod spark;
-mod table;
+pub(crate) mod table;
 mod tables;
 mod verdict;
 

@@ -1,0 +1,233 @@
+//! Two small timelines side by side: what is told of them, what is called noise, what gates and user rules make of it.
+
+use analysis::compare::gate::GateState;
+use analysis::compare::{Comparison, Gate, Group, Side, compare};
+use analysis::expression::Condition;
+use analysis::named::noise::Noise;
+use analysis::named::{METRICS, Named};
+use analysis::user_rules::{UserRule, apply};
+use analysis::{Diagnosis, Metrics, Options, Severity, diagnose, measure};
+use timeline::Timeline;
+
+fn of(text: &str) -> (Timeline, Metrics, Diagnosis) {
+    let timeline = Timeline::from_text(text).unwrap();
+    let (metrics, diagnosis) = (measure(&timeline), diagnose(&timeline, &Options::default()));
+    (timeline, metrics, diagnosis)
+}
+
+fn side((timeline, metrics, diagnosis): &(Timeline, Metrics, Diagnosis)) -> Side<'_> {
+    Side { timeline, metrics, diagnosis }
+}
+
+fn between(a: &str, b: &str) -> Result<Comparison, String> {
+    compare(side(&of(a)), side(&of(b)))
+}
+
+/// Twenty steps of 8 ms: two kernels, a value that is read, Python between them.
+const DECODE: &str = "
+    device 0 NVIDIA_H200
+    track main
+    repeat 20 every 10ms
+      step token 0..8ms
+      stream 7
+      api cudaLaunchKernel 0..10us
+      kernel gemm 10us..3ms
+      api cudaMemcpyAsync 20us..30us
+      copy d2h 3ms..3.002ms 8 pageable
+      api cudaStreamSynchronize 31us..3.02ms
+      samples 3.1ms..5ms every 200us active gil main>decode@engine.py:44
+      api cudaLaunchKernel 5ms..5.01ms
+      kernel norm 5.01ms..5.51ms
+    end";
+
+fn value(named: &Named, name: &str) -> f64 {
+    named.by_name(name).unwrap().as_ref().unwrap().value
+}
+
+#[test]
+fn metrics_have_their_names_and_units() {
+    let (timeline, metrics, diagnosis) = of(DECODE);
+    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let close = |name: &str, wanted: f64| {
+        let got = value(&named, name);
+        assert!((got - wanted).abs() < 1e-9, "{name}: {got}, not {wanted}");
+    };
+    close("steps", 20.0);
+    close("total_time", 8.0);
+    close("step_p50", 8.0);
+    close("kernels", 2.0);
+    close("kernels_per_step", 2.0);
+    close("kernel_time", 3.49);
+    close("gpu_busy", 3.492 / 8.0);
+    close("d2h_time", 0.002);
+    close("h2d_time", 0.0);
+    close("d2h_mib", 8.0 / 1024.0 / 1024.0);
+    close("implicit_syncs", 1.0);
+    close("syncs", 1.0);
+    close("api_calls", 4.0);
+    close("sync_time", 2.989);
+    close("lost_records", 0.0);
+    assert!(named.by_name("gpu_memory_mib").unwrap().as_ref().unwrap_err().contains("was not recorded"));
+    assert!(named.by_name("no_such_metric").is_none());
+}
+
+#[test]
+fn without_a_device_nothing_is_zero() {
+    let (timeline, metrics, diagnosis) = of("track main\n repeat 5 every 10ms\n step s 0..8ms\n end");
+    let named = Named::new(&timeline, &metrics, &diagnosis);
+    for name in ["gpu_busy", "kernels", "h2d_time", "implicit_syncs", "python_time", "memory_mib"] {
+        assert!(named.by_name(name).unwrap().is_err(), "{name} has a value");
+    }
+    let (timeline, metrics, diagnosis) = of("");
+    let named = Named::new(&timeline, &metrics, &diagnosis);
+    assert!(METRICS.iter().all(|metric| metric.name == "lost_records" || named.by_name(metric.name).unwrap().is_err()));
+}
+
+#[test]
+fn a_slower_kernel_is_found_and_named() {
+    let slower = DECODE.replace("5.01ms..5.51ms", "5.01ms..7.01ms").replace("0..8ms", "0..9.5ms");
+    let found = between(DECODE, &slower).unwrap();
+    let kernel = found.changes.iter().find(|change| change.group == Group::Kernel).unwrap();
+    assert_eq!((kernel.label.as_str(), kernel.delta(), kernel.noise), ("norm", 1_500_000.0, Noise::Real));
+    assert_eq!(kernel.count, Some((1.0, 1.0)));
+    assert_eq!(found.steps, (20, 20));
+    let gate = |text: &str| Gate::parse(text).unwrap().judge(&found);
+    assert_eq!(gate("step_p50 > +5%").state, GateState::Failed);
+    assert_eq!(gate("step_p50 > +5%").said, "step_p50 went from 8.00 ms to 9.50 ms (+18.8 %)");
+    assert_eq!(gate("step_p50 > +20%").state, GateState::Holds);
+    assert_eq!(gate("step_p50 > 9").state, GateState::Failed);
+    assert_eq!(gate("kernels_per_step > +0").state, GateState::Holds);
+    assert_eq!(gate("gpu_busy < 60%").state, GateState::Failed);
+    assert_eq!(gate("gpu_memory_mib > +5%").state, GateState::Undecided);
+}
+
+#[test]
+fn a_difference_within_the_spread_is_noise() {
+    // Steps of 6 to 12 ms in both, one of them 4 % longer in the middle.
+    let steps = |extra: u64| {
+        let mut text = String::from("track main\n");
+        for index in 0..30u64 {
+            let long = 6000 + index * 7 % 30 * 200 + extra;
+            text += &format!("step s {}us..{}us\n", index * 20_000, index * 20_000 + long);
+        }
+        text
+    };
+    let found = between(&steps(0), &steps(300)).unwrap();
+    let p50 = found.metrics.iter().find(|change| change.name() == "step_p50").unwrap();
+    assert_eq!(p50.noise, Some(Noise::Within), "{p50:?}");
+    let result = Gate::parse("step_p50 > +1%").unwrap().judge(&found);
+    assert!(result.state == GateState::Holds && result.said.contains("within the noise"), "{}", result.said);
+    let found = between(&steps(0), &steps(6000)).unwrap();
+    assert_eq!(Gate::parse("step_p50 > +1%").unwrap().judge(&found).state, GateState::Failed);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_reason() {
+    let steps = "track main\n repeat 5 every 10ms\n step s 0..8ms\n end";
+    assert_eq!(
+        between(steps, &steps.replace("step s", "step other")).unwrap_err(),
+        "the steps are \"s\" in A and \"other\" in B"
+    );
+    let whole = "track main\n call f 0..9ms";
+    assert!(between(steps, whole).unwrap_err().starts_with("A has steps \"s\", B has none"));
+    assert!(between(whole, steps).unwrap_err().starts_with("A has no steps"));
+    assert!(between("", steps).unwrap_err().contains("no step that takes time"));
+    assert!(between(whole, whole).unwrap().whole);
+}
+
+#[test]
+fn what_only_one_recorded_is_not_taken_for_a_change() {
+    let without: String =
+        DECODE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
+    let found = between(DECODE, &without).unwrap();
+    assert!(found.notes.iter().any(|note| note.contains("recorded in A only")), "{:?}", found.notes);
+    assert!(!found.changes.iter().any(|change| change.group == Group::Function));
+}
+
+#[test]
+fn differences_around_them_come_first() {
+    let other = DECODE.replace("NVIDIA_H200", "NVIDIA_A100");
+    let found = between(DECODE, &other).unwrap();
+    let shown: Vec<_> = found.environment.iter().map(|one| (&*one.what, &*one.a, &*one.b)).collect();
+    assert_eq!(shown, [("GPU", "NVIDIA H200", "NVIDIA A100")]);
+    assert!(between(DECODE, DECODE).unwrap().environment.is_empty());
+}
+
+fn holds(text: &str) -> Result<bool, String> {
+    let (timeline, metrics, diagnosis) = of(DECODE);
+    let condition = Condition::parse(text).map_err(|wrong| wrong.why)?;
+    condition.holds(&Named::new(&timeline, &metrics, &diagnosis)).map_err(|open| open.0)
+}
+
+#[test]
+fn conditions_bind_as_people_read_them() {
+    for text in [
+        "steps == 20",
+        "1 + 2 * 3 == 7",
+        "(1 + 2) * 3 == 9",
+        "10 - 4 - 3 == 3",
+        "-2 * -3 == 6",
+        "d2h_time / total_time < 1%",
+        "not steps < 20",
+        "steps < 1 or kernels == 2 and step_p50 >= 8",
+        "!(steps < 1) && true || false",
+        "1e-3 < .5",
+        // One side decides, whatever the other would say.
+        "steps == 20 or gpu_memory_mib > 1",
+        "not (steps == 1 and gpu_memory_mib > 1)",
+    ] {
+        assert_eq!(holds(text), Ok(true), "{text}");
+    }
+    assert!(holds("gpu_memory_mib > 1").unwrap_err().starts_with("gpu_memory_mib: GPU memory was not recorded"));
+    assert_eq!(holds("1 / h2d_time > 1"), Err("it divides by zero".into()));
+    assert!(holds("1e300 * 1e300 > 1").unwrap_err().contains("beyond all measure"));
+    for text in [
+        "steps",
+        "1 <",
+        "1 < 2 < 3",
+        "steps and true",
+        "not steps",
+        "-true",
+        "(steps > 1",
+        "steps > 1)",
+        "1 2",
+        "",
+        "5ms > 1",
+        "§",
+    ] {
+        assert!(Condition::parse(text).is_err(), "{text}");
+    }
+}
+
+fn rule(name: &str, text: &str, confidence_weight: f64) -> UserRule {
+    UserRule {
+        name: name.into(),
+        text: text.into(),
+        condition: Condition::parse(text).unwrap(),
+        suggestions: vec!["do something".into()],
+        severity: Severity::High,
+        confidence_weight,
+        origin: "r.yaml:3".into(),
+    }
+}
+
+#[test]
+fn user_rules_find_stay_silent_or_abstain() {
+    let (timeline, metrics, mut diagnosis) = of(DECODE);
+    let rules = [
+        rule("fires", "gpu_busy < 50%", 0.5),
+        rule("silent", "gpu_busy > 50%", 1.0),
+        rule("cannot_look", "gpu_memory_mib > 1", 1.0),
+        rule("sure", "steps > 1", 10.0),
+    ];
+    let before = diagnosis.findings.len();
+    apply(&rules, &timeline, &metrics, &mut diagnosis);
+    let find = |code: &str| diagnosis.findings.iter().find(|finding| finding.code == code);
+    let found = find("fires").unwrap();
+    assert_eq!(found.title, "fires holds: gpu_busy < 50%, where gpu_busy is 43.6 %");
+    assert_eq!((found.actions.as_slice(), found.severity), (["do something".to_owned()].as_slice(), Severity::High));
+    assert!((found.confidence - 0.5 * 21.0 / 22.0).abs() < 1e-9 && find("sure").unwrap().confidence == 1.0);
+    assert!(find("silent").is_none() && find("cannot_look").is_none());
+    assert_eq!(diagnosis.findings.len(), before + 2);
+    assert!(diagnosis.abstentions.iter().any(|one| one.code == "cannot_look"));
+}

@@ -1,0 +1,131 @@
+//! `inferscope check`: holds a trace against limits. A limit that the trace cannot decide is an error, never a pass.
+
+use crate::config::Settings;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::verdict::Verdict;
+use crate::{open, output, terminal};
+use analysis::named::{METRICS, Named, find};
+use clap::Args;
+use report::Ink;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope check trace --max-kernels 400 --max-implicit-syncs 0
+  inferscope check trace --min-gpu-busy 60% --max-step-ms 25
+
+Limits are of a step: the mean of all, and of its time the median. Exit code 4: a
+limit is passed; 5: the trace cannot decide one.")]
+pub struct Check {
+    /// The trace [default: the newest in ./inferscope-traces]
+    #[arg(value_name = "TRACE")]
+    trace: Option<PathBuf>,
+
+    /// The step or scope to look at [default: the step with most time]
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
+
+    /// Kernels in a step
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
+    max_kernels: Option<f64>,
+
+    /// Small copies to the host that it waits for: `.item()`, `nonzero`
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
+    max_implicit_syncs: Option<f64>,
+
+    /// GPU memory of the recorded processes, the most at one time
+    #[arg(long, value_name = "MIB", value_parser = number, allow_negative_numbers = true)]
+    max_mib: Option<f64>,
+
+    /// Copied between host and GPU in a step
+    #[arg(long, value_name = "MIB", value_parser = number, allow_negative_numbers = true)]
+    max_copied_mib: Option<f64>,
+
+    /// The part of a step in which a GPU is at work: 60% or 0.6
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
+    min_gpu_busy: Option<f64>,
+
+    /// Milliseconds that half of the steps do not exceed
+    #[arg(long, value_name = "MS", value_parser = number, allow_negative_numbers = true)]
+    max_step_ms: Option<f64>,
+}
+
+/// A flag with the metric that it limits, from above or from below.
+struct Limit {
+    flag: &'static str,
+    metric: &'static str,
+    least: bool,
+    value: f64,
+}
+
+impl Check {
+    fn limits(&self) -> Vec<Limit> {
+        let all = [
+            ("--max-step-ms", "step_p50", false, self.max_step_ms),
+            ("--max-kernels", "kernels", false, self.max_kernels),
+            ("--max-implicit-syncs", "implicit_syncs", false, self.max_implicit_syncs),
+            ("--max-copied-mib", "copied_mib", false, self.max_copied_mib),
+            ("--max-mib", "gpu_memory_mib", false, self.max_mib),
+            ("--min-gpu-busy", "gpu_busy", true, self.min_gpu_busy),
+        ];
+        let limit =
+            |(flag, metric, least, value): (_, _, _, Option<f64>)| Some(Limit { flag, metric, least, value: value? });
+        all.into_iter().filter_map(limit).collect()
+    }
+}
+
+pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
+    let limits = check.limits();
+    if limits.is_empty() {
+        return Err(Failure::usage("nothing to check: name a limit, such as --max-kernels 400"));
+    }
+    let verdict = Verdict::of(open::open(settings, check.trace.as_deref())?, check.step.as_deref(), &[])?;
+    let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
+    let (mut failed, mut open) = (Vec::new(), Vec::new());
+    let style = terminal::stdout_style(&settings.color);
+    output::write_to(None, |out| {
+        for limit in &limits {
+            let Some(metric) = find(limit.metric) else { continue };
+            let unit = METRICS[metric].unit;
+            let asked = format!("{} {}", limit.flag, unit.say(limit.value));
+            let (ink, word, said) = match named.get(metric) {
+                Err(why) => {
+                    open.push(format!("{asked}: {} cannot be decided: {why}", limit.metric));
+                    (Ink::Warn, "cannot be decided", why.clone())
+                }
+                Ok(measured) => {
+                    let said = format!("{} is {}", limit.metric, unit.say(measured.value));
+                    let passes =
+                        if limit.least { measured.value >= limit.value } else { measured.value <= limit.value };
+                    if !passes {
+                        failed.push(format!("{asked}: {said}"));
+                    }
+                    if passes { (Ink::Good, "passed", said) } else { (Ink::Warn, "FAILED", said) }
+                }
+            };
+            writeln!(out, "{} {}: {}", style.ink(ink, word), style.plain(&asked), style.plain(&said))?;
+        }
+        Ok(())
+    })?;
+    failed.iter().for_each(|line| eprintln!("inferscope: limit failed: {line}"));
+    match (failed.is_empty(), open.first()) {
+        (true, None) => Ok(Ending::FINE),
+        (true, Some(line)) => Err(Failure::bad_input(line)),
+        (false, _) => {
+            open.iter().for_each(|line| eprintln!("inferscope: {line}"));
+            Ok(Ending::Code(4))
+        }
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| "a limit is a number, 0 or more".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (digits, by) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits.trim_end(), 100.0));
+    let value = digits.parse::<f64>().ok().map(|value| value / by);
+    value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a share is 0% to 100%, or 0 to 1".into())
+}

@@ -1,0 +1,138 @@
+//! `inferscope diff A B`: opens two traces, lays them side by side, and tells what got slower and whether that is noise.
+//! Gates of `--fail-on` decide the exit code.
+
+use crate::config::{Layer, Settings};
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::verdict::Verdict;
+use crate::{open, output, terminal};
+use analysis::compare::gate::GateState;
+use analysis::compare::{self, Gate, GateResult, Side};
+use clap::{Args, ValueEnum};
+use report::comparison::Titles;
+use std::path::{Path, PathBuf};
+use timeline::Timeline;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope diff before after
+  inferscope diff before after --fail-on \"step_p50 > +5%\" --fail-on \"kernels > +0\"
+  inferscope diff old.json new.json --format json | jq .answer
+
+A sign makes a gate a change against A; without one it is a limit for B. A
+change within the noise of the steps fails no gate. Exit code 4: a gate failed;
+5: the two cannot be compared.")]
+pub struct Diff {
+    /// The trace to compare with: a folder, or a file of another profiler
+    #[arg(value_name = "A")]
+    a: PathBuf,
+
+    /// The trace that may have got slower
+    #[arg(value_name = "B")]
+    b: PathBuf,
+
+    /// The step or scope to compare [default: the step with most time that both have]
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
+
+    /// A gate such as "step_p50 > +5%"; several may be given
+    #[arg(long, value_name = "GATE", allow_hyphen_values = true)]
+    fail_on: Vec<String>,
+
+    /// What to write
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    format: DiffFormat,
+
+    /// Write to this file [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Rows in each table [default: 12]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    top: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DiffFormat {
+    /// For a terminal
+    Text,
+    /// For programs
+    Json,
+}
+
+impl Diff {
+    pub fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.flag("top", "--top", self.top.as_deref());
+        layer
+    }
+}
+
+pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
+    // A slip in a gate is told before large files are read.
+    let gates: Vec<Gate> =
+        diff.fail_on.iter().map(|text| Gate::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let (a, b) = verdicts(settings, diff)?;
+    let comparison = compare::compare(side(&a), side(&b)).map_err(|why| {
+        let hint = "name a step that both have with --step, or record both alike";
+        Failure::bad_input(format!("{} and {} cannot be compared: {why}; {hint}", diff.a.display(), diff.b.display()))
+    })?;
+    let results: Vec<GateResult> = gates.iter().map(|gate| gate.judge(&comparison)).collect();
+    let (a, b) = (diff.a.display().to_string(), diff.b.display().to_string());
+    let titles = Titles { a: &a, b: &b };
+    let style = match &diff.output {
+        Some(_) => report::Style::default(),
+        None => terminal::stdout_style(&settings.color),
+    };
+    output::write_to(diff.output.as_deref(), |mut out| match diff.format {
+        DiffFormat::Text => report::comparison::write(&comparison, &titles, &results, settings.top, &style, &mut out),
+        DiffFormat::Json => report::comparison_json::write(&comparison, &titles, &results, &mut out),
+    })?;
+    end(&results)
+}
+
+fn end(results: &[GateResult]) -> Result<Ending, Failure> {
+    let of = |state| results.iter().filter(move |result| result.state == state);
+    for failed in of(GateState::Failed) {
+        eprintln!("inferscope: gate failed: {}: {}", failed.text, failed.said);
+    }
+    if let Some(open) = of(GateState::Undecided).next() {
+        return Err(Failure::bad_input(format!("gate {} cannot be decided: {}", open.text, open.said)));
+    }
+    Ok(if of(GateState::Failed).next().is_some() { Ending::Code(4) } else { Ending::FINE })
+}
+
+fn side(verdict: &Verdict) -> Side<'_> {
+    Side { timeline: &verdict.timeline, metrics: &verdict.metrics, diagnosis: &verdict.diagnosis }
+}
+
+/// Both with the same steps, where they have steps in common.
+fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Failure> {
+    let of = |path: &Path| {
+        let timeline = open::open(settings, Some(path))?;
+        if let Some(step) = &diff.step
+            && !has(&timeline, step)
+        {
+            let text = format!("no step or scope is called {step:?} in {}", path.display());
+            return Err(Failure::bad_input(text));
+        }
+        Verdict::of(timeline, diff.step.as_deref(), &[])
+    };
+    let (a, b) = (of(&diff.a)?, of(&diff.b)?);
+    if compare::incomparable(&a.diagnosis, &b.diagnosis).is_none() {
+        return Ok((a, b));
+    }
+    // Each chose the step that takes most of its own time; one of the two may be in both.
+    for name in [a.diagnosis.steps.name.clone(), b.diagnosis.steps.name.clone()] {
+        if has(&a.timeline, &name) && has(&b.timeline, &name) {
+            settings.say(format_args!("comparing \"{name}\", the step that both have"));
+            let again = |verdict: Verdict| Verdict::of(verdict.timeline, Some(&name), &[]);
+            return Ok((again(a)?, again(b)?));
+        }
+    }
+    Ok((a, b))
+}
+
+fn has(timeline: &Timeline, step: &str) -> bool {
+    analysis::Steps::find(timeline, Some(step)).not_found.is_none()
+}

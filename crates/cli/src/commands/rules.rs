@@ -1,0 +1,110 @@
+//! `inferscope rules`: the rules and the metrics that user rules can ask for, what one of them means, and whether a file of
+//! user rules is right.
+
+use crate::config::Settings;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::{output, rule_file, terminal};
+use analysis::named::{METRICS, nearest_of};
+use analysis::rules::RULES;
+use analysis::user_rules::UserRule;
+use clap::{Args, Subcommand};
+use report::Ink;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope rules list
+  inferscope rules explain hot-line
+  inferscope rules check .inferscope_rules.yaml")]
+pub struct Rules {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Every rule, ours and yours, and the metrics by name
+    List {
+        /// Your own rules [default: the nearest .inferscope_rules.yaml]
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+    },
+    /// What a rule finds and what it needs, or what a metric means
+    Explain {
+        /// The rule's code, or the metric's name
+        code: String,
+
+        /// Your own rules [default: the nearest .inferscope_rules.yaml]
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+    },
+    /// Read a file of rules and say what is wrong with it
+    Check { file: PathBuf },
+}
+
+pub fn run(settings: &Settings, rules: &Rules) -> Result<Ending, Failure> {
+    match &rules.action {
+        Action::List { rules } => list(settings, &rule_file::load(rules.as_deref())?)?,
+        Action::Explain { code, rules } => explain(settings, code, &rule_file::load(rules.as_deref())?)?,
+        Action::Check { file } => {
+            let rules = rule_file::read(file)?;
+            let word = if rules.len() == 1 { "rule" } else { "rules" };
+            output::write_to(None, |out| writeln!(out, "{}: {} {word}, no fault", file.display(), rules.len()))?;
+        }
+    }
+    Ok(Ending::FINE)
+}
+
+fn list(settings: &Settings, own: &[UserRule]) -> Result<(), Failure> {
+    let style = terminal::stdout_style(&settings.color);
+    let ours = RULES.iter().map(|rule| (rule.code().to_owned(), rule.docs().summary.to_owned()));
+    let yours = own.iter().map(|rule| (rule.name.clone(), format!("{} ({})", rule.text, rule.origin)));
+    let metrics =
+        METRICS.iter().map(|metric| (metric.name.to_owned(), format!("[{}] {}", metric.unit.name(), metric.what)));
+    let sections: [(&str, Vec<(String, String)>); 3] =
+        [("Rules", ours.collect()), ("Your rules", yours.collect()), ("Metrics", metrics.collect())];
+    output::write_to(None, |out| {
+        let mut first = true;
+        for (title, lines) in sections.iter().filter(|section| !section.1.is_empty()) {
+            let gap = if std::mem::take(&mut first) { "" } else { "\n" };
+            writeln!(out, "{gap}{}", style.ink(Ink::Heading, title))?;
+            let width = lines.iter().map(|line| line.0.len()).max().unwrap_or(0);
+            for (name, what) in lines {
+                writeln!(out, "  {name:width$}  {}", style.plain(what))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn explain(settings: &Settings, code: &str, own: &[UserRule]) -> Result<(), Failure> {
+    let style = terminal::stdout_style(&settings.color);
+    let facts: Vec<(&str, String)> = if let Some(rule) = RULES.iter().find(|rule| rule.code() == code) {
+        let docs = rule.docs();
+        vec![
+            ("finds", docs.summary.into()),
+            ("why", docs.why.into()),
+            ("needs", docs.needs.into()),
+            ("says", docs.example.into()),
+        ]
+    } else if let Some(rule) = own.iter().find(|rule| rule.name == code) {
+        vec![
+            ("yours, at", rule.origin.clone()),
+            ("finds", rule.text.clone()),
+            ("suggests", rule.suggestions.join("; ")),
+            ("severity", rule.severity.name().into()),
+        ]
+    } else if let Some(metric) = METRICS.iter().find(|metric| metric.name == code) {
+        vec![("metric", metric.what.into()), ("unit", metric.unit.name().into())]
+    } else {
+        let codes = RULES.iter().map(|rule| rule.code()).chain(own.iter().map(|rule| rule.name.as_str()));
+        let near = nearest_of(code, codes.chain(METRICS.iter().map(|metric| metric.name)));
+        let hint = near.map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
+        return Err(Failure::usage(format!("there is no rule or metric {code:?}: {hint}")));
+    };
+    output::write_to(None, |out| {
+        writeln!(out, "{}", style.ink(Ink::Heading, code))?;
+        facts.iter().try_for_each(|(word, text)| writeln!(out, "  {word}: {}", style.plain(text)))
+    })
+}

@@ -1,0 +1,121 @@
+//! Rules that are read, and rules that are refused with file, line and reason.
+
+use super::*;
+
+fn parsed(text: &str) -> Result<Vec<UserRule>, String> {
+    parse(Path::new("r.yaml"), text)
+}
+
+const GOOD: &str = "# mine
+bottleneck_rules:
+  - name: high_memory_overhead
+    condition: h2d_time / total_time > 0.3
+    suggestion: Use pinned memory or reduce batch size
+    confidence_weight: 1.2
+  - name: many-kernels
+    condition: kernels > 1000 and not (gpu_busy > 90%)
+    suggestion: [Capture a CUDA graph, torch.compile]
+    severity: high
+";
+
+#[test]
+fn rules_are_read_with_their_lines() {
+    let rules = parsed(GOOD).unwrap();
+    let shown: Vec<_> = rules.iter().map(|rule| (rule.name.as_str(), rule.origin.as_str(), rule.severity)).collect();
+    assert_eq!(
+        shown,
+        [("high_memory_overhead", "r.yaml:3", Severity::Medium), ("many-kernels", "r.yaml:7", Severity::High)]
+    );
+    assert_eq!((rules[0].confidence_weight, rules[1].confidence_weight), (1.2, 1.0));
+    assert_eq!(rules[1].suggestions, ["Capture a CUDA graph", "torch.compile"]);
+    for empty in ["", "# nothing\n---\n", "bottleneck_rules:\n", "bottleneck_rules: []\n"] {
+        assert_eq!(parsed(empty), Ok(Vec::new()), "{empty:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_line_and_nearest_name() {
+    let cases = [
+        ("h2d_time", "h2d_tmie", "r.yaml:4: condition, letter 1: there is no metric h2d_tmie: did you mean h2d_time?"),
+        ("> 0.3", "", "r.yaml:4: condition, letter 1: it is a number, not a condition"),
+        ("> 0.3", "> > 0.3", "r.yaml:4: condition, letter 25: a metric or a number belongs here, not >"),
+        ("> 0.3", "and 0.3", "r.yaml:4: condition, letter 23: and takes a condition on both sides"),
+        (
+            "many-kernels",
+            "high_memory_overhead",
+            "r.yaml:7: the name high_memory_overhead is taken already, at r.yaml:3",
+        ),
+        ("many-kernels", "hot-line", "r.yaml:7: the name hot-line is that of one of our own rules"),
+        ("many-kernels", "many kernels", "r.yaml:7: name many kernels must be letters"),
+        ("many-kernels", "7", "r.yaml:7: name must be text, not a number"),
+        ("1.2", "often", "r.yaml:6: confidence_weight must be a number above 0, at most 10, not text"),
+        ("1.2", "-1", "r.yaml:6: confidence_weight must be"),
+        ("1.2", ".nan", "r.yaml:6: "),
+        ("severity: high", "severity: awful", "r.yaml:10: severity awful must be info, low, medium or high"),
+        ("severity: high", "sevirity: high", "r.yaml:10: there is no key sevirity: did you mean severity?"),
+        ("severity: high", "suggestion: twice", "r.yaml:10: suggestion is set twice"),
+        (
+            "bottleneck_rules",
+            "bottleneck_rule",
+            "r.yaml:2: there is no key bottleneck_rule: did you mean bottleneck_rules?",
+        ),
+        ("    suggestion: Use pinned memory or reduce batch size\n", "", "r.yaml:3: the rule has no suggestion"),
+        ("Use pinned memory or reduce batch size", "", "r.yaml:5: suggestion must be text, not nothing"),
+    ];
+    for (from, to, said) in cases {
+        let error = parsed(&GOOD.replacen(from, to, 1)).unwrap_err();
+        assert!(error.starts_with(said), "{from} -> {to}: {error}");
+    }
+    for (text, said) in [
+        ("- a list", "r.yaml:1: the file begins with `bottleneck_rules:`"),
+        ("bottleneck_rules: 5", "r.yaml:1: bottleneck_rules must be a list of rules"),
+        ("bottleneck_rules: [5]", "r.yaml:1: a rule has name"),
+        ("bottleneck_rules: [", "r.yaml"),
+        ("a: &a [*a]", "r.yaml"),
+    ] {
+        let error = parsed(text).unwrap_err();
+        assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+#[test]
+fn hostile_files_are_bounded() {
+    let deep = format!("bottleneck_rules: {}{}", "[".repeat(5000), "]".repeat(5000));
+    assert!(parsed(&deep).is_err());
+    let many = format!("bottleneck_rules:\n{}", "  - {name: a, condition: steps > 1, suggestion: x}\n".repeat(100_000));
+    assert!(parsed(&many).is_err());
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d]\n";
+    assert!(parsed(bomb).is_err());
+    let condition = |text: String| parsed(&GOOD.replacen("h2d_time / total_time > 0.3", &text, 1)).unwrap_err();
+    assert!(condition(format!("{}steps{} > 1", "(".repeat(400), ")".repeat(400))).contains("nested deeper"));
+    assert!(condition(format!("steps > {}1", "1 + ".repeat(1000))).contains("longer than"));
+}
+
+/// A good file with a few bytes changed: read, or refused in one line; the changes repeat.
+#[test]
+fn changed_bytes_never_panic() {
+    let mut state = 0x1234_5678_9abc_def1u64;
+    let mut below = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % limit
+    };
+    for _ in 0..3000 {
+        let mut bytes = GOOD.as_bytes().to_vec();
+        for _ in 0..1 + below(4) {
+            let at = below(bytes.len());
+            match below(3) {
+                0 => bytes[at] = b"{}[]&*!|>%@`:-?,#'\"\n\t \\\0"[below(24)],
+                1 => bytes[at] = below(128) as u8,
+                _ => _ = bytes.drain(at..bytes.len().min(at + 1 + below(9))),
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        if let Err(error) = parsed(&String::from_utf8_lossy(&bytes)) {
+            assert!(error.starts_with("r.yaml") && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Two recordings side by side, as text: what is different around them, the answer in one sentence, the metrics, and the
+//! largest changes of a step in each group. What may be noise is said to be.
+
+use crate::gpu_words::short_kernel;
+use crate::style::{Ink, Style};
+use crate::text::table::Table;
+use crate::units::{count, duration};
+use analysis::compare::gate::GateState;
+use analysis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
+use analysis::named::noise::Noise;
+use analysis::named::{METRICS, Unit};
+use std::io::{self, Write};
+
+/// How the two are called in the heading.
+pub struct Titles<'a> {
+    pub a: &'a str,
+    pub b: &'a str,
+}
+
+/// The metrics that say most; JSON has all.
+const SHOWN: [&str; 14] = [
+    "step_p50",
+    "step_p99",
+    "total_time",
+    "gpu_busy",
+    "kernel_time",
+    "kernels",
+    "copy_time",
+    "exposed_copy_time",
+    "copied_mib",
+    "api_time",
+    "sync_time",
+    "implicit_syncs",
+    "memory_mib",
+    "gpu_memory_mib",
+];
+
+pub fn write(
+    comparison: &Comparison,
+    titles: &Titles,
+    gates: &[GateResult],
+    top: usize,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let page = Page { comparison, style, top };
+    writeln!(out, "{} {}", style.ink(Ink::Heading, "A"), style.plain(titles.a))?;
+    writeln!(out, "{} {}", style.ink(Ink::Heading, "B"), style.plain(titles.b))?;
+    page.environment(out)?;
+    page.heading(out, "Answer")?;
+    writeln!(out, "  {}", style.plain(&answer(comparison)))?;
+    page.metrics(out)?;
+    for group in Group::ALL {
+        page.group(out, group)?;
+    }
+    page.notes(out)?;
+    page.gates(out, gates)
+}
+
+/// One sentence: what happened to a step, and where most of it is.
+pub fn answer(comparison: &Comparison) -> String {
+    let find = |name: &str| comparison.metrics.iter().find(|change| change.name() == name);
+    let Some((change, (a, b))) = find("step_p50").and_then(|change| Some((change, change.values()?))) else {
+        return "The steps have no time to compare.".into();
+    };
+    let what = if comparison.whole { "The recording".to_owned() } else { format!("A step \"{}\"", comparison.step) };
+    let (from, to) = (Unit::Milliseconds.say(a), Unit::Milliseconds.say(b));
+    let by = relative(a, b).map(|share| format!(" ({:+.1} %)", 100.0 * share)).unwrap_or_default();
+    match change.noise {
+        _ if a == b => format!("{what} takes {to} in both."),
+        Some(Noise::Within) => {
+            format!("{what} takes {from} in A and {to} in B{by}: no more than the spread of the steps, so noise.")
+        }
+        noise => {
+            let way = if b > a { "slower" } else { "faster" };
+            let sure =
+                if noise == Some(Noise::Unknown) { " Too few steps to know how much of it is noise." } else { "" };
+            let most = most(comparison, b > a).map(|most| format!(" Most of it: {most}.")).unwrap_or_default();
+            format!("{what} is {way}: {from} in A, {to} in B{by}.{most}{sure}")
+        }
+    }
+}
+
+/// The largest change in the same direction that has a name.
+fn most(comparison: &Comparison, slower: bool) -> Option<String> {
+    let fits = |change: &&Change| {
+        change.noise != Noise::Within && (change.delta() > 0.0) == slower && change.group != Group::Kind
+    };
+    let most = comparison.changes.iter().filter(fits).max_by(|x, y| x.delta().abs().total_cmp(&y.delta().abs()))?;
+    Some(format!("{} {} ({} a step)", noun(most.group), name(most), signed(most.delta())))
+}
+
+fn noun(group: Group) -> &'static str {
+    match group {
+        Group::Kind => "",
+        Group::Function => "function",
+        Group::Idle => "GPU idle:",
+        Group::Kernel => "kernel",
+        Group::Copy => "copies",
+        Group::Api => "CUDA call",
+        Group::Layer => "layer",
+    }
+}
+
+fn name(change: &Change) -> &str {
+    if change.group == Group::Kernel { short_kernel(&change.label) } else { &change.label }
+}
+
+fn signed(ns: f64) -> String {
+    let sign = if ns < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", duration(ns.abs().round() as u64))
+}
+
+struct Page<'a> {
+    comparison: &'a Comparison,
+    style: &'a Style,
+    top: usize,
+}
+
+impl Page<'_> {
+    fn heading(&self, out: &mut impl Write, text: &str) -> io::Result<()> {
+        writeln!(out, "\n{}", self.style.ink(Ink::Heading, text))
+    }
+
+    fn environment(&self, out: &mut impl Write) -> io::Result<()> {
+        self.heading(out, "Environment")?;
+        if self.comparison.environment.is_empty() {
+            return writeln!(out, "  the same, as far as the two recordings tell");
+        }
+        for difference in &self.comparison.environment {
+            let side = |text: &str| {
+                let text = if text.is_empty() { "not recorded" } else { text };
+                self.style.fit(&self.style.plain(&crate::escape::visible(text)), 40)
+            };
+            let arrow = self.style.plain("→");
+            let what = self.style.fit(&crate::escape::visible(&difference.what), 40);
+            let line = format!("  {what}: {} {arrow} {}", side(&difference.a), side(&difference.b));
+            writeln!(out, "{}", self.style.ink(Ink::Warn, &line))?;
+        }
+        Ok(())
+    }
+
+    fn metrics(&self, out: &mut impl Write) -> io::Result<()> {
+        let steps = self.comparison.steps;
+        self.heading(
+            out,
+            &format!("Metrics of a step ({} in A, {} in B)", count(steps.0 as u64), count(steps.1 as u64)),
+        )?;
+        let mut table = Table::new(["A", "B", "change", "", "metric"]);
+        for name in SHOWN {
+            let Some(change) = self.comparison.metrics.iter().find(|change| change.name() == name) else { continue };
+            let Some((a, b)) = change.values() else { continue };
+            let unit = METRICS[change.metric].unit;
+            let by = relative(a, b).map_or("new".into(), |share| format!("{:+.1} %", 100.0 * share));
+            let cells = [
+                (Ink::Plain, self.style.plain(&unit.say(a))),
+                (Ink::Plain, self.style.plain(&unit.say(b))),
+                (Ink::Plain, by),
+                self.mark(metric_noise(change), a == b),
+            ];
+            table.row(cells, name, "");
+        }
+        table.write(out, self.style)
+    }
+
+    fn mark(&self, noise: Noise, same: bool) -> (Ink, String) {
+        match noise {
+            _ if same => (Ink::Faint, "same".into()),
+            Noise::Real => (Ink::Warn, "real".into()),
+            Noise::Within => (Ink::Faint, "noise".into()),
+            Noise::Unknown => (Ink::Faint, "?".into()),
+        }
+    }
+
+    fn group(&self, out: &mut impl Write, group: Group) -> io::Result<()> {
+        let rows: Vec<&Change> = self.comparison.changes.iter().filter(|change| change.group == group).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, group.title())?;
+        let mut table = Table::new(["A", "B", "a step", "", "count", "name"]);
+        let time = |ns: f64| self.style.plain(&duration(ns.max(0.0).round() as u64));
+        for change in rows.iter().take(self.top) {
+            let number = |value: f64| Unit::Count.say(value);
+            let counted = change.count.map_or("-".into(), |(a, b)| match a == b {
+                true => number(a),
+                false => format!("{}{}{}", number(a), self.style.plain("→"), number(b)),
+            });
+            let cells = [
+                (Ink::Plain, time(change.a.value)),
+                (Ink::Plain, time(change.b.value)),
+                (Ink::Plain, self.style.plain(&signed(change.delta()))),
+                self.mark(change.noise, change.delta() == 0.0),
+                (Ink::Plain, counted),
+            ];
+            table.row(cells, &self.style.plain(name(change)), &change.place);
+        }
+        table.write(out, self.style)
+    }
+
+    fn notes(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut notes = self.comparison.notes.clone();
+        if self.comparison.whole {
+            notes.push("neither has steps: the whole recordings are compared, and their noise is not known".into());
+        }
+        if notes.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, "Not compared, or with care")?;
+        notes.iter().try_for_each(|note| writeln!(out, "  {}", self.style.plain(note)))
+    }
+
+    fn gates(&self, out: &mut impl Write, gates: &[GateResult]) -> io::Result<()> {
+        if gates.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, "Gates")?;
+        for gate in gates {
+            let (ink, word) = match gate.state {
+                GateState::Holds => (Ink::Good, "passed"),
+                GateState::Failed => (Ink::Warn, "FAILED"),
+                GateState::Undecided => (Ink::Warn, "cannot be decided"),
+            };
+            writeln!(out, "  {} {}: {}", self.style.ink(ink, word), gate.text, self.style.plain(&gate.said))?;
+        }
+        Ok(())
+    }
+}
+
+fn metric_noise(change: &MetricChange) -> Noise {
+    change.noise.unwrap_or(Noise::Unknown)
+}
