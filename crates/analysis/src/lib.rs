@@ -35,6 +35,7 @@ pub mod named;
 pub mod phrase;
 mod proof;
 mod recorded;
+pub mod replay;
 mod rule;
 pub mod rules;
 mod seen;

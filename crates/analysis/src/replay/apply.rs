@@ -1,0 +1,194 @@
+//! Puts changes into a plan. What a change means under the best, usual and worst assumption is said here, in words and in
+//! numbers; a change that finds nothing, or has nothing to be computed from, is refused.
+
+use super::expression::{Change, Target, distance, fits};
+use super::graph::Graph;
+use super::plan::Plan;
+use super::waits::{Does, does};
+use super::{Assume, Refusal, copies, host, stretches};
+use std::collections::BTreeMap;
+use timeline::gpu::detail;
+use timeline::{NameIndex, WorkKind};
+
+/// What was changed: how many, by name.
+pub type Changed = BTreeMap<String, u64>;
+
+pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) -> Result<Changed, Refusal> {
+    match change {
+        Change::Scale(Target::SyncApi, factor) => sync_api(graph, plan, *factor, assume),
+        Change::Scale(Target::Kernel(pattern), factor) => {
+            let wanted = |kind: WorkKind, name: &str, _: u8| kind == WorkKind::Kernel && kernel_fits(pattern, name);
+            Ok(work(graph, plan, *factor, assume, wanted))
+        }
+        Change::Scale(Target::Copy(pattern), factor) => {
+            let wanted = |kind: WorkKind, name: &str, direction: u8| {
+                kind != WorkKind::Kernel && (fits(pattern, name) || short(direction).is_some_and(|s| fits(pattern, s)))
+            };
+            Ok(work(graph, plan, *factor, assume, wanted))
+        }
+        Change::Scale(Target::Api(pattern), factor) => Ok(calls(graph, plan, pattern, *factor)),
+        Change::Scale(Target::Host(pattern), factor) => Ok(host::cut(graph, plan, pattern, *factor)),
+        Change::PinCopies => copies::pin(graph, plan, assume),
+        Change::GraphSteps => stretches::graph(graph, plan, assume),
+    }
+}
+
+/// What the three assumptions differ in.
+pub fn assumed(change: &Change) -> &'static str {
+    match change {
+        Change::Scale(Target::SyncApi, _) => {
+            "a wait with no launch after it in its step collects the result and stays; in the high case it goes too, and the step still ends no earlier than its work"
+        }
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) => {
+            "the calls that launched what is removed go with it; in the low case they stay"
+        }
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), _) => {
+            "all work that fits takes its recorded time by the factor"
+        }
+        Change::Scale(Target::Api(_), _) => "the calls take their recorded time by the factor, and wait for nothing",
+        Change::Scale(Target::Host(_), _) => {
+            "the function's time outside CUDA calls is scaled; where only samples show it, a sample stands for the time to its neighbours"
+        }
+        Change::PinCopies => {
+            "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was"
+        }
+        Change::GraphSteps => {
+            "launches with no other call between them become one, and the host code between them goes; in the low case only the calls go"
+        }
+    }
+}
+
+/// A pattern means a whole name, or what is left of it without return type, namespaces, template and parameters.
+fn kernel_fits(pattern: &str, name: &str) -> bool {
+    let plain = name.strip_prefix("void ").unwrap_or(name);
+    let head = plain.split(['<', '(']).next().unwrap_or(plain);
+    let base = head.rsplit("::").next().unwrap_or(head);
+    [name, plain, head, base].iter().any(|name| fits(pattern, name))
+}
+
+fn short(direction: u8) -> Option<&'static str> {
+    match direction {
+        detail::H2D => Some("h2d"),
+        detail::D2H => Some("d2h"),
+        detail::D2D => Some("d2d"),
+        detail::P2P => Some("p2p"),
+        _ => None,
+    }
+}
+
+fn sync_api(graph: &Graph, plan: &mut Plan, factor: f64, assume: Assume) -> Result<Changed, Refusal> {
+    if factor != 0.0 {
+        let text = "a wait takes as long as what it waits for: remove sync-api, or scale the work";
+        return Err(Refusal::NotThere(text.into()));
+    }
+    let mut last_launch = vec![i64::MIN; graph.steps.len() + 1];
+    for call in graph.calls.iter().filter(|call| call.jobs > 0) {
+        let last = &mut last_launch[call.step as usize];
+        *last = call.begin.max(*last);
+    }
+    let mut changed = Changed::new();
+    for (index, call) in graph.calls.iter().enumerate() {
+        if !matches!(does(graph.timeline, call.name), Does::Wait | Does::WaitEvent) {
+            continue;
+        }
+        let collects = call.step != 0 && call.begin > last_launch[call.step as usize];
+        if !collects || assume == Assume::Best {
+            plan.cost[index] = Some(0);
+            note(graph, &mut changed, call.step, call.name);
+        }
+    }
+    Ok(changed)
+}
+
+fn work(
+    graph: &Graph,
+    plan: &mut Plan,
+    factor: f64,
+    assume: Assume,
+    wanted: impl Fn(WorkKind, &str, u8) -> bool,
+) -> Changed {
+    let (columns, mut changed) = (&graph.timeline.gpu.work, Changed::new());
+    // Names repeat: each is asked once.
+    let mut known: std::collections::HashMap<(u32, u8, u8), bool> = std::collections::HashMap::new();
+    for (index, job) in graph.jobs.iter().enumerate() {
+        let piece = columns.get(job.work as usize);
+        let direction = piece.copy().direction;
+        let key = (piece.name.0, piece.kind as u8, direction);
+        if !*known.entry(key).or_insert_with(|| wanted(piece.kind, graph.timeline.names.text(piece.name), direction)) {
+            continue;
+        }
+        plan.dur[index] = (plan.dur[index] as f64 * factor).round() as i64;
+        let call = (job.call as usize).checked_sub(1);
+        if factor == 0.0 {
+            plan.gone[index] = true;
+            if let Some(call) = call.filter(|call| graph.calls[*call].jobs == 1 && assume != Assume::Worst) {
+                plan.cost[call] = Some(0);
+            }
+        }
+        note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+    }
+    changed
+}
+
+fn calls(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
+    let mut changed = Changed::new();
+    let names = graph.timeline.names.len() as u32;
+    let fitting: Vec<bool> = (0..names).map(|name| fits(pattern, graph.timeline.names.text(NameIndex(name)))).collect();
+    for (index, call) in graph.calls.iter().enumerate().filter(|(_, call)| fitting[call.name as usize]) {
+        plan.cost[index] = Some(((call.end - call.begin) as f64 * factor).round() as i64);
+        note(graph, &mut changed, call.step, call.name);
+    }
+    changed
+}
+
+/// Counts what lies in a measured step.
+pub fn note(graph: &Graph, changed: &mut Changed, step: u32, name: u32) {
+    if (step as usize).checked_sub(1).is_some_and(|step| graph.steps[step].measured) {
+        *changed.entry(graph.timeline.names.text(NameIndex(name)).to_owned()).or_default() += 1;
+    }
+}
+
+/// Why a change changed nothing, with the nearest name that there is.
+pub fn nothing(graphs: &[Graph], change: &Change) -> Refusal {
+    let near = |pattern: &str, names: Vec<&str>| {
+        let plain = pattern.replace('*', "");
+        match names.iter().min_by_key(|name| distance(&plain, name)) {
+            Some(name) => format!("; the nearest name is {name:?}"),
+            None => "; there is none of that kind".into(),
+        }
+    };
+    let of_work = |kernels: bool| {
+        let jobs = graphs.iter().flat_map(|graph| graph.jobs.iter().map(move |job| (graph, job.work as usize)));
+        let fitting = jobs.filter(|(graph, work)| (graph.timeline.gpu.work.kind(*work) == WorkKind::Kernel) == kernels);
+        let mut ids: Vec<(u32, &Graph)> =
+            fitting.map(|(graph, work)| (graph.timeline.gpu.work.name[work], graph)).collect();
+        ids.sort_by_key(|one| one.0);
+        ids.dedup_by_key(|one| one.0);
+        ids.into_iter().map(|(name, graph)| graph.timeline.names.text(NameIndex(name))).collect::<Vec<_>>()
+    };
+    Refusal::NotThere(match change {
+        Change::Scale(Target::SyncApi, _) => {
+            "no step has a wait that could be removed: none but those that collect its result".into()
+        }
+        Change::Scale(Target::Kernel(pattern), _) => {
+            format!("no kernel of the steps is called {pattern:?}{}", near(pattern, of_work(true)))
+        }
+        Change::Scale(Target::Copy(pattern), _) => {
+            format!("no copy of the steps is called {pattern:?}{}", near(pattern, of_work(false)))
+        }
+        Change::Scale(Target::Api(pattern), _) => {
+            let names = graphs.iter().flat_map(|graph| {
+                let mut ids: Vec<u32> = graph.calls.iter().map(|call| call.name).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                ids.into_iter().map(|name| graph.timeline.names.text(NameIndex(name)))
+            });
+            format!("no CUDA call of the steps is called {pattern:?}{}", near(pattern, names.collect()))
+        }
+        Change::Scale(Target::Host(pattern), _) => {
+            format!("no function, scope or range of the steps is called {pattern:?}")
+        }
+        Change::PinCopies => "the steps have no pageable copies".into(),
+        Change::GraphSteps => "the steps have no two launches with no other call between them".into(),
+    })
+}

@@ -1,0 +1,79 @@
+//! `pin copies`: pageable copies as fast as the pinned ones of the same recording. Without such there is no number to take.
+
+use super::apply::{Changed, note};
+use super::graph::Graph;
+use super::plan::Plan;
+use super::{Assume, Refusal};
+use timeline::WorkKind;
+use timeline::gpu::{Piece, detail};
+
+/// A copy between host and device, and the kind of the host's memory.
+fn side(piece: &Piece) -> Option<(usize, u8)> {
+    let copy = piece.copy();
+    match (piece.kind, copy.direction) {
+        (WorkKind::Memcpy, detail::H2D) => Some((0, copy.source)),
+        (WorkKind::Memcpy, detail::D2H) => Some((1, copy.target)),
+        _ => None,
+    }
+}
+
+/// Pinned copies of one direction and of nearly one size: bytes a nanosecond, and what their calls took.
+#[derive(Default)]
+struct Pinned {
+    speeds: Vec<f64>,
+    calls: Vec<i64>,
+}
+
+pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
+    let work = &graph.timeline.gpu.work;
+    // By direction and power of two of the size: small copies never reach the speed of large ones.
+    let mut pinned: [Vec<Pinned>; 2] = [(); 2].map(|()| (0..64).map(|_| Pinned::default()).collect());
+    let mut pageable = Vec::new();
+    for (index, job) in graph.jobs.iter().enumerate() {
+        let piece = work.get(job.work as usize);
+        let Some((direction, memory)) = side(&piece).filter(|_| piece.bytes > 0) else { continue };
+        let size = piece.bytes.ilog2() as usize;
+        match memory {
+            detail::PAGEABLE => pageable.push((index, direction, piece)),
+            detail::PINNED if piece.dur > 0 => {
+                let bucket = &mut pinned[direction][size];
+                bucket.speeds.push(piece.bytes as f64 / piece.dur as f64);
+                if let Some(call) = (job.call as usize).checked_sub(1).map(|call| graph.calls[call]) {
+                    bucket.calls.push(call.end - call.begin);
+                }
+            }
+            _ => {}
+        }
+    }
+    for bucket in pinned.iter_mut().flatten() {
+        bucket.speeds.sort_by(f64::total_cmp);
+        bucket.calls.sort_unstable();
+    }
+    let mut changed = Changed::new();
+    for (index, direction, piece) in pageable {
+        let size = piece.bytes.ilog2() as usize;
+        let buckets = pinned[direction].iter().enumerate().filter(|(_, bucket)| !bucket.speeds.is_empty());
+        let Some((_, bucket)) = buckets.min_by_key(|(place, _)| place.abs_diff(size)) else {
+            let way = ["host to device", "device to host"][direction];
+            return Err(Refusal::Unknown(format!(
+                "this trace has no pinned copies from {way} to take the bandwidth from, and a guess is no answer: \
+                 record one run with a pinned buffer (tensor.pin_memory()), or use `scale copy:… FACTOR`"
+            )));
+        };
+        let at = |count: usize, percent: usize| count.saturating_sub(1) * percent / 100;
+        let percent = [75, 50, 25][assume as usize];
+        let speed = bucket.speeds[at(bucket.speeds.len(), percent)];
+        // Pinning makes no copy slower.
+        plan.dur[index] = plan.dur[index].min((piece.bytes as f64 / speed).round() as i64);
+        let call = (graph.jobs[index].call as usize).checked_sub(1);
+        if let Some(call) = call
+            && assume != Assume::Worst
+            && let Some(cost) = bucket.calls.get(at(bucket.calls.len(), 50))
+        {
+            let recorded = graph.calls[call].end - graph.calls[call].begin;
+            plan.cost[call] = Some(recorded.min(*cost));
+        }
+        note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+    }
+    Ok(changed)
+}

@@ -1,0 +1,230 @@
+//! What a person may ask: `remove sync-api; scale kernel:flash* 0.5`. A wrong expression is refused with the position of the
+//! word that is wrong and the nearest one that is known.
+
+use std::fmt;
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Change {
+    /// The factor is 0 for what is removed.
+    Scale(Target, f64),
+    PinCopies,
+    GraphSteps,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Every `…Synchronize` call.
+    SyncApi,
+    /// Patterns with `*`.
+    Kernel(String),
+    Copy(String),
+    Api(String),
+    Host(String),
+}
+
+/// Where, counted in letters from one, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wrong {
+    pub position: usize,
+    pub why: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "at letter {}: {}", self.position, self.why)
+    }
+}
+
+const VERBS: [&str; 4] = ["remove", "scale", "pin", "graph"];
+const TARGETS: [&str; 5] = ["sync-api", "kernel:", "copy:", "api:", "host:"];
+/// More changes than anybody can judge at once are a mistake.
+const MOST: usize = 32;
+
+type Word<'a> = (usize, &'a str);
+
+pub fn parse(text: &str) -> Result<Vec<Change>, Wrong> {
+    let mut changes = Vec::new();
+    let mut from = 1;
+    for part in text.split(';') {
+        changes.push(change(&words(part, from), from + part.chars().count())?);
+        if changes.len() > MOST {
+            return Err(Wrong { position: from, why: format!("more than {MOST} changes at once") });
+        }
+        from += part.chars().count() + 1;
+    }
+    Ok(changes)
+}
+
+/// Words with their positions; a name with spaces stands in quotes.
+fn words(text: &str, first: usize) -> Vec<Word<'_>> {
+    let (mut words, mut start, mut quoted) = (Vec::new(), None, false);
+    for (position, (byte, letter)) in text.char_indices().enumerate() {
+        quoted ^= letter == '"';
+        if letter.is_whitespace() && !quoted {
+            if let Some((position, from)) = start.take() {
+                words.push((first + position, &text[from..byte]));
+            }
+        } else if start.is_none() {
+            start = Some((position, byte));
+        }
+    }
+    if let Some((position, from)) = start {
+        words.push((first + position, &text[from..]));
+    }
+    words
+}
+
+fn change(words: &[Word], end: usize) -> Result<Change, Wrong> {
+    let wrong = |position: usize, why: String| Err(Wrong { position, why });
+    let Some((verb, rest)) = words.split_first() else {
+        return wrong(end, format!("a change is missing: {}", VERBS.join(", ")));
+    };
+    let none_left = |rest: &[Word]| match rest.first() {
+        Some((position, word)) => wrong(*position, format!("nothing is expected here, not {word:?}")),
+        None => Ok(Change::PinCopies),
+    };
+    let only = |wanted: &str, change: Change| match rest.first() {
+        Some((_, word)) if *word == wanted => none_left(&rest[1..]).map(|_| change),
+        Some((position, word)) => wrong(*position, format!("{word:?} is not known here; did you mean {wanted:?}?")),
+        None => wrong(end, format!("{wanted:?} is missing after {:?}", verb.1)),
+    };
+    match verb.1 {
+        "pin" => only("copies", Change::PinCopies),
+        "graph" => only("steps", Change::GraphSteps),
+        "remove" => {
+            let target = target(rest.first(), end)?;
+            none_left(&rest[1..])?;
+            Ok(Change::Scale(target, 0.0))
+        }
+        "scale" => {
+            let target = target(rest.first(), end)?;
+            let Some((position, factor)) = rest.get(1) else {
+                return wrong(end, "a factor is missing: 0.5 halves, 2 doubles".into());
+            };
+            let factor: f64 = match factor.parse() {
+                Ok(factor) if (0.0..=1000.0).contains(&factor) => factor,
+                _ => return wrong(*position, format!("{factor:?} is not a factor from 0 to 1000")),
+            };
+            none_left(&rest[2..])?;
+            Ok(Change::Scale(target, factor))
+        }
+        other => wrong(verb.0, unknown(other, &VERBS)),
+    }
+}
+
+fn target(word: Option<&Word>, end: usize) -> Result<Target, Wrong> {
+    let Some((position, word)) = word else {
+        return Err(Wrong { position: end, why: format!("what? {}", TARGETS.join(", ")) });
+    };
+    let (kind, name) = word.split_once(':').map_or((*word, None), |(kind, name)| (kind, Some(name.replace('"', ""))));
+    let named = |name: String| match name.is_empty() {
+        true => Err(Wrong {
+            position: position + kind.chars().count() + 1,
+            why: format!("a name is missing after {kind}:"),
+        }),
+        false => Ok(name),
+    };
+    match (kind, name) {
+        ("sync-api", None) => Ok(Target::SyncApi),
+        ("kernel", Some(name)) => named(name).map(Target::Kernel),
+        ("copy", Some(name)) => named(name).map(Target::Copy),
+        ("api", Some(name)) => named(name).map(Target::Api),
+        ("host", Some(name)) => named(name).map(Target::Host),
+        _ => Err(Wrong { position: *position, why: unknown(word, &TARGETS) }),
+    }
+}
+
+fn unknown(word: &str, known: &[&str]) -> String {
+    let near =
+        known.iter().min_by_key(|one| distance(word, one)).filter(|one| distance(word, one) <= one.len() / 2 + 1);
+    match near {
+        Some(near) => format!("{word:?} is not known; did you mean {near:?}?"),
+        None => format!("{word:?} is not known; known are {}", known.join(", ")),
+    }
+}
+
+/// Letters to change, add or take away.
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (line, letter) in a.chars().take(100).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, other) in b.iter().enumerate() {
+            let change = diagonal + usize::from(!letter.eq_ignore_ascii_case(other));
+            diagonal = row[column + 1];
+            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Whether a name is what a pattern with `*` means.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_are_read() {
+        assert_eq!(
+            parse("remove sync-api; scale kernel:flash* 0.5 ;pin copies;graph steps").unwrap(),
+            [
+                Change::Scale(Target::SyncApi, 0.0),
+                Change::Scale(Target::Kernel("flash*".into()), 0.5),
+                Change::PinCopies,
+                Change::GraphSteps
+            ]
+        );
+        let spaced = Change::Scale(Target::Copy("Memcpy HtoD*".into()), 0.0);
+        assert_eq!(parse("remove copy:\"Memcpy HtoD*\"").unwrap(), [spaced]);
+    }
+
+    #[test]
+    fn wrong_ones_are_refused_with_position_and_the_nearest_word() {
+        for (text, said) in [
+            ("", "at letter 1: a change is missing: remove, scale, pin, graph"),
+            ("remove sync-api;", "at letter 17: a change is missing: remove, scale, pin, graph"),
+            ("remvoe sync-api", "at letter 1: \"remvoe\" is not known; did you mean \"remove\"?"),
+            ("remove  sink-api", "at letter 9: \"sink-api\" is not known; did you mean \"sync-api\"?"),
+            ("remove kernel:", "at letter 15: a name is missing after kernel:"),
+            ("remove", "at letter 7: what? sync-api, kernel:, copy:, api:, host:"),
+            ("remove sync-api now", "at letter 17: nothing is expected here, not \"now\""),
+            ("scale kernel:a", "at letter 15: a factor is missing: 0.5 halves, 2 doubles"),
+            ("scale kernel:a half", "at letter 16: \"half\" is not a factor from 0 to 1000"),
+            ("scale kernel:a NaN", "at letter 16: \"NaN\" is not a factor from 0 to 1000"),
+            ("scale kernel:a -1", "at letter 16: \"-1\" is not a factor from 0 to 1000"),
+            ("pin copy", "at letter 5: \"copy\" is not known here; did you mean \"copies\"?"),
+            ("pin copies; graph", "at letter 18: \"steps\" is missing after \"graph\""),
+            ("überall x", "at letter 1: \"überall\" is not known; known are remove, scale, pin, graph"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().to_string(), said);
+        }
+        assert!(parse(&"pin copies;".repeat(40)).unwrap_err().why.contains("more than 32"));
+    }
+
+    #[test]
+    fn patterns_fit_whole_names() {
+        for (pattern, name, whether) in [
+            ("flash*", "flash_fwd", true),
+            ("flash", "flash_fwd", false),
+            ("*gemm*", "sm90_gemm_tn", true),
+            ("a*b", "ab", true),
+            ("a*ba", "aba", true),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(fits(pattern, name), whether, "{pattern} {name}");
+        }
+    }
+}

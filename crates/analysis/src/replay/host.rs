@@ -1,0 +1,75 @@
+//! Where a function of the host ran: by the slices that have its name, else by the samples that show it.
+
+use super::apply::Changed;
+use super::expression::fits;
+use super::graph::Graph;
+use super::plan::{Cut, Plan};
+use crate::spans::Spans;
+use timeline::{NameIndex, SliceKind, StackIndex, Track};
+
+pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
+    let timeline = graph.timeline;
+    let names = timeline.names.len() as u32;
+    let wanted: Vec<bool> = (0..names).map(|name| fits(pattern, timeline.names.text(NameIndex(name)))).collect();
+    let tracks = || graph.tracks.iter().map(|track| &timeline.tracks[track.0 as usize]);
+    let mut spans: Vec<Vec<(u64, u64)>> = tracks().map(|track| slices(graph, track, &wanted)).collect();
+    let mut how = "slices";
+    if spans.iter().all(Vec::is_empty) {
+        how = "samples";
+        let stacks = stacks(graph, &wanted);
+        spans = tracks().map(|track| samples(graph, track, &stacks)).collect();
+    }
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let inside = |track: usize, span: &(u64, u64)| {
+        let steps = graph.steps.iter().filter(|step| step.measured && step.track as usize == track);
+        let mut steps = steps.map(|step| (at(step.start), at(step.end)));
+        steps.any(|step| span.0 < step.1 && step.0 < span.1)
+    };
+    // One look is enough to know that it is there; counting all against all steps would not be linear.
+    let any = spans.iter().enumerate().find_map(|(track, spans)| {
+        let own = graph.steps.iter().any(|step| step.track as usize == track);
+        spans.iter().take(4096).find(|span| !own || inside(track, span))
+    });
+    let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
+    plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
+    match count {
+        0 => Changed::new(),
+        count => Changed::from([(format!("{how} of {pattern}"), count)]),
+    }
+}
+
+fn slices(graph: &Graph, track: &Track, wanted: &[bool]) -> Vec<(u64, u64)> {
+    let slices = &graph.timeline.slices;
+    let host = |index: &usize| !matches!(slices.kind(*index), SliceKind::ApiCall | SliceKind::Overhead);
+    let named = track.slices.clone().filter(|index| wanted[slices.name[*index] as usize] && host(index));
+    named.map(|index| (slices.start[index], slices.get(index).end())).collect()
+}
+
+/// Which stacks have the function in them; a stack's parent comes before it.
+fn stacks(graph: &Graph, wanted: &[bool]) -> Vec<bool> {
+    let stacks = &graph.timeline.stacks;
+    let mut has = vec![false; stacks.len()];
+    for index in 1..has.len() {
+        let frame = stacks.frame(StackIndex(index as u32));
+        let parent = has.get(frame.parent.0 as usize).copied().unwrap_or(false);
+        has[index] = parent || wanted.get(frame.name.0 as usize).copied().unwrap_or(false);
+    }
+    has
+}
+
+fn samples(graph: &Graph, track: &Track, stacks: &[bool]) -> Vec<(u64, u64)> {
+    let samples = &graph.timeline.samples;
+    let times = &samples.time[track.samples.clone()];
+    let mut apart: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    apart.sort_unstable();
+    // Farther than usual from the next one, a sample stands for the usual time.
+    let usual = apart.get(apart.len() / 2).copied().unwrap_or(0);
+    let mut spans = Vec::new();
+    for index in track.samples.clone() {
+        let sample = samples.get(index);
+        if stacks.get(sample.stack.0 as usize).copied().unwrap_or(false) {
+            spans.push((sample.time.saturating_sub(usual / 2), sample.time.saturating_add(usual.div_ceil(2))));
+        }
+    }
+    spans
+}

@@ -1,0 +1,59 @@
+//! `graph steps`: launches that follow each other on a thread with no other CUDA call between them become one launch of a
+//! graph. What that costs is what this recording's graph launches cost, or lies between nothing and one of its launches.
+
+use super::apply::{Changed, note};
+use super::graph::{Call, Graph};
+use super::plan::{Cut, Plan};
+use super::{Assume, Refusal};
+use crate::spans::Spans;
+use timeline::{NameIndex, WorkKind};
+
+pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
+    let text = |name: u32| graph.timeline.names.text(NameIndex(name));
+    let mut kernels = vec![false; graph.calls.len()];
+    for job in graph.jobs.iter().filter(|job| job.call != 0) {
+        let piece = graph.timeline.gpu.work.get(job.work as usize);
+        kernels[job.call as usize - 1] |= piece.kind == WorkKind::Kernel && piece.graph == 0;
+    }
+    let graphs = graph.calls.iter().filter(|call| text(call.name).contains("GraphLaunch"));
+    let recorded = median(graphs.map(|call| call.end - call.begin).collect());
+    let plain = |index: &usize| kernels[*index] && !text(graph.calls[*index].name).contains("GraphLaunch");
+    let one = median((0..graph.calls.len()).filter(plain).map(|index| took(&graph.calls[index])).collect());
+    let Some(one) = one else { return Ok(Changed::new()) };
+    let cost = match (recorded, assume) {
+        (Some(recorded), _) => recorded,
+        (None, Assume::Best) => 0,
+        (None, Assume::Usual) => one / 2,
+        (None, Assume::Worst) => one,
+    };
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(graph.timeline.start);
+    let mut between: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
+    let mut changed = Changed::new();
+    // Calls lie by thread and begin.
+    let same = |a: &usize, b: &usize| {
+        let (first, second) = (graph.calls[*a], graph.calls[*b]);
+        first.track == second.track && first.step == second.step && plain(a) && plain(b)
+    };
+    let all: Vec<usize> = (0..graph.calls.len()).collect();
+    for stretch in all.chunk_by(same).filter(|stretch| stretch.len() > 1 && graph.calls[stretch[0]].step != 0) {
+        for (place, index) in stretch.iter().enumerate() {
+            let call = graph.calls[*index];
+            plan.cost[*index] = Some(if place == 0 { cost } else { 0 });
+            note(graph, &mut changed, call.step, call.name);
+            if place > 0 && assume != Assume::Worst {
+                between[call.track as usize].push((at(graph.calls[stretch[place - 1]].end), at(call.begin)));
+            }
+        }
+    }
+    plan.cuts.push(Cut { spans: between.into_iter().map(Spans::union).collect(), factor: 0.0 });
+    Ok(changed)
+}
+
+fn took(call: &Call) -> i64 {
+    call.end - call.begin
+}
+
+fn median(mut all: Vec<i64>) -> Option<i64> {
+    all.sort_unstable();
+    all.get(all.len() / 2).copied()
+}

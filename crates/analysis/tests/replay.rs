@@ -1,0 +1,241 @@
+//! Replays: an unchanged step comes out as it was recorded, and a change gains what the graph says, on small timelines and on
+//! those recorded on real hardware.
+
+use analysis::replay::{Answer, On, Refusal, check, parse, replay};
+use analysis::steps::Steps;
+use std::path::Path;
+use timeline::Timeline;
+
+fn ask(text: &str, changes: &str) -> Result<Answer, Refusal> {
+    let timeline = Timeline::from_text(text).unwrap();
+    let steps = Steps::find(&timeline, None);
+    replay(&timeline, &steps, &parse(changes).unwrap())
+}
+
+#[track_caller]
+fn gain(text: &str, changes: &str) -> (i64, i64, i64) {
+    let answer = ask(text, changes).unwrap();
+    assert_eq!(answer.check.off, 0.0);
+    (answer.low_ns / 1000, answer.mid_ns / 1000, answer.high_ns / 1000)
+}
+
+#[track_caller]
+fn refused(text: &str, changes: &str) -> String {
+    ask(text, changes).unwrap_err().to_string()
+}
+
+/// A wait in the middle, host code after it, and a second half that the device could have begun at once.
+const SYNC: &str = "
+    track main
+    repeat 30 every 10ms
+      step token 0..8ms
+      stream 7
+      api cudaLaunchKernel 0..10us
+      kernel first 10us..3ms
+      api cudaDeviceSynchronize 20us..3.02ms
+      sync context 20us..3.02ms
+      api cudaLaunchKernel 5ms..5.01ms
+      kernel second 5.01ms..7.9ms
+      api cudaStreamSynchronize 5.02ms..7.95ms
+      sync stream 5.02ms..7.95ms
+    end";
+
+#[test]
+fn a_wait_in_the_middle_costs_what_the_host_could_have_done_meanwhile() {
+    // Without it the launch comes at 2 ms, in the shadow of the first kernel, which ends at 3 ms: 2.01 ms earlier.
+    let answer = ask(SYNC, "remove sync-api").unwrap();
+    assert_eq!(answer.now_ns, 8_000_000);
+    assert!((answer.mid_ns - 2_010_000).abs() < 20_000, "{answer:?}");
+    assert!(answer.low_ns <= answer.mid_ns && answer.mid_ns <= answer.high_ns);
+    assert_eq!(answer.changed.into_iter().collect::<Vec<_>>(), [("cudaDeviceSynchronize".into(), 30)]);
+    assert_eq!((answer.after[0].on, answer.after[0].name.as_str()), (On::Kernel, "first"));
+}
+
+/// The wait for the result stays; nothing is left to remove.
+#[test]
+fn the_wait_for_the_result_is_no_fault() {
+    let text = SYNC.replace("api cudaDeviceSynchronize 20us..3.02ms\n      sync context 20us..3.02ms", "");
+    assert!(refused(&text, "remove sync-api").contains("collect its result"));
+}
+
+#[test]
+fn a_kernel_that_is_waited_for_gains_all_of_its_time() {
+    let (low, mid, high) = gain(SYNC, "scale kernel:second 0.5");
+    assert_eq!((low, mid, high), (1445, 1445, 1445));
+    // Both; and a name that is part of a template.
+    assert_eq!(gain(SYNC, "scale kernel:* 0.5").1, 1445 + 1495);
+    let templated = SYNC.replace("kernel second", "kernel at::native::second<float>(int)");
+    assert_eq!(gain(&templated, "scale kernel:sec* 0.5").1, 1445);
+}
+
+#[test]
+fn what_is_removed_goes_with_its_launch() {
+    let (low, mid, _) = gain(SYNC, "remove kernel:second");
+    // The kernel, its latency and its launch; the call stays in the low case.
+    assert!((2_890..=2_950).contains(&mid) && low < mid, "{low} {mid}");
+}
+
+/// The device is busy while the host works: a shorter kernel shortens nothing but the last wait.
+const HOST_BOUND: &str = "
+    track main
+    repeat 20 every 5ms
+      step token 0..4ms
+      scope prepare 0..1ms
+      api cudaLaunchKernel 1ms..1.01ms
+      stream 7
+      kernel a 1.02ms..1.1ms
+      api cudaLaunchKernel 2ms..2.01ms
+      kernel b 2.02ms..2.1ms
+      api cudaLaunchKernel 3ms..3.01ms
+      kernel c 3.02ms..3.1ms
+      api cudaStreamSynchronize 3.02ms..3.12ms
+      sync stream 3.02ms..3.12ms
+    end";
+
+#[test]
+fn host_code_is_scaled_by_its_slices_or_samples() {
+    assert_eq!(gain(HOST_BOUND, "scale host:prepare 0.5").1, 500);
+    assert_eq!(gain(HOST_BOUND, "scale kernel:a 0.1").1, 0);
+    let sampled = HOST_BOUND.replace("scope prepare 0..1ms", "samples 50us..950us every 100us active gil main>prepare");
+    let mid = gain(&sampled, "remove host:prepare").1;
+    assert!((900..=1000).contains(&mid), "{mid}");
+    assert!(refused(HOST_BOUND, "remove host:nothing").contains("is called \"nothing\""));
+}
+
+#[test]
+fn a_graph_needs_one_launch_and_no_host_code_between() {
+    let (low, mid, high) = gain(HOST_BOUND, "graph steps");
+    // Mid: 2 ms from the first launch to the last, less what the kernels then take; low: two calls of 10 µs.
+    assert!((1_700..=2_000).contains(&mid), "{mid}");
+    assert!((10..=40).contains(&low) && high >= mid, "{low} {high}");
+    let recorded = HOST_BOUND.replace("api cudaLaunchKernel 3ms..3.01ms", "api cudaGraphLaunch 3ms..3.01ms");
+    assert!(gain(&recorded, "graph steps").1 < mid);
+}
+
+#[test]
+fn several_changes_are_replayed_together() {
+    let one = gain(HOST_BOUND, "scale host:prepare 0.5").1;
+    let both = gain(HOST_BOUND, "scale host:prepare 0.5; scale kernel:c 0.5").1;
+    assert_eq!(both - one, 40);
+}
+
+/// A pageable copy that blocks its call, beside a pinned one twice as fast.
+const COPIES: &str = "
+    track main
+    repeat 20 every 5ms
+      step token 0..4ms
+      api cudaMemcpyAsync 100us..1.1ms
+      stream 7
+      copy h2d 110us..1.1ms 9900000 pageable
+      api cudaMemcpyAsync 1.2ms..1.21ms
+      copy h2d 1.22ms..1.715ms 9900000 pinned
+      api cudaStreamSynchronize 1.3ms..1.8ms
+      sync stream 1.3ms..1.8ms
+    end";
+
+#[test]
+fn pageable_copies_get_the_speed_of_pinned_ones_of_the_same_trace() {
+    let (low, mid, _) = gain(COPIES, "pin copies");
+    // Low: the copy takes half. Mid: the host no longer waits for it, so that the second copy starts when the first ends.
+    assert_eq!((low, mid), (495, 615));
+    let none = COPIES.replace("pinned", "pageable");
+    assert!(refused(&none, "pin copies").contains("no pinned copies from host to device"));
+    assert!(refused(SYNC, "pin copies").contains("no pageable copies"));
+    assert_eq!(gain(COPIES, "scale copy:h2d 1").1, 0);
+}
+
+/// Work trails behind its step: a shorter host does not make the device faster than it is.
+#[test]
+fn steps_do_not_run_away_from_their_work() {
+    let text = "track main
+        repeat 20 every 2ms
+          step token 0..2ms
+          scope prepare 0..1.9ms
+          api cudaLaunchKernel 1.95ms..1.96ms
+          stream 7
+          kernel a 2ms..3.9ms
+        end";
+    let mid = gain(text, "remove host:prepare").1;
+    assert!((0..=150).contains(&mid), "{mid}");
+}
+
+/// The second stream starts when the first has done its part.
+#[test]
+fn a_stream_that_waits_for_an_event_follows_the_other() {
+    let text = "track main
+        repeat 10 every 5ms
+          step token 0..4.1ms
+          api cudaLaunchKernel 0..10us
+          stream 7
+          kernel a 20us..2ms
+          api cudaStreamWaitEvent 20us..25us
+          api cudaLaunchKernel 30us..40us
+          stream 8
+          kernel b 2.01ms..4ms
+          api cudaStreamSynchronize 50us..4.01ms
+          sync stream 50us..4.01ms
+        end";
+    assert_eq!(gain(text, "scale kernel:a 0.5").1, 990);
+}
+
+#[test]
+fn a_thread_that_was_silent_follows_those_that_worked() {
+    let mut text = String::from(
+        "track main\n step train 0..20ms\n api cudaLaunchKernel 1ms..1.01ms\n stream 7\n kernel f 1.02ms..2ms\n",
+    );
+    text.push_str("api cudaLaunchKernel 19ms..19.01ms corr 900\n kernel o 19.02ms..19.9ms corr 900\n track autograd\n");
+    text.push_str(" scope slow 2ms..6ms\n");
+    for call in 0..10 {
+        text.push_str(&format!(
+            "api cudaLaunchKernel {0}ms..{0}.1ms corr {1}\n kernel b {0}.2ms..{0}.8ms corr {1}\n",
+            7 + call,
+            call + 100
+        ));
+    }
+    assert_eq!(gain(&text, "scale host:slow 0.5").1, 2000);
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_the_nearest_name() {
+    assert!(refused(SYNC, "remove kernel:secnod").ends_with("the nearest name is \"second\""));
+    assert!(refused(SYNC, "scale api:cudaLaunchKernle 0.5").ends_with("the nearest name is \"cudaLaunchKernel\""));
+    assert!(refused(SYNC, "remove copy:h2d").ends_with("there is none of that kind"));
+    assert!(refused(SYNC, "scale sync-api 0.5").contains("as long as what it waits for"));
+    let unlinked = "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0";
+    assert!(refused(unlinked, "remove kernel:k").contains("--gpu-detail launch"));
+}
+
+#[test]
+fn odd_timelines_are_answered_or_refused_and_never_panic() {
+    for text in [
+        "",
+        "track main\n step r 5ms..5ms",
+        "track main\n step r 0..1ms\n api cudaStreamSynchronize 0..0\n api cudaLaunchKernel 0..0\n stream 7\n kernel k 0..0",
+        "track main\n step r 0..1ms\n step r 0.5ms..2ms\n api cudaLaunchKernel 0.9ms..3ms\n stream 7\n kernel k 0.1ms..9ms",
+        "track main\n step r 1ms..2ms\n api cudaLaunchKernel 1.5ms..1.6ms\n stream 7\n kernel k 1.4ms..1.5ms\n kernel k 1.45ms..1.9ms",
+    ] {
+        for changes in
+            ["remove sync-api", "remove kernel:*", "scale kernel:* 1000", "pin copies", "graph steps", "remove api:*"]
+        {
+            if let Ok(answer) = ask(text, changes) {
+                assert!(answer.low_ns <= answer.mid_ns && answer.mid_ns <= answer.high_ns, "{text}: {changes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn recorded_traces_are_reproduced_within_two_percent() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
+    for name in ["bert", "copies", "decode", "graphs"] {
+        let timeline = timeline::open(&folder.join(name)).unwrap();
+        let check = check(&timeline, &Steps::find(&timeline, None)).unwrap();
+        println!(
+            "{name}: {} steps, off by {:.3} %, worst {:.3} %",
+            check.steps,
+            check.off * 100.0,
+            check.worst * 100.0
+        );
+        assert!(check.off < 0.02 && check.worst < 0.02, "{name}: {check:?}");
+    }
+}

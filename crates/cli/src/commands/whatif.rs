@@ -1,0 +1,100 @@
+//! `inferscope whatif`: replays the recorded steps with something changed, and prints what that would gain. The replay itself
+//! is in `analysis`.
+
+use crate::args::Whatif;
+use crate::config::Settings;
+use crate::ending::Ending;
+use crate::failure::Failure;
+use crate::{open, output};
+use analysis::phrase;
+use analysis::replay::{self, Answer, Limit, Refusal};
+use analysis::steps::{StepSource, Steps};
+use std::io::{self, Write};
+
+/// Names of kernels are long; what was changed is told by the most frequent.
+const MOST_NAMES: usize = 5;
+const LONGEST_NAME: usize = 60;
+
+pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
+    let changes = replay::parse(&whatif.changes)
+        .map_err(|wrong| Failure::usage(format_args!("{:?} is not understood, {wrong}", whatif.changes)))?;
+    let timeline = open::open(settings, Some(&whatif.trace))?;
+    let steps = Steps::find(&timeline, whatif.step.as_deref());
+    if let Some(missing) = &steps.not_found {
+        return Err(Failure::bad_input(format_args!(
+            "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
+        )));
+    }
+    let answer = replay::replay(&timeline, &steps, &changes).map_err(|refusal| match refusal {
+        Refusal::NotThere(_) => Failure::bad_input(refusal),
+        Refusal::Unknown(_) => Failure::error(refusal),
+    })?;
+    output::write_to(None, |out| write(out, whatif, &steps, &answer))?;
+    Ok(Ending::FINE)
+}
+
+fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -> io::Result<()> {
+    let noun = match steps.source {
+        StepSource::Whole => "the whole recording",
+        _ => &steps.name,
+    };
+    let check = answer.check;
+    writeln!(out, "What if    {}", plain(&whatif.changes))?;
+    writeln!(out, "Step       {}, {} measured", plain(noun), phrase::count(check.steps))?;
+    writeln!(
+        out,
+        "Replay     {} replayed, {} recorded: off by {:.1} %, the worst step by {:.1} %",
+        phrase::duration(check.replayed_ns),
+        phrase::duration(check.recorded_ns),
+        check.off * 100.0,
+        check.worst * 100.0
+    )?;
+    writeln!(out, "Now        {}", phrase::duration(answer.now_ns))?;
+    writeln!(out, "Then       {}", phrase::duration(answer.then_ns))?;
+    let part = |ns: i64| format!("{} ({:.1} %)", signed(ns), ns as f64 * 100.0 / answer.now_ns.max(1) as f64);
+    writeln!(
+        out,
+        "Gain       {} a step; low {}, high {}",
+        part(answer.mid_ns),
+        part(answer.low_ns),
+        part(answer.high_ns)
+    )?;
+    let mut changed: Vec<_> = answer.changed.iter().collect();
+    changed.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
+    let names =
+        changed.iter().take(MOST_NAMES).map(|(name, count)| format!("{} × {}", phrase::count(**count), plain(name)));
+    let mut names: Vec<String> = names.collect();
+    if changed.len() > MOST_NAMES {
+        names.push(format!("{} more", phrase::count((changed.len() - MOST_NAMES) as u64)));
+    }
+    writeln!(out, "Changed    {}", names.join(", "))?;
+    writeln!(out, "Limit now  {}", limit(answer.before.first()))?;
+    writeln!(out, "Then       {}", limit(answer.after.first()))?;
+    writeln!(out, "\nAssumed")?;
+    answer.assumed.iter().try_for_each(|line| writeln!(out, "- {line}"))
+}
+
+fn limit(limit: Option<&Limit>) -> String {
+    limit.map_or("unknown".into(), |limit| {
+        format!("{} of the step: {}", phrase::percent(limit.share), plain(&limit.words()))
+    })
+}
+
+fn signed(ns: i64) -> String {
+    let sign = if ns < 0 { "−" } else { "" };
+    format!("{sign}{}", phrase::duration(ns.unsigned_abs()))
+}
+
+/// Names come from programs: nothing in them may reach the terminal as more than text.
+fn plain(text: &str) -> String {
+    let clean: String = text.chars().filter(|letter| !letter.is_control() && !is_direction(*letter)).collect();
+    match clean.char_indices().nth(LONGEST_NAME * 2) {
+        Some((end, _)) => format!("{}…", &clean[..end]),
+        None => clean,
+    }
+}
+
+/// Marks that turn the direction of what follows.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
