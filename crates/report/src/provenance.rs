@@ -13,8 +13,15 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
         State::Recovered => "the recorder was killed; this is what was saved afterwards",
         State::Unknown => "whether the recording is complete is not known",
     };
-    let mut lines = vec![format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command))];
-    lines.push(format!("{state}; times are good to {} ns", info.clock.residual_ns));
+    // Another tool's file says neither which InferScope made it nor how good its times are.
+    let mut lines = if info.recorder.is_empty() {
+        vec![
+            format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command)),
+            format!("{state}; times are good to {} ns", info.clock.residual_ns),
+        ]
+    } else {
+        vec![format!("recorded by {}", known(&info.command)), state.to_owned()]
+    };
     let empty = timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty();
     if empty && timeline.gpu.is_empty() {
         lines.push("nothing was recorded in this trace".into());

@@ -74,7 +74,6 @@ fn finish(mut builder: Builder, file: Joined, name: String) -> Timeline {
     info.command = format!("torch.profiler: {name}");
     info.software = file.software;
     info.state = if file.whole { State::Complete } else { State::Unknown };
-    info.clock.source = "as in the file".into();
     info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
     timeline.notes.extend(file.notes);
     let mut odd = odd::Odd::default();

@@ -46,7 +46,6 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
     let info = &mut timeline.info;
     info.recorder = "Nsight Systems".into();
     info.command = format!("Nsight Systems: {name}");
-    info.clock.source = "as in the file".into();
     info.state = State::Complete;
     Ok(timeline)
 }
