@@ -1,5 +1,5 @@
 //! How long a diagnosis takes: `cargo run --release -p inferscope-analysis --example diagnose_speed [SLICES] [SAMPLES] [TRACKS]` makes
-//! a service with that many slices and samples and prints the seconds; with a folder as the only argument it opens that trace
+//! a service with that many slices and samples and prints the seconds; with a path as the only argument it opens that trace
 //! and prints what is said of it.
 
 use analysis::{Options, diagnose};
@@ -10,7 +10,7 @@ use timeline::{Builder, More, Process, SliceKind, StackIndex, Timeline, TrackInd
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let timeline = match words.as_slice() {
-        [path] if Path::new(path).is_dir() => timeline::open(Path::new(path)).unwrap_or_else(|error| panic!("{error}")),
+        [path] if Path::new(path).exists() => timeline::open(Path::new(path)).unwrap_or_else(|error| panic!("{error}")),
         _ => {
             let number =
                 |place: usize, usual: usize| words.get(place).map_or(usual, |word| word.parse().unwrap_or(usual));
@@ -41,6 +41,13 @@ fn main() {
                 "  {name}: {all} kernels, {} direct, {} by sequence, {} by capture",
                 row.direct, row.by_sequence, row.by_capture
             );
+        }
+    }
+    for device in &diagnosis.idle {
+        let share = |ns: u64| 100.0 * ns as f64 / device.window_ns.max(1) as f64;
+        println!("  GPU {}: busy {:.1} %", device.ordinal, share(device.busy_ns));
+        for one in &device.causes {
+            println!("    {:>5.1} % {:<22} {:?}", share(one.ns), one.cause.name(), one.top);
         }
     }
     let work = timeline.gpu.work.len();

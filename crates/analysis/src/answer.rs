@@ -85,6 +85,9 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
         let it = if case.steps.source == StepSource::Whole { "the recording would last" } else { "a step would take" };
         return format!("{title}; without it {it} {} ({} less).", phrase::duration(left), phrase::percent_range(range));
     }
+    if let Some(said) = device(case) {
+        return said;
+    }
     let largest = case.breakdown.functions().into_iter().next();
     match largest {
         _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
@@ -94,6 +97,18 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
         }
         _ => "So no cause can be named.".into(),
     }
+}
+
+/// The device sets the pace, and no rule found fault with that.
+fn device(case: &Case) -> Option<String> {
+    let busy = busiest(case);
+    let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
+    let name: String = case.timeline.names.text(kernel.name).chars().take(80).collect();
+    Some(format!(
+        "The GPU sets the pace, at work in {} of it; the kernel that takes the most of that is {name} with {}.",
+        phrase::percent(busy),
+        phrase::percent(kernel.share)
+    ))
 }
 
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {

@@ -8,6 +8,7 @@ mod inside;
 mod kernels;
 mod launches;
 pub(crate) mod limit;
+pub(crate) mod moved;
 mod overhead;
 mod ranges;
 mod steps;

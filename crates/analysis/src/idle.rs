@@ -9,11 +9,13 @@ mod calls;
 mod gaps;
 mod host;
 mod looks;
+mod pace;
 mod sums;
 
-pub(crate) use bubbles::Wait;
+pub(crate) use bubbles::{SMALL_BYTES, Wait};
 pub(crate) use calls::{ApiClass, class_of};
-pub(crate) use gaps::LAUNCH_NS;
+pub(crate) use host::Who;
+pub(crate) use pace::between_launches;
 pub(crate) use sums::{Measure, Sums, Zone, by_line};
 
 use crate::finding::Place;

@@ -7,10 +7,13 @@ use crate::rule::Case;
 use std::collections::HashMap;
 use timeline::ProcessIndex;
 
+/// These change what the devices do, not what the host does.
+const OF_THE_DEVICE: [&str; 4] = ["pageable-async-copy", "many-small-copies", "h2d-spike", "throttled"];
+
 pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let Some(busy) = busiest(case) else { return };
     let most = 100.0 * (1.0 - busy);
-    for finding in findings.iter_mut() {
+    for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
         let Some(gain) = finding.gain.filter(|gain| gain.high > most) else { continue };
         finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most });
         let text = format!(

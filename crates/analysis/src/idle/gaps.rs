@@ -13,10 +13,6 @@ use std::collections::HashMap;
 use timeline::gpu::Stream;
 use timeline::{TrackIndex, WorkKind};
 
-/// A host that keeps a device waiting for longer than this does something else than launching the next kernel: PyTorch takes
-/// 5 to 50 µs for an operation, with Python and all.
-pub const LAUNCH_NS: u64 = 100_000;
-
 struct Gap {
     start: u64,
     end: u64,
@@ -225,12 +221,12 @@ impl Device<'_, '_> {
             let begin = slices.start[slice].max(window.start);
             let end = slices.start[slice].saturating_add(slices.dur[slice]);
             saved = length.min(end.saturating_sub(begin));
-            let frame = host.in_calls.inside(begin, end).map_or(timeline::StackIndex(0), |look| look.frame);
-            self.sums.wait(wait, slices.name[slice], frame, saved);
+            let who = host.who_calls(begin, end);
+            self.sums.wait(wait, slices.name[slice], who, saved);
             self.sums.save(wait.measure(), saved, (begin, gap.end, track));
         }
         let left = length - saved;
-        match length < LAUNCH_NS {
+        match length < self.hosts.launch_ns {
             true => self.sums.save(Measure::LaunchGap, left.min(runs + launching), at),
             false => self.sums.save(Measure::HostGap, left.min(runs), at),
         }

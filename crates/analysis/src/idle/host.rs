@@ -40,6 +40,8 @@ pub struct Part {
 pub struct Hosts<'a> {
     case: &'a Case<'a>,
     classes: Classes,
+    /// Gaps up to this are those of launching.
+    pub launch_ns: u64,
     by_track: HashMap<TrackIndex, Host>,
 }
 
@@ -61,7 +63,8 @@ pub struct Host {
 
 impl<'a> Hosts<'a> {
     pub fn new(case: &'a Case<'a>) -> Hosts<'a> {
-        Hosts { case, classes: Classes::new(case.timeline), by_track: HashMap::new() }
+        let launch_ns = super::pace::launch_ns(case);
+        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track: HashMap::new() }
     }
 
     pub fn of(&mut self, track: TrackIndex) -> &mut Host {
@@ -194,6 +197,15 @@ impl Host {
                 say(at, to, Cause::Unknown, Who::Nobody);
             }
         }
+    }
+
+    /// Who made a call: the line that a sample in it shows, else the recorded function around it.
+    pub fn who_calls(&self, start: u64, end: u64) -> Who {
+        if let Some(look) = self.in_calls.inside(start, end).filter(|look| look.frame.0 != 0) {
+            return Who::Frame(look.frame.0);
+        }
+        let place = self.functions.partition_point(|part| part.start <= start);
+        self.functions[..place].last().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
     }
 
     /// The call in which a moment lies, with a little room: the clocks of host and device do not agree to the nanosecond.

@@ -53,8 +53,8 @@ pub struct Sums {
     pub tallies: [Tally; MEASURES],
     /// The longest piece of each: start, end, thread.
     longest: [Option<(u64, u64, TrackIndex)>; MEASURES],
-    /// Waits by what they are, their call and the frame that made them: what they cost, and how many.
-    pub waits: Map<(Wait, u32, u32), (u64, u64)>,
+    /// Waits by what they are, their call and who made them: what they cost, and how many.
+    pub waits: Map<(Wait, u32, Who), (u64, u64)>,
     /// Gaps after which the work was launched too late, and after which it was queued already; lengths of the latter.
     pub late: u64,
     pub queued: u64,
@@ -74,8 +74,8 @@ impl Sums {
         }
     }
 
-    pub fn wait(&mut self, wait: Wait, call: u32, frame: StackIndex, ns: u64) {
-        let sum = self.waits.entry((wait, call, frame.0)).or_default();
+    pub fn wait(&mut self, wait: Wait, call: u32, who: Who, ns: u64) {
+        let sum = self.waits.entry((wait, call, who)).or_default();
         *sum = (sum.0 + ns, sum.1 + 1);
     }
 

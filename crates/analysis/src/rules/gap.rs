@@ -1,12 +1,11 @@
 //! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
 
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::idle::{Cause, DeviceIdle, Measure, Wait, Zone, by_line};
+use crate::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, not_recorded};
 use crate::share::{Share, Tally, wilson};
-use timeline::StackIndex;
 
 pub struct Gap<'a> {
     pub device: &'a DeviceIdle,
@@ -90,13 +89,8 @@ impl Gap<'_> {
         let count: u64 = waits().map(|(_, (_, count))| count).sum();
         // The call, and the line among the waits that a sample fell into.
         let call = waits().max_by_key(|((_, call, _), (ns, _))| (*ns, u32::MAX - call)).map(|((_, call, _), _)| *call);
-        let mut lines: std::collections::HashMap<(u32, u32), (u64, u32)> = Default::default();
-        for ((_, _, frame), (ns, _)) in waits().filter(|((_, _, frame), _)| *frame != 0) {
-            let at = case.timeline.stacks.frame(StackIndex(*frame));
-            lines.entry((at.name.0, at.line)).or_insert((0, *frame)).0 += ns;
-        }
-        let line = lines.into_values().max_by_key(|(ns, frame)| (*ns, u32::MAX - frame));
-        let mut place = line.map_or_else(Place::default, |(_, frame)| case.place(StackIndex(frame)));
+        let makers: Vec<(Who, u64)> = waits().map(|((_, _, who), (ns, _))| (*who, *ns)).collect();
+        let mut place = by_line(case, &makers).into_iter().next().unwrap_or_default().0;
         place.api = call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned());
         (place, count as f64 / case.steps.count().max(1) as f64)
     }

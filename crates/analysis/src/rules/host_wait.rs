@@ -19,7 +19,7 @@ impl Rule for HostWait {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "In the middle of a step the GPU is idle for 5 % of its time or more because the host runs other code.",
-            why: "A gap of more than 100 µs between two pieces of a step's work, while the thread that launches runs Python or native \
+            why: "A gap of more than 100 µs (and of more than four launches) between two pieces of a step's work, while the thread that launches runs Python or native \
                   code, is no launch overhead: the host does something that the GPU has to wait for. Samples and recorded calls say \
                   what. What a synchronisation cost before it is not counted here. The most to gain is all of this time; the least, \
                   the part of the one line that is named.",

@@ -2,7 +2,7 @@
 
 use super::gap;
 use crate::gpu::{kernels_in_steps, percentile};
-use crate::idle::{Cause, Measure, Zone};
+use crate::idle::{Cause, Measure, Zone, between_launches};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::Share;
@@ -23,7 +23,7 @@ impl Rule for LaunchBound {
         RuleDocs {
             summary: "Kernels take less time than launching them, and the GPU is idle in 10 % of the step or more meanwhile.",
             why: "When the host needs longer to launch a kernel than the GPU to run it, the queue is empty whenever a kernel ends. Each \
-                  gap shorter than 100 µs whose next launch came after the device was done is counted, without what a \
+                  gap shorter than 100 µs (or than four launches, where launching is slower) whose next launch came after the device was done is counted, without what a \
                   synchronisation before it cost. A CUDA graph launches all kernels with one call; what is left then are the gaps between \
                   kernels that are already queued, as this recording shows them: they are taken off the low end of the gain.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
@@ -39,7 +39,7 @@ impl Rule for LaunchBound {
             return Verdict::Silent;
         };
         let kernels = kernels_in_steps(case, gap.device.process, gap.device.ordinal);
-        let (kernel, launch) = (percentile(&kernels, 50), every(case));
+        let (kernel, launch) = (percentile(&kernels, 50), between_launches(case));
         let each = kernels.len() as f64 / case.steps.count().max(1) as f64;
         if each < FEWEST || kernel >= launch {
             return Verdict::Silent;
@@ -74,27 +74,6 @@ impl Rule for LaunchBound {
         ];
         finding.into()
     }
-}
-
-/// The median time between two launches of a thread that follow each other closely, in the steps.
-fn every(case: &Case) -> u64 {
-    let (timeline, work) = (case.timeline, &case.timeline.gpu.work);
-    let mut spaces: Vec<u64> = Vec::new();
-    let mut last: Option<(usize, u64)> = None;
-    for index in work.linked() {
-        let Some(launch) = work.launch(*index as usize) else { continue };
-        let start = timeline.slices.start[launch];
-        if let Some((before, then)) = last.filter(|(before, _)| *before != launch) {
-            // Launches of another thread begin again, earlier or much later.
-            let space = start.saturating_sub(then);
-            if launch > before && space > 0 && space < crate::idle::LAUNCH_NS {
-                spaces.push(space);
-            }
-        }
-        last = Some((launch, start));
-    }
-    spaces.sort_unstable();
-    percentile(&spaces, 50)
 }
 
 #[cfg(test)]

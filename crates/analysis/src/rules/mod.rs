@@ -17,9 +17,11 @@ mod launch_bound;
 mod launch_thread_descheduled;
 mod logging_in_step;
 mod logits_to_host;
+mod many_small_copies;
 mod module_loading;
 mod no_steps_found;
 mod overhead_in_window;
+mod pageable_async_copy;
 mod postprocess_tail;
 mod preprocess_before_first_kernel;
 mod queue_never_builds;
@@ -35,16 +37,18 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 30] = [
+pub static RULES: [&dyn Rule; 32] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
     &short_kernel_gaps::ShortKernelGaps,
     &module_loading::ModuleLoading,
     &compile_in_request::CompileInRequest,
+    &pageable_async_copy::PageableAsyncCopy,
     &sync_memcpy::SyncMemcpy,
     &sync_api::SyncApi,
     &implicit_sync::ImplicitSync,
+    &many_small_copies::ManySmallCopies,
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,

@@ -1,0 +1,139 @@
+//! `many-small-copies`: a step copies many small pieces between host and device, one by one.
+
+use super::gap;
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::gpu::moved::{Copy, Moved};
+use crate::idle::SMALL_BYTES;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::Share;
+use timeline::gpu::detail;
+
+pub struct ManySmallCopies;
+
+const LEVEL: f64 = 0.03;
+/// Ids, positions, lengths and a mask are no fault.
+const FEWEST: f64 = 8.0;
+
+impl Rule for ManySmallCopies {
+    fn code(&self) -> &'static str {
+        "many-small-copies"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A step makes 8 or more copies of up to 64 KiB in one direction, which take 3 % of it or more that no kernel hides.",
+            why: "A small copy takes as long as it takes to start one, whatever its size: one copy of all pieces takes hardly longer than one of them. \
+                  What counts is their time that no kernel hides and the time in which the device waited for the calls; the gain is all of that \
+                  but for one copy a step. What the host does between them comes on top and is not counted.",
+            needs: "GPU copies.",
+            example: "64 copies of 2.0 KiB to the device in every step take 11 % of it",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let moved = Moved::find(case);
+        let both = moved.iter().flat_map(|moved| [(moved, detail::H2D), (moved, detail::D2H)]);
+        let found = both.filter_map(|(moved, direction)| look(case, moved, direction));
+        let most = found.max_by(|a, b| a.0.mid.total_cmp(&b.0.mid));
+        most.map_or(Verdict::Silent, |(_, finding)| finding.into())
+    }
+}
+
+fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
+    let fits = |copy: &Copy| copy.is(direction) && copy.piece.bytes <= SMALL_BYTES;
+    let those = || moved.all.iter().filter(|copy| fits(copy));
+    let count = those().count() as f64;
+    let each = count / case.steps.count().max(1) as f64;
+    if each < FEWEST {
+        return None;
+    }
+    // A copy call that the device waits for ends with its copy: from the end of the work before it on.
+    let held = |copy: &Copy| {
+        let launch = copy.piece.launch?;
+        let slices = &case.timeline.slices;
+        let in_call = copy.piece.start.min(slices.start[launch].saturating_add(slices.dur[launch]));
+        Some(in_call.saturating_sub(slices.start[launch]))
+    };
+    let idle = case.idle().iter().find(|one| (one.process, one.ordinal) == (moved.process, moved.ordinal))?;
+    let waits = idle.share(crate::idle::Cause::Copy);
+    let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
+    let calls = moved.tally(|copy| fits(copy).then(|| held(copy).unwrap_or(0)));
+    let calls = calls.mid().min(waits);
+    let share = tally.measured();
+    if share.mid + calls < LEVEL {
+        return None;
+    }
+    // One copy of all of them stays.
+    let saved = (each - 1.0) / each;
+    let plus = |part: f64| ((part + calls) * saved).min(1.0);
+    let gain = Share { low: plus(share.low), mid: plus(share.mid), high: plus(share.high) };
+    let bytes: u64 = those().map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
+    let to = if direction == detail::H2D { "to the device" } else { "to the host" };
+    let title = format!(
+        "{} copies of {} {to} in every step take {} of it",
+        gap::each(each),
+        phrase::bytes((bytes as f64 / count) as u64),
+        phrase::percent(share.mid + calls)
+    );
+    let first = those().next();
+    let text = format!(
+        "{} copies, {} together that no kernel hides",
+        phrase::count(count as u64),
+        phrase::duration(tally.part as u64)
+    );
+    let mut evidence = vec![Evidence::said(text).number("ns", tally.part)];
+    evidence.extend(first.map(|copy| Evidence::at("the first of them", None, copy.piece.start, copy.piece.end())));
+    let api = first.and_then(|copy| copy.piece.launch).map(|launch| case.timeline.slices.get(launch).name);
+    let finding = Finding {
+        code: ManySmallCopies.code(),
+        title,
+        place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
+        gain: Some(gain.into()),
+        severity: Severity::of(gain),
+        confidence: tally.repeats(),
+        evidence,
+        actions: vec![
+            "Put them together on the host, copy once, and take views: torch.cat(parts).pin_memory().to(device, non_blocking=True).split(sizes).".into(),
+            "Make on the device what can be made there: torch.arange(n, device=\"cuda\"), masks, positions.".into(),
+        ],
+        verify: proof::verify(case, gain.mid),
+    };
+    Some((gain, finding))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(copies: u64, bytes: u64) -> String {
+        let mut text = String::from("track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n");
+        for number in 0..copies {
+            let at = number * 10;
+            text += &format!(
+                "api cudaMemcpyAsync {at}us..{}us\n copy h2d {}us..{}us {bytes} pinned\n",
+                at + 4,
+                at + 5,
+                at + 7
+            );
+        }
+        text + "api cudaLaunchKernel 600us..605us\n kernel k 610us..1ms\n end"
+    }
+
+    #[test]
+    fn many_copies_one_by_one() {
+        let found = found(&ManySmallCopies, &steps(32, 2048));
+        assert_eq!(found[0].title, "32 copies of 2.0 KiB to the device in every step take 19 % of it");
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 18.6).abs() < 0.2, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_with_few_copies_with_large_ones_and_without_a_gpu() {
+        silent(&ManySmallCopies, &steps(4, 2048));
+        silent(&ManySmallCopies, &steps(32, 1 << 20));
+        silent(&ManySmallCopies, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}
