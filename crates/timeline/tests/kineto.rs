@@ -162,6 +162,11 @@ fn half_a_story_and_strange_letters_open_too() {
     bytes.extend(b"\x01\n\xff");
     bytes.extend(br#"b","pid":1,"tid":1,"ts":1,"dur":1,"args":{"x":NaN}},{"ph":"X","cat":"cpu_op","name":"c","pid":1,"tid":1,"ts":3,"dur":1}]}"#);
     assert_eq!(draw(&open(bytes).unwrap()), ["c-call a  \u{fffd}b 1000+1000", "c-call c 3000+1000"]);
+    let windows =
+        r#"[{"ph":"X","cat":"python_function","name":"C:\models\a.py(7): f","pid":1,"tid":1,"ts":1,"dur":1}]"#;
+    let timeline = open(windows).unwrap();
+    let name = timeline.names.get(timeline.slices.get(0).name);
+    assert_eq!((&*name.file, name.line), (r"C:\models\a.py", 7));
     let cut = &NEW[..NEW.find(r#"{"ph":"s""#).unwrap()];
     let timeline = open(cut).unwrap();
     assert_eq!((timeline.slices.len(), timeline.info.state), (6, State::Unknown));
@@ -199,6 +204,7 @@ fn a_folder_of_ranks_is_one_timeline() {
     // The same process number, the same correlation: each file is a process of its own.
     let ranks: Vec<_> = timeline.processes.iter().map(|process| (process.pid, process.rank)).collect();
     assert_eq!(ranks, [(251, Some(0)), (251, Some(1)), (251, Some(1))]);
+    assert_eq!(timeline.processes[1].program, "rank 1");
     assert_eq!((timeline.gpu.clock.linked, timeline.gpu.clock.unlinked), (3, 0));
     assert_eq!(timeline.start, 1_751_410_836_000_010_000);
     let own = |index: usize| {

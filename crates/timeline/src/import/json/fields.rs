@@ -120,8 +120,8 @@ fn unescaped(text: &str) -> String {
     cut(&plain, MAX_TEXT).to_owned()
 }
 
-/// What other writers put into JSON that JSON does not allow: control characters in strings become spaces, and Python's
-/// `NaN` and `Infinity` null.
+/// What other writers put into JSON that JSON does not allow: control characters in strings become spaces, a backslash that
+/// escapes nothing stays one (paths of Windows), and Python's `NaN` and `Infinity` become null.
 pub fn cleaned(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let (mut inside, mut escaped) = (false, false);
@@ -133,12 +133,26 @@ pub fn cleaned(text: &str) -> String {
             rest = &rest[word.len()..];
             continue;
         }
+        if inside && !escaped && letter == '\\' && !escapes(&rest.as_bytes()[1..]) {
+            clean.push_str("\\\\");
+            rest = &rest[1..];
+            continue;
+        }
         inside ^= letter == '"' && !escaped;
         escaped = inside && letter == '\\' && !escaped;
         clean.push(if letter < ' ' { ' ' } else { letter });
         rest = &rest[letter.len_utf8()..];
     }
     clean
+}
+
+/// Is this what may stand behind a backslash?
+fn escapes(rest: &[u8]) -> bool {
+    match rest {
+        [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => true,
+        [b'u', digits @ ..] => digits.len() >= 4 && digits[..4].iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +182,12 @@ mod tests {
         assert_eq!(text(r#""\ud83d\u0041\uzzzz""#), "\u{fffd}Auzzzz");
         assert_eq!((text("\""), text("7"), text(r#""\""#)), (String::new(), String::new(), "\\".into()));
         assert_eq!(text(&format!("\"\\n{}\"", "é".repeat(MAX_TEXT))).len(), MAX_TEXT - 1);
+    }
+
+    #[test]
+    fn a_backslash_that_escapes_nothing_stays_one() {
+        let text = r#"{"a":"C:\path\\x\u12\u00e9\""}"#;
+        assert_eq!(cleaned(text), r#"{"a":"C:\\path\\x\\u12\u00e9\""}"#);
     }
 
     #[test]

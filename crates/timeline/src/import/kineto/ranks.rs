@@ -67,6 +67,11 @@ pub fn read_folder(
         all.notes
             .push(format!("{count} files say that they are of rank {rank}: each is shown as a process of its own."));
     }
+    for process in &mut builder.timeline.processes {
+        if let Some(rank) = process.rank {
+            process.program = format!("rank {rank} {}", process.program).trim_end().to_owned();
+        }
+    }
     all.absolute = !clocks.contains(&false);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(finish(builder, all, format!("{read} files of {name}")))
