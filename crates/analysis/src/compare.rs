@@ -9,8 +9,8 @@ pub use changes::{Change, Group};
 pub use environment::Difference;
 pub use gate::{Gate, GateResult};
 
-use crate::named::noise::Noise;
-use crate::named::{METRICS, Measured, Named};
+use crate::named::noise::{self, Noise};
+use crate::named::{METRICS, Measured, Named, durations};
 use crate::steps::StepSource;
 use crate::{Diagnosis, Metrics};
 use timeline::Timeline;
@@ -93,7 +93,10 @@ pub fn compare(a: Side, b: Side) -> Result<Comparison, String> {
     let named = [a, b].map(|side| Named::new(side.timeline, side.metrics, side.diagnosis));
     let metric = |metric: usize| {
         let (x, y) = (named[0].get(metric).clone(), named[1].get(metric).clone());
-        let noise = x.as_ref().ok().zip(y.as_ref().ok()).map(|(x, y)| Noise::of(*x, *y));
+        let noise = x.as_ref().ok().zip(y.as_ref().ok()).map(|(x, y)| match METRICS[metric].name {
+            "step_p50" => noise::of_ranks(&durations(&a.diagnosis.steps), &durations(&b.diagnosis.steps)),
+            _ => Noise::of(*x, *y),
+        });
         MetricChange { metric, a: x, b: y, noise }
     };
     let (changes, notes) = changes::between(a, b);

@@ -6,7 +6,7 @@ pub mod noise;
 pub mod per_step;
 mod table;
 
-pub(crate) use gather::part_time;
+pub(crate) use gather::{durations, part_time};
 pub use table::{METRICS, Metric, Unit, find, nearest, nearest_of};
 
 use crate::{Diagnosis, Metrics};

@@ -1,6 +1,7 @@
 //! Two recordings side by side, as text: what is different around them, the answer in one sentence, the metrics, and the
 //! largest changes of a step in each group. What may be noise is said to be.
 
+use crate::escape::visible;
 use crate::gpu_words::short_kernel;
 use crate::style::{Ink, Style};
 use crate::text::table::Table;
@@ -75,7 +76,7 @@ pub fn answer(comparison: &Comparison) -> String {
             let way = if b > a { "slower" } else { "faster" };
             let sure =
                 if noise == Some(Noise::Unknown) { " Too few steps to know how much of it is noise." } else { "" };
-            let most = most(comparison, b > a).map(|most| format!(" Most of it: {most}.")).unwrap_or_default();
+            let most = most(comparison, b > a).map(|most| format!(" The largest change: {most}.")).unwrap_or_default();
             format!("{what} is {way}: {from} in A, {to} in B{by}.{most}{sure}")
         }
     }
@@ -107,7 +108,7 @@ fn name(change: &Change) -> &str {
 }
 
 fn signed(ns: f64) -> String {
-    let sign = if ns < 0.0 { "-" } else { "+" };
+    let sign = if ns.round() < 0.0 { "-" } else { "+" };
     format!("{sign}{}", duration(ns.abs().round() as u64))
 }
 
@@ -130,10 +131,10 @@ impl Page<'_> {
         for difference in &self.comparison.environment {
             let side = |text: &str| {
                 let text = if text.is_empty() { "not recorded" } else { text };
-                self.style.fit(&self.style.plain(&crate::escape::visible(text)), 40)
+                self.style.fit(&self.style.plain(&visible(text)), 40)
             };
             let arrow = self.style.plain("→");
-            let what = self.style.fit(&crate::escape::visible(&difference.what), 40);
+            let what = self.style.fit(&visible(&difference.what), 40);
             let line = format!("  {what}: {} {arrow} {}", side(&difference.a), side(&difference.b));
             writeln!(out, "{}", self.style.ink(Ink::Warn, &line))?;
         }
@@ -190,7 +191,7 @@ impl Page<'_> {
                 (Ink::Plain, time(change.a.value)),
                 (Ink::Plain, time(change.b.value)),
                 (Ink::Plain, self.style.plain(&signed(change.delta()))),
-                self.mark(change.noise, change.delta() == 0.0),
+                self.mark(change.noise, change.delta().abs() < 1.0),
                 (Ink::Plain, counted),
             ];
             table.row(cells, &self.style.plain(name(change)), &change.place);

@@ -111,7 +111,10 @@ pub fn between(a: Side, b: Side) -> (Vec<Change>, Vec<String>) {
     let weight = |change: &Change| change.delta().abs();
     changes.sort_by(|x, y| {
         let within = |change: &Change| change.noise == Noise::Within;
-        (x.group, within(x)).cmp(&(y.group, within(y))).then(weight(y).total_cmp(&weight(x)))
+        (x.group, within(x))
+            .cmp(&(y.group, within(y)))
+            .then(weight(y).total_cmp(&weight(x)))
+            .then(y.b.value.total_cmp(&x.b.value))
     });
     (changes, notes)
 }

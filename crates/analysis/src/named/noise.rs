@@ -66,6 +66,29 @@ pub fn percentile(sorted: &[f64], percent: usize) -> Measured {
     Measured { value, error: (count >= least).then(|| (value - low).max(high - value)) }
 }
 
+/// Whether one of two lists of steps tends to be longer than the other: the test of Mann and Whitney, for which it does not
+/// matter how the times are spread. Both are sorted.
+pub fn of_ranks(a: &[f64], b: &[f64]) -> Noise {
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    if a.len().min(b.len()) < LEAST_STEPS {
+        return Noise::Unknown;
+    }
+    // For each of a: how many of b are shorter; one that is equal counts half.
+    let shorter = |x: f64| {
+        let (below, up_to) = (b.partition_point(|y| *y < x), b.partition_point(|y| *y <= x));
+        (below + up_to) as f64 / 2.0
+    };
+    let wins: f64 = a.iter().map(|x| shorter(*x)).sum();
+    // Equal times tell nothing, and make the spread of the sum smaller.
+    let mut all: Vec<f64> = a.iter().chain(b).copied().collect();
+    all.sort_by(f64::total_cmp);
+    let ties: f64 = all.chunk_by(|x, y| x == y).map(|same| (same.len() as f64).powi(3) - same.len() as f64).sum();
+    let total = n + m;
+    let variance = n * m / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)));
+    let away = (wins - n * m / 2.0).abs();
+    if away > Z * variance.max(0.0).sqrt() { Noise::Real } else { Noise::Within }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +111,15 @@ mod tests {
         assert_eq!((real(55.0), real(62.0)), (Noise::Within, Noise::Real));
         assert_eq!(Noise::of(median, Measured { value: 99.0, error: None }), Noise::Unknown);
         assert_eq!(Noise::of(Measured::exactly(1.0), Measured::exactly(1.0)), Noise::Within);
+    }
+
+    #[test]
+    fn ranks_tell_lists_apart_whatever_their_spread() {
+        let a = [70.0, 71.0, 72.0, 73.0, 74.0, 81.0];
+        let b = [100.0, 101.0, 107.0, 120.0, 150.0, 166.0];
+        assert_eq!((of_ranks(&a, &b), of_ranks(&b, &a)), (Noise::Real, Noise::Real));
+        assert_eq!((of_ranks(&a, &a), of_ranks(&[5.0; 9], &[5.0; 7])), (Noise::Within, Noise::Within));
+        assert_eq!(of_ranks(&[5.0; 9], &[6.0; 7]), Noise::Real);
+        assert_eq!(of_ranks(&a[..4], &b), Noise::Unknown);
     }
 }

@@ -1,5 +1,7 @@
 //! The table of metrics: name, unit and meaning. docs/user-rules.md shows it.
 
+use crate::phrase;
+
 /// What a number counts, and so how it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
@@ -20,20 +22,15 @@ impl Unit {
         }
     }
 
-    /// A value with its unit, as people say it.
+    /// A value with its unit, as people say it. Values of metrics are never negative.
     pub fn say(self, value: f64) -> String {
-        let number = match value.abs() {
-            size if size == 0.0 || size >= 99.95 => format!("{value:.0}"),
-            size if size >= 9.995 => format!("{value:.1}"),
-            size if size >= 0.01 => format!("{value:.2}"),
-            _ => format!("{value:.5}"),
-        };
         match self {
-            Unit::Milliseconds => format!("{number} ms"),
+            Unit::Milliseconds => phrase::duration((value * 1e6).round() as u64),
             Unit::Share => format!("{:.1} %", 100.0 * value),
-            Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
-            Unit::Count => number,
-            Unit::Mebibytes => format!("{number} MiB"),
+            Unit::Mebibytes => phrase::bytes((value * 1024.0 * 1024.0).round() as u64),
+            Unit::Count if value.fract() == 0.0 || value.abs() >= 99.95 => format!("{value:.0}"),
+            Unit::Count if value.abs() >= 9.995 => format!("{value:.1}"),
+            Unit::Count => format!("{value:.2}"),
         }
     }
 }
@@ -147,6 +144,6 @@ mod tests {
     fn values_read_well() {
         assert_eq!(Unit::Milliseconds.say(12.345), "12.3 ms");
         assert_eq!((Unit::Share.say(0.414), Unit::Count.say(3.0)), ("41.4 %".into(), "3".into()));
-        assert_eq!((Unit::Mebibytes.say(2048.0), Unit::Count.say(2.5)), ("2048 MiB".into(), "2.50".into()));
+        assert_eq!((Unit::Mebibytes.say(2048.0), Unit::Count.say(2.5)), ("2.0 GiB".into(), "2.50".into()));
     }
 }

@@ -1,0 +1,181 @@
+//! `inferscope diff`, `check` and `rules`, and user rules in reports: what they print, and how they end.
+
+mod support;
+
+use serde_json::Value;
+use std::fmt::Write;
+use support::Place;
+use timeline::fixture::Fixture;
+
+/// Ten steps; each launches two kernels.
+fn trace(step_us: u64, kernel_us: u64) -> String {
+    let mut text = String::from("process 100 serve.py 3.12.1\nthread 0 100 MainThread\n");
+    for index in 0..10u64 {
+        let (at, id) = (index * 20_000, index * 10 + 1);
+        _ = writeln!(text, "step 0 100 {at}..{} request #{}", at + step_us, 500 + index);
+        _ = writeln!(text, "api 0 100 {}..{} cudaLaunchKernel #{id}", at + 10, at + 20);
+        _ = writeln!(text, "api 0 100 {}..{} cudaLaunchKernel #{}", at + 30, at + 40, id + 1);
+        _ = writeln!(text, "kernel 0 0 7 {}..{} gemm #{id}", at + 50, at + 50 + kernel_us);
+        _ = writeln!(text, "kernel 0 0 7 {}..{} norm #{}", at + 6000, at + 6100, id + 1);
+    }
+    text
+}
+
+fn place(name: &str) -> Place {
+    let place = Place::new(name);
+    Fixture::parse(&trace(8000, 2000)).write(&place.at("before"));
+    Fixture::parse(&trace(9000, 3000)).write(&place.at("after"));
+    Fixture::parse(&trace(8000, 2000).replace("request", "batch")).write(&place.at("other"));
+    place
+}
+
+#[test]
+fn what_got_slower_is_told_and_gates_decide_the_exit_code() {
+    let place = place("diff");
+    let told = place.run(["diff", "before", "after"]).fine();
+    for text in [
+        "A before",
+        "Environment",
+        "A step \"request\" is slower: 8.00 ms in A, 9.00 ms in B (+12.5 %)",
+        "+1.00 ms",
+        "gemm",
+    ] {
+        assert!(told.out.contains(text), "{text}: {}", told.out);
+    }
+    let told = place.run(["diff", "before", "after", "--fail-on", "step_p50 > +5%", "--fail-on", "kernels > +0"]);
+    assert_eq!(told.code, Some(4), "{}", told.err);
+    assert_eq!(told.err, "inferscope: gate failed: step_p50 > +5%: step_p50 went from 8.00 ms to 9.00 ms (+12.5 %)\n");
+    assert!(told.out.contains("FAILED step_p50") && told.out.contains("passed kernels > +0"), "{}", told.out);
+    place.run(["diff", "before", "after", "--fail-on", "step_p50 > +50%"]).fine();
+    place.run(["diff", "before", "before", "--fail-on", "step_p50 > +0%"]).fine();
+    let ascii = place.command(["diff", "before", "after"]).env("LC_ALL", "C").output().unwrap();
+    assert!(ascii.stdout.is_ascii());
+}
+
+#[test]
+fn programs_get_everything() {
+    let place = place("diff-json");
+    let told = place.run(["diff", "before", "after", "--format", "json", "--fail-on", "step_p50 > +5%"]);
+    assert_eq!(told.code, Some(4));
+    let document: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(document["steps"]["name"], "request");
+    let kernel = document["changes"].as_array().unwrap().iter().find(|change| change["group"] == "kernel").unwrap();
+    assert_eq!(
+        (&kernel["name"], &kernel["delta_ns"], &kernel["noise"]),
+        (&"gemm".into(), &1_000_000.0.into(), &"real".into())
+    );
+    assert_eq!(document["gates"][0]["state"], "failed");
+    let metric =
+        |name: &str| document["metrics"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone();
+    assert_eq!(metric("kernels")["a"]["value"], 2.0);
+    assert!(metric("gpu_memory_mib")["a"]["why"].as_str().unwrap().contains("not recorded"));
+    place.run(["diff", "before", "after", "--format", "json", "--output", "d.json"]).fine();
+    assert!(serde_json::from_slice::<Value>(&std::fs::read(place.at("d.json")).unwrap()).is_ok());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let place = place("diff-bad");
+    let error = place.run(["diff", "before", "other"]).refused(5);
+    assert!(error.contains("the steps are \"request\" in A and \"batch\" in B"), "{error}");
+    let error = place.run(["diff", "before", "nowhere"]).refused(5);
+    assert!(error.contains("there is no trace at nowhere"), "{error}");
+    let error = place.run(["diff", "before", "after", "--step", "nope"]).refused(5);
+    assert!(error.contains("\"nope\" in before"), "{error}");
+    let error = place.run(["diff", "before", "after", "--fail-on", "step_p5 > +5%"]).refused(2);
+    assert!(error.contains("did you mean step_p50?"), "{error}");
+    let told = place.run(["diff", "before", "after", "--fail-on", "gpu_memory_mib > +5%"]);
+    assert_eq!(told.code, Some(5));
+    assert!(told.err.contains("cannot be decided"), "{}", told.err);
+}
+
+#[test]
+fn limits_hold_fail_or_cannot_be_decided() {
+    let place = place("check");
+    let told =
+        place.run(["check", "before", "--max-kernels", "2", "--max-step-ms", "8", "--min-gpu-busy", "25%"]).fine();
+    assert_eq!(told.out.matches("passed").count(), 3, "{}", told.out);
+    let told = place.run(["check", "before", "--max-kernels", "1", "--max-step-ms", "8"]);
+    assert_eq!(told.code, Some(4));
+    assert_eq!(told.err, "inferscope: limit failed: --max-kernels 1: kernels is 2\n");
+    let told = place.run(["check", "before", "--min-gpu-busy", "0.9"]);
+    assert_eq!(told.code, Some(4));
+    assert!(told.err.contains("gpu_busy is 26.2 %"), "{}", told.err);
+    let told = place.run(["check", "before", "--max-mib", "100"]);
+    assert_eq!(told.code, Some(5));
+    assert!(told.err.contains("GPU memory was not recorded"), "{}", told.err);
+    for arguments in [
+        &["check", "before"][..],
+        &["check", "before", "--max-kernels", "-1"],
+        &["check", "before", "--min-gpu-busy", "60"],
+    ] {
+        place.run(arguments).refused(2);
+    }
+    Fixture::parse(support::TRACE).write(&place.at("host"));
+    for limit in ["--max-kernels", "--max-implicit-syncs", "--max-copied-mib", "--min-gpu-busy"] {
+        let told = place.run(["check", "host", limit, "1"]);
+        assert_eq!(told.code, Some(5), "{limit} passed without a GPU: {}", told.out);
+    }
+}
+
+const RULES: &str = "bottleneck_rules:
+  - name: busy_enough
+    condition: gpu_busy < 50% and kernels >= 2
+    suggestion: Give the GPU more to do
+";
+
+#[test]
+fn user_rules_are_in_every_report() {
+    let place = place("user-rules");
+    place.write("mine.yaml", RULES);
+    for format in ["text", "markdown", "html", "json"] {
+        let told = place.run(["analyze", "before", "--rules", "mine.yaml", "--format", format]).fine();
+        assert!(told.out.contains("busy_enough"), "{format}: {}", told.out);
+        if format != "text" {
+            assert!(told.out.contains("Give the GPU more to do"), "{format}: {}", told.out);
+        }
+    }
+    assert!(!place.run(["analyze", "before"]).fine().out.contains("busy_enough"));
+    // Found from a folder below, as the settings are.
+    place.write(".inferscope_rules.yaml", RULES);
+    std::fs::create_dir(place.at("below")).unwrap();
+    let mut command = place.command(["analyze", "../before"]);
+    let output = command.current_dir(place.at("below")).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("busy_enough"));
+}
+
+#[test]
+fn a_fault_in_the_rules_stops_before_anything_is_recorded() {
+    let place = place("user-rules-bad");
+    place.write("bad.yaml", RULES.replace("gpu_busy", "gpu_bussy"));
+    let said = "bad.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?";
+    for arguments in [
+        &["analyze", "before", "--rules", "bad.yaml"][..],
+        &["rules", "check", "bad.yaml"],
+        &["rules", "list", "--rules", "bad.yaml"],
+        &["run", "--rules", "bad.yaml", "--", "touch", "started"],
+    ] {
+        let error = place.run(arguments).refused(5);
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(!place.at("started").exists());
+    assert!(place.run(["rules", "check", "nowhere.yaml"]).refused(5).contains("cannot read nowhere.yaml"));
+}
+
+#[test]
+fn rules_are_listed_explained_and_checked() {
+    let place = place("rules");
+    place.write(".inferscope_rules.yaml", RULES);
+    let told = place.run(["rules", "list"]).fine();
+    for text in ["hot-line", "busy_enough", "step_p50", "Metrics"] {
+        assert!(told.out.contains(text), "{text}: {}", told.out);
+    }
+    assert!(place.run(["rules", "explain", "hot-line"]).fine().out.contains("needs: "));
+    assert!(place.run(["rules", "explain", "busy_enough"]).fine().out.contains("Give the GPU more to do"));
+    assert!(place.run(["rules", "explain", "h2d_time"]).fine().out.contains("unit: ms"));
+    assert!(place.run(["rules", "explain", "hot-lin"]).refused(2).contains("did you mean hot-line?"));
+    assert_eq!(
+        place.run(["rules", "check", ".inferscope_rules.yaml"]).fine().out,
+        ".inferscope_rules.yaml: 1 rule, no fault\n"
+    );
+}
