@@ -9,7 +9,8 @@ pub fn gpus() -> Vec<Line> {
     let report = recorder::devices();
     let kernel = read_to_string("/proc/driver/nvidia/version").ok();
     let mut lines = Vec::new();
-    let nvidia = kernel.is_some() || report.nvml.is_ok();
+    // A container may have the driver's library and nothing else of it.
+    let nvidia = kernel.is_some() || report.nvml.is_ok() || loads(c"libcuda.so.1").is_ok();
     match (&kernel, &report.nvml) {
         (None, Err(why)) => lines.push(Line::new(Mark::Note, "NVIDIA", why.as_str())),
         (kernel, nvml) => {
