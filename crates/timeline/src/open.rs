@@ -5,19 +5,18 @@ use crate::Timeline;
 use crate::import::{inferscope_json, kineto, known, native, nsys};
 use std::path::{Path, PathBuf};
 
+/// What can be opened, for those who gave something else.
+const READ: &str = "the folder that `inferscope run` writes, a trace of torch.profiler (JSON, plain or gzip, or a folder with \
+    one for each rank), an export of Nsight Systems (`nsys export --type sqlite`), InferScope trace JSON 1.0";
+
 /// Why a path could not be opened. Each says what is wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("there is no trace at {0}: check the path, or record one with `inferscope run -- <command>`", path.display())]
     Missing { path: PathBuf },
-    #[error("{0} is not a trace: {why}. A trace is the folder that `inferscope run` writes", path.display())]
+    #[error("{0} is not a trace: {why}. What can be opened: {1}", path.display(), READ)]
     NotATrace { path: PathBuf, why: String },
-    #[error(
-        "{0} is {looks_like}, which this version does not read: give the folder that `inferscope run` writes, a trace of \
-         torch.profiler (JSON, plain or gzip, or a folder with one for each rank), an export of Nsight Systems \
-         (`nsys export --type sqlite`), or InferScope trace JSON 1.0 ({{\"format_version\":\"1.0\",\"events\":[...]}}), plain or gzip",
-        path.display()
-    )]
+    #[error("{0} is {looks_like}, which this version does not read. What can be opened: {1}", path.display(), READ)]
     Foreign { path: PathBuf, looks_like: String },
     #[error("{0} is an empty folder: it has no manifest.json, so nothing was recorded there, or it has been removed", path.display())]
     Empty { path: PathBuf },

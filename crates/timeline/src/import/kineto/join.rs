@@ -21,12 +21,14 @@ pub struct Joined {
     pub rank: Option<u32>,
     /// Its times are of the world's clock.
     pub absolute: bool,
+    /// First and last moment at which something begins.
+    pub span: Option<(u64, u64)>,
 }
 
 impl Default for Joined {
     fn default() -> Joined {
         let (notes, software) = (Vec::new(), BTreeMap::new());
-        Joined { whole: true, events: 0, notes, software, rank: None, absolute: true }
+        Joined { whole: true, events: 0, notes, software, rank: None, absolute: true, span: None }
     }
 }
 
@@ -35,13 +37,16 @@ impl Loader<'_> {
         self.odd.far = drop_far(self.builder, self.mark);
         let base = about.base.unwrap_or(0);
         self.builder.moments_since(self.mark).for_each(|time| *time = time.saturating_add(base));
-        let absolute = self.builder.moments_since(self.mark).next().is_none_or(|time| *time > EPOCH);
+        let span = self.builder.moments_since(self.mark).fold(None, |span: Option<(u64, u64)>, time| {
+            Some(span.map_or((*time, *time), |(first, last)| (first.min(*time), last.max(*time))))
+        });
+        let absolute = span.is_none_or(|(first, _)| first > EPOCH);
         if self.builder.work.len() > self.mark.work {
             self.own_work(&about);
         }
         self.name(about.rank);
         let notes = self.odd.lines();
-        Joined { whole: true, events: self.all, notes, software: about.software, rank: about.rank, absolute }
+        Joined { whole: true, events: self.all, notes, software: about.software, rank: about.rank, absolute, span }
     }
 
     /// Gives the file's work to the process that asked for it.

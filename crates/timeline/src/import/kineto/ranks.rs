@@ -10,6 +10,20 @@ use std::path::{Path, PathBuf};
 /// A folder with more is not of one run.
 const MOST_FILES: usize = 4096;
 
+/// Longer than any run pauses between two recordings.
+const HOUR: u64 = 3_600_000_000_000;
+
+/// Is there more than an hour in which no file has anything?
+fn apart(mut spans: Vec<(u64, u64)>) -> bool {
+    spans.sort_unstable();
+    let mut end = spans.first().map_or(0, |span| span.1);
+    spans.iter().any(|(first, last)| {
+        let gap = first.saturating_sub(end);
+        end = end.max(*last);
+        gap > HOUR
+    })
+}
+
 /// The files of a folder that may be of ranks, by name.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -33,7 +47,7 @@ pub fn read_folder(
     let mut all = Joined::default();
     let (mut done, mut read, mut first_error) = (0, 0, None);
     let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut clocks = Vec::new();
+    let (mut clocks, mut spans) = (Vec::new(), Vec::new());
     for (path, number) in files.iter().zip(0..) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         match take(path, &mut builder, number, &mut |at, _| progress(done + at, total)) {
@@ -44,6 +58,7 @@ pub fn read_folder(
                 all.notes.extend(file.notes.iter().map(|note| format!("{name}: {note}")));
                 all.software.extend(file.software);
                 clocks.push(file.absolute);
+                spans.extend(file.span);
                 if let Some(rank) = file.rank {
                     *ranks.entry(rank).or_default() += 1;
                 }
@@ -63,6 +78,9 @@ pub fn read_folder(
             "Some of the files do not say what their times count from: files may lie apart that ran together.".into(),
         );
     }
+    if clocks.iter().all(|absolute| *absolute) && apart(spans) {
+        all.notes.push("Between some of the files lies more than an hour: they are not of one run.".into());
+    }
     for (rank, count) in ranks.iter().filter(|(_, count)| **count > 1) {
         all.notes
             .push(format!("{count} files say that they are of rank {rank}: each is shown as a process of its own."));
@@ -75,4 +93,16 @@ pub fn read_folder(
     all.absolute = !clocks.contains(&false);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(finish(builder, all, format!("{read} files of {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_two_runs_lie_apart() {
+        assert!(!apart(vec![]) && !apart(vec![(5, 9)]));
+        assert!(!apart(vec![(HOUR, 2 * HOUR), (0, HOUR + 1), (2 * HOUR + 5, 3 * HOUR)]));
+        assert!(apart(vec![(3 * HOUR, 4 * HOUR), (0, HOUR)]));
+    }
 }
