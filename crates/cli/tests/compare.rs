@@ -179,3 +179,16 @@ fn rules_are_listed_explained_and_checked() {
         ".inferscope_rules.yaml: 1 rule, no fault\n"
     );
 }
+
+#[test]
+fn the_documentation_has_every_metric() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/user-rules.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut rows =
+        page.lines().filter(|line| line.starts_with("| `")).skip_while(|line| !line.contains("`total_time`"));
+    for metric in analysis::named::METRICS {
+        let row = format!("| `{}` | {} | {} |", metric.name, metric.unit.name(), metric.what);
+        assert_eq!(rows.next(), Some(row.as_str()));
+    }
+    assert_eq!(rows.next(), None);
+}
