@@ -17,7 +17,10 @@ fn every_rule_has_a_code_of_its_own_and_says_what_it_needs() {
     for rule in RULES {
         let (code, docs) = (rule.code(), rule.docs());
         assert!(codes.insert(code), "{code} twice");
-        assert!(code.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-'), "{code} is not kebab case");
+        assert!(
+            code.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'),
+            "{code} is not kebab case"
+        );
         for text in [docs.summary, docs.why, docs.needs] {
             assert!(text.ends_with('.') && !text.contains("  "), "{code}: {text}");
         }

@@ -3,6 +3,7 @@
 
 use super::bubbles::wait_at;
 use super::host::{Hosts, Piece, Who};
+use super::pace::LONGEST_NS;
 use super::sums::{Measure, Sums, Zone};
 use super::{Cause, DeviceIdle};
 use crate::gpu::windows_of;
@@ -135,7 +136,7 @@ impl Device<'_, '_> {
             }
         }
         if let (true, Some(launch), Some(next)) = (asked < gap.end, launch, gap.next) {
-            self.on_its_way(track, (asked, gap.end), launch, work.kind(next as usize));
+            self.on_its_way(track, (asked, gap.end), launch, next as usize);
         }
         let mut runs = 0;
         let mut launching = 0;
@@ -177,11 +178,16 @@ impl Device<'_, '_> {
     }
 
     /// From the begin of the call that asked for the work to its start.
-    fn on_its_way(&mut self, track: TrackIndex, (start, end): (u64, u64), launch: usize, kind: WorkKind) {
-        let slices = &self.case.timeline.slices;
+    fn on_its_way(&mut self, track: TrackIndex, (start, end): (u64, u64), launch: usize, next: usize) {
+        let (slices, work) = (&self.case.timeline.slices, &self.case.timeline.gpu.work);
         let returned = slices.start[launch].saturating_add(slices.dur[launch]).clamp(start, end);
         let who = Who::Api(slices.name[launch]);
-        let cause = if kind == WorkKind::Memcpy { Cause::Copy } else { Cause::Launch };
+        let cause = match work.kind(next) {
+            WorkKind::Memcpy => Cause::Copy,
+            // A launch that takes far longer than any, for a kernel that runs for the first time: its code is loaded.
+            WorkKind::Kernel if returned - start >= LONGEST_NS && self.hosts.is_first(next) => Cause::Compile,
+            _ => Cause::Launch,
+        };
         let in_call = Piece { start, end: returned, cause, who };
         let after = Piece { start: returned, end, cause: Cause::Launch, who };
         let host = self.hosts.of(track);

@@ -43,6 +43,8 @@ pub struct Hosts<'a> {
     /// Gaps up to this are those of launching.
     pub launch_ns: u64,
     by_track: HashMap<TrackIndex, Host>,
+    /// By name: when a kernel first ran.
+    first: Vec<u64>,
 }
 
 /// One thread.
@@ -64,7 +66,20 @@ pub struct Host {
 impl<'a> Hosts<'a> {
     pub fn new(case: &'a Case<'a>) -> Hosts<'a> {
         let launch_ns = super::pace::launch_ns(case);
-        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track: HashMap::new() }
+        let work = &case.timeline.gpu.work;
+        let mut first = vec![u64::MAX; case.timeline.names.len()];
+        for (name, start) in work.name.iter().zip(&work.start) {
+            if let Some(first) = first.get_mut(*name as usize) {
+                *first = (*first).min(*start);
+            }
+        }
+        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track: HashMap::new(), first }
+    }
+
+    /// Whether a kernel runs for the first time.
+    pub fn is_first(&self, work: usize) -> bool {
+        let all = &self.case.timeline.gpu.work;
+        self.first.get(all.name[work] as usize) == Some(&all.start[work])
     }
 
     pub fn of(&mut self, track: TrackIndex) -> &mut Host {

@@ -9,7 +9,7 @@ const USUAL_NS: u64 = 100_000;
 /// Slower hosts, and programs that are recorded call by call, have their own pace: a gap of a few launches is still launching.
 const FEW: u64 = 4;
 /// No operation takes this long to launch.
-const LONGEST_NS: u64 = 1_000_000;
+pub const LONGEST_NS: u64 = 1_000_000;
 
 /// The median time between two launches of a thread that follow each other inside the steps. 0: there are none.
 pub fn between_launches(case: &Case) -> u64 {

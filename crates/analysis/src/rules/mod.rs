@@ -9,6 +9,7 @@ mod event_loop_blocked;
 mod gap;
 mod gc_pauses;
 mod gil_contention;
+mod h2d_spike;
 mod host_wait;
 mod hot_line;
 mod implicit_sync;
@@ -28,6 +29,7 @@ mod queue_never_builds;
 mod short_kernel_gaps;
 mod sync_api;
 mod sync_memcpy;
+mod throttled;
 mod unstable_iterations;
 pub(crate) mod waits_in_step;
 mod warmup_in_window;
@@ -37,7 +39,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 32] = [
+pub static RULES: [&dyn Rule; 34] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -49,10 +51,12 @@ pub static RULES: [&dyn Rule; 32] = [
     &sync_api::SyncApi,
     &implicit_sync::ImplicitSync,
     &many_small_copies::ManySmallCopies,
+    &h2d_spike::H2dSpike,
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,
     &kernel_hotspot::KernelHotspot,
+    &throttled::Throttled,
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,

@@ -22,7 +22,8 @@ impl Rule for ModuleLoading {
         RuleDocs {
             summary: "Calls that load device code keep the GPU waiting in 1 % of the steps' time or more, warm-up aside.",
             why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of \
-                  its shape. What counts is the time in which the GPU was idle in such a call.",
+                  its shape. What counts is the time in which the GPU was idle in a call that loads code, or in the launch of a kernel that runs \
+                  for the first time and takes a millisecond or more.",
             needs: "GPU work with the calls of the host (`--gpu-detail launch`).",
             example: "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 4.2 % of the step, in 3 of 200 steps",
         }
@@ -45,13 +46,15 @@ impl Rule for ModuleLoading {
             .clone()
             .or_else(|| recorded.longest.first().map(|(_, one)| case.timeline.names.text(one.name).to_owned()));
         let call = call.unwrap_or_else(|| "a load".into());
-        let title = format!(
-            "Loading device code ({call}) keeps the GPU waiting in {} of {}, in {} of {}",
+        let mut title = format!(
+            "Loading device code ({call}) keeps the GPU waiting in {} of {}",
             phrase::percent(gap.share.mid),
-            case.the_step(),
-            phrase::count(recorded.windows),
-            phrase::counted(case.windows.all().len() as u64, "step")
+            case.the_step()
         );
+        if recorded.windows > 0 {
+            let steps = phrase::counted(case.windows.all().len() as u64, "step");
+            title += &format!(", in {} of {steps}", phrase::count(recorded.windows));
+        }
         let mut finding =
             gap.finding(case, self.code(), title, Place { api: Some(call), ..Place::default() }, gap.share);
         finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
@@ -86,6 +89,17 @@ mod tests {
             found[0].title
         );
         assert!((found[0].gain.unwrap().mid - 7.95).abs() < 0.1);
+    }
+
+    /// CUDA loads lazily, inside the launch.
+    #[test]
+    fn the_first_launch_of_a_kernel_may_load_its_code() {
+        let late = steps("cudaMalloc")
+            .replace("407ms..407.1ms", "400.1ms..407.1ms")
+            .replace("api cudaMalloc 400ms..407ms", "");
+        silent(&ModuleLoading, &late);
+        let found = found(&ModuleLoading, &late.replace("kernel k 407.2ms", "kernel new 407.2ms"));
+        assert!(found[0].title.starts_with("Loading device code (cudaLaunchKernel)"), "{}", found[0].title);
     }
 
     #[test]
