@@ -54,6 +54,7 @@ def run(command: list[str] | str, folder: Path) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_the_page_shows_works(page, tmp_path):
     (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    (tmp_path / "tests").symlink_to(REPOSITORY / "tests")
     for number, (kind, block) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), 1):
         if kind == "python":
             named = re.match(r"# (\w+\.py)\n", block)

@@ -27,6 +27,8 @@ use timeline::{ProcessIndex, Timeline};
 /// A replay that misses the recorded step time by more than this explains nothing.
 pub const MOST_OFF: f64 = 0.02;
 
+const STRETCHES: usize = 10;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Assume {
     Best = 0,
@@ -104,7 +106,9 @@ pub fn replay(timeline: &Timeline, steps: &Steps, changes: &[Change]) -> Result<
     }
     let (mut before, mut after) = (Tally::new(), Tally::new());
     let mut changed: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); changes.len()];
-    let mut gains: [Vec<i64>; 3] = Default::default();
+    // Each step as it was and as it would be.
+    let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
+    let mut notes: Vec<String> = Vec::new();
     for graph in &graphs {
         let unchanged = Plan::unchanged(graph);
         let as_it_was = run::run(graph, &unchanged, Assume::Usual);
@@ -118,29 +122,32 @@ pub fn replay(timeline: &Timeline, steps: &Steps, changes: &[Change]) -> Result<
                 }
             }
             let replayed = run::run(graph, &plan, assume);
+            let measured = (0..graph.steps.len()).filter(|step| graph.steps[*step].measured);
             if assume == Assume::Usual {
                 critical::tally(graph, &plan, &replayed, &mut after);
+                notes.append(&mut plan.notes);
             }
-            let measured = (0..graph.steps.len()).filter(|step| graph.steps[*step].measured);
-            gains[assume as usize].extend(measured.map(|step| as_it_was.step(step) - replayed.step(step)));
+            gains[assume as usize].extend(measured.map(|step| (as_it_was.step(step), replayed.step(step))));
         }
     }
     if let Some((change, _)) = changes.iter().zip(&changed).find(|(_, changed)| changed.is_empty()) {
         return Err(apply::nothing(&graphs, change));
     }
-    gains.iter_mut().for_each(|gains| gains.sort_unstable());
-    let at = |assume: Assume, percent: usize| {
-        let gains = &gains[assume as usize];
-        gains.get(gains.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0)
-    };
-    let mid_ns = at(Assume::Usual, 50);
     let now_ns = check.recorded_ns;
+    let scaled = |fraction: f64| (fraction * now_ns as f64).round() as i64;
+    let at = |assume: Assume, percent: usize| {
+        let fractions = spread(&gains[assume as usize]);
+        scaled(fractions.get(fractions.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0.0))
+    };
+    // Of all steps together: where they are of two kinds, no single one stands for them.
+    let mid_ns = scaled(together(&gains[Assume::Usual as usize]));
     let mut assumed: Vec<String> = changes.iter().map(|change| apply::assumed(change).to_owned()).collect();
+    assumed.append(&mut notes);
     assumed.push(
         "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)"
             .into(),
     );
-    assumed.push("low and high also span the steps: the 10th and the 90th percentile of their gains".into());
+    assumed.push("mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps".into());
     Ok(Answer {
         check,
         now_ns,
@@ -201,4 +208,20 @@ fn checked(graphs: &[Graph]) -> Result<Check, Refusal> {
 
 fn off(was: i64, is: i64) -> f64 {
     (is - was).abs() as f64 / was.max(1) as f64
+}
+
+/// What steps gain together, as a fraction.
+fn together(steps: &[(i64, i64)]) -> f64 {
+    let (was, is) =
+        steps.iter().fold((0i64, 0i64), |sum, one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
+    1.0 - is as f64 / was.max(1) as f64
+}
+
+/// How much that differs over the recording, smallest first. In stretches, for what is known from samples is true of many steps
+/// and not of one.
+fn spread(steps: &[(i64, i64)]) -> Vec<f64> {
+    let length = (steps.len() / STRETCHES).max(1);
+    let mut fractions: Vec<f64> = steps.chunks(length).map(together).collect();
+    fractions.sort_by(f64::total_cmp);
+    fractions
 }

@@ -156,7 +156,8 @@ fn steps_do_not_run_away_from_their_work() {
           kernel a 2ms..3.9ms
         end";
     let mid = gain(text, "remove host:prepare").1;
-    assert!((0..=150).contains(&mid), "{mid}");
+    // The 100 µs for which the device had nothing to do, and the head start of the first step over all twenty.
+    assert!((100..=200).contains(&mid), "{mid}");
 }
 
 /// The second stream starts when the first has done its part.
@@ -238,4 +239,20 @@ fn recorded_traces_are_reproduced_within_two_percent() {
         );
         assert!(check.off < 0.02 && check.worst < 0.02, "{name}: {check:?}");
     }
+}
+
+/// `graphs` is the same model as `decode`, captured as a CUDA graph: what was predicted for the one was measured on the other.
+#[test]
+fn a_graph_predicted_for_a_recorded_trace_is_as_fast_as_the_recorded_graph() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
+    let of = |name: &str| {
+        let timeline = timeline::open(&folder.join(name)).unwrap();
+        let steps = Steps::find(&timeline, None);
+        (timeline, steps)
+    };
+    let ((eager, steps), (_, measured)) = (of("decode"), of("graphs"));
+    let answer = replay(&eager, &steps, &parse("graph steps").unwrap()).unwrap();
+    let off = answer.then_ns as f64 - measured.p50() as f64;
+    println!("predicted {} ns, measured {} ns, before {} ns", answer.then_ns, measured.p50(), answer.now_ns);
+    assert!(off.abs() < 0.05 * answer.now_ns as f64, "{answer:?}");
 }

@@ -4,6 +4,7 @@ use super::apply::{Changed, note};
 use super::graph::Graph;
 use super::plan::Plan;
 use super::{Assume, Refusal};
+use crate::phrase;
 use timeline::WorkKind;
 use timeline::gpu::{Piece, detail};
 
@@ -49,16 +50,13 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         bucket.speeds.sort_by(f64::total_cmp);
         bucket.calls.sort_unstable();
     }
-    let mut changed = Changed::new();
+    let (mut changed, mut left) = (Changed::new(), [0u64; 2]);
     for (index, direction, piece) in pageable {
         let size = piece.bytes.ilog2() as usize;
         let buckets = pinned[direction].iter().enumerate().filter(|(_, bucket)| !bucket.speeds.is_empty());
         let Some((_, bucket)) = buckets.min_by_key(|(place, _)| place.abs_diff(size)) else {
-            let way = ["host to device", "device to host"][direction];
-            return Err(Refusal::Unknown(format!(
-                "this trace has no pinned copies from {way} to take the bandwidth from, and a guess is no answer: \
-                 record one run with a pinned buffer (tensor.pin_memory()), or use `scale copy:… FACTOR`"
-            )));
+            left[direction] += 1;
+            continue;
         };
         let at = |count: usize, percent: usize| count.saturating_sub(1) * percent / 100;
         let percent = [75, 50, 25][assume as usize];
@@ -74,6 +72,16 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
             plan.cost[call] = Some(recorded.min(*cost));
         }
         note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+    }
+    for (count, way) in left.into_iter().zip(["host to device", "device to host"]).filter(|(count, _)| *count > 0) {
+        let why =
+            format!("this trace has no pinned copies from {way} to take the bandwidth from, and a guess is no answer");
+        if changed.is_empty() && left.iter().sum::<u64>() == count {
+            return Err(Refusal::Unknown(format!(
+                "{why}: record a run with a pinned buffer (tensor.pin_memory()), or use `scale copy:NAME FACTOR`"
+            )));
+        }
+        plan.notes.push(format!("pageable copies from {way} are left as they are ({}): {why}", phrase::count(count)));
     }
     Ok(changed)
 }

@@ -19,6 +19,8 @@ pub enum On {
     Gap,
     Kernel,
     Copy,
+    /// Work that started long after its launch, and nothing recorded says why.
+    Unknown,
 }
 
 /// Part of the critical path of the steps.
@@ -32,14 +34,15 @@ pub struct Limit {
 }
 
 impl Limit {
-    pub fn words(&self) -> String {
+    pub fn words(&self) -> &'static str {
         match self.on {
-            On::Host => "the host's own code between CUDA calls".into(),
-            On::Call => format!("the host in CUDA calls, most of it {}", self.name),
-            On::Latency => "the way from a launch call to the start of its work".into(),
-            On::Gap => "gaps between one work and the next in a stream".into(),
-            On::Kernel => format!("the GPU's kernels, most of it {}", self.name),
-            On::Copy => format!("copies, most of it {}", self.name),
+            On::Host => "the host's own code between CUDA calls",
+            On::Call => "the host in CUDA calls",
+            On::Latency => "the way from a launch call to the start of its work",
+            On::Gap => "gaps between one work and the next in a stream",
+            On::Kernel => "the GPU's kernels",
+            On::Copy => "copies",
+            On::Unknown => "work that started long after its launch, for no recorded reason",
         }
     }
 }
@@ -82,6 +85,11 @@ impl Walk<'_> {
             _ => (On::Host, 0),
         };
         let replayed = self.replayed;
+        let launched = if let Point::Begin(index) = to { replayed.begin[index as usize].at } else { self.at };
+        let key = match key.0 {
+            On::Latency if self.at - launched > self.graph.floors.explained() => (On::Unknown, 0),
+            _ => key,
+        };
         match to {
             Point::None => (to, Moment::default()),
             Point::Begin(index) => self.step_to(key, to, replayed.begin[index as usize]),

@@ -5,6 +5,9 @@ use super::Assume;
 use super::graph::Graph;
 use std::collections::HashMap;
 
+/// So many times the 95th percentile is out of the usual.
+const LONG: i64 = 10;
+
 #[derive(Debug, Default)]
 pub struct Floors {
     /// Least, usual, most: the 5th, 50th and 95th percentile of what was recorded.
@@ -46,6 +49,11 @@ impl Floors {
 
     pub fn latency(&self, assume: Assume) -> i64 {
         self.latency[assume as usize]
+    }
+
+    /// Longer than this from a launch to its start, something else held the work back.
+    pub fn explained(&self) -> i64 {
+        LONG.saturating_mul(self.latency[Assume::Worst as usize].max(self.gap[Assume::Worst as usize]))
     }
 
     pub fn gap(&self, assume: Assume) -> i64 {

@@ -11,6 +11,8 @@ pub struct Plan {
     /// Of each call: a cost that replaces what it took, and any wait. None: as recorded.
     pub cost: Vec<Option<i64>>,
     pub cuts: Vec<Cut>,
+    /// What a change had to leave as it was, and why.
+    pub notes: Vec<String>,
     zero: u64,
 }
 
@@ -28,6 +30,7 @@ impl Plan {
             gone: vec![false; graph.jobs.len()],
             cost: vec![None; graph.calls.len()],
             cuts: Vec::new(),
+            notes: Vec::new(),
             zero: graph.timeline.start,
         }
     }

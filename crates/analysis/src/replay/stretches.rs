@@ -1,5 +1,6 @@
 //! `graph steps`: launches that follow each other on a thread with no other CUDA call between them become one launch of a
-//! graph. What that costs is what this recording's graph launches cost, or lies between nothing and one of its launches.
+//! graph. What that costs is what this recording's graph launches cost for each node, or lies between nothing and one of its
+//! launches; never more than the launches that it replaces.
 
 use super::apply::{Changed, note};
 use super::graph::{Call, Graph};
@@ -16,15 +17,21 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
         kernels[job.call as usize - 1] |= piece.kind == WorkKind::Kernel && piece.graph == 0;
     }
     let graphs = graph.calls.iter().filter(|call| text(call.name).contains("GraphLaunch"));
-    let recorded = median(graphs.map(|call| call.end - call.begin).collect());
+    // A launch of a thousand nodes takes longer than one of ten.
+    let recorded = median(graphs.filter(|call| call.jobs > 0).map(|call| took(call) / i64::from(call.jobs)).collect());
     let plain = |index: &usize| kernels[*index] && !text(graph.calls[*index].name).contains("GraphLaunch");
     let one = median((0..graph.calls.len()).filter(plain).map(|index| took(&graph.calls[index])).collect());
     let Some(one) = one else { return Ok(Changed::new()) };
-    let cost = match (recorded, assume) {
-        (Some(recorded), _) => recorded,
-        (None, Assume::Best) => 0,
-        (None, Assume::Usual) => one / 2,
-        (None, Assume::Worst) => one,
+    let cost = |stretch: &[usize]| {
+        let replaced = stretch.iter().map(|index| took(&graph.calls[*index])).sum::<i64>();
+        let least = match (recorded, assume) {
+            (Some(node), Assume::Best | Assume::Usual) => node * stretch.len() as i64,
+            (Some(node), Assume::Worst) => one.max(node * stretch.len() as i64),
+            (None, Assume::Best) => 0,
+            (None, Assume::Usual) => one / 2,
+            (None, Assume::Worst) => one,
+        };
+        least.min(replaced)
     };
     let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(graph.timeline.start);
     let mut between: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
@@ -36,6 +43,7 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
     };
     let all: Vec<usize> = (0..graph.calls.len()).collect();
     for stretch in all.chunk_by(same).filter(|stretch| stretch.len() > 1 && graph.calls[stretch[0]].step != 0) {
+        let cost = cost(stretch);
         for (place, index) in stretch.iter().enumerate() {
             let call = graph.calls[*index];
             plan.cost[*index] = Some(if place == 0 { cost } else { 0 });

@@ -12,8 +12,9 @@ use analysis::steps::{StepSource, Steps};
 use std::io::{self, Write};
 
 /// Names of kernels are long; what was changed is told by the most frequent.
-const MOST_NAMES: usize = 5;
+const MOST_NAMES: usize = 3;
 const LONGEST_NAME: usize = 60;
+const LONGEST_LINE: usize = 120;
 
 pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     let changes = replay::parse(&whatif.changes)
@@ -39,8 +40,8 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
         _ => &steps.name,
     };
     let check = answer.check;
-    writeln!(out, "What if    {}", plain(&whatif.changes))?;
-    writeln!(out, "Step       {}, {} measured", plain(noun), phrase::count(check.steps))?;
+    writeln!(out, "What if    {}", cut(&whatif.changes, LONGEST_LINE))?;
+    writeln!(out, "Step       {}, {} measured", cut(noun, LONGEST_NAME), phrase::count(check.steps))?;
     writeln!(
         out,
         "Replay     {} replayed, {} recorded: off by {:.1} %, the worst step by {:.1} %",
@@ -51,7 +52,7 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
     )?;
     writeln!(out, "Now        {}", phrase::duration(answer.now_ns))?;
     writeln!(out, "Then       {}", phrase::duration(answer.then_ns))?;
-    let part = |ns: i64| format!("{} ({:.1} %)", signed(ns), ns as f64 * 100.0 / answer.now_ns.max(1) as f64);
+    let part = |ns: i64| format!("{} ({})", signed(ns), phrase::percent(ns as f64 / answer.now_ns.max(1) as f64));
     writeln!(
         out,
         "Gain       {} a step; low {}, high {}",
@@ -62,7 +63,7 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
     let mut changed: Vec<_> = answer.changed.iter().collect();
     changed.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
     let names =
-        changed.iter().take(MOST_NAMES).map(|(name, count)| format!("{} × {}", phrase::count(**count), plain(name)));
+        changed.iter().take(MOST_NAMES).map(|(name, count)| format!("{} × {}", phrase::count(**count), short(name)));
     let mut names: Vec<String> = names.collect();
     if changed.len() > MOST_NAMES {
         names.push(format!("{} more", phrase::count((changed.len() - MOST_NAMES) as u64)));
@@ -75,9 +76,9 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
 }
 
 fn limit(limit: Option<&Limit>) -> String {
-    limit.map_or("unknown".into(), |limit| {
-        format!("{} of the step: {}", phrase::percent(limit.share), plain(&limit.words()))
-    })
+    let Some(limit) = limit else { return "unknown".into() };
+    let most = if limit.name.is_empty() { String::new() } else { format!(", most of it {}", short(&limit.name)) };
+    format!("{}: {} of the step{most}", limit.words(), phrase::percent(limit.share))
 }
 
 fn signed(ns: i64) -> String {
@@ -85,10 +86,16 @@ fn signed(ns: i64) -> String {
     format!("{sign}{}", phrase::duration(ns.unsigned_abs()))
 }
 
+/// A kernel's name without its return type, its template's and its own parameters.
+fn short(name: &str) -> String {
+    let name = name.strip_prefix("void ").unwrap_or(name).replace("(anonymous namespace)::", "");
+    cut(name.split(['<', '(']).next().filter(|head| !head.is_empty()).unwrap_or(&name), LONGEST_NAME)
+}
+
 /// Names come from programs: nothing in them may reach the terminal as more than text.
-fn plain(text: &str) -> String {
+fn cut(text: &str, most: usize) -> String {
     let clean: String = text.chars().filter(|letter| !letter.is_control() && !is_direction(*letter)).collect();
-    match clean.char_indices().nth(LONGEST_NAME * 2) {
+    match clean.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &clean[..end]),
         None => clean,
     }
@@ -96,5 +103,5 @@ fn plain(text: &str) -> String {
 
 /// Marks that turn the direction of what follows.
 fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,0 +1,64 @@
+//! `inferscope whatif` on a trace recorded on real hardware, and on expressions and traces that it has to refuse.
+
+mod support;
+
+use std::path::Path;
+use support::Place;
+
+fn recorded(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
+    path.canonicalize().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn it_says_now_then_gain_and_what_limits_the_step() {
+    let place = Place::new("whatif");
+    let told = place.run(["whatif", &recorded("decode"), "graph steps"]).fine();
+    for text in
+        ["What if    graph steps", "off by 0.0 %", "Now        1.40 ms", "a step; low", "440 × cudaLaunchKernel"]
+    {
+        assert!(told.out.contains(text), "{text}: {}", told.out);
+    }
+    assert!(told.out.contains("Limit now  the host's own code") && told.out.contains("Then       the GPU's kernels"));
+    assert!(told.out.contains("Assumed\n- launches with no other call between them"), "{}", told.out);
+    let both = place.run(["whatif", &recorded("decode"), "graph steps; scale kernel:gemm* 0.5"]).fine();
+    assert!(both.out.contains("143 × gemmSN_TN_kernel"), "{}", both.out);
+}
+
+#[test]
+fn a_wrong_expression_is_a_usage_error_with_its_position() {
+    let place = Place::new("whatif-wrong");
+    for (changes, said) in [
+        ("remvoe sync-api", "at letter 1: \"remvoe\" is not known; did you mean \"remove\"?"),
+        ("pin copies; scale kernel:a", "at letter 27: a factor is missing"),
+        ("", "at letter 1: a change is missing"),
+    ] {
+        // Refused before the trace is opened.
+        let error = place.run(["whatif", "nowhere", changes]).refused(2);
+        assert!(error.contains(said) && error.lines().count() == 1, "{error}");
+    }
+    place.run(["whatif", "nowhere", "pin copies"]).refused(5);
+    place.run(["whatif", "nowhere"]).refused(2);
+}
+
+#[test]
+fn what_the_trace_cannot_say_is_refused() {
+    let place = Place::with_trace("whatif-none");
+    let error = place.run(["whatif", &recorded("decode"), "scale kernel:gemmSM* 0.5"]).refused(5);
+    assert!(error.contains("the nearest name is \"gemmSN_TN_kernel"), "{error}");
+    let error = place.run(["whatif", &recorded("graphs"), "pin copies"]).refused(1);
+    assert!(error.contains("no pinned copies"), "{error}");
+    assert!(place.run(["whatif", "trace", "remove sync-api"]).refused(5).contains("no step has a wait"));
+    assert!(place.run(["whatif", "trace", "graph steps", "--step", "nope"]).refused(5).contains("nope"));
+    // Without a GPU the host's code can still be scaled.
+    assert!(place.run(["whatif", "trace", "remove host:tokenise"]).fine().out.contains("slices of tokenise"));
+}
+
+#[test]
+fn names_cannot_reach_the_terminal() {
+    let place = Place::new("whatif-evil");
+    let text = "process 100 a 3.12\nstep 0 100 0..90 \x1b]0;owned\x07 #1\nscope 0 100 3..9 \x1b[31mred #2";
+    timeline::fixture::Fixture::parse(text).write(&place.at("trace"));
+    let out = place.run(["whatif", "trace", "remove host:*red"]).fine().out;
+    assert!(!out.contains('\x1b') && !out.contains('\x07'), "{out:?}");
+}
