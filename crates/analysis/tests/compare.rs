@@ -231,3 +231,44 @@ fn user_rules_find_stay_silent_or_abstain() {
     assert_eq!(diagnosis.findings.len(), before + 2);
     assert!(diagnosis.abstentions.iter().any(|one| one.code == "cannot_look"));
 }
+
+/// Conditions and gates of words in any order: read or refused, never a panic; the words repeat.
+#[test]
+fn any_words_are_read_or_refused() {
+    let words = [
+        "steps", "step_p50", "(", ")", "-", "+", "*", "/", "<", ">", "<=", "==", "!=", "and", "or", "not", "!", "&&",
+        "%", "1", "0.5", "1e9", "1e999", "30%", "true", "§", "\0", ".", "..", "1e", "_", "é", "gpu_busy",
+    ];
+    let mut state = 0x1234_5678_9abc_def1u64;
+    let mut below = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % limit
+    };
+    let (timeline, metrics, diagnosis) = of(DECODE);
+    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let found = between(DECODE, DECODE).unwrap();
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let text: String = (0..1 + below(9)).map(|_| words[below(words.len())].to_owned() + " ").collect();
+        if let Ok(condition) = Condition::parse(&text) {
+            _ = condition.holds(&named);
+            read += 1;
+        }
+        if let Ok(gate) = Gate::parse(&text) {
+            _ = gate.judge(&found);
+            read += 1;
+        }
+    }
+    assert!(read > 20, "only {read} made sense");
+}
+
+#[test]
+fn memory_is_the_most_at_one_time() {
+    let text =
+        "process a\n track main\n step s 0..10ms\n counter process gpu_process_memory_bytes 0=1048576 5ms=3145728
+        process b\n track main\n counter process gpu_process_memory_bytes 1ms=2097152 4ms=0";
+    let (timeline, metrics, diagnosis) = of(text);
+    assert_eq!(value(&Named::new(&timeline, &metrics, &diagnosis), "gpu_memory_mib"), 3.0);
+}

@@ -85,7 +85,9 @@ pub fn answer(comparison: &Comparison) -> String {
 /// The largest change in the same direction that has a name.
 fn most(comparison: &Comparison, slower: bool) -> Option<String> {
     let fits = |change: &&Change| {
-        change.noise != Noise::Within && (change.delta() > 0.0) == slower && change.group != Group::Kind
+        change.noise != Noise::Within
+            && (change.delta() > 0.0) == slower
+            && !matches!(change.group, Group::Kind | Group::Line)
     };
     let most = comparison.changes.iter().filter(fits).max_by(|x, y| x.delta().abs().total_cmp(&y.delta().abs()))?;
     Some(format!("{} {} ({} a step)", noun(most.group), name(most), signed(most.delta())))
@@ -93,7 +95,7 @@ fn most(comparison: &Comparison, slower: bool) -> Option<String> {
 
 fn noun(group: Group) -> &'static str {
     match group {
-        Group::Kind => "",
+        Group::Kind | Group::Line => "",
         Group::Function => "function",
         Group::Idle => "GPU idle:",
         Group::Kernel => "kernel",

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub enum Group {
     Kind,
     Function,
+    Line,
     Idle,
     Kernel,
     Copy,
@@ -20,13 +21,14 @@ pub enum Group {
 }
 
 impl Group {
-    pub const ALL: [Group; 7] =
-        [Group::Kind, Group::Function, Group::Idle, Group::Kernel, Group::Copy, Group::Api, Group::Layer];
+    pub const ALL: [Group; 8] =
+        [Group::Kind, Group::Function, Group::Line, Group::Idle, Group::Kernel, Group::Copy, Group::Api, Group::Layer];
 
     pub fn name(self) -> &'static str {
         match self {
             Group::Kind => "part",
             Group::Function => "function",
+            Group::Line => "line",
             Group::Idle => "idle_cause",
             Group::Kernel => "kernel",
             Group::Copy => "copy",
@@ -39,6 +41,7 @@ impl Group {
         match self {
             Group::Kind => "What a step does",
             Group::Function => "Functions",
+            Group::Line => "Lines",
             Group::Idle => "GPU idle, by cause",
             Group::Kernel => "Kernels",
             Group::Copy => "Copies",
@@ -53,7 +56,7 @@ impl Group {
 pub struct Change {
     pub group: Group,
     pub label: String,
-    /// Of a function its file; else empty.
+    /// Of a function its file, of a line `file:line`; else empty.
     pub place: String,
     pub a: Measured,
     pub b: Measured,
@@ -132,15 +135,21 @@ fn entries(side: Side) -> BTreeMap<Key, Entry> {
             let entry = Entry { time: time(share), count: None };
             all.insert((Group::Kind, kind.name().to_owned(), String::new()), entry);
         }
-        for part in breakdown.functions().into_iter().filter(|part| !part.file.is_empty()) {
-            let key = (Group::Function, part.label.clone(), short_file(&part.file).to_owned());
-            let mut one = time(part.share);
-            // A function that both runs and waits is one function.
-            if let Some(before) = all.get(&key) {
-                one.value += before.time.value;
-                one.error = one.error.zip(before.time.error).map(|(x, y)| x + y);
+        for part in breakdown.parts.iter().filter(|part| !part.file.is_empty()) {
+            let file = short_file(&part.file);
+            let mut add = |key: Key| {
+                let mut one = time(part.share);
+                // A function has several lines, and a line may both run and wait.
+                if let Some(before) = all.get(&key) {
+                    one.value += before.time.value;
+                    one.error = one.error.zip(before.time.error).map(|(x, y)| x.hypot(y));
+                }
+                all.insert(key, Entry { time: one, count: None });
+            };
+            add((Group::Function, part.label.clone(), file.to_owned()));
+            if part.line > 0 {
+                add((Group::Line, part.label.clone(), format!("{file}:{}", part.line)));
             }
-            all.insert(key, Entry { time: one, count: None });
         }
     }
     idle(side, &mut all);

@@ -206,12 +206,26 @@ fn kind(name: &str) -> Option<PartKind> {
     })
 }
 
-/// The most that the recorded processes held at one reading, in MiB.
+/// The most that the recorded processes held together at one time, in MiB.
 fn gpu_memory(timeline: &Timeline) -> Option<f64> {
-    let of = |name: &str| timeline.counters.iter().filter(|counter| &*counter.name == name).collect::<Vec<_>>();
-    let counters = of("gpu_process_memory_bytes");
-    let most = counters.iter().filter_map(|counter| counter.value.iter().max()).map(|most| *most as f64);
-    (!counters.is_empty()).then(|| most.sum::<f64>() / MIB)
+    let counters: Vec<_> =
+        timeline.counters.iter().filter(|counter| &*counter.name == "gpu_process_memory_bytes").collect();
+    let mut readings: Vec<(u64, usize, f64)> = Vec::new();
+    for (place, counter) in counters.iter().enumerate() {
+        readings.extend(counter.time.iter().zip(&counter.value).map(|(time, value)| (*time, place, *value as f64)));
+        // A process that has ended holds nothing.
+        let process = counter.process.and_then(|process| timeline.processes.get(process.0 as usize));
+        readings.extend(process.and_then(|process| process.ended_ns).map(|ended| (ended, place, 0.0)));
+    }
+    readings.sort_by_key(|reading| (reading.0, reading.1));
+    let mut held = vec![0.0; counters.len()];
+    let (mut sum, mut most) = (0.0f64, 0.0f64);
+    for (_, place, value) in readings {
+        sum += value - held[place];
+        held[place] = value;
+        most = most.max(sum);
+    }
+    (!counters.is_empty()).then_some(most / MIB)
 }
 
 /// Up to here a copy is a value that the host reads, as the rule `implicit-sync` has it.
