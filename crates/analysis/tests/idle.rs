@@ -172,6 +172,21 @@ fn gaps_between_queued_kernels_are_the_launch_path() {
     assert_eq!(causes(text), [(Cause::Launch, 12)]);
 }
 
+/// The launch returned long ago and the device has nothing else to do: what holds the work back was not recorded, but for a
+/// collective, which waits for its peers.
+#[test]
+fn queued_work_that_does_not_start_is_not_put_on_the_launch() {
+    let text = "track main
+        step r 0..600ms
+        api cudaLaunchKernel 0..5us corr 1
+        stream 7
+        kernel resolve 500ms..600ms corr 1
+        api cudaMemcpyAsync 10us..590ms corr 9";
+    assert_eq!(causes(text), [(Cause::Unknown, 499_995), (Cause::Launch, 5)]);
+    let collective = text.replace("kernel resolve", "kernel ncclDevKernel_AllReduce");
+    assert_eq!(causes(&collective), [(Cause::Communication, 499_995), (Cause::Launch, 5)]);
+}
+
 #[test]
 fn several_devices_and_a_process_without_work() {
     let text = "track main

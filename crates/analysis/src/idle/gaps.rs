@@ -189,7 +189,12 @@ impl Device<'_, '_> {
             _ => Cause::Launch,
         };
         let in_call = Piece { start, end: returned, cause, who };
-        let after = Piece { start: returned, end, cause: Cause::Launch, who };
+        // No launch takes so long: something that was not recorded holds the work back. For a collective that is its peers.
+        let after = match end - returned {
+            usual if usual < LONGEST_NS => Piece { start: returned, end, cause: Cause::Launch, who },
+            _ if self.hosts.is_collective(next) => Piece { start: returned, end, cause: Cause::Communication, who },
+            _ => Piece { start: returned, end, cause: Cause::Unknown, who: Who::Nobody },
+        };
         let host = self.hosts.of(track);
         for whole in [in_call, after].into_iter().filter(|piece| piece.start < piece.end) {
             host.but_for_the_profiler(whole, &mut self.pieces);
@@ -215,6 +220,9 @@ impl Device<'_, '_> {
         let slices = &self.case.timeline.slices;
         let returned = launch.map(|launch| slices.start[launch].saturating_add(slices.dur[launch]));
         if returned.is_some_and(|returned| returned <= gap.start) {
+            if length >= LONGEST_NS {
+                return;
+            }
             self.sums.queued(length);
             return self.sums.save(Measure::QueuedGap, length, at);
         }

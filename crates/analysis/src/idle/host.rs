@@ -82,6 +82,12 @@ impl<'a> Hosts<'a> {
         self.first.get(all.name[work] as usize) == Some(&all.start[work])
     }
 
+    /// Whether work is a kernel of NCCL or RCCL.
+    pub fn is_collective(&self, work: usize) -> bool {
+        let name = self.case.timeline.names.text(NameIndex(self.case.timeline.gpu.work.name[work]));
+        name.contains("ncclDevKernel") || name.contains("ncclKernel") || name.starts_with("nccl")
+    }
+
     pub fn of(&mut self, track: TrackIndex) -> &mut Host {
         let (case, classes) = (self.case, &self.classes);
         self.by_track.entry(track).or_insert_with(|| Host::new(case, classes, track))
