@@ -272,3 +272,39 @@ fn memory_is_the_most_at_one_time() {
     let (timeline, metrics, diagnosis) = of(text);
     assert_eq!(value(&Named::new(&timeline, &metrics, &diagnosis), "gpu_memory_mib"), 3.0);
 }
+
+/// Steps without length, overlapping, on many threads, without an end, as long as a clock can count; work from nowhere.
+#[test]
+fn odd_recordings_give_numbers_or_reasons() {
+    let odd = [
+        "",
+        "track main\n step s 0..0",
+        "track main\n step s 0..1ns\n step s 1ns..2ns",
+        "track main\n repeat 9 every 1ms\n step s 0..5ms\n end",
+        "track main\n step s 0..18000000s\n step s 1ms..2ms",
+        "track main\n step s 0..\n end 1ms",
+        "stream 7\n kernel k 0..5ms corr 0\n kernel k 1ms..9ms corr 0",
+        "process a\n track main\n step s 0..5ms\n process b\n track main\n step s 1ms..9ms\n stream 7\n kernel k 2ms..20ms corr 0",
+        "track main\n step s 0..1ms\n api cudaMemcpyAsync 0..1us\n stream 7\n copy d2h 5ms..5ms 0 pageable",
+        DECODE,
+    ];
+    let all: Vec<_> = odd.iter().filter_map(|text| Timeline::from_text(text).ok()).collect();
+    assert!(all.len() > 6, "only {} could be written", all.len());
+    let all: Vec<_> = all
+        .into_iter()
+        .map(|timeline| {
+            let (metrics, diagnosis) = (measure(&timeline), diagnose(&timeline, &Options::default()));
+            (timeline, metrics, diagnosis)
+        })
+        .collect();
+    for a in &all {
+        for b in &all {
+            let Ok(found) = compare(side(a), side(b)) else { continue };
+            for (x, y) in found.metrics.iter().filter_map(|change| change.values()) {
+                assert!(x.is_finite() && y.is_finite() && x >= 0.0 && y >= 0.0, "{found:?}");
+            }
+            assert!(found.changes.iter().all(|change| change.delta().is_finite()));
+            _ = Gate::parse("step_p50 > +5%").unwrap().judge(&found);
+        }
+    }
+}

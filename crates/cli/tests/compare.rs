@@ -111,6 +111,12 @@ fn limits_hold_fail_or_cannot_be_decided() {
     ] {
         place.run(arguments).refused(2);
     }
+    let whole: Vec<String> =
+        trace(8000, 2000).lines().filter(|line| !line.starts_with("step")).map(str::to_owned).collect();
+    Fixture::parse(&whole.join("\n")).write(&place.at("whole"));
+    let told = place.run(["check", "whole", "--max-kernels", "100000"]);
+    assert_eq!(told.code, Some(5));
+    assert!(told.err.contains("no steps were found"), "{}", told.err);
     Fixture::parse(support::TRACE).write(&place.at("host"));
     for limit in ["--max-kernels", "--max-implicit-syncs", "--max-copied-mib", "--min-gpu-busy"] {
         let told = place.run(["check", "host", limit, "1"]);

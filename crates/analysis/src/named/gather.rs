@@ -103,7 +103,7 @@ impl Source<'_> {
         };
         Ok(match name {
             "gpu_busy" => busy,
-            "gpu_idle" => Measured { value: 1.0 - busy.value, error: busy.error },
+            "gpu_idle" => Measured { value: (1.0 - busy.value).max(0.0), error: busy.error },
             "gpu_time" => sum(|device| device.busy_ns),
             "kernel_time" => sum(|device| device.kernel_ns),
             "copy_time" => sum(|device| device.copy_ns),

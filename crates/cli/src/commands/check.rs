@@ -5,6 +5,7 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
+use analysis::StepSource;
 use analysis::named::{METRICS, Named, find};
 use clap::Args;
 use report::Ink;
@@ -75,6 +76,9 @@ impl Check {
     }
 }
 
+/// A whole recording is no step: its length and its kernels are whatever it happened to last.
+const NO_STEPS: &str = "no steps were found, and the limit is of a step; mark them, or name a scope with --step";
+
 pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     let limits = check.limits();
     if limits.is_empty() {
@@ -89,10 +93,12 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
             let Some(metric) = find(limit.metric) else { continue };
             let unit = METRICS[metric].unit;
             let asked = format!("{} {}", limit.flag, unit.say(limit.value));
-            let (ink, word, said) = match named.get(metric) {
+            let whole = verdict.diagnosis.steps.source == StepSource::Whole && limit.metric != "gpu_memory_mib";
+            let measured = if whole { Err(NO_STEPS.to_owned()) } else { named.get(metric).clone() };
+            let (ink, word, said) = match measured {
                 Err(why) => {
                     open.push(format!("{asked}: {} cannot be decided: {why}", limit.metric));
-                    (Ink::Warn, "cannot be decided", why.clone())
+                    (Ink::Warn, "cannot be decided", why)
                 }
                 Ok(measured) => {
                     let said = format!("{} is {}", limit.metric, unit.say(measured.value));
