@@ -6,6 +6,7 @@
 
 mod bubbles;
 mod calls;
+mod cores;
 mod gaps;
 mod host;
 mod looks;

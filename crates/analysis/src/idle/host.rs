@@ -3,8 +3,8 @@
 
 use super::Cause;
 use super::calls::Classes;
+use super::cores::{queued, without_core};
 use super::looks::{self, Looks, seek};
-use crate::curve::growth;
 use crate::frames::{WAITS, is};
 use crate::rule::Case;
 use std::collections::HashMap;
@@ -235,35 +235,6 @@ impl Host {
         let part = &self.exact[place];
         (time <= part.end.saturating_add(room)).then_some((place, part))
     }
-}
-
-/// How much of a stretch in which a thread seemed to run it had no core.
-fn without_core(queued: &[(u64, u64, f64)], near: &mut usize, start: u64, end: u64) -> u64 {
-    seek(queued, near, |stretch| stretch.1 <= start);
-    match queued.get(*near) {
-        Some((from, _, part)) if *from <= start => ((end - start) as f64 * part) as u64,
-        _ => 0,
-    }
-}
-
-/// The run-queue counter of a thread: what it grew by is given to the time in which samples show the thread running.
-fn queued(case: &Case, track: TrackIndex) -> Vec<(u64, u64, f64)> {
-    let timeline = case.timeline;
-    let own = &timeline.tracks[track.0 as usize];
-    let mine = |counter: &&timeline::Counter| {
-        counter.process == Some(own.process) && counter.tid == Some(own.tid) && &*counter.name == "runqueue_wait_ns"
-    };
-    let Some(counter) = timeline.counters.iter().find(mine) else { return Vec::new() };
-    let times = &timeline.samples.time[own.samples.clone()];
-    let part = |(start, end, grown): (u64, u64, u64)| {
-        let from = own.samples.start + times.partition_point(|time| *time < start);
-        let to = own.samples.start + times.partition_point(|time| *time < end);
-        let active = (from..to).filter(|index| timeline.samples.get(*index).active).count();
-        let runs = if to > from { active as f64 / (to - from) as f64 } else { 1.0 };
-        let part = grown as f64 / (runs * (end.saturating_sub(start)) as f64).max(1.0);
-        (start, end, part.clamp(0.0, 1.0))
-    };
-    growth(timeline, counter).into_iter().filter(|stretch| stretch.2 > 0).map(part).collect()
 }
 
 /// Of slices in the order of their starts: who is the innermost, when. What compiles or speaks to others does so in all that it calls.

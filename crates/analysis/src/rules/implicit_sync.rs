@@ -17,8 +17,12 @@ impl Rule for ImplicitSync {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the GPU is idle for 3 % of the step or more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB to the host directly before the wait. The line comes from the samples taken in the wait.",
+            summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the \
+                  GPU is idle for 3 % of the step or more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB \
+                  to the host directly before the wait. The line comes from the samples taken in the wait.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
             example: "The GPU is idle in 22 % of the step because the host first waits for a value, at decode (engine.py:41)",
         }

@@ -17,8 +17,13 @@ impl Rule for LogitsToHost {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for 3 % of the step or more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, so of each such gap no more than the wait's own length is counted. Logits are the usual case: the host takes all of them to choose one token. It is told by a copy of more than 64 KiB to the host directly before the wait.",
+            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for 3 % of the \
+                  step or more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. Logits are the usual case: the host \
+                  takes all of them to choose one token. It is told by a copy of more than 64 KiB to the host directly \
+                  before the wait.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
             example: "The GPU is idle in 22 % of the step because the host first waits for a large result, at sample (engine.py:41)",
         }

@@ -17,8 +17,12 @@ impl Rule for SyncApi {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for 3 % of the step or more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, so of each such gap no more than the wait's own length is counted. This is a wait that was asked for: `torch.cuda.synchronize()`, a stream or an event that is waited for.",
+            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for 3 % of the step or \
+                  more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. This is a wait that was asked for: \
+                  `torch.cuda.synchronize()`, a stream or an event that is waited for.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
             example: "The GPU is idle in 22 % of the step because the host first waits in cudaDeviceSynchronize, at decode (engine.py:41)",
         }
