@@ -55,13 +55,14 @@ impl std::fmt::Display for Refusal {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Check {
     pub steps: u64,
-    /// The median recorded step, and what it is in the replay.
+    /// The mean recorded step, and what it is in the replay with the usual way from each launch to its start.
     pub recorded_ns: u64,
     pub replayed_ns: u64,
-    /// Difference of the medians or of the sums, the larger, as a fraction.
+    /// Their difference, as a fraction.
     pub off: f64,
     /// Of the step that is worst reproduced.
     pub worst: f64,
+    median_ns: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -133,7 +134,7 @@ pub fn replay(timeline: &Timeline, steps: &Steps, changes: &[Change]) -> Result<
     if let Some((change, _)) = changes.iter().zip(&changed).find(|(_, changed)| changed.is_empty()) {
         return Err(apply::nothing(&graphs, change));
     }
-    let now_ns = check.recorded_ns;
+    let now_ns = check.median_ns;
     let scaled = |fraction: f64| (fraction * now_ns as f64).round() as i64;
     let at = |assume: Assume, percent: usize| {
         let fractions = spread(&gains[assume as usize]);
@@ -186,7 +187,7 @@ fn graphs<'a>(timeline: &'a Timeline, steps: &Steps) -> Result<Vec<Graph<'a>>, R
 fn checked(graphs: &[Graph]) -> Result<Check, Refusal> {
     let (mut recorded, mut replayed, mut worst) = (Vec::new(), Vec::new(), 0.0f64);
     for graph in graphs {
-        let out = run::run(graph, &Plan::unchanged(graph), Assume::Usual);
+        let out = run::explain(graph);
         for (index, step) in graph.steps.iter().enumerate().filter(|(_, step)| step.measured) {
             let (was, is) = (step.end - step.start, out.step(index));
             worst = worst.max(off(was, is));
@@ -195,15 +196,17 @@ fn checked(graphs: &[Graph]) -> Result<Check, Refusal> {
         }
     }
     recorded.sort_unstable();
-    replayed.sort_unstable();
-    let median = |all: &[i64]| all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(0);
-    let sum = |all: &[i64]| all.iter().fold(0i64, |sum, one| sum.saturating_add(*one));
-    let (was, is) = (median(&recorded), median(&replayed));
-    if was <= 0 {
+    let median = recorded.get(recorded.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+    if median <= 0 {
         return Err(Refusal::NotThere("this trace has no steps that take time".into()));
     }
-    let off = off(was, is).max(off(sum(&recorded), sum(&replayed)));
-    Ok(Check { steps: recorded.len() as u64, recorded_ns: was as u64, replayed_ns: is.max(0) as u64, off, worst })
+    let mean = |all: &[i64]| {
+        let sum: i128 = all.iter().map(|one| i128::from(*one)).sum();
+        i64::try_from(sum / all.len().max(1) as i128).unwrap_or(i64::MAX)
+    };
+    let (was, is) = (mean(&recorded), mean(&replayed));
+    let (recorded_ns, replayed_ns, median_ns) = (was as u64, is.max(0) as u64, median as u64);
+    Ok(Check { steps: recorded.len() as u64, recorded_ns, replayed_ns, off: off(was, is), worst, median_ns })
 }
 
 fn off(was: i64, is: i64) -> f64 {

@@ -10,7 +10,9 @@ const LONG: i64 = 10;
 
 #[derive(Debug, Default)]
 pub struct Floors {
-    /// Least, usual, most: the 5th, 50th and 95th percentile of what was recorded.
+    /// Least, usual, most: the 5th, 50th and 95th percentile of what was recorded. By the name of the call: a launch of a graph
+    /// takes longer to start than one of a kernel.
+    latencies: HashMap<u32, [i64; 3]>,
     latency: [i64; 3],
     gap: [i64; 3],
     /// The shortest recorded call by name, without what it waited.
@@ -21,12 +23,13 @@ pub struct Floors {
 
 impl Floors {
     pub fn measure(graph: &Graph) -> Floors {
-        let (mut latencies, mut gaps, mut returns) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut by_name, mut gaps, mut returns) = (HashMap::<u32, Vec<i64>>::new(), Vec::new(), Vec::new());
         for job in &graph.jobs {
             let Some(call) = (job.call as usize).checked_sub(1).map(|call| graph.calls[call]) else { continue };
             let before = (job.before as usize).checked_sub(1).map_or(i64::MIN, |before| graph.jobs[before].end);
-            if before <= call.begin {
-                latencies.push((job.start - call.begin).max(0));
+            let warmup = (call.step as usize).checked_sub(1).is_none_or(|step| !graph.steps[step].measured);
+            if before <= call.begin && !warmup {
+                by_name.entry(call.name).or_default().push((job.start - call.begin).max(0));
             } else if before >= call.end && job.start >= before {
                 gaps.push(job.start - before);
             }
@@ -44,11 +47,14 @@ impl Floors {
             let at = |percent: usize| all.get(all.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0);
             [at(5), at(50), at(95)]
         };
-        Floors { latency: three(latencies), gap: three(gaps), shortest, returns: three(returns) }
+        let latency = three(by_name.values().flatten().copied().collect());
+        let latencies = by_name.into_iter().map(|(name, all)| (name, three(all))).collect();
+        Floors { latencies, latency, gap: three(gaps), shortest, returns: three(returns) }
     }
 
-    pub fn latency(&self, assume: Assume) -> i64 {
-        self.latency[assume as usize]
+    /// Of a call with this name.
+    pub fn latency(&self, name: u32, assume: Assume) -> i64 {
+        self.latencies.get(&name).unwrap_or(&self.latency)[assume as usize]
     }
 
     /// Longer than this from a launch to its start, something else held the work back.

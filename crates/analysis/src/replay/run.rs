@@ -2,8 +2,9 @@
 //! comes out as it was recorded: what holds a thing back keeps its recorded distance, what did not keeps its usual one.
 
 use super::Assume;
-use super::graph::{Graph, StepNode, What};
+use super::graph::{Graph, Job, StepNode, What};
 use super::plan::Plan;
+use timeline::WorkKind;
 
 /// A thread that was silent while others of its process made this many calls was waiting for them: autograd's thread and the
 /// one that called it, an engine and its worker. A loader that copies now and then makes fewer.
@@ -56,6 +57,7 @@ struct Run<'a> {
     graph: &'a Graph<'a>,
     plan: &'a Plan,
     assume: Assume,
+    strict: bool,
     threads: Vec<Thread>,
     /// The call of the process that ended last.
     last: Thread,
@@ -64,6 +66,16 @@ struct Run<'a> {
 }
 
 pub fn run(graph: &Graph, plan: &Plan, assume: Assume) -> Replayed {
+    replay(graph, plan, assume, false)
+}
+
+/// With the usual way from a launch to its start in place of each recorded one: a step that comes out as recorded is explained by
+/// what the graph knows, one that does not waited for something else.
+pub fn explain(graph: &Graph) -> Replayed {
+    replay(graph, &Plan::unchanged(graph), Assume::Usual, true)
+}
+
+fn replay(graph: &Graph, plan: &Plan, assume: Assume, strict: bool) -> Replayed {
     let (calls, jobs, steps) = (graph.calls.len(), graph.jobs.len(), graph.steps.len());
     let none = Moment::default;
     let out = Replayed {
@@ -75,7 +87,7 @@ pub fn run(graph: &Graph, plan: &Plan, assume: Assume) -> Replayed {
     };
     let threads = vec![Thread::default(); graph.tracks.len()];
     let last = Thread::default();
-    let mut run = Run { graph, plan, assume, threads, last, out, done: vec![false; jobs] };
+    let mut run = Run { graph, plan, assume, strict, threads, last, out, done: vec![false; jobs] };
     for (_, what, index) in &graph.events {
         let place = *index as usize;
         match what {
@@ -141,6 +153,11 @@ impl Run<'_> {
         }
     }
 
+    /// A kernel with a launch.
+    fn plain(&self, job: &Job) -> bool {
+        job.call != 0 && self.graph.timeline.gpu.work.kind(job.work as usize) == WorkKind::Kernel
+    }
+
     fn end_of(&self, job: usize) -> i64 {
         self.out.job[job].at + self.plan.dur[job]
     }
@@ -168,11 +185,12 @@ impl Run<'_> {
             return;
         }
         // Each edge: when it was ready in the recording, when it is now, what it usually takes from there to the start.
-        let usual = graph.floors.latency(Assume::Usual);
+        let name = (job.call as usize).checked_sub(1).map_or(u32::MAX, |call| graph.calls[call].name);
+        let usual = graph.floors.latency(name, Assume::Usual);
         let mut edges: [Option<(i64, i64, i64, Point)>; 3] = [None; 3];
         if let Some(call) = (job.call as usize).checked_sub(1) {
             let (recorded, now) = (graph.calls[call].begin, self.out.begin[call].at);
-            edges[0] = Some((recorded, now, graph.floors.latency(self.assume), Point::Begin(call as u32)));
+            edges[0] = Some((recorded, now, graph.floors.latency(name, self.assume), Point::Begin(call as u32)));
         } else {
             // Its launch was not recorded: it moves with the host.
             let shift = self.last.now - self.last.recorded;
@@ -192,7 +210,12 @@ impl Run<'_> {
         let mut start: Option<Moment> = None;
         for (place, (recorded, now, usual, by)) in all {
             let distance = job.start - recorded;
-            let distance = if Some(place) == binding { distance } else { distance.min(usual) };
+            let distance = match Some(place) == binding {
+                // A copy starts when the host has staged it: that is the host's own time.
+                true if self.strict && place == 0 && self.plain(&job) => usual,
+                true => distance,
+                false => distance.min(usual),
+            };
             let moment = Moment { at: now + distance, by };
             start = Some(start.map_or(moment, |start| later(start, moment)));
         }

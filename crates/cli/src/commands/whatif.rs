@@ -44,7 +44,7 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
     writeln!(out, "Step       {}, {} measured", cut(noun, LONGEST_NAME), phrase::count(check.steps))?;
     writeln!(
         out,
-        "Replay     {} replayed, {} recorded: off by {:.1} %, the worst step by {:.1} %",
+        "Replay     {} replayed, {} recorded (mean): off by {:.1} %, the worst step by {:.1} %",
         phrase::duration(check.replayed_ns),
         phrase::duration(check.recorded_ns),
         check.off * 100.0,
