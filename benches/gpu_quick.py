@@ -20,6 +20,16 @@ from machine import ROOT, inferscope, require_gpu
 from results import Results
 
 VARIANTS = ("plain", "floor", "default", "budget", "torch-all")
+# What is recorded less, to see which part costs what.
+OPTIONS: dict[str, list[str]] = {
+    "default": [],
+    "budget": ["--overhead-budget", "2%"],
+    "kernel": ["--gpu-detail", "kernel"],
+    "no-gpu": ["--gpu-detail", "off"],
+    "no-stacks": ["--no-stacks"],
+    "no-devices": ["--device-hz", "0"],
+    "no-memory": ["--memory-hz", "0"],
+}
 
 
 class Server:
@@ -30,8 +40,8 @@ class Server:
         environ = dict(environ)
         if variant == "floor":
             environ |= {"CUDA_INJECTION64_PATH": str(ROOT / "dist" / "floor_cupti.so"), "FLOOR_CUPTI": libcupti()}
-        if variant in ("default", "budget"):
-            options = ["--overhead-budget", "2%"] if variant == "budget" else []
+        if variant in OPTIONS:
+            options = OPTIONS[variant]
             words = [str(command), "run", "--quiet", "--output", str(folder / variant), *options, "--", *words]
         self.mode = variant if variant.startswith("torch-") else "plain"
         self.folder = folder
@@ -73,7 +83,7 @@ def ratio(runs: dict[str, list[dict[str, Any]]], variant: str, key: str) -> str:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--models", default=",".join(MODELS))
-    options.add_argument("--variants", default=",".join(VARIANTS))
+    options.add_argument("--variants", default=",".join(VARIANTS), help=f"also {', '.join(OPTIONS)}")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=float, default=2.0)
     chosen = options.parse_args()
@@ -100,8 +110,9 @@ def main() -> int:
             server.end()
     for model in models:
         for variant in variants:
-            p10, p50 = (ratio(runs[model], variant, key) for key in ("p10_ns", "median_ns"))
-            results.say(f"{model:10} {variant:9} x plain: p10 {p10}, p50 {p50}")
+            keys = ("p10_ns", "median_ns", "mean_ns")
+            p10, p50, mean = (ratio(runs[model], variant, key) for key in keys)
+            results.say(f"{model:10} {variant:9} x plain: p10 {p10}, p50 {p50}, mean {mean}")
     return results.finish()
 
 
