@@ -35,9 +35,9 @@ def test_shared_memory_that_fills_up_while_recording(own_mounts, script, tmp_pat
         import sys, threading
         from inferscope import scope
         with scope("before"): pass
-        with open("/dev/shm/somebody-elses", "wb") as file:
+        with open("/dev/shm/somebody-elses", "wb", buffering=0) as file:
             try:
-                while True: file.write(bytes(65536)); file.flush()
+                while True: file.write(bytes(65536))
             except OSError: print("full")
         def work():
             for number in range(1000):
