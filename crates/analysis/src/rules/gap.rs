@@ -4,7 +4,7 @@ use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use crate::phrase;
 use crate::proof;
-use crate::rule::{Case, not_recorded};
+use crate::rule::{Case, Verdict, not_recorded};
 use crate::share::{Share, Tally, wilson};
 
 pub struct Gap<'a> {
@@ -123,3 +123,37 @@ pub fn at(place: &Place) -> String {
 pub fn each(count: f64) -> String {
     if count >= 9.5 || (count - count.round()).abs() < 0.05 { format!("{count:.0}") } else { format!("{count:.1}") }
 }
+
+/// A wait in the middle of a step, and the GPU idle after it: what the rules of the waits have in common. `first` says, given the
+/// call, what the host does first.
+pub fn after_a_wait(
+    case: &Case,
+    code: &'static str,
+    (measure, wait): (Measure, Wait),
+    first: impl Fn(&str) -> String,
+    actions: &[&str],
+) -> Verdict {
+    if let Some(reason) = without_launches(case) {
+        return Verdict::Abstain(reason);
+    }
+    let Some(gap) = most(case, measure).filter(|gap| gap.share.mid >= LEAST_AFTER_A_WAIT) else {
+        return Verdict::Silent;
+    };
+    let (place, each) = gap.wait(case, wait);
+    let call = place.api.as_deref().unwrap_or("a call");
+    let title = format!(
+        "The GPU is idle in {} of {} because the host first {}{}",
+        phrase::percent(gap.share.mid),
+        case.the_step(),
+        first(call),
+        at(&place)
+    );
+    let what = format!("idle after {call}, {} times a step, for no longer than it waited", self::each(each));
+    let mut finding = gap.finding(case, code, title, place.clone(), gap.share);
+    finding.evidence = gap.evidence(case, &what);
+    finding.actions = actions.iter().map(|action| (*action).to_owned()).collect();
+    finding.into()
+}
+
+/// Less than this of the step is not worth changing code for.
+const LEAST_AFTER_A_WAIT: f64 = 0.03;

@@ -2,13 +2,9 @@
 
 use super::gap;
 use crate::idle::{Measure, Wait};
-use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
 pub struct ImplicitSync;
-
-/// Less than this of the step is not worth changing code for.
-const LEVEL: f64 = 0.03;
 
 impl Rule for ImplicitSync {
     fn code(&self) -> &'static str {
@@ -29,29 +25,18 @@ impl Rule for ImplicitSync {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = gap::without_launches(case) {
-            return Verdict::Abstain(reason);
-        }
-        let Some(gap) = gap::most(case, Measure::ImplicitSync).filter(|gap| gap.share.mid >= LEVEL) else {
-            return Verdict::Silent;
-        };
-        let (place, each) = gap.wait(case, Wait::Implicit);
-        let call = place.api.as_deref().unwrap_or("a call");
-        let title = format!(
-            "The GPU is idle in {} of {} because the host first waits for a value{}",
-            phrase::percent(gap.share.mid),
-            case.the_step(),
-            gap::at(&place)
-        );
-        let what = format!("idle after {call}, {} times a step, for no longer than it waited", gap::each(each));
-        let mut finding = gap.finding(case, self.code(), title, place.clone(), gap.share);
-        finding.evidence = gap.evidence(case, &what);
-        finding.actions = vec![
-            "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().".into(),
-            "If the host needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.".into(),
-            "Find all such places: torch.cuda.set_sync_debug_mode(\"warn\").".into(),
+        let actions = [
+            "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().",
+            "If the host needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
+            "Find all such places: torch.cuda.set_sync_debug_mode(\"warn\").",
         ];
-        finding.into()
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::ImplicitSync, Wait::Implicit),
+            |_| "waits for a value".to_owned(),
+            &actions,
+        )
     }
 }
 

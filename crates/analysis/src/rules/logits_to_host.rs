@@ -2,13 +2,9 @@
 
 use super::gap;
 use crate::idle::{Measure, Wait};
-use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
 pub struct LogitsToHost;
-
-/// Less than this of the step is not worth changing code for.
-const LEVEL: f64 = 0.03;
 
 impl Rule for LogitsToHost {
     fn code(&self) -> &'static str {
@@ -30,29 +26,17 @@ impl Rule for LogitsToHost {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = gap::without_launches(case) {
-            return Verdict::Abstain(reason);
-        }
-        let Some(gap) = gap::most(case, Measure::ResultToHost).filter(|gap| gap.share.mid >= LEVEL) else {
-            return Verdict::Silent;
-        };
-        let (place, each) = gap.wait(case, Wait::Result);
-        let call = place.api.as_deref().unwrap_or("a call");
-        let title = format!(
-            "The GPU is idle in {} of {} because the host first waits for a large result{}",
-            phrase::percent(gap.share.mid),
-            case.the_step(),
-            gap::at(&place)
-        );
-        let what = format!("idle after {call}, {} times a step, for no longer than it waited", gap::each(each));
-        let mut finding = gap.finding(case, self.code(), title, place.clone(), gap.share);
-        finding.evidence = gap.evidence(case, &what);
-        finding.actions = vec![
-            "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU."
-                .into(),
-            "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.".into(),
+        let actions = [
+            "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU.",
+            "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.",
         ];
-        finding.into()
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::ResultToHost, Wait::Result),
+            |_| "waits for a large result".to_owned(),
+            &actions,
+        )
     }
 }
 

@@ -2,13 +2,9 @@
 
 use super::gap;
 use crate::idle::{Measure, Wait};
-use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
 pub struct SyncApi;
-
-/// Less than this of the step is not worth changing code for.
-const LEVEL: f64 = 0.03;
 
 impl Rule for SyncApi {
     fn code(&self) -> &'static str {
@@ -29,28 +25,11 @@ impl Rule for SyncApi {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = gap::without_launches(case) {
-            return Verdict::Abstain(reason);
-        }
-        let Some(gap) = gap::most(case, Measure::SyncApi).filter(|gap| gap.share.mid >= LEVEL) else {
-            return Verdict::Silent;
-        };
-        let (place, each) = gap.wait(case, Wait::Api);
-        let call = place.api.as_deref().unwrap_or("a call");
-        let title = format!(
-            "The GPU is idle in {} of {} because the host first waits in {call}{}",
-            phrase::percent(gap.share.mid),
-            case.the_step(),
-            gap::at(&place)
-        );
-        let what = format!("idle after {call}, {} times a step, for no longer than it waited", gap::each(each));
-        let mut finding = gap.finding(case, self.code(), title, place.clone(), gap.share);
-        finding.evidence = gap.evidence(case, &what);
-        finding.actions = vec![
-            "Leave torch.cuda.synchronize() out of the step: PyTorch orders the work of a stream by itself.".into(),
-            "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).".into(),
+        let actions = [
+            "Leave torch.cuda.synchronize() out of the step: PyTorch orders the work of a stream by itself.",
+            "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
         ];
-        finding.into()
+        gap::after_a_wait(case, self.code(), (Measure::SyncApi, Wait::Api), |call| format!("waits in {call}"), &actions)
     }
 }
 

@@ -2,13 +2,9 @@
 
 use super::gap;
 use crate::idle::{Measure, Wait};
-use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
 pub struct SyncMemcpy;
-
-/// Less than this of the step is not worth changing code for.
-const LEVEL: f64 = 0.03;
 
 impl Rule for SyncMemcpy {
     fn code(&self) -> &'static str {
@@ -29,28 +25,17 @@ impl Rule for SyncMemcpy {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = gap::without_launches(case) {
-            return Verdict::Abstain(reason);
-        }
-        let Some(gap) = gap::most(case, Measure::SyncMemcpy).filter(|gap| gap.share.mid >= LEVEL) else {
-            return Verdict::Silent;
-        };
-        let (place, each) = gap.wait(case, Wait::Memcpy);
-        let call = place.api.as_deref().unwrap_or("a call");
-        let title = format!(
-            "The GPU is idle in {} of {} because the host first waits in {call}{}",
-            phrase::percent(gap.share.mid),
-            case.the_step(),
-            gap::at(&place)
-        );
-        let what = format!("idle after {call}, {} times a step, for no longer than it waited", gap::each(each));
-        let mut finding = gap.finding(case, self.code(), title, place.clone(), gap.share);
-        finding.evidence = gap.evidence(case, &what);
-        finding.actions = vec![
-            "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.".into(),
-            "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().".into(),
+        let actions = [
+            "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
+            "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
         ];
-        finding.into()
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::SyncMemcpy, Wait::Memcpy),
+            |call| format!("waits in {call}"),
+            &actions,
+        )
     }
 }
 

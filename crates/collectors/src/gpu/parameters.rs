@@ -1,6 +1,6 @@
 //! What a finished CUDA call says by its parameters: which memory it took or gave back, and which stream it waited for. CUPTI has
-//! activity records for both, but asking for those slows every launch of PyTorch by microseconds (the synchronisation kind by five); a
-//! look at the parameters of the few calls that matter costs nothing.
+//! activity records for both, but asking for those slows every launch of PyTorch by microseconds (the variants `floor-waits` and
+//! `floor-memory` of benches/gpu_quick.py); a look at the parameters of the few calls that matter does not show.
 //!
 //! Parameters are structures of eight-byte fields, as CUPTI's generated headers define them; tests/cupti_headers checks them.
 
