@@ -39,12 +39,42 @@ pub struct Gain {
     pub low: f64,
     pub mid: f64,
     pub high: f64,
+    pub by: GainBy,
+}
+
+/// How a gain was computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GainBy {
+    /// The recorded steps were replayed with the blamed work changed.
+    Replay,
+    /// The time that the blamed work takes, as it was recorded or sampled: what waits for it is not known.
+    Recorded,
+}
+
+impl GainBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            GainBy::Replay => "replay",
+            GainBy::Recorded => "recorded",
+        }
+    }
+}
+
+impl Gain {
+    /// Nanoseconds of a step that takes so long: low, mid, high.
+    pub fn ns(&self, step_ns: u64) -> [i64; 3] {
+        [self.low, self.mid, self.high].map(|percent| (percent / 100.0 * step_ns as f64).round() as i64)
+    }
+
+    pub fn share(&self) -> Share {
+        Share { low: self.low / 100.0, mid: self.mid / 100.0, high: self.high / 100.0 }
+    }
 }
 
 impl From<Share> for Gain {
     fn from(share: Share) -> Gain {
         let percent = |fraction: f64| (fraction * 100.0).clamp(0.0, 100.0);
-        Gain { low: percent(share.low), mid: percent(share.mid), high: percent(share.high) }
+        Gain { low: percent(share.low), mid: percent(share.mid), high: percent(share.high), by: GainBy::Recorded }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::blame::Blame;
 use crate::breakdown::{Breakdown, PartKind};
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, Gain, Place};
 use crate::frames::Frames;
 use crate::gil;
 use crate::gpu::{self, GpuMetrics};
 use crate::idle::{self, DeviceIdle};
+use crate::replay::{Change, Chosen, Player, Refusal};
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
@@ -63,6 +64,8 @@ pub struct Case<'a> {
     blame: OnceCell<Blame>,
     gpu: OnceCell<Option<GpuMetrics>>,
     idle: OnceCell<Vec<DeviceIdle>>,
+    chosen: OnceCell<Option<Chosen>>,
+    player: OnceCell<Result<Player<'a>, Refusal>>,
 }
 
 impl<'a> Case<'a> {
@@ -88,6 +91,8 @@ impl<'a> Case<'a> {
             blame: OnceCell::new(),
             gpu: OnceCell::new(),
             idle: OnceCell::new(),
+            chosen: OnceCell::new(),
+            player: OnceCell::new(),
         }
     }
 
@@ -131,6 +136,31 @@ impl<'a> Case<'a> {
     pub(crate) fn take_idle(&mut self) -> Vec<DeviceIdle> {
         self.idle();
         self.idle.take().unwrap_or_default()
+    }
+
+    /// The stretches of time whose steps are replayed for gains. None: nothing can be replayed.
+    pub fn chosen(&self) -> Option<&Chosen> {
+        let few = || Chosen::few(self.timeline, &self.steps).filter(|_| !self.timeline.gpu.is_empty());
+        self.chosen.get_or_init(few).as_ref()
+    }
+
+    /// Replays some of the steps with changes. An error says why that is not possible.
+    pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
+        let build = || match self.chosen() {
+            Some(chosen) => Player::new(self.timeline, &self.steps, chosen),
+            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no GPU work was recorded".into())),
+            None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
+        };
+        self.player.get_or_init(build).as_ref()
+    }
+
+    /// What a step would gain by the changes, by replay. What was recorded, or seen in samples, stands in where no replay is
+    /// possible: without a GPU, without steps, or where the replay does not reproduce the steps.
+    pub fn gain(&self, changes: &[Change], recorded: Share) -> Gain {
+        match self.player().map(|player| player.gain(changes)) {
+            Ok(Ok(gain)) => gain,
+            _ => recorded.into(),
+        }
     }
 
     pub fn sample(&self, seen: &Seen) -> Sample {

@@ -15,7 +15,7 @@ pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let most = 100.0 * (1.0 - busy);
     for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
         let Some(gain) = finding.gain.filter(|gain| gain.high > most) else { continue };
-        finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most });
+        finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain });
         let text = format!(
             "the device is at work in {} of it: changing the host's code can save the rest at most",
             phrase::percent(busy)

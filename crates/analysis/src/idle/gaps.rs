@@ -24,9 +24,9 @@ struct Gap {
     next: Option<u32>,
 }
 
-struct Device<'a, 'h> {
-    case: &'a Case<'a>,
-    hosts: &'h mut Hosts<'a>,
+struct Device<'c, 'a, 'h> {
+    case: &'c Case<'a>,
+    hosts: &'h mut Hosts<'c, 'a>,
     /// The thread that launches most of the device's work.
     usual: Option<TrackIndex>,
     sums: Sums,
@@ -34,7 +34,7 @@ struct Device<'a, 'h> {
     second: Vec<Piece>,
 }
 
-pub fn attribute<'a>(case: &'a Case<'a>, streams: &[Stream], hosts: &mut Hosts<'a>) -> Option<DeviceIdle> {
+pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hosts<'c, 'a>) -> Option<DeviceIdle> {
     let spans = spans(case, streams);
     let first = streams.first().filter(|_| !spans.is_empty())?;
     let windows = windows_of(case, first.process);
@@ -90,7 +90,7 @@ fn track_of(case: &Case, slice: usize) -> TrackIndex {
     TrackIndex(case.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
 }
 
-impl Device<'_, '_> {
+impl Device<'_, '_, '_> {
     /// Returns the idle time of the window. `spans` begin with the first that ends in it or later.
     fn window(&mut self, window: &Window, spans: &[(u64, u64, u32)]) -> u64 {
         let whole = self.case.steps.source == StepSource::Whole;

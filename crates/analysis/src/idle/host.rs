@@ -37,8 +37,8 @@ pub struct Part {
     pub slice: u32,
 }
 
-pub struct Hosts<'a> {
-    case: &'a Case<'a>,
+pub struct Hosts<'c, 'a> {
+    case: &'c Case<'a>,
     classes: Classes,
     /// Gaps up to this are those of launching.
     pub launch_ns: u64,
@@ -63,8 +63,8 @@ pub struct Host {
     near: [usize; 5],
 }
 
-impl<'a> Hosts<'a> {
-    pub fn new(case: &'a Case<'a>) -> Hosts<'a> {
+impl<'c, 'a> Hosts<'c, 'a> {
+    pub fn new(case: &'c Case<'a>) -> Hosts<'c, 'a> {
         let launch_ns = super::pace::launch_ns(case);
         let work = &case.timeline.gpu.work;
         let mut first = vec![u64::MAX; case.timeline.names.len()];

@@ -2,16 +2,41 @@
 //! numbers; a change that finds nothing, or has nothing to be computed from, is refused.
 
 use super::expression::{Change, Target, distance, fits};
-use super::graph::Graph;
+use super::graph::{Graph, Job};
 use super::plan::Plan;
 use super::waits::{Does, does};
 use super::{Assume, Refusal, copies, host, stretches};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use timeline::gpu::detail;
-use timeline::{NameIndex, WorkKind};
+use timeline::{NameIndex, Timeline, WorkKind};
 
-/// What was changed: how many, by name.
-pub type Changed = BTreeMap<String, u64>;
+/// What was changed in the measured steps: how many, by the number of its name or in words.
+#[derive(Default)]
+pub struct Changed {
+    by_name: HashMap<u32, u64>,
+    told: Option<(String, u64)>,
+}
+
+impl Changed {
+    pub fn new() -> Changed {
+        Changed::default()
+    }
+
+    pub fn told(what: String, count: u64) -> Changed {
+        Changed { by_name: HashMap::new(), told: Some((what, count)).filter(|_| count > 0) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty() && self.told.is_none()
+    }
+
+    /// Adds to sums by name.
+    pub fn name(self, timeline: &Timeline, sums: &mut BTreeMap<String, u64>) {
+        let named =
+            self.by_name.into_iter().map(|(name, count)| (timeline.names.text(NameIndex(name)).to_owned(), count));
+        named.chain(self.told).for_each(|(name, count)| *sums.entry(name).or_default() += count);
+    }
+}
 
 pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) -> Result<Changed, Refusal> {
     match change {
@@ -30,6 +55,18 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
         Change::Scale(Target::Host(pattern), factor) => Ok(host::cut(graph, plan, pattern, *factor)),
         Change::PinCopies => copies::pin(graph, plan, assume),
         Change::GraphSteps => stretches::graph(graph, plan, assume),
+        Change::Stretches(all, factor) => Ok(host::stretches(graph, plan, all, *factor)),
+        Change::HostCode(factor) => Ok(host::all(graph, plan, *factor)),
+        Change::Calls(slices, factor) => {
+            let fitting = slices.iter().filter_map(|slice| graph.call_of(*slice as usize));
+            Ok(scale_calls(graph, plan, fitting, *factor))
+        }
+        Change::Work(indices, factor) => {
+            let mut wanted: Vec<u32> = indices.clone();
+            wanted.sort_unstable();
+            let fits = |_: usize, job: &Job| wanted.binary_search(&job.work).is_ok();
+            Ok(scale_jobs(graph, plan, *factor, assume, fits))
+        }
     }
 }
 
@@ -39,13 +76,16 @@ pub fn assumed(change: &Change) -> &'static str {
         Change::Scale(Target::SyncApi, _) => {
             "a wait with no launch after it in its step collects the result and stays; in the high case it goes too, and the step still ends no earlier than its work"
         }
-        Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) => {
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) | Change::Work(_, 0.0) => {
             "the calls that launched what is removed go with it; in the low case they stay"
         }
-        Change::Scale(Target::Kernel(_) | Target::Copy(_), _) => {
+        Change::Scale(Target::Kernel(_) | Target::Copy(_), _) | Change::Work(..) => {
             "all work that fits takes its recorded time by the factor"
         }
-        Change::Scale(Target::Api(_), _) => "the calls take their recorded time by the factor, and wait for nothing",
+        Change::Scale(Target::Api(_), _) | Change::Calls(..) => {
+            "the calls take their recorded time by the factor, and wait for nothing"
+        }
+        Change::Stretches(..) | Change::HostCode(_) => "the host's time outside CUDA calls is scaled",
         Change::Scale(Target::Host(_), _) => {
             "the function's time outside CUDA calls is scaled; where only samples show it, a sample stands for the time to its neighbours"
         }
@@ -107,14 +147,28 @@ fn work(
     assume: Assume,
     wanted: impl Fn(WorkKind, &str, u8) -> bool,
 ) -> Changed {
-    let (columns, mut changed) = (&graph.timeline.gpu.work, Changed::new());
+    let columns = &graph.timeline.gpu.work;
     // Names repeat: each is asked once.
-    let mut known: std::collections::HashMap<(u32, u8, u8), bool> = std::collections::HashMap::new();
-    for (index, job) in graph.jobs.iter().enumerate() {
+    let mut known: HashMap<(u32, u8, u8), bool> = HashMap::new();
+    let fits = |_: usize, job: &Job| {
         let piece = columns.get(job.work as usize);
         let direction = piece.copy().direction;
         let key = (piece.name.0, piece.kind as u8, direction);
-        if !*known.entry(key).or_insert_with(|| wanted(piece.kind, graph.timeline.names.text(piece.name), direction)) {
+        *known.entry(key).or_insert_with(|| wanted(piece.kind, graph.timeline.names.text(piece.name), direction))
+    };
+    scale_jobs(graph, plan, factor, assume, fits)
+}
+
+fn scale_jobs(
+    graph: &Graph,
+    plan: &mut Plan,
+    factor: f64,
+    assume: Assume,
+    mut wanted: impl FnMut(usize, &Job) -> bool,
+) -> Changed {
+    let mut changed = Changed::new();
+    for (index, job) in graph.jobs.iter().enumerate() {
+        if !wanted(index, job) {
             continue;
         }
         plan.dur[index] = (plan.dur[index] as f64 * factor).round() as i64;
@@ -125,16 +179,23 @@ fn work(
                 plan.cost[call] = Some(0);
             }
         }
-        note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+        let name = graph.timeline.gpu.work.name[job.work as usize];
+        note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), name);
     }
     changed
 }
 
 fn calls(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
-    let mut changed = Changed::new();
     let names = graph.timeline.names.len() as u32;
     let fitting: Vec<bool> = (0..names).map(|name| fits(pattern, graph.timeline.names.text(NameIndex(name)))).collect();
-    for (index, call) in graph.calls.iter().enumerate().filter(|(_, call)| fitting[call.name as usize]) {
+    let wanted = (0..graph.calls.len()).filter(|call| fitting[graph.calls[*call].name as usize]);
+    scale_calls(graph, plan, wanted, factor)
+}
+
+fn scale_calls(graph: &Graph, plan: &mut Plan, wanted: impl Iterator<Item = usize>, factor: f64) -> Changed {
+    let mut changed = Changed::new();
+    for index in wanted {
+        let call = &graph.calls[index];
         plan.cost[index] = Some(((call.end - call.begin) as f64 * factor).round() as i64);
         note(graph, &mut changed, call.step, call.name);
     }
@@ -144,12 +205,12 @@ fn calls(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed 
 /// Counts what lies in a measured step.
 pub fn note(graph: &Graph, changed: &mut Changed, step: u32, name: u32) {
     if (step as usize).checked_sub(1).is_some_and(|step| graph.steps[step].measured) {
-        *changed.entry(graph.timeline.names.text(NameIndex(name)).to_owned()).or_default() += 1;
+        *changed.by_name.entry(name).or_default() += 1;
     }
 }
 
 /// Why a change changed nothing, with the nearest name that there is.
-pub fn nothing(graphs: &[Graph], change: &Change) -> Refusal {
+pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
     let near = |pattern: &str, names: Vec<&str>| {
         let plain = pattern.replace('*', "");
         match names.iter().min_by_key(|name| distance(&plain, name)) {
@@ -158,7 +219,7 @@ pub fn nothing(graphs: &[Graph], change: &Change) -> Refusal {
         }
     };
     let of_work = |kernels: bool| {
-        let jobs = graphs.iter().flat_map(|graph| graph.jobs.iter().map(move |job| (graph, job.work as usize)));
+        let jobs = graphs.iter().flat_map(|graph| graph.jobs.iter().map(move |job| (*graph, job.work as usize)));
         let fitting = jobs.filter(|(graph, work)| (graph.timeline.gpu.work.kind(*work) == WorkKind::Kernel) == kernels);
         let mut ids: Vec<(u32, &Graph)> =
             fitting.map(|(graph, work)| (graph.timeline.gpu.work.name[work], graph)).collect();
@@ -188,6 +249,9 @@ pub fn nothing(graphs: &[Graph], change: &Change) -> Refusal {
         Change::Scale(Target::Host(pattern), _) => {
             format!("no function, scope or range of the steps is called {pattern:?}")
         }
+        Change::Stretches(..) | Change::HostCode(_) => "the steps have no such host code".into(),
+        Change::Calls(..) => "the steps have no such calls".into(),
+        Change::Work(..) => "the steps have no such work".into(),
         Change::PinCopies => "the steps have no pageable copies".into(),
         Change::GraphSteps => "the steps have no two launches with no other call between them".into(),
     })

@@ -2,6 +2,7 @@
 //! word that is wrong and the nearest one that is known.
 
 use std::fmt;
+use timeline::TrackIndex;
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Change {
@@ -9,6 +10,14 @@ pub enum Change {
     Scale(Target, f64),
     PinCopies,
     GraphSteps,
+    /// What only a rule can name. Host code in stretches of threads, outside CUDA calls.
+    Stretches(Vec<(TrackIndex, u64, u64)>, f64),
+    /// CUDA calls by their slices: they take their time by the factor, and wait for nothing.
+    Calls(Vec<u32>, f64),
+    /// Work by its index.
+    Work(Vec<u32>, f64),
+    /// All host code of the steps' threads, outside CUDA calls.
+    HostCode(f64),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! The dependency graph of a process's recorded steps: calls of its threads in order, work in order of its stream, what each
 //! waits for, and the events in the order in which they can be replayed. What the edges cost is left to `run`.
 
+use super::few::Chosen;
 use super::floors::Floors;
 use super::waits;
 use crate::steps::Steps;
@@ -66,7 +67,7 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    pub fn new(timeline: &'a Timeline, steps: &Steps, process: ProcessIndex) -> Graph<'a> {
+    pub fn new(timeline: &'a Timeline, steps: &Steps, chosen: &Chosen, process: ProcessIndex) -> Graph<'a> {
         let tracks = (0..timeline.tracks.len() as u32).map(TrackIndex);
         let tracks: Vec<TrackIndex> =
             tracks.filter(|track| timeline.tracks[track.0 as usize].process == process).collect();
@@ -79,9 +80,9 @@ impl<'a> Graph<'a> {
             events: Vec::new(),
             floors: Floors::default(),
         };
-        graph.steps(steps);
-        let by_slice = graph.calls();
-        let streams = graph.jobs(process, &by_slice);
+        graph.steps(steps, chosen);
+        graph.calls(chosen);
+        let streams = graph.jobs(process, chosen);
         graph.order(&streams);
         waits::find(&mut graph, &streams);
         graph.floors = Floors::measure(&graph);
@@ -92,8 +93,8 @@ impl<'a> Graph<'a> {
         i64::try_from(time).unwrap_or(i64::MAX) - i64::try_from(self.timeline.start).unwrap_or(0)
     }
 
-    fn steps(&mut self, steps: &Steps) {
-        for step in &steps.steps {
+    fn steps(&mut self, steps: &Steps, chosen: &Chosen) {
+        for step in steps.steps.iter().filter(|step| chosen.has_step(step)) {
             if let Ok(track) = self.tracks.binary_search(&step.track) {
                 let (start, end) = (self.at(step.start), self.at(step.end));
                 self.steps.push(StepNode { track: track as u32, start, end, measured: !step.warmup, last: 0 });
@@ -101,14 +102,15 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Per slice of the process's tracks, its call plus one.
-    fn calls(&mut self) -> Vec<Vec<u32>> {
-        let (timeline, mut by_slice) = (self.timeline, Vec::new());
+    fn calls(&mut self, chosen: &Chosen) {
+        let timeline = self.timeline;
         for place in 0..self.tracks.len() {
             let range = timeline.tracks[self.tracks[place].0 as usize].slices.clone();
-            let mut of_track = vec![0u32; range.len()];
             let mut last = i64::MIN;
-            for index in range.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::ApiCall) {
+            for index in inside(&timeline.slices.start, range, chosen).flatten() {
+                if timeline.slices.kind(index) != SliceKind::ApiCall {
+                    continue;
+                }
                 let slice = timeline.slices.get(index);
                 let (begin, end) = (self.at(slice.start), self.at(slice.end()));
                 if begin >= last {
@@ -116,31 +118,30 @@ impl<'a> Graph<'a> {
                     self.calls.push(Call { slice, track, name, begin, end, wait: 0, jobs: 0, step: 0 });
                     last = end;
                 }
-                of_track[index - range.start] = self.calls.len() as u32;
             }
-            by_slice.push(of_track);
         }
-        by_slice
+    }
+
+    /// The place of a slice's call, or of the one around it. Calls lie in the order of their slices.
+    pub fn call_of(&self, slice: usize) -> Option<usize> {
+        let place = self.calls.partition_point(|call| call.slice as usize <= slice).checked_sub(1)?;
+        let call = &self.calls[place];
+        let track = &self.timeline.tracks[self.tracks[call.track as usize].0 as usize];
+        let same = track.slices.contains(&slice) && self.at(self.timeline.slices.start[slice]) < call.end;
+        (call.slice as usize == slice || same).then_some(place)
     }
 
     /// The jobs of each stream, in order.
-    fn jobs(&mut self, process: ProcessIndex, by_slice: &[Vec<u32>]) -> Vec<std::ops::Range<u32>> {
+    fn jobs(&mut self, process: ProcessIndex, chosen: &Chosen) -> Vec<std::ops::Range<u32>> {
         let (timeline, mut streams) = (self.timeline, Vec::new());
-        let ranges: Vec<_> = self.tracks.iter().map(|track| timeline.tracks[track.0 as usize].slices.clone()).collect();
-        let find = |slice: usize| {
-            let place = ranges.partition_point(|range| range.end <= slice);
-            ranges
-                .get(place)
-                .filter(|range| range.contains(&slice))
-                .map_or(0, |range| by_slice[place][slice - range.start])
-        };
         for stream in timeline.gpu.streams.iter().filter(|stream| stream.process == process) {
             let first = self.jobs.len() as u32;
-            for work in stream.work.clone() {
+            for work in inside(&timeline.gpu.work.start, stream.work.clone(), chosen).flatten() {
                 if matches!(timeline.gpu.work.kind(work), WorkKind::Sync | WorkKind::Migration) {
                     continue;
                 }
-                let call = timeline.gpu.work.launch(work).map_or(0, find);
+                let call = timeline.gpu.work.launch(work).and_then(|slice| self.call_of(slice));
+                let call = call.map_or(0, |call| call as u32 + 1);
                 let (start, end) = (self.at(timeline.gpu.work.start[work]), self.at(timeline.gpu.work.end(work)));
                 let here = self.jobs.len() as u32;
                 let before = if here > first { here } else { 0 };
@@ -208,4 +209,17 @@ impl<'a> Graph<'a> {
             }
         }
     }
+}
+
+/// Those of a range, sorted by start, that start in the chosen stretches.
+fn inside<'a>(
+    starts: &'a [u64],
+    range: std::ops::Range<usize>,
+    chosen: &'a Chosen,
+) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+    chosen.ranges().iter().map(move |(from, to)| {
+        let of = &starts[range.clone()];
+        let end = if *to == u64::MAX { of.len() } else { of.partition_point(|start| start < to) };
+        range.start + of.partition_point(|start| start < from)..range.start + end
+    })
 }

@@ -5,7 +5,7 @@ use super::expression::fits;
 use super::graph::Graph;
 use super::plan::{Cut, Plan};
 use crate::spans::Spans;
-use timeline::{NameIndex, SliceKind, StackIndex, Track};
+use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
 
 pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
     let timeline = graph.timeline;
@@ -32,10 +32,29 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
     });
     let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
-    match count {
-        0 => Changed::new(),
-        count => Changed::from([(format!("{how} of {pattern}"), count)]),
+    Changed::told(format!("{how} of {pattern}"), count)
+}
+
+/// Stretches of threads that a rule names.
+pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)], factor: f64) -> Changed {
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
+    for (track, start, end) in all {
+        if let Ok(place) = graph.tracks.binary_search(track) {
+            spans[place].push((*start, *end));
+        }
     }
+    let count = spans.iter().map(|spans| spans.len() as u64).sum();
+    plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
+    Changed::told("stretches of host code".into(), count)
+}
+
+/// All code of the threads that have steps.
+pub fn all(graph: &Graph, plan: &mut Plan, factor: f64) -> Changed {
+    let timeline = graph.timeline;
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let steps = graph.steps.iter().filter(|step| step.measured);
+    let all: Vec<_> = steps.map(|step| (graph.tracks[step.track as usize], at(step.start), at(step.end))).collect();
+    stretches(graph, plan, &all, factor)
 }
 
 fn slices(graph: &Graph, track: &Track, wanted: &[bool]) -> Vec<(u64, u64)> {

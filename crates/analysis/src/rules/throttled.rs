@@ -1,6 +1,6 @@
 //! `throttled`: the GPU's clock is held down while the steps run, for power, heat or by the hardware.
 
-use crate::finding::{Evidence, Finding, Gain, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
 use crate::proof;
@@ -103,7 +103,7 @@ impl Rule for Throttled {
                 number(highest)
             ),
             place: Place::default(),
-            gain: Some(Gain { low: 0.0, mid: most / 2.0, high: most }),
+            gain: Some(Gain { low: 0.0, mid: most / 2.0, high: most, by: GainBy::Recorded }),
             severity: if most >= 5.0 { Severity::Medium } else { Severity::Low },
             // Readings are rare: so many stretches tell.
             confidence: (held.len() as f64 + 1.0) / (held.len() as f64 + 2.0),

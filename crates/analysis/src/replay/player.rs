@@ -1,0 +1,166 @@
+//! Replays the steps of a timeline with changes, as often as somebody asks: the graph is built once, and so is the replay
+//! that everything is compared with.
+
+use super::critical::{self, Tally};
+use super::few::Chosen;
+use super::graph::Graph;
+use super::plan::Plan;
+use super::run::{self, Replayed};
+use super::{Answer, Assume, Change, Check, MOST_OFF, Refusal, apply};
+use crate::finding::Gain;
+use crate::steps::Steps;
+use std::collections::BTreeMap;
+use timeline::{ProcessIndex, Timeline};
+
+const STRETCHES: usize = 10;
+
+pub struct Player<'a> {
+    timeline: &'a Timeline,
+    /// One per process that has steps, with its replay as it was recorded.
+    graphs: Vec<(Graph<'a>, Replayed)>,
+    check: Check,
+}
+
+/// What all steps gain, in nanoseconds of the median step.
+struct Gained {
+    low_ns: i64,
+    mid_ns: i64,
+    high_ns: i64,
+    changed: BTreeMap<String, u64>,
+    notes: Vec<String>,
+}
+
+impl<'a> Player<'a> {
+    pub fn new(timeline: &'a Timeline, steps: &Steps, chosen: &Chosen) -> Result<Player<'a>, Refusal> {
+        let process = |track: timeline::TrackIndex| timeline.tracks[track.0 as usize].process;
+        let measured = steps.measured().filter(|step| chosen.has_step(step));
+        let mut processes: Vec<ProcessIndex> = measured.map(|step| process(step.track)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        if processes.is_empty() {
+            return Err(Refusal::NotThere("this trace has no steps that take time".into()));
+        }
+        let graph = |process| Graph::new(timeline, steps, chosen, process);
+        let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
+        let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
+        if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
+            let text = "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; record with --gpu-detail launch";
+            return Err(Refusal::Unknown(text.into()));
+        }
+        let check = Check::of(&graphs)?;
+        let as_it_was = |graph: Graph<'a>| {
+            let replayed = run::run(&graph, &Plan::unchanged(&graph), Assume::Usual);
+            (graph, replayed)
+        };
+        Ok(Player { timeline, graphs: graphs.into_iter().map(as_it_was).collect(), check })
+    }
+
+    pub fn check(&self) -> Check {
+        self.check
+    }
+
+    /// What the steps would gain.
+    pub fn gain(&self, changes: &[Change]) -> Result<Gain, Refusal> {
+        let gained = self.play(changes, |_, _, _| ())?;
+        // What makes a step slower gains nothing.
+        let percent = |ns: i64| (ns as f64 * 100.0 / self.check.median_ns.max(1) as f64).clamp(0.0, 100.0);
+        Ok(Gain {
+            low: percent(gained.low_ns),
+            mid: percent(gained.mid_ns),
+            high: percent(gained.high_ns),
+            by: crate::finding::GainBy::Replay,
+        })
+    }
+
+    /// The same with all that a person wants to know.
+    pub fn ask(&self, changes: &[Change]) -> Result<Answer, Refusal> {
+        let (mut before, mut after) = (Tally::new(), Tally::new());
+        for (graph, as_it_was) in &self.graphs {
+            critical::tally(graph, &Plan::unchanged(graph), as_it_was, &mut before);
+        }
+        let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
+        let now_ns = self.check.median_ns;
+        let mut assumed: Vec<String> = changes.iter().map(|change| apply::assumed(change).to_owned()).collect();
+        assumed.extend(gained.notes);
+        assumed.push(
+            "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)"
+                .into(),
+        );
+        assumed.push("mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps".into());
+        Ok(Answer {
+            check: self.check,
+            now_ns,
+            then_ns: u64::try_from(now_ns as i64 - gained.mid_ns).unwrap_or(0),
+            low_ns: gained.low_ns,
+            mid_ns: gained.mid_ns,
+            high_ns: gained.high_ns,
+            changed: gained.changed,
+            before: critical::limits(&before, self.timeline),
+            after: critical::limits(&after, self.timeline),
+            assumed,
+        })
+    }
+
+    /// `see` is shown the usual replay of each process.
+    fn play(&self, changes: &[Change], mut see: impl FnMut(&Graph, &Plan, &Replayed)) -> Result<Gained, Refusal> {
+        if self.check.off > MOST_OFF {
+            let off = crate::phrase::percent(self.check.off);
+            return Err(Refusal::Unknown(format!("the replay misses this step by {off}: no answer")));
+        }
+        let mut changed: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); changes.len()];
+        // Each step as it was and as it would be.
+        let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
+        let mut notes: Vec<String> = Vec::new();
+        for (graph, as_it_was) in &self.graphs {
+            for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
+                let mut plan = Plan::unchanged(graph);
+                for (change, sum) in changes.iter().zip(&mut changed) {
+                    let done = apply::apply(graph, &mut plan, change, assume)?;
+                    if assume == Assume::Usual {
+                        done.name(self.timeline, sum);
+                    }
+                }
+                let replayed = run::run(graph, &plan, assume);
+                let measured = (0..graph.steps.len()).filter(|step| graph.steps[*step].measured);
+                gains[assume as usize].extend(measured.map(|step| (as_it_was.step(step), replayed.step(step))));
+                if assume == Assume::Usual {
+                    see(graph, &plan, &replayed);
+                    notes.append(&mut plan.notes);
+                }
+            }
+        }
+        if let Some((change, _)) = changes.iter().zip(&changed).find(|(_, changed)| changed.is_empty()) {
+            let graphs: Vec<&Graph> = self.graphs.iter().map(|(graph, _)| graph).collect();
+            return Err(apply::nothing(&graphs, change));
+        }
+        let scaled = |fraction: f64| (fraction * self.check.median_ns as f64).round() as i64;
+        let at = |assume: Assume, percent: usize| {
+            let fractions = spread(&gains[assume as usize]);
+            scaled(fractions.get(fractions.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0.0))
+        };
+        // Of all steps together: where they are of two kinds, no single one stands for them.
+        let mid_ns = scaled(together(&gains[Assume::Usual as usize]));
+        let changed = changed.into_iter().flatten().fold(BTreeMap::new(), |mut all, (name, count)| {
+            all.entry(name).and_modify(|most: &mut u64| *most = count.max(*most)).or_insert(count);
+            all
+        });
+        let (low_ns, high_ns) = (at(Assume::Worst, 10).min(mid_ns), at(Assume::Best, 90).max(mid_ns));
+        Ok(Gained { low_ns, mid_ns, high_ns, changed, notes })
+    }
+}
+
+/// What steps gain together, as a fraction.
+fn together(steps: &[(i64, i64)]) -> f64 {
+    let (was, is) =
+        steps.iter().fold((0i64, 0i64), |sum, one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
+    1.0 - is as f64 / was.max(1) as f64
+}
+
+/// How much that differs over the recording, smallest first. In stretches, for what is known from samples is true of many steps
+/// and not of one.
+fn spread(steps: &[(i64, i64)]) -> Vec<f64> {
+    let length = (steps.len() / STRETCHES).max(1);
+    let mut fractions: Vec<f64> = steps.chunks(length).map(together).collect();
+    fractions.sort_by(f64::total_cmp);
+    fractions
+}
