@@ -18,6 +18,16 @@ enum { BYTES = 512 << 10, BUFFERS = 96 };
 
 static uint8_t *pool;
 static int taken[BUFFERS];
+/* FLOOR_KEEP names a file for the buffers as CUPTI gave them, each behind its length: what our decoder is tested on. */
+static FILE *kept;
+static int (*flush)(uint32_t);
+
+static void keep_all(void) {
+    flush(1);
+    fclose(kept);
+    kept = NULL;
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void requested(uint8_t **buffer, size_t *size, size_t *most) {
@@ -38,6 +48,11 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     (void)context, (void)stream, (void)size;
     if (!buffer)
         return;
+    if (kept) {
+        uint64_t head = valid;
+        fwrite(&head, sizeof head, 1, kept);
+        fwrite(buffer, 1, valid, kept);
+    }
     memset(buffer, 0, valid);
     pthread_mutex_lock(&lock);
     taken[(buffer - pool) / BYTES] = 0;
@@ -54,6 +69,33 @@ static void called(void *own, uint32_t domain, uint32_t id, const void *data) {
     (void)own, (void)domain, (void)id, (void)data;
 }
 
+static int (*activity)(uint32_t);
+static int (*callback)(uint32_t, void *, uint32_t, uint32_t);
+static void *subscriber;
+
+/* What is left of the cost in a process that was recorded for a while and is no longer: asked with FLOOR_STOP_AFTER. */
+static void *stop_later(void *cupti) {
+    const char *finalize = getenv("FLOOR_FINALIZE");
+    int (*off)(uint32_t) = dlsym(cupti, "cuptiActivityDisable");
+    int (*end)(void) = dlsym(cupti, "cuptiFinalize");
+    struct timespec time = {atoi(getenv("FLOOR_STOP_AFTER")), 0};
+    nanosleep(&time, NULL);
+    int code = 0;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        code |= off(KINDS[i]);
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        callback(0, subscriber, CALLS[i][0], CALLS[i][1]);
+    if (finalize && end)
+        code |= end();
+    fprintf(stderr, "floor: stopped, code %d\n", code);
+    return NULL;
+}
+
+static int is_off(const char *name) {
+    const char *said = getenv(name);
+    return said && !strcmp(said, "0");
+}
+
 int InitializeInjection(void) {
     const char *path = getenv("FLOOR_CUPTI");
     void *cupti = dlopen(path && *path ? path : "libcupti.so", RTLD_NOW);
@@ -66,8 +108,8 @@ int InitializeInjection(void) {
         dlsym(cupti, "cuptiActivityRegisterCallbacks");
     int (*timestamps)(uint64_t (*)(void)) = dlsym(cupti, "cuptiActivityRegisterTimestampCallback");
     int (*attribute)(uint32_t, size_t *, void *) = dlsym(cupti, "cuptiActivitySetAttribute");
-    int (*activity)(uint32_t) = dlsym(cupti, "cuptiActivityEnable");
-    int (*callback)(uint32_t, void *, uint32_t, uint32_t) = dlsym(cupti, "cuptiEnableCallback");
+    activity = dlsym(cupti, "cuptiActivityEnable");
+    callback = dlsym(cupti, "cuptiEnableCallback");
     if (!subscribe || !callbacks || !activity || !callback) {
         fprintf(stderr, "floor: libcupti lacks a function\n");
         return 1;
@@ -75,7 +117,6 @@ int InitializeInjection(void) {
     pool = mmap(NULL, (size_t)BYTES * BUFFERS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (pool == MAP_FAILED)
         return 1;
-    void *subscriber = NULL;
     int code = subscribe(&subscriber, called, NULL);
     if (timestamps)
         timestamps(now);
@@ -85,14 +126,22 @@ int InitializeInjection(void) {
         uint8_t value = 1;
         attribute(ZEROED_BUFFERS, &size, &value);
     }
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !is_off("FLOOR_KINDS"); i++)
         code |= activity(KINDS[i]) && KINDS[i] == KERNEL;
     /* One more kind, to see what it costs: 38 is CUPTI's waits, 49 its allocations. */
     if (getenv("FLOOR_MORE"))
         code |= activity((unsigned)atoi(getenv("FLOOR_MORE"))) != 0;
     unsigned accepted = 0;
-    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS && !is_off("FLOOR_CALLS"); i++)
         accepted += !callback(1, subscriber, CALLS[i][0], CALLS[i][1]);
+    flush = dlsym(cupti, "cuptiActivityFlushAll");
+    if (getenv("FLOOR_KEEP") && flush) {
+        kept = fopen(getenv("FLOOR_KEEP"), "wb");
+        code |= !kept || atexit(keep_all);
+    }
+    pthread_t thread;
+    if (getenv("FLOOR_STOP_AFTER"))
+        code |= pthread_create(&thread, NULL, stop_later, cupti);
     if (getenv("FLOOR_VERBOSE"))
         fprintf(stderr, "floor: code %d, %u of %zu callbacks\n", code, accepted, sizeof CALLS / sizeof *CALLS);
     return 1;

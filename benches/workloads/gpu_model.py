@@ -108,6 +108,9 @@ def mlp() -> Callable[[], None]:
     return step
 
 
+ALL = (gpt2, bert, bert_graph, resnet50, mlp)
+
+
 def memory() -> dict[str, int]:
     """What this process has in memory, in bytes."""
     found = {}
@@ -159,7 +162,7 @@ def main(name: str, seconds: str, mode: str = "plain", folder: str = ".") -> Non
     torch.manual_seed(0)
     more: dict[str, Any] = {}
     with torch.inference_mode():
-        step = {work.__name__: work for work in (gpt2, bert, bert_graph, resnet50, mlp)}[name.replace("-", "_")]()
+        step = {work.__name__: work for work in ALL}[name.replace("-", "_")]()
         for _ in range(WARM_UP if CUDA else 1):
             step()
         wait()
