@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
   inferscope analyze                       look at the newest trace again
   inferscope export trace --format chrome --output trace.json
                                            open it in ui.perfetto.dev
+  inferscope verify --fix gc-freeze -- serve.py
+                                           try a fix without editing anything
   inferscope doctor                        what can be recorded here
 
 Settings: flags, then INFERSCOPE_* variables, then .inferscope.yaml, then
@@ -53,7 +55,9 @@ pub enum Command {
     /// Show, explain and check rules, ours and yours
     Rules(crate::commands::rules::Rules),
     /// Replay the recorded steps with something changed, and say what that would gain
-    Whatif(Whatif),
+    Whatif(crate::commands::whatif::Whatif),
+    /// Run a command with and without a fix, and say whether it gains what was predicted
+    Verify(crate::commands::verify::Verify),
     /// Write every event of a trace for another tool
     Export(Export),
     /// Say what can be recorded on this machine, and why not
@@ -227,31 +231,6 @@ pub struct Analyze {
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top: Option<String>,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  inferscope whatif trace \"remove sync-api\"       no waits in the step
-  inferscope whatif trace \"scale kernel:flash* 0.5; graph steps\"
-  inferscope whatif trace \"scale host:tokenise 0\"
-
-Changes, joined by `;`:
-  remove WHAT         sync-api, kernel:NAME, copy:NAME, api:NAME, host:FUNCTION
-  scale WHAT FACTOR   the same, but for sync-api; `*` in a name is any text
-  pin copies          pageable copies as fast as the trace's pinned ones
-  graph steps         launches in a row become one")]
-pub struct Whatif {
-    /// The trace's folder, or a file of another tool
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
-
-    /// What to change
-    #[arg(value_name = "CHANGES")]
-    pub changes: String,
-
-    /// The step or scope whose time is replayed [default: the step with most time]
-    #[arg(long, value_name = "NAME")]
-    pub step: Option<String>,
 }
 
 /// How a report is written.

@@ -29,6 +29,11 @@ impl Failure {
         Failure::new(5, message)
     }
 
+    /// A signal ended it: as a shell counts those.
+    pub fn interrupted(signal: i32) -> Failure {
+        Failure::new(u8::try_from(128 + signal).unwrap_or(1), "interrupted")
+    }
+
     /// An error of writing. A reader who has left is not one: nobody wants the rest.
     pub fn writing(what: impl Display, error: &io::Error) -> Failure {
         match error.kind() {

@@ -8,11 +8,13 @@ mod doctor;
 mod ending;
 mod failure;
 mod finish;
+mod interrupt;
 mod open;
 mod output;
 mod rule_file;
 mod terminal;
 mod verdict;
+mod verify;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -37,6 +39,7 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Check(check) => commands::check::run(&Settings::load(base)?, check),
         Command::Rules(rules) => commands::rules::run(&Settings::load(base)?, rules),
         Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base)?, whatif),
+        Command::Verify(verify) => commands::verify::run(&Settings::load(base)?, verify),
         Command::Export(export) => commands::export::run(&Settings::load(base)?, export),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),

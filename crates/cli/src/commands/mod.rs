@@ -11,4 +11,5 @@ pub mod export;
 pub mod record;
 pub mod rules;
 pub mod run;
+pub mod verify;
 pub mod whatif;

@@ -1,7 +1,6 @@
 //! `inferscope whatif`: replays the recorded steps with something changed, and prints what that would gain. The replay itself
 //! is in `analysis`.
 
-use crate::args::Whatif;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
@@ -9,7 +8,34 @@ use crate::{open, output};
 use analysis::phrase;
 use analysis::replay::{self, Answer, Limit, Refusal};
 use analysis::steps::{StepSource, Steps};
+use clap::Args;
 use std::io::{self, Write};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  inferscope whatif trace \"remove sync-api\"       no waits in the step
+  inferscope whatif trace \"scale kernel:flash* 0.5; graph steps\"
+  inferscope whatif trace \"scale host:tokenise 0\"
+
+Changes, joined by `;`:
+  remove WHAT         sync-api, kernel:NAME, copy:NAME, api:NAME, host:FUNCTION
+  scale WHAT FACTOR   the same, but for sync-api; `*` in a name is any text
+  pin copies          pageable copies as fast as the trace's pinned ones
+  graph steps         launches in a row become one")]
+pub struct Whatif {
+    /// The trace's folder, or a file of another tool
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+
+    /// What to change
+    #[arg(value_name = "CHANGES")]
+    pub changes: String,
+
+    /// The step or scope whose time is replayed [default: the step with most time]
+    #[arg(long, value_name = "NAME")]
+    pub step: Option<String>,
+}
 
 /// Names of kernels are long; what was changed is told by the most frequent.
 const MOST_NAMES: usize = 3;

@@ -1,0 +1,214 @@
+//! One run of the command: our own `inferscope run` as a child, with its output in files, and what its trace says about how
+//! long it took and whether the fix was there.
+
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::{interrupt, open};
+use analysis::{StepSource, Steps};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use timeline::{SliceKind, Timeline};
+
+/// The mark by which the Python package says what became of the fix. Its twin is in `_fix.py`.
+const MARK: &str = "inferscope.fix";
+/// Of what a failed command said.
+const LAST_LINES: usize = 5;
+
+/// What to run, and where its recordings go.
+pub struct Runner<'a> {
+    pub settings: &'a Settings,
+    pub argv: &'a [OsString],
+    pub folder: &'a Path,
+    /// The step or scope to time.
+    pub step: Option<&'a str>,
+}
+
+/// How much is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// As `inferscope run` does: for the prediction.
+    Full,
+    /// The steps that the program marks, and nothing that costs anything.
+    Steps,
+    /// Also what has to be recorded of the GPU for steps that only NVTX or kernels show.
+    Kernels,
+}
+
+/// A run that ended well.
+pub struct Run {
+    pub times: Times,
+    pub fix: Fate,
+    /// Of what it wrote to stdout.
+    pub output: u64,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Times {
+    /// Empty: the program has no steps.
+    pub step: String,
+    pub steps: usize,
+    pub step_mean_ns: f64,
+    pub step_p50_ns: f64,
+    /// From the moment that the program had started.
+    pub process_ns: f64,
+}
+
+/// What the processes of a run said about the fix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// What exactly was done.
+    Applied(String),
+    NotApplied(String),
+    /// No Python process was there to say anything.
+    Silent,
+}
+
+impl Runner<'_> {
+    /// Runs the command once and keeps the recording under this name. The error says how it failed.
+    pub fn record(&self, name: &str, detail: Detail, variables: &[(OsString, OsString)]) -> Result<PathBuf, Failure> {
+        let trace = self.folder.join(name);
+        let status = self.start(name, &trace, detail, variables)?;
+        if let Some(signal) = interrupt::came() {
+            return Err(Failure::interrupted(signal));
+        }
+        if status.success() && trace.is_dir() {
+            return Ok(trace);
+        }
+        let said = fs::read(self.file(name, "err")).unwrap_or_default();
+        let with = if variables.is_empty() { "the command" } else { "with the fix, the command" };
+        Err(Failure::error(format_args!("{with} {}{}", ended(status), last_lines(&String::from_utf8_lossy(&said)))))
+    }
+
+    /// Runs the command and measures it.
+    pub fn measure(&self, name: &str, detail: Detail, variables: &[(OsString, OsString)]) -> Result<Run, Failure> {
+        let trace = self.record(name, detail, variables)?;
+        let timeline = open::read(self.settings, &trace)?;
+        let output = digest(&self.file(name, "out")).unwrap_or_default();
+        Ok(Run { times: times(&timeline, self.step)?, fix: fate(&timeline), output })
+    }
+
+    fn file(&self, name: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{ending}"))
+    }
+
+    fn start(
+        &self,
+        name: &str,
+        trace: &Path,
+        detail: Detail,
+        variables: &[(OsString, OsString)],
+    ) -> Result<ExitStatus, Failure> {
+        let failed = |error: io::Error| Failure::error(format_args!("the command cannot be started: {error}"));
+        let mut run = Command::new(std::env::current_exe().map_err(failed)?);
+        run.args(["run", "--quiet", "--output"]).arg(trace);
+        if detail != Detail::Full {
+            let gpu = if detail == Detail::Kernels { "kernel" } else { "off" };
+            run.args(["--no-stacks", "--memory-hz", "0", "--device-hz", "0", "--gpu-detail", gpu]);
+            // What a file or the environment may ask for, and no flag takes back.
+            run.envs([("INFERSCOPE_CALLS", "false"), ("INFERSCOPE_LAYERS", "false")]);
+            // Has the package mark the moment when the program begins, in both sorts of runs.
+            run.env("INFERSCOPE_FIX", "none");
+        }
+        run.envs(variables.iter().cloned()).arg("--").args(self.argv);
+        // A recorder around us would take these runs for its own.
+        run.env_remove("INFERSCOPE_RECORDER_PID").env_remove("INFERSCOPE_SEGMENTS");
+        let file = |ending| File::create(self.file(name, ending)).map_err(failed);
+        run.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
+        interrupt::wait(&mut run).map_err(failed)
+    }
+}
+
+fn ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "left no recording".into(),
+        (Some(code), _) => format!("fails with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "failed".into(),
+    }
+}
+
+/// The end of what was said, for the user to see why; our own words as they would have been.
+fn last_lines(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    if last.is_empty() {
+        return " and says nothing".into();
+    }
+    format!(":\n{}", last.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"))
+}
+
+fn digest(path: &Path) -> io::Result<u64> {
+    let (mut file, mut hasher, mut buffer) = (File::open(path)?, DefaultHasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish()),
+            count => buffer[..count].iter().for_each(|byte| byte.hash(&mut hasher)),
+        }
+    }
+}
+
+fn times(timeline: &Timeline, step: Option<&str>) -> Result<Times, Failure> {
+    let steps = Steps::find(timeline, step);
+    if let Some(missing) = &steps.not_found {
+        return Err(Failure::bad_input(format_args!("no step or scope is called {missing:?} in what was recorded")));
+    }
+    let marked = steps.source != StepSource::Whole && steps.count() > 0;
+    // Loading an interpreter and our own collectors is no part of the program. Without Python there are no such marks.
+    let of =
+        |wanted: &'static str| marks(timeline).filter(move |(_, _, said)| said.state == wanted).map(|(at, _, _)| at);
+    let began = of("begin").min().unwrap_or(timeline.start);
+    let noticed = timeline.processes.iter().filter_map(|process| process.ended_ns).max().unwrap_or(timeline.end);
+    let ended = of("end").max().unwrap_or(noticed);
+    Ok(Times {
+        step: if marked { steps.name.clone() } else { String::new() },
+        steps: if marked { steps.count() } else { 0 },
+        step_mean_ns: if marked { steps.total() as f64 / steps.count() as f64 } else { 0.0 },
+        step_p50_ns: if marked { steps.p50() as f64 } else { 0.0 },
+        process_ns: ended.saturating_sub(began) as f64,
+    })
+}
+
+/// What the package writes with its marks: `begin` and `end` of a process, else what became of the fix.
+#[derive(serde::Deserialize)]
+struct Said {
+    state: String,
+    #[serde(default)]
+    what: String,
+}
+
+/// The marks of the package: when, in which process, what.
+fn marks(timeline: &Timeline) -> impl Iterator<Item = (u64, u32, Said)> {
+    timeline.tracks.iter().flat_map(move |track| {
+        let ours = track.slices.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::Mark);
+        ours.filter_map(move |index| {
+            let slice = timeline.slices.get(index);
+            let args = (timeline.names.text(slice.name) == MARK).then(|| timeline.slices.args(index))??;
+            Some((slice.start, track.process.0, serde_json::from_str(args).ok()?))
+        })
+    })
+}
+
+/// The last word of every process; one that has it is enough.
+fn fate(timeline: &Timeline) -> Fate {
+    let mut all: Vec<_> = marks(timeline).collect();
+    all.sort_by_key(|(at, process, _)| (*process, *at));
+    let mut last: Vec<(u32, Fate)> = Vec::new();
+    for (_, process, said) in all {
+        let fate = match said.state.as_str() {
+            "begin" | "end" => continue,
+            "applied" => Fate::Applied(said.what),
+            _ => Fate::NotApplied(said.what),
+        };
+        match last.last_mut() {
+            Some((known, last)) if *known == process => *last = fate,
+            _ => last.push((process, fate)),
+        }
+    }
+    let applied = last.iter().find(|(_, fate)| matches!(fate, Fate::Applied(_)));
+    applied.or(last.first()).map_or(Fate::Silent, |(_, fate)| fate.clone())
+}
