@@ -7,10 +7,12 @@ use crate::frames::Frames;
 use crate::gil;
 use crate::gpu::{self, GpuMetrics};
 use crate::idle::{self, DeviceIdle};
+use crate::ops::Ops;
 use crate::replay::{Change, Chosen, Player, Refusal};
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
+use crate::step_kernels::StepKernels;
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
 use std::cell::OnceCell;
@@ -64,6 +66,8 @@ pub struct Case<'a> {
     blame: OnceCell<Blame>,
     gpu: OnceCell<Option<GpuMetrics>>,
     idle: OnceCell<Vec<DeviceIdle>>,
+    kernels: OnceCell<Vec<StepKernels>>,
+    ops: OnceCell<Ops>,
     chosen: OnceCell<Option<Chosen>>,
     player: OnceCell<Result<Player<'a>, Refusal>>,
 }
@@ -91,6 +95,8 @@ impl<'a> Case<'a> {
             blame: OnceCell::new(),
             gpu: OnceCell::new(),
             idle: OnceCell::new(),
+            kernels: OnceCell::new(),
+            ops: OnceCell::new(),
             chosen: OnceCell::new(),
             player: OnceCell::new(),
         }
@@ -136,6 +142,16 @@ impl<'a> Case<'a> {
     pub(crate) fn take_idle(&mut self) -> Vec<DeviceIdle> {
         self.idle();
         self.idle.take().unwrap_or_default()
+    }
+
+    /// The kernels inside the steps, by device.
+    pub(crate) fn kernels(&self) -> &[StepKernels] {
+        self.kernels.get_or_init(|| StepKernels::find(self))
+    }
+
+    /// The operators inside the steps whose arguments say what they cost. Empty: none were recorded.
+    pub(crate) fn ops(&self) -> &Ops {
+        self.ops.get_or_init(|| Ops::find(self))
     }
 
     /// The stretches of time whose steps are replayed for gains. None: nothing can be replayed.

@@ -8,7 +8,30 @@ use std::collections::HashMap;
 use timeline::ProcessIndex;
 
 /// These change what the devices do, not what the host does.
-const OF_THE_DEVICE: [&str; 4] = ["pageable-async-copy", "many-small-copies", "h2d-spike", "throttled"];
+const OF_THE_DEVICE: [&str; 22] = [
+    "pageable-async-copy",
+    "many-small-copies",
+    "h2d-spike",
+    "throttled",
+    "tf32-off",
+    "tensor-cores-unused",
+    "unaligned-matmul",
+    "attention-fallback",
+    "unfused-elementwise",
+    "known-fusion-missing",
+    "below-roofline",
+    "conv-layout",
+    "kernel-drift",
+    "layer-outlier",
+    "gpu-shared",
+    "graph-input-copies",
+    "low-pcie-bandwidth",
+    "comm-exposed",
+    "bus-bandwidth-low",
+    "straggler-rank",
+    "stream-straggler",
+    "prefill-blocks-decode",
+];
 
 pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let Some(busy) = busiest(case) else { return };

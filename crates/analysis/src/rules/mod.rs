@@ -2,6 +2,7 @@
 
 mod clock_residual;
 mod compile_in_request;
+mod compute_bound;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 pub(crate) mod dropped_records;
@@ -19,6 +20,7 @@ mod launch_thread_descheduled;
 mod logging_in_step;
 mod logits_to_host;
 mod many_small_copies;
+mod memory_bandwidth_bound;
 mod module_loading;
 mod no_steps_found;
 mod overhead_in_window;
@@ -26,9 +28,11 @@ mod pageable_async_copy;
 mod postprocess_tail;
 mod preprocess_before_first_kernel;
 mod queue_never_builds;
+mod roofline;
 mod short_kernel_gaps;
 mod sync_api;
 mod sync_memcpy;
+mod tf32_off;
 mod throttled;
 mod unstable_iterations;
 pub(crate) mod waits_in_step;
@@ -39,7 +43,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 34] = [
+pub static RULES: [&dyn Rule; 37] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -55,6 +59,9 @@ pub static RULES: [&dyn Rule; 34] = [
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,
+    &compute_bound::ComputeBound,
+    &memory_bandwidth_bound::MemoryBandwidthBound,
+    &tf32_off::Tf32Off,
     &kernel_hotspot::KernelHotspot,
     &throttled::Throttled,
     &hot_line::HotLine,

@@ -1,7 +1,7 @@
 //! The lines of the small text that say what devices did:
 //!
 //! ```text
-//! device 0 NVIDIA_H200 cupti 130001                 # of the last process
+//! device 0 NVIDIA_H200 cupti 130001 sms 132         # of the last process
 //! track main
 //! api cudaLaunchKernel 0..5us                       # a call; its number is one more than the last, or `corr 7`
 //! stream 7 device 0 context 1                       # what follows runs here; device and context may be left out
@@ -10,6 +10,7 @@
 //! memset 50us..51us 4096
 //! sync stream 6us..60us                             # the record of a wait: stream, context or event
 //! alloc 10us 4096 at 1 / free 20us 4096 at 1
+//! op aten::mm 0..9us dims 64,32/32,16 type c10::Half/c10::Half   # an operator with its arguments; `inputs` are its scalars
 //! ```
 //!
 //! Work has the number of the last `api` line unless it says `corr 7`; `corr 0` is work from before the window.
@@ -34,8 +35,10 @@ impl Reader {
                 let process = Some(self.last_process());
                 let (ordinal, name) = (number(Some(ordinal))? as u32, name.replace('_', " ").into());
                 let text = |key: &str| value(words, key).unwrap_or("").into();
-                let (cupti, driver) = (text("cupti"), text("driver"));
-                self.builder.device(gpu::Device { process, ordinal, name, cupti, driver, ..gpu::Device::default() });
+                let (cupti, driver, uuid) = (text("cupti"), text("driver"), text("uuid"));
+                let multiprocessors = named(words, "sms")?.map(|number| number as u32);
+                let known = gpu::Device { process, ordinal, name, cupti, driver, uuid, ..gpu::Device::default() };
+                self.builder.device(gpu::Device { multiprocessors, ..known });
             }
             ("stream", [stream, words @ ..]) => {
                 self.device.stream = number(Some(stream))? as u32;
@@ -48,6 +51,17 @@ impl Reader {
                 self.device.correlation = number;
                 let id = number.to_string();
                 self.slice(SliceKind::ApiCall, name, span, offset, &["id", &id])?;
+            }
+            ("op", [name, span, words @ ..]) => {
+                let list = |key: &str, open: &str, close: &str| {
+                    let each = value(words, key).unwrap_or("").split('/').map(|one| format!("{open}{one}{close}"));
+                    each.collect::<Vec<_>>().join(",")
+                };
+                let (dims, types, inputs) =
+                    (list("dims", "[", "]"), list("type", "\"", "\""), list("inputs", "\"", "\""));
+                let args =
+                    format!("{{\"Input Dims\":[{dims}],\"Input type\":[{types}],\"Concrete Inputs\":[{inputs}]}}");
+                self.slice(SliceKind::CCall, name, span, offset, &["args", &args])?;
             }
             ("kernel", [name, span, words @ ..]) => {
                 let sides = |key: &str| value(words, key).map(sides).transpose();

@@ -1,0 +1,107 @@
+//! `memory-bandwidth-bound`: the device works most of the step, on kernels that do little arithmetic for each byte.
+
+use super::roofline;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::kernel_kind::Class;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+
+pub struct MemoryBandwidthBound;
+
+impl Rule for MemoryBandwidthBound {
+    fn code(&self) -> &'static str {
+        "memory-bandwidth-bound"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The GPU works in 60 % of the step or more, and most of that on kernels that memory limits.",
+            why: "Elementwise operations, norms, copies and products of a matrix with a few vectors read and write far more bytes than they have \
+                  arithmetic for: the device's memory sets the pace, and faster arithmetic changes nothing. With shapes (torch.profiler, \
+                  `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. \
+                  It has no gain of its own: fewer passes over memory are what `unfused-elementwise` counts.",
+            needs: "GPU work; shapes make it sure.",
+            example: "Memory sets the pace: the GPU is at work in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(bound) = roofline::look(case, |one| one.memory) else { return Verdict::Silent };
+        let device = bound.device;
+        let row = device.rows.iter().find(|row| !roofline::computes(row));
+        let most = match row.map(|row| row.kind.class) {
+            Some(Class::Elementwise) => ", most elementwise ones",
+            Some(Class::Gemv) => ", most products of a matrix with few vectors",
+            Some(Class::Norm) => ", most norms",
+            Some(Class::Copy | Class::Layout) => ", most copies inside its memory",
+            Some(Class::Softmax) => ", most softmax",
+            _ => "",
+        };
+        let title = format!(
+            "Memory sets the pace: the GPU is at work in {} of {}, and {} of that is kernels that memory limits{most}",
+            phrase::percent(bound.busy),
+            case.the_step(),
+            phrase::percent(bound.part)
+        );
+        let mut evidence = vec![Evidence::said(bound.how()).number("share", bound.part)];
+        evidence.extend(bound.reached(case));
+        if let Some(peaks) = device.peaks(case) {
+            let text = format!("the device's memory moves {} GB/s at the most", phrase::count(peaks.bandwidth as u64));
+            evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
+        }
+        let finding = Finding {
+            code: self.code(),
+            title,
+            place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: device.tally(case, |_| true).repeats() * if bound.by_shapes { 1.0 } else { 0.9 },
+            evidence,
+            actions: vec![
+                "Go over the data fewer times: model = torch.compile(model) puts neighbouring operations into one kernel.".into(),
+                "Move fewer bytes: torch.bfloat16 instead of torch.float32, weights in INT8 or FP8 (torchao.quantize_).".into(),
+                "Use each weight more often: a larger batch costs little while its bytes set the pace.".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernel: &str, end: &str) -> String {
+        format!(
+            "device 0 NVIDIA_H200\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..{end}\n end"
+        )
+    }
+
+    #[test]
+    fn elementwise_kernels_wait_for_memory() {
+        let found =
+            found(&MemoryBandwidthBound, &steps("vectorized_elementwise_kernel<4,CUDAFunctor_add<float>>", "9.9ms"));
+        assert!(found[0].title.ends_with("kernels that memory limits, most elementwise ones"), "{}", found[0].title);
+        assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
+        assert!(found[0].evidence.iter().any(|one| one.text.contains("4,800 GB/s")));
+    }
+
+    #[test]
+    fn a_product_with_few_rows_by_its_shape() {
+        let text = "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..100us\n\
+            op aten::mm 0..30us dims 1,8192/8192,8192 type c10::BFloat16/c10::BFloat16\n api cudaLaunchKernel 10us..20us\n\
+            stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 20us..98us\n end";
+        let found = found(&MemoryBandwidthBound, text);
+        assert!(found[0].evidence[1].text.contains("1,721 of 4,800 GB/s"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn silent_for_large_products_for_an_idle_device_and_without_one() {
+        silent(&MemoryBandwidthBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "9.9ms"));
+        silent(&MemoryBandwidthBound, &steps("vectorized_elementwise_kernel<4,add<float>>", "2ms"));
+        silent(&MemoryBandwidthBound, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

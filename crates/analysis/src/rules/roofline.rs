@@ -1,0 +1,128 @@
+//! What the rules of the roofline share: which part of the kernels' time arithmetic or memory limits, by the shapes of operators where they were
+//! recorded, else by what the names of kernels say.
+
+use crate::finding::{Evidence, Place};
+use crate::kernel_kind::Class;
+use crate::ops::Group;
+use crate::phrase;
+use crate::rule::Case;
+use crate::step_kernels::{Row, StepKernels};
+use timeline::NameIndex;
+
+/// The device sets the pace from here on.
+const BUSY: f64 = 0.6;
+/// And most of its time goes there.
+const MOST: f64 = 0.5;
+/// Shapes speak for the kernels where they cover so much of their time.
+const COVERED: f64 = 0.5;
+/// Tiles of libraries for products that have enough rows and columns to be limited by arithmetic.
+const LARGE_TILE: u32 = 64;
+
+pub struct Bound<'a> {
+    pub device: &'a StepKernels,
+    /// Of the steps.
+    pub busy: f64,
+    /// Of the kernels' time.
+    pub part: f64,
+    pub by_shapes: bool,
+}
+
+/// Parts of the kernels' time.
+pub struct Parts {
+    pub compute: f64,
+    pub memory: f64,
+}
+
+/// The busiest device, where it sets the pace and most of its time is what is asked for.
+pub fn look<'a>(case: &'a Case, part: impl Fn(&Parts) -> f64) -> Option<Bound<'a>> {
+    let devices = case.kernels().iter().map(|device| (device, device.busy(case)));
+    let (device, busy) = devices.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy >= BUSY)?;
+    let shapes = by_shapes(case, device);
+    let by_shapes = shapes.is_some();
+    let part = part(&shapes.unwrap_or_else(|| by_names(device)));
+    (part >= MOST).then_some(Bound { device, busy, part, by_shapes })
+}
+
+/// None: too few kernels have an operator with shapes, or the device's peaks are not known.
+fn by_shapes(case: &Case, device: &StepKernels) -> Option<Parts> {
+    let (ops, peaks) = (case.ops(), device.peaks(case)?);
+    if ops.covered() < COVERED {
+        return None;
+    }
+    let mut parts = Parts { compute: 0.0, memory: 0.0 };
+    for group in &ops.groups {
+        let part = if group.floor_ns(&peaks)?.1 { &mut parts.compute } else { &mut parts.memory };
+        *part += group.ns as f64 / ops.kernel_ns.max(1) as f64;
+    }
+    Some(parts)
+}
+
+fn by_names(device: &StepKernels) -> Parts {
+    Parts {
+        compute: device.of_kernels(computes),
+        memory: device.of_kernels(|row| row.kind.class.streams() || row.kind.class == Class::Gemv),
+    }
+}
+
+/// By its name, arithmetic limits it.
+pub fn computes(row: &Row) -> bool {
+    let kind = &row.kind;
+    let large = kind.tile.is_none_or(|tile| tile >= LARGE_TILE);
+    match kind.class {
+        Class::Matmul | Class::Convolution => kind.tensor_cores == Some(true) && large,
+        Class::Attention => true,
+        _ => false,
+    }
+}
+
+impl Bound<'_> {
+    pub fn how(&self) -> String {
+        if self.by_shapes {
+            "by the shapes of the operators and the data sheet of the device".into()
+        } else {
+            "by the names of the kernels: shapes were not recorded".into()
+        }
+    }
+
+    /// What the operator with most time reaches.
+    pub fn reached(&self, case: &Case) -> Option<Evidence> {
+        let peaks = self.device.peaks(case).filter(|_| self.by_shapes)?;
+        let group = case.ops().groups.first()?;
+        let text = speed(case, group, peaks.math(group.cost.math)?, peaks.bandwidth);
+        Some(Evidence::said(format!("{text} ({})", peaks.source)))
+    }
+}
+
+/// "aten::mm [4096, 8192] [8192, 8192]: 633 of 989 TFLOP/s, 120 of 4,800 GB/s".
+pub fn speed(case: &Case, group: &Group, math: f64, bandwidth: f64) -> String {
+    let calls = group.calls as f64 / group.ns.max(1) as f64;
+    let of = |reached: f64, peak: f64| {
+        format!("{} of {}", phrase::count(reached.round() as u64), phrase::count(peak.round() as u64))
+    };
+    format!(
+        "{} {}: {} TFLOP/s, {} GB/s",
+        case.timeline.names.text(group.name),
+        group.shapes,
+        of(group.cost.flops * calls / 1e3, math),
+        of(group.cost.bytes * calls, bandwidth)
+    )
+}
+
+/// The kernel with the line and the layer that launch it, where they are known.
+pub fn place(case: &Case, row: &Row) -> Place {
+    let known = case.gpu().and_then(|gpu| gpu.kernels.iter().find(|one| one.name == row.name));
+    let text = |name: NameIndex| case.timeline.names.text(name).to_owned();
+    Place {
+        kernel: Some(text(row.name)),
+        module: known.and_then(|known| known.layer).map(text),
+        ..known.and_then(|known| known.place.clone()).unwrap_or_default()
+    }
+}
+
+/// `, launched at attention (model.py:120)`; nothing where the line is not known.
+pub fn launched(place: &Place) -> String {
+    match place.function {
+        Some(_) => format!(", launched at {}", phrase::place(place)),
+        None => String::new(),
+    }
+}

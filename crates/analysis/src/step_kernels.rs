@@ -1,0 +1,196 @@
+//! The kernels of each device inside the steps, by name and by what they are: how long they take, which pieces of work they are, and what a
+//! step would gain if they were shorter. What that says about the program is left to the rules.
+
+use crate::finding::Gain;
+use crate::gpu::windows_of;
+use crate::kernel_kind::Kind;
+use crate::peaks::Peaks;
+use crate::replay::Change;
+use crate::rule::Case;
+use crate::share::Tally;
+use crate::windows::Window;
+use std::collections::HashMap;
+use timeline::{NameIndex, ProcessIndex, WorkKind};
+
+pub struct StepKernels {
+    pub process: ProcessIndex,
+    pub ordinal: u32,
+    pub windows: Vec<Window>,
+    pub window_ns: u64,
+    /// Most time first.
+    pub rows: Vec<Row>,
+    kinds: HashMap<u32, Kind>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub name: NameIndex,
+    pub kind: Kind,
+    pub count: u64,
+    /// The sum of their times.
+    pub ns: u64,
+}
+
+/// What is left of the time of some work after a change: at the worst, usually, at the best.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Left {
+    pub worst: f64,
+    pub usual: f64,
+    pub best: f64,
+}
+
+impl StepKernels {
+    /// One for each device that ran kernels in the steps.
+    pub fn find(case: &Case) -> Vec<StepKernels> {
+        let streams = &case.timeline.gpu.streams;
+        let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
+        devices
+            .map(|one| StepKernels::of(case, one[0].process, one[0].device))
+            .filter(|one| !one.rows.is_empty())
+            .collect()
+    }
+
+    fn of(case: &Case, process: ProcessIndex, ordinal: u32) -> StepKernels {
+        let windows = windows_of(case, process);
+        let window_ns = windows.iter().map(|window| window.end - window.start).sum();
+        let mut all = StepKernels { process, ordinal, windows, window_ns, rows: Vec::new(), kinds: HashMap::new() };
+        let mut places: Vec<u32> = vec![u32::MAX; case.timeline.names.len()];
+        let mut rows: Vec<Row> = Vec::new();
+        let work = &case.timeline.gpu.work;
+        all.each(case, |_, index| {
+            let name = work.name[index];
+            let Some(place) = places.get_mut(name as usize) else { return };
+            if *place == u32::MAX {
+                *place = rows.len() as u32;
+                let kind = Kind::of(case.timeline.names.text(NameIndex(name)));
+                rows.push(Row { name: NameIndex(name), kind, count: 0, ns: 0 });
+            }
+            let row = &mut rows[*place as usize];
+            row.count += 1;
+            row.ns = row.ns.saturating_add(work.dur[index]);
+        });
+        all.kinds = rows.iter().map(|row| (row.name.0, row.kind)).collect();
+        rows.sort_by_key(|row| (u64::MAX - row.ns, row.name));
+        all.rows = rows;
+        all
+    }
+
+    /// The kernels that start inside the steps, stream by stream in order: the place of their window, and their index.
+    pub fn each(&self, case: &Case, mut see: impl FnMut(usize, usize)) {
+        let gpu = &case.timeline.gpu;
+        let own = |stream: &&timeline::gpu::Stream| (stream.process, stream.device) == (self.process, self.ordinal);
+        for stream in gpu.streams.iter().filter(own) {
+            let mut at = 0;
+            for index in stream.work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
+                let start = gpu.work.start[index];
+                while self.windows.get(at).is_some_and(|window| window.end <= start) {
+                    at += 1;
+                }
+                match self.windows.get(at) {
+                    None => break,
+                    Some(window) if window.start <= start => see(at, index),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    /// What a piece of work is.
+    pub fn kind(&self, case: &Case, index: usize) -> Kind {
+        self.kinds.get(&case.timeline.gpu.work.name[index]).copied().unwrap_or_default()
+    }
+
+    /// The part of the steps' time that kernels of these names take.
+    pub fn share(&self, fits: impl Fn(&Row) -> bool) -> f64 {
+        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).sum();
+        ns as f64 / self.window_ns.max(1) as f64
+    }
+
+    /// Of the time of all kernels.
+    pub fn of_kernels(&self, fits: impl Fn(&Row) -> bool) -> f64 {
+        let all: u64 = self.rows.iter().map(|row| row.ns).sum();
+        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).sum();
+        ns as f64 / all.max(1) as f64
+    }
+
+    /// How many a step.
+    pub fn per_step(&self, case: &Case, fits: impl Fn(&Row) -> bool) -> f64 {
+        let count: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.count).sum();
+        count as f64 / case.steps.count().max(1) as f64
+    }
+
+    /// The same step by step, by work.
+    pub fn tally(&self, case: &Case, fits: impl Fn(usize) -> bool) -> Tally {
+        let mut parts = vec![0u64; self.windows.len()];
+        self.each(case, |window, index| {
+            if fits(index) {
+                parts[window] = parts[window].saturating_add(case.timeline.gpu.work.dur[index]);
+            }
+        });
+        let mut tally = Tally::default();
+        for (window, part) in self.windows.iter().zip(parts) {
+            let length = window.end - window.start;
+            tally.add(part.min(length) as f64, length as f64);
+        }
+        tally
+    }
+
+    /// The work of these names, in the order of their streams.
+    pub fn pieces(&self, case: &Case, fits: impl Fn(usize) -> bool) -> Vec<u32> {
+        let mut all = Vec::new();
+        self.each(case, |_, index| {
+            if fits(index) {
+                all.push(index as u32);
+            }
+        });
+        all
+    }
+
+    /// What a step would gain if this work took only a part of its time. Of the range of that part, the middle is replayed; its ends are in
+    /// proportion.
+    pub fn gain(&self, case: &Case, work: Vec<u32>, left: Left) -> Gain {
+        let mut inside = vec![false; case.timeline.gpu.work.len()];
+        work.iter().for_each(|index| inside[*index as usize] = true);
+        let share = self.tally(case, |index| inside[index]).measured().scaled(1.0 - left.usual);
+        let ends = |gain: Gain| {
+            let by = |other: f64| (1.0 - other) / (1.0 - left.usual).max(0.01);
+            Gain { low: gain.low * by(left.worst), mid: gain.mid, high: (gain.high * by(left.best)).min(100.0), ..gain }
+        };
+        ends(case.gain(&[Change::Work(self.chosen(case, work), left.usual)], share))
+    }
+
+    /// Those that a replay looks at.
+    pub fn chosen(&self, case: &Case, work: Vec<u32>) -> Vec<u32> {
+        let Some(chosen) = case.chosen() else { return work };
+        let start = &case.timeline.gpu.work.start;
+        work.into_iter().filter(|index| chosen.has(start[*index as usize])).collect()
+    }
+
+    pub fn device<'a>(&self, case: &'a Case) -> Option<&'a timeline::gpu::Device> {
+        case.timeline.gpu.device(self.process, self.ordinal)
+    }
+
+    pub fn peaks(&self, case: &Case) -> Option<Peaks> {
+        Peaks::of(self.device(case)?)
+    }
+
+    /// The part of the steps in which the device works.
+    pub fn busy(&self, case: &Case) -> f64 {
+        let idle = case.idle().iter().find(|one| (one.process, one.ordinal) == (self.process, self.ordinal));
+        idle.map_or(0.0, |idle| idle.busy_ns as f64 / idle.window_ns.max(1) as f64)
+    }
+}
+
+/// The device on which what fits takes most of the steps' time.
+pub fn most<'a>(case: &'a Case, fits: impl Fn(&Row) -> bool) -> Option<(&'a StepKernels, f64)> {
+    let shares = case.kernels().iter().map(|device| (device, device.share(&fits)));
+    shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > 0.0)
+}
+
+/// A kernel's name without its return type and parameters, as far as a line allows.
+pub fn short(name: &str) -> String {
+    const MOST: usize = 70;
+    let plain = name.strip_prefix("void ").unwrap_or(name);
+    let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
+    if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
+}
