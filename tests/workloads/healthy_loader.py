@@ -1,0 +1,34 @@
+"""Planted: nothing. Images are decoded by eight workers ahead of time, and the model takes longer for a batch than
+they do."""
+
+from __future__ import annotations
+
+import torch
+from frame import Workload, main
+from loader_no_workers import Images
+from parts import vision
+from torch.utils.data import DataLoader
+
+EXPECT = "healthy"
+
+
+class HealthyLoader(Workload):
+    STEPS = 30
+    WARM = 6
+
+    def setup(self) -> None:
+        self.model = vision(self, layers=12)
+        self.repeat = self.size(8, 1)
+        images = Images(self.size(224, 32))
+        loader = DataLoader(images, self.size(16, 2), num_workers=self.size(8, 2), pin_memory=self.cuda)
+        with torch.device("cpu"):
+            self.batches = iter(loader)
+
+    def planted(self) -> None:
+        images = next(self.batches).to(self.device, self.dtype, non_blocking=True)
+        # Eight views of every image, as test-time augmentation has them.
+        self.model(images.repeat(self.repeat, 1, 1, 1)).argmax(-1).tolist()
+
+
+if __name__ == "__main__":
+    main(HealthyLoader)
