@@ -78,7 +78,7 @@ impl Breakdown {
         let means = apportion(step_ns, &times.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
         let parts = times.iter().zip(means).map(|((key, ns), mean)| key.part(timeline, *ns, mean, total)).collect();
         let phases = match steps.source {
-            StepSource::Step | StepSource::Scope | StepSource::Nvtx if !windows.overlapping => {
+            StepSource::Step | StepSource::Scope | StepSource::Nvtx | StepSource::Sequence if !windows.overlapping => {
                 phases::phases(timeline, steps, windows)
             }
             _ => Vec::new(),

@@ -1,12 +1,15 @@
 //! The steps: the requests, batches or iterations whose latency everything else is a part of. Which slices they are is
 //! decided in `choose`, which of them stand for steady work in `steady`.
 
+mod called;
 mod choose;
+mod periods;
+mod sequence;
 mod steady;
 
 use timeline::{Timeline, TrackIndex};
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Steps {
     pub name: String,
     pub source: StepSource,
@@ -18,6 +21,8 @@ pub struct Steps {
     pub unfinished: u64,
     /// A name was asked for and is not there.
     pub not_found: Option<String>,
+    /// That these are steps: 1 where they are marked, less where they were recognised.
+    pub confidence: f64,
     /// Durations of the steps that count, shortest first.
     sorted: Vec<u64>,
 }
@@ -30,6 +35,8 @@ pub enum StepSource {
     Scope,
     /// An NVTX range that repeats.
     Nvtx,
+    /// The periods of a sequence of kernels that repeats.
+    Sequence,
     /// Nothing repeats: the whole recording is one window.
     Whole,
 }
@@ -40,6 +47,7 @@ impl StepSource {
             StepSource::Step => "step",
             StepSource::Scope => "scope",
             StepSource::Nvtx => "nvtx",
+            StepSource::Sequence => "kernel_sequence",
             StepSource::Whole => "whole",
         }
     }

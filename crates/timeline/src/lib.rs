@@ -18,6 +18,7 @@ mod timeline;
 
 pub use builder::{Builder, More};
 pub use gpu::{Gpu, WorkKind};
+pub use import::markers::step as step_marker;
 pub use link::Around;
 pub use names::{Name, NameIndex, Names};
 pub use open::{OpenError, open, open_with};

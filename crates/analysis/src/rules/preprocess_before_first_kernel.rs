@@ -104,6 +104,8 @@ mod tests {
     fn abstains_without_steps_and_when_nothing_was_seen() {
         let no_steps: String =
             STEPS.lines().filter(|line| !line.contains("step ")).map(|line| format!("{line}\n")).collect();
+        // Two are too few for their kernels to be told as steps.
+        let no_steps = no_steps.replace("repeat 30", "repeat 2");
         abstains(&PreprocessBeforeFirstKernel, &no_steps, "no steps were found");
         let unseen: String =
             STEPS.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();

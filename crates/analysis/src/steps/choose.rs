@@ -1,7 +1,9 @@
-//! Which slices are the steps: those that the program marked, else the outermost scope that repeats, else the outermost NVTX
-//! range that repeats, else the whole recording as one window. Two passes over the slices, whatever their number.
+//! Which slices are the steps: those that the program or its engine marked, else the outermost scope that repeats, else the
+//! outermost NVTX range that repeats, else the periods of what is launched, else the whole recording as one window. Two passes over
+//! the slices, whatever their number.
 
-use super::{Step, StepSource, Steps};
+use super::called::Called;
+use super::{Step, StepSource, Steps, sequence};
 use timeline::{Detail, ProcessIndex, SliceKind, Timeline, TrackIndex};
 
 /// Fewer of a kind are not a rhythm.
@@ -16,94 +18,151 @@ struct Candidate {
     depth: u32,
 }
 
+/// Steps, scopes and NVTX ranges by their place in `called`.
+type Candidates = [Vec<Candidate>; 3];
+const SOURCES: [StepSource; 3] = [StepSource::Step, StepSource::Scope, StepSource::Nvtx];
+/// The place of NVTX ranges among the candidates.
+const NVTX: usize = 2;
+
 pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
-    let [steps, scopes, ranges] = candidates(timeline);
-    let found = |kind, source, (name, candidate): (u32, &Candidate), why: String| Steps {
-        name: timeline.names.text(timeline::NameIndex(name)).to_owned(),
-        source,
-        why,
-        steps: collect(timeline, kind, name),
-        unfinished: candidate.open,
-        not_found: None,
-        sorted: Vec::new(),
+    // A name that is asked for with its number is that one.
+    let exact = |wanted: &str| {
+        (0..timeline.names.len() as u32).any(|name| timeline.names.text(timeline::NameIndex(name)) == wanted)
     };
+    let numbered = !wanted.is_some_and(exact);
+    let mut called = Called::new(timeline, numbered);
+    let all = candidates(timeline, &mut called);
     let mut not_found = None;
     if let Some(wanted) = wanted {
-        let named = |all: &[Candidate]| {
-            closed(all).find(|(name, _)| timeline.names.text(timeline::NameIndex(*name)) == wanted).map(|found| found.0)
-        };
-        for (all, kind, source) in [
-            (&steps, SliceKind::Step, StepSource::Step),
-            (&scopes, SliceKind::Scope, StepSource::Scope),
-            (&ranges, SliceKind::Nvtx, StepSource::Nvtx),
-        ] {
-            if let Some(name) = named(all) {
-                return found(kind, source, (name, &all[name as usize]), format!("\"{wanted}\" was asked for"));
-            }
+        let why = format!("\"{wanted}\" was asked for");
+        let named =
+            |place: usize| closed(&all[place]).map(|one| one.0).find(|label| called.labels[*label].text == wanted);
+        if let Some((place, label)) = (0..SOURCES.len()).find_map(|place| Some((place, named(place)?))) {
+            return slices(timeline, &mut called, &all, (place, label), why);
+        }
+        if let Some(found) =
+            Some(wanted).filter(|wanted| *wanted == sequence::NAME).and_then(|_| sequence::find(timeline))
+        {
+            return periods(found, &why);
         }
         not_found = Some(wanted.to_owned());
     }
-    let longest =
-        |least: u64| closed(&steps).filter(|(_, one)| one.count >= least).max_by_key(|(name, one)| (one.total, !name));
-    fn outermost(all: &[Candidate]) -> Option<(u32, &Candidate)> {
-        let repeats = closed(all).filter(|(_, one)| one.count >= REPEATS);
-        repeats.min_by_key(|(name, one)| (one.depth, u64::MAX - one.total, *name))
-    }
-    let mut chosen = if let Some(step) = longest(REPEATS).or_else(|| longest(1)) {
-        let others = closed(&steps).count() - 1;
-        let why = match others {
-            0 => "the program marks them as steps".to_owned(),
-            _ => format!("of {} kinds of steps, these take the most time", others + 1),
-        };
-        found(SliceKind::Step, StepSource::Step, step, why)
-    } else if let Some(scope) = outermost(&scopes) {
-        let why = "the program marks no steps; this is the outermost scope that repeats".to_owned();
-        found(SliceKind::Scope, StepSource::Scope, scope, why)
-    } else if let Some(range) = outermost(&ranges) {
-        let why = "the program marks no steps; this is the outermost NVTX range that repeats".to_owned();
-        found(SliceKind::Nvtx, StepSource::Nvtx, range, why)
-    } else {
-        whole(timeline)
-    };
+    let mut chosen = usual(timeline, &mut called, &all);
     if let Some(wanted) = &not_found {
-        chosen.why = format!("no step or scope is called \"{wanted}\"; instead: {}", chosen.why);
+        chosen.why = match wanted == sequence::NAME {
+            true => format!("no sequence of kernels repeats well enough; instead: {}", chosen.why),
+            false => format!("no step or scope is called \"{wanted}\"; instead: {}", chosen.why),
+        };
     }
     chosen.not_found = not_found;
     chosen
 }
 
-fn closed(all: &[Candidate]) -> impl Iterator<Item = (u32, &Candidate)> {
-    all.iter().enumerate().filter(|(_, one)| one.count > 0).map(|(name, one)| (name as u32, one))
+/// What nobody asked for by name.
+fn usual(timeline: &Timeline, called: &mut Called, all: &Candidates) -> Steps {
+    let longest = |least: u64| {
+        closed(&all[0]).filter(|(_, one)| one.count >= least).max_by_key(|(label, one)| (one.total, usize::MAX - label))
+    };
+    if let Some((label, _)) = longest(REPEATS).or_else(|| longest(1)) {
+        let why = match closed(&all[0]).count() {
+            1 if called.labels[label].is_step => "the serving engine marks them as steps".to_owned(),
+            1 => "the program marks them as steps".to_owned(),
+            kinds => format!("of {kinds} kinds of steps, these take the most time"),
+        };
+        return slices(timeline, called, all, (0, label), why);
+    }
+    for (place, what) in [(1, "scope"), (NVTX, "NVTX range")] {
+        let fits = |(label, one): &(usize, &Candidate)| one.count >= REPEATS && !called.labels[*label].is_operator;
+        let repeats = closed(&all[place]).filter(fits);
+        if let Some((label, _)) = repeats.min_by_key(|(label, one)| (one.depth, u64::MAX - one.total, *label)) {
+            let why = format!("the program marks no steps; this is the outermost {what} that repeats");
+            return slices(timeline, called, all, (place, label), why);
+        }
+    }
+    match sequence::find(timeline) {
+        Some(found) => periods(found, "the program marks no steps, and no scope or range repeats"),
+        None => whole(timeline),
+    }
 }
 
-/// The place of NVTX ranges among the candidates.
-const NVTX: usize = 2;
+fn slices(
+    timeline: &Timeline,
+    called: &mut Called,
+    all: &Candidates,
+    (place, label): (usize, usize),
+    why: String,
+) -> Steps {
+    Steps {
+        name: called.labels[label].text.clone(),
+        source: SOURCES[place],
+        why,
+        steps: collect(timeline, called, place, label as u32),
+        unfinished: all[place][label].open,
+        not_found: None,
+        confidence: 1.0,
+        sorted: Vec::new(),
+    }
+}
 
-/// Steps, scopes and NVTX ranges by name.
-fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 3] {
+fn periods(found: sequence::Found, why: &str) -> Steps {
+    let (count, alike) = (found.steps.len() as u64, crate::phrase::percent(found.alike));
+    let launches = crate::phrase::counted(found.launches as u64, "launch");
+    let count = crate::phrase::count(count);
+    Steps {
+        name: "iteration".into(),
+        source: StepSource::Sequence,
+        why: format!(
+            "{why}; the same sequence of {launches} of GPU work repeats {count} times, {alike} alike (confidence {:.2})",
+            found.confidence
+        ),
+        steps: found.steps,
+        unfinished: found.unfinished,
+        not_found: None,
+        confidence: found.confidence,
+        sorted: Vec::new(),
+    }
+}
+
+fn closed(all: &[Candidate]) -> impl Iterator<Item = (usize, &Candidate)> {
+    all.iter().enumerate().filter(|(_, one)| one.count > 0)
+}
+
+/// Where among the candidates a slice belongs, and its label.
+fn place_of(timeline: &Timeline, called: &mut Called, index: usize) -> Option<(usize, u32)> {
     let slices = &timeline.slices;
-    let mut all = [(); 3].map(|()| vec![Candidate::default(); timeline.names.len()]);
+    let place = match slices.kind(index) {
+        SliceKind::Step => 0,
+        SliceKind::Scope => 1,
+        // A range of no length is a mark.
+        SliceKind::Nvtx if slices.dur[index] > 0 => NVTX,
+        _ => return None,
+    };
+    let label = called.of(timeline, timeline::NameIndex(slices.name[index]));
+    let is_step = called.labels.get(label as usize)?.is_step;
+    Some((if is_step { 0 } else { place }, label))
+}
+
+fn candidates(timeline: &Timeline, called: &mut Called) -> Candidates {
+    let slices = &timeline.slices;
+    let mut all = Candidates::default();
     let mut around: Vec<u64> = Vec::new();
     for track in &timeline.tracks {
         around.clear();
         for index in track.slices.clone() {
-            let place = match slices.kind(index) {
-                SliceKind::Step => 0,
-                SliceKind::Scope => 1,
-                // A range of no length is a mark.
-                SliceKind::Nvtx if slices.dur[index] > 0 => NVTX,
-                _ => continue,
-            };
+            let Some((place, label)) = place_of(timeline, called, index) else { continue };
             let slice = slices.get(index);
             while around.last().is_some_and(|end| *end <= slice.start) {
                 around.pop();
             }
             // Tasks that interleave on one thread look nested by time; where ids were recorded they decide.
             let detail = slices.detail(index);
-            let outermost = place != NVTX && detail.id != 0 && detail.parent == 0;
+            let outermost = slice.kind != SliceKind::Nvtx && detail.id != 0 && detail.parent == 0;
             let depth = if outermost { 0 } else { around.len() as u32 };
             around.push(slice.end());
-            let Some(one) = all[place].get_mut(slice.name.0 as usize) else { continue };
+            if all[place].len() <= label as usize {
+                all[place].resize(label as usize + 1, Candidate::default());
+            }
+            let one = &mut all[place][label as usize];
             one.depth = if one.count + one.open == 0 { depth } else { one.depth.min(depth) };
             if slice.open {
                 one.open += 1;
@@ -116,8 +175,8 @@ fn candidates(timeline: &Timeline) -> [Vec<Candidate>; 3] {
     all
 }
 
-/// The finished slices of one name, without those inside another of the same name (recursion).
-fn collect(timeline: &Timeline, kind: SliceKind, name: u32) -> Vec<Step> {
+/// The finished slices of one label, without those inside another of the same (recursion).
+fn collect(timeline: &Timeline, called: &mut Called, place: usize, label: u32) -> Vec<Step> {
     let slices = &timeline.slices;
     let mut inside = Ids::default();
     let mut process = ProcessIndex(u32::MAX);
@@ -129,13 +188,13 @@ fn collect(timeline: &Timeline, kind: SliceKind, name: u32) -> Vec<Step> {
         }
         let mut last_end = 0;
         for index in track.slices.clone() {
-            let slice = slices.get(index);
-            if !matches!(slice.kind, SliceKind::Step | SliceKind::Scope) && slice.kind != kind {
+            let Some(what) = place_of(timeline, called, index) else { continue };
+            let (slice, wanted) = (slices.get(index), what == (place, label));
+            if !wanted && slice.kind == SliceKind::Nvtx {
                 continue;
             }
             // Ranges have no ids of ours.
             let detail = if slice.kind == SliceKind::Nvtx { Detail::default() } else { slices.detail(index) };
-            let wanted = slice.kind == kind && slice.name.0 == name && (kind != SliceKind::Nvtx || slice.dur > 0);
             let nested = match detail.id {
                 0 => slice.start < last_end && slice.end() <= last_end,
                 _ => inside.has(detail.parent),
@@ -208,6 +267,7 @@ fn whole(timeline: &Timeline) -> Steps {
         steps: steps.into_iter().collect(),
         unfinished: 0,
         not_found: None,
+        confidence: 1.0,
         sorted: Vec::new(),
     }
 }

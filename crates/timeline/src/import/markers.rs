@@ -4,7 +4,7 @@
 use crate::SliceKind;
 
 /// What an annotation is called as a step; None: it is none.
-fn step(name: &str) -> Option<&'static str> {
+pub fn step(name: &str) -> Option<&'static str> {
     if name.starts_with("ProfilerStep#") {
         return Some("ProfilerStep");
     }

@@ -4,7 +4,7 @@ pub mod inferscope_json;
 mod json;
 pub mod kineto;
 pub mod known;
-mod markers;
+pub mod markers;
 
 pub mod native;
 pub mod nsys;

@@ -1,0 +1,145 @@
+//! Where steps come from: markers of engines, numbered names, `--step`, and the sequence of kernels where nothing is marked. On
+//! recordings of a real GPU the periods found without their marks are the steps that were marked.
+
+use analysis::{StepSource, Steps};
+use std::path::Path;
+use timeline::Timeline;
+
+fn text(text: &str) -> Timeline {
+    Timeline::from_text(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn open(name: &str) -> Timeline {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
+    timeline::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// On a real GPU: found from kernels alone, as often and as long as they were marked.
+#[test]
+fn periods_of_kernels_are_the_steps_that_were_marked() {
+    for name in ["decode", "bert", "copies", "graphs"] {
+        let timeline = open(name);
+        let marked = Steps::find(&timeline, None);
+        let found = Steps::find(&timeline, Some("kernel-sequence"));
+        assert_eq!((marked.source, found.source), (StepSource::Step, StepSource::Sequence), "{name}: {}", found.why);
+        // Each period begins in a step of its own; the last may have been cut short.
+        let mut places: Vec<_> = found
+            .steps
+            .iter()
+            .map(|period| marked.steps.iter().position(|step| (step.start..step.end).contains(&period.start)))
+            .collect();
+        let inside = places.iter().flatten().count();
+        places.dedup();
+        assert!(inside + 1 >= marked.steps.len(), "{name}: {} of {}: {}", inside, marked.steps.len(), found.why);
+        assert_eq!(places.iter().flatten().count(), inside, "{name}: two in one step: {}", found.why);
+        let ratio = found.p50() as f64 / marked.p50() as f64;
+        assert!((0.8..1.3).contains(&ratio), "{name}: {ratio}: {}", found.why);
+        assert!(found.confidence > 0.6 && found.confidence < 1.0, "{name}: {}", found.why);
+    }
+}
+
+/// A step of three layers, each of three kernels; every other one has a longer prompt and launches more.
+fn layered(every: &str, wait: &str) -> String {
+    let kernel = |name: &str, at: u32| {
+        let (call, work) = (format!("{at}us..{}us", at + 5), format!("{}us..{}us", at + 10, at + 15));
+        format!("api cudaLaunchKernel {call}\nstream 7\nkernel {name} {work}\n")
+    };
+    let mut text = format!("track main\nrepeat 12 every {every}\n{}", kernel("embed", 0));
+    for layer in 0..3 {
+        for (place, name) in ["norm", "attention", "mlp"].iter().enumerate() {
+            text += &kernel(name, 20 + 60 * layer + 20 * place as u32);
+        }
+    }
+    text + &kernel("sample", 210) + wait + "end\n"
+}
+
+#[test]
+fn steps_are_told_from_the_layers_inside_them() {
+    let waiting = layered("500us", "api cudaStreamSynchronize 220us..260us\n");
+    let found = Steps::find(&text(&waiting), None);
+    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 12, 500_000), "{}", found.why);
+    assert!(found.why.contains("11 launches") && found.why.contains("confidence 0.9"), "{}", found.why);
+    assert_eq!((&*found.name, found.source.name()), ("iteration", "kernel_sequence"));
+    // Without a wait the sequence still has no other structure, but it is less sure.
+    let running = Steps::find(&text(&layered("230us", "")), None);
+    // It begins at its longest pause, before the last kernel: one is cut in two by the ends of the recording.
+    assert_eq!((running.source, running.count()), (StepSource::Sequence, 11), "{}", running.why);
+    assert!(running.confidence < 0.6 && found.confidence > 0.9);
+}
+
+#[test]
+fn steps_of_varying_lengths_are_steps_and_what_comes_before_them_is_none() {
+    let launch = |name: &str, at: u64| {
+        format!("api cudaLaunchKernel {at}us..{}us\nstream 7\nkernel {name} {}us..{}us\n", at + 2, at + 5, at + 8)
+    };
+    let mut all = "track main\n".to_owned();
+    // Weights are loaded, none like the other.
+    (0..20).for_each(|number| all += &launch(&format!("init{number}"), 10 * number));
+    let mut at = 1000;
+    for step in 0..15 {
+        all += &launch("embed", at);
+        (0..20 + step % 4).for_each(|place| all += &launch(["gemm", "norm"][place as usize % 2], at + 10 + 10 * place));
+        all += &format!("api cudaStreamSynchronize {}us..{}us\n", at + 260, at + 300);
+        at += 400 + 30 * (step % 3);
+    }
+    let found = Steps::find(&text(&all), None);
+    assert_eq!((found.source, found.steps.len()), (StepSource::Sequence, 15), "{}", found.why);
+    assert_eq!(found.steps[0].start, 1_000_000);
+    assert!(found.confidence < 0.97, "they are not all alike: {}", found.why);
+}
+
+#[test]
+fn kernels_without_a_rhythm_are_no_steps() {
+    let mut all = "track main\n".to_owned();
+    let mut state = 7u64;
+    for place in 0..400u64 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let (name, at) = ((state >> 33) % 40, 20 * place);
+        all += &format!(
+            "api cudaLaunchKernel {at}us..{}us\nstream 7\nkernel k{name} {}us..{}us\n",
+            at + 2,
+            at + 5,
+            at + 8
+        );
+    }
+    let found = Steps::find(&text(&all), None);
+    assert_eq!(found.source, StepSource::Whole, "{}", found.why);
+    let asked = Steps::find(&text(&all), Some("kernel-sequence"));
+    assert!(asked.why.contains("no sequence of kernels repeats well enough"), "{}", asked.why);
+}
+
+/// What is marked is taken before what is recognised, and what an engine marks before what merely repeats.
+#[test]
+fn better_sources_come_first() {
+    let with = |marks: &str| {
+        let inside = format!("repeat 12 every 500us\n{marks}\nend\n");
+        text(&(layered("500us", "api cudaStreamSynchronize 220us..260us\n") + &inside))
+    };
+    let scope = Steps::find(&with("scope poll 0..300us"), None);
+    assert_eq!((scope.source, scope.count()), (StepSource::Scope, 12));
+    let range = Steps::find(&with("nvtx forward 0..300us"), None);
+    assert_eq!((range.source, range.count()), (StepSource::Nvtx, 12));
+    // Operators that PyTorch marks are not steps.
+    let operators = Steps::find(&with("nvtx aten::linear 0..300us"), None);
+    assert_eq!(operators.source, StepSource::Sequence, "{}", operators.why);
+    let engine = Steps::find(&with("nvtx execute_context_0(0)_generation_8(8) 0..300us\nscope poll 0..400us"), None);
+    assert_eq!((engine.source, &*engine.name, engine.count()), (StepSource::Step, "execute (decode)", 12));
+    assert_eq!(engine.why, "the serving engine marks them as steps");
+    let steps = Steps::find(&with("step request 0..300us\nscope poll 0..400us"), None);
+    assert_eq!((steps.source, &*steps.name), (StepSource::Step, "request"));
+    let asked = Steps::find(&with("step request 0..300us"), Some("kernel-sequence"));
+    assert_eq!((asked.source, asked.count()), (StepSource::Sequence, 12));
+}
+
+#[test]
+fn names_that_differ_in_a_number_are_one_kind_of_step() {
+    let numbered = |name: &str| {
+        let scopes = (0..6).map(|number| format!("scope {name}{number} {}ms..{}ms\n", 10 * number, 10 * number + 8));
+        text(&("track main\n".to_owned() + &scopes.collect::<String>()))
+    };
+    let found = Steps::find(&numbered("iteration_"), None);
+    assert_eq!((found.source, &*found.name, found.count()), (StepSource::Scope, "iteration_#", 6));
+    let one = Steps::find(&numbered("iteration_"), Some("iteration_3"));
+    assert_eq!((&*one.name, one.count()), ("iteration_3", 1));
+    assert_eq!(Steps::find(&numbered("layer_"), None).source, StepSource::Whole);
+}
