@@ -55,7 +55,7 @@ pub struct Kind {
     pub align: Option<u32>,
     /// The smaller side of the tile of the result that one block computes.
     pub tile: Option<u32>,
-    /// Written by a compiler: it does what several plain kernels do.
+    /// It does what several plain kernels would do: written by a compiler, or for many tensors at once.
     pub fused: bool,
 }
 
@@ -74,7 +74,7 @@ impl Kind {
             tensor_cores,
             align: number_after(&low, &["_aligna", "_align"]),
             tile: tile(&low),
-            fused: has(&["triton"]),
+            fused: has(&["triton", "multi_tensor_apply", "foreach"]),
         }
     }
 

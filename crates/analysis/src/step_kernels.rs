@@ -121,18 +121,7 @@ impl StepKernels {
 
     /// The same step by step, by work.
     pub fn tally(&self, case: &Case, fits: impl Fn(usize) -> bool) -> Tally {
-        let mut parts = vec![0u64; self.windows.len()];
-        self.each(case, |window, index| {
-            if fits(index) {
-                parts[window] = parts[window].saturating_add(case.timeline.gpu.work.dur[index]);
-            }
-        });
-        let mut tally = Tally::default();
-        for (window, part) in self.windows.iter().zip(parts) {
-            let length = window.end - window.start;
-            tally.add(part.min(length) as f64, length as f64);
-        }
-        tally
+        self.saved(case, |index| if fits(index) { 1.0 } else { 0.0 })
     }
 
     /// The work of these names, in the order of their streams.
@@ -146,17 +135,37 @@ impl StepKernels {
         all
     }
 
-    /// What a step would gain if this work took only a part of its time. Of the range of that part, the middle is replayed; its ends are in
+    /// What a step would gain if work took only a part of its time. Of the range of that part, the middle is replayed; its ends are in
     /// proportion.
-    pub fn gain(&self, case: &Case, work: Vec<u32>, left: Left) -> Gain {
-        let mut inside = vec![false; case.timeline.gpu.work.len()];
-        work.iter().for_each(|index| inside[*index as usize] = true);
-        let share = self.tally(case, |index| inside[index]).measured().scaled(1.0 - left.usual);
-        let ends = |gain: Gain| {
-            let by = |other: f64| (1.0 - other) / (1.0 - left.usual).max(0.01);
-            Gain { low: gain.low * by(left.worst), mid: gain.mid, high: (gain.high * by(left.best)).min(100.0), ..gain }
-        };
-        ends(case.gain(&[Change::Work(self.chosen(case, work), left.usual)], share))
+    pub fn gain(&self, case: &Case, changes: Vec<(Vec<u32>, Left)>) -> Gain {
+        let mut left_of: Vec<f32> = vec![1.0; case.timeline.gpu.work.len()];
+        let (mut worst, mut usual, mut best) = (0.0, 0.0, 0.0);
+        for (work, left) in &changes {
+            let ns: f64 = work.iter().map(|index| case.timeline.gpu.work.dur[*index as usize] as f64).sum();
+            worst += ns * (1.0 - left.worst);
+            usual += ns * (1.0 - left.usual);
+            best += ns * (1.0 - left.best);
+            work.iter().for_each(|index| left_of[*index as usize] = left.usual as f32);
+        }
+        let recorded = self.saved(case, |index| 1.0 - f64::from(left_of[index])).measured();
+        let changes: Vec<Change> =
+            changes.into_iter().map(|(work, left)| Change::Work(self.chosen(case, work), left.usual)).collect();
+        let gain = case.gain(&changes, recorded);
+        let by = |other: f64| if usual > 0.0 { other / usual } else { 1.0 };
+        let (low, high) = (gain.low * by(worst), (gain.high * by(best)).min(100.0));
+        Gain { low: low.min(gain.mid), high: high.max(gain.mid), ..gain }
+    }
+
+    /// Step by step, the part of each piece of work that is saved.
+    fn saved(&self, case: &Case, part: impl Fn(usize) -> f64) -> Tally {
+        let mut parts = vec![0.0; self.windows.len()];
+        self.each(case, |window, index| parts[window] += case.timeline.gpu.work.dur[index] as f64 * part(index));
+        let mut tally = Tally::default();
+        for (window, part) in self.windows.iter().zip(parts) {
+            let length = (window.end - window.start) as f64;
+            tally.add(part.min(length), length);
+        }
+        tally
     }
 
     /// Those that a replay looks at.

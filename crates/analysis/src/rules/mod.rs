@@ -1,12 +1,16 @@
 //! The rules, one a file, and the page that documents them all.
 
+mod attention_fallback;
+mod below_roofline;
 mod clock_residual;
 mod compile_in_request;
 mod compute_bound;
+mod conv_layout;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 pub(crate) mod dropped_records;
 mod event_loop_blocked;
+mod fp32_share;
 mod gap;
 mod gc_pauses;
 mod gil_contention;
@@ -14,11 +18,13 @@ mod h2d_spike;
 mod host_wait;
 mod hot_line;
 mod implicit_sync;
+mod kernel_drift;
 mod kernel_hotspot;
 mod launch_bound;
 mod launch_thread_descheduled;
 mod logging_in_step;
 mod logits_to_host;
+mod low_occupancy;
 mod many_small_copies;
 mod memory_bandwidth_bound;
 mod module_loading;
@@ -32,8 +38,11 @@ mod roofline;
 mod short_kernel_gaps;
 mod sync_api;
 mod sync_memcpy;
+mod tensor_cores_unused;
 mod tf32_off;
 mod throttled;
+mod unaligned_matmul;
+mod unfused_elementwise;
 mod unstable_iterations;
 pub(crate) mod waits_in_step;
 mod warmup_in_window;
@@ -43,7 +52,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 37] = [
+pub static RULES: [&dyn Rule; 46] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -62,6 +71,15 @@ pub static RULES: [&dyn Rule; 37] = [
     &compute_bound::ComputeBound,
     &memory_bandwidth_bound::MemoryBandwidthBound,
     &tf32_off::Tf32Off,
+    &tensor_cores_unused::TensorCoresUnused,
+    &fp32_share::Fp32Share,
+    &unaligned_matmul::UnalignedMatmul,
+    &attention_fallback::AttentionFallback,
+    &unfused_elementwise::UnfusedElementwise,
+    &below_roofline::BelowRoofline,
+    &conv_layout::ConvLayout,
+    &low_occupancy::LowOccupancy,
+    &kernel_drift::KernelDrift,
     &kernel_hotspot::KernelHotspot,
     &throttled::Throttled,
     &hot_line::HotLine,

@@ -50,7 +50,7 @@ impl Rule for Tf32Off {
             / work.len().max(1) as f64;
         let least = (SHORT_NS / mean.max(1.0)).min(1.0);
         let left = Left { best: ratio.max(least), usual: (ratio * 1.25).max(least), worst: 0.5f64.max(least) };
-        let gain = device.gain(case, work, left);
+        let gain = device.gain(case, vec![(work, left)]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let kernel = step_kernels::short(place.kernel.as_deref().unwrap_or(""));
         let tally = device.tally(case, fitting);

@@ -1,0 +1,203 @@
+//! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
+
+use super::roofline;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::kernel_kind::Class;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::step_kernels::{Left, StepKernels};
+
+pub struct AttentionFallback;
+
+const LEVEL: f64 = 0.05;
+/// Between the product and the softmax: scaling, a mask, a conversion and their helpers; after it a conversion or a dropout.
+const BEFORE: usize = 8;
+const AFTER: usize = 5;
+
+impl Rule for AttentionFallback {
+    fn code(&self) -> &'static str {
+        "attention-fallback"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Attention as product, softmax and product takes 5 % of the step or more.",
+            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them \
+                  again, several times. A fused kernel never writes them. It is recognised by a softmax with a product shortly before and after it in the same stream and \
+                  nothing but elementwise kernels between. The gain takes all between the two products away and leaves seven tenths of these (at best four, at worst all of \
+                  them and a fifth of the rest): a fused kernel has the same products to compute. The recorded steps are replayed with that.",
+            needs: "GPU work.",
+            example: "Attention runs unfused in 34 % of the step: 12 times product, softmax, product",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let found = case.kernels().iter().map(|device| (device, Unfused::find(case, device)));
+        let Some((device, unfused)) = found.max_by_key(|(_, unfused)| unfused.ns(case)) else { return Verdict::Silent };
+        let share = unfused.ns(case) as f64 / device.window_ns.max(1) as f64;
+        if share < LEVEL || unfused.softmax.is_empty() {
+            return Verdict::Silent;
+        }
+        let each = unfused.softmax.len() as f64 / case.steps.count().max(1) as f64;
+        let work = &case.timeline.gpu.work;
+        let first = unfused.softmax[0] as usize;
+        let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let all: std::collections::HashSet<u32> = unfused.between.iter().chain(&unfused.products).copied().collect();
+        let confidence = device.tally(case, |index| all.contains(&(index as u32))).repeats();
+        let (between, products) = (unfused.between.len(), unfused.products.len());
+        let gain = device.gain(
+            case,
+            vec![
+                (unfused.between, Left { best: 0.0, usual: 0.0, worst: 0.2 }),
+                (unfused.products, Left { best: 0.4, usual: 0.7, worst: 1.0 }),
+            ],
+        );
+        let fused = device.of_kernels(|row| row.kind.class == Class::Attention);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Attention runs unfused in {} of {}: {} product, softmax, product{}",
+                phrase::percent(share),
+                case.the_step(),
+                times(each),
+                roofline::launched(&place)
+            ),
+            place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: 0.95 * confidence,
+            evidence: vec![
+                Evidence::at("the first softmax", None, work.start[first], work.end(first)),
+                Evidence::said(format!(
+                    "{} kernels between {} products; fused attention has {} of the kernels' time",
+                    phrase::count(between as u64),
+                    phrase::count(products as u64),
+                    phrase::percent(fused)
+                )),
+            ],
+            actions: vec![
+                "Use the fused one: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), in torch.bfloat16 or torch.float16.".into(),
+                "In transformers: AutoModel.from_pretrained(..., attn_implementation=\"sdpa\").".into(),
+                "See why it is refused: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... says the reason; masks, FP32 and heads wider than 256 are the usual ones.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+fn times(each: f64) -> String {
+    let number = super::gap::each(each);
+    if number == "1" { "once".into() } else { format!("{number} times") }
+}
+
+/// Pieces of work, by what becomes of them.
+#[derive(Default)]
+struct Unfused {
+    softmax: Vec<u32>,
+    /// With the softmax.
+    between: Vec<u32>,
+    products: Vec<u32>,
+}
+
+impl Unfused {
+    fn find(case: &Case, device: &StepKernels) -> Unfused {
+        let mut found = Unfused::default();
+        if !device.rows.iter().any(|row| row.kind.class == Class::Softmax) {
+            return found;
+        }
+        let mut run: Vec<(u32, Class)> = Vec::new();
+        let (mut stream, mut window) = (usize::MAX, usize::MAX);
+        let gpu = &case.timeline.gpu;
+        device.each(case, |at, index| {
+            let now = gpu.streams.partition_point(|stream| stream.work.end <= index);
+            if (now, at) != (stream, window) {
+                found.take(&run);
+                run.clear();
+                (stream, window) = (now, at);
+            }
+            run.push((index as u32, device.kind(case, index).class));
+        });
+        found.take(&run);
+        found.products.sort_unstable();
+        found.products.dedup();
+        found
+    }
+
+    /// One stream in one step.
+    fn take(&mut self, run: &[(u32, Class)]) {
+        let multiplies = |class: Class| matches!(class, Class::Matmul | Class::Gemv);
+        let plain = |class: Class| matches!(class, Class::Elementwise | Class::Copy | Class::Reduction);
+        let product = |places: Vec<usize>| {
+            let place = places.into_iter().find(|place| !plain(run[*place].1))?;
+            multiplies(run[place].1).then_some(place)
+        };
+        for (place, (softmax, _)) in run.iter().enumerate().filter(|(_, one)| one.1 == Class::Softmax) {
+            let before = product((place.saturating_sub(BEFORE)..place).rev().collect());
+            let after = product((place + 1..run.len().min(place + 1 + AFTER)).collect());
+            if let (Some(before), Some(after)) = (before, after) {
+                self.softmax.push(*softmax);
+                self.between.extend(run[before + 1..after].iter().map(|one| one.0));
+                self.products.extend([run[before].0, run[after].0]);
+            }
+        }
+    }
+
+    fn ns(&self, case: &Case) -> u64 {
+        let dur = &case.timeline.gpu.work.dur;
+        self.between.iter().chain(&self.products).map(|index| dur[*index as usize]).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernels: &[(&str, u64)]) -> String {
+        let mut text =
+            String::from("device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n");
+        let mut at = 20;
+        for (place, (name, us)) in kernels.iter().enumerate() {
+            text += &format!("api cudaLaunchKernel {place}us..{}us\n kernel {name} {at}us..{}us\n", place + 1, at + us);
+            at += us;
+        }
+        text + "api cudaStreamSynchronize 15us..999us\n end"
+    }
+
+    #[test]
+    fn product_softmax_product() {
+        let text = steps(&[
+            ("nvjet_tst_128x128_a", 100),
+            ("elementwise_kernel<div>", 100),
+            ("softmax_warp_forward<float>", 200),
+            ("nvjet_tst_128x64_b", 100),
+            ("nvjet_tst_128x256_mlp", 400),
+        ]);
+        let found = found(&AttentionFallback, &text);
+        assert_eq!(found[0].title, "Attention runs unfused in 50 % of the step: once product, softmax, product");
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low < gain.mid && (gain.mid - 36.0).abs() < 2.0 && gain.high > 40.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_when_fused_when_nothing_follows_and_when_something_is_chosen() {
+        silent(
+            &AttentionFallback,
+            &steps(&[("nvjet_tst_128x128_a", 300), ("flash_fwd_kernel", 200), ("nvjet_tst_128x64_b", 300)]),
+        );
+        silent(&AttentionFallback, &steps(&[("nvjet_tst_128x128_a", 300), ("softmax_warp_forward<float>", 200)]));
+        silent(
+            &AttentionFallback,
+            &steps(&[
+                ("nvjet_tst_128x128_a", 100),
+                ("softmax_warp_forward<float>", 200),
+                ("gatherTopK<float>", 100),
+                ("nvjet_tst_128x64_b", 300),
+            ]),
+        );
+        silent(&AttentionFallback, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,100 @@
+//! `conv-layout`: images are turned from one layout to the other and back around convolutions.
+
+use super::roofline;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::kernel_kind::Class;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::step_kernels::{self, Left, Row};
+
+pub struct ConvLayout;
+
+const LEVEL: f64 = 0.03;
+
+impl Rule for ConvLayout {
+    fn code(&self) -> &'static str {
+        "conv-layout"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Turning images between layouts around convolutions takes 3 % of the step or more.",
+            why: "Tensor cores want channels last (NHWC), PyTorch's tensors have them first (NCHW) unless told otherwise. cuDNN then turns the input before a convolution \
+                  and its result after it, with kernels of their own. In channels-last memory these kernels are not needed: the gain is the recorded steps replayed without them. \
+                  At worst a third stays, for the first input has to be turned once.",
+            needs: "GPU work.",
+            example: "Images are turned between layouts in 9.4 % of the step: 16 times a step, most by nchwToNhwcKernel",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let turns = |row: &Row| row.kind.class == Class::Layout;
+        let Some((device, share)) = step_kernels::most(case, turns).filter(|(_, share)| *share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let fitting = |index: usize| device.kind(case, index).class == Class::Layout;
+        let gain = device.gain(case, vec![(device.pieces(case, fitting), Left { best: 0.0, usual: 0.0, worst: 0.33 })]);
+        let row = device.rows.iter().find(|row| turns(row));
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let each = device.per_step(case, turns);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Images are turned between layouts in {} of {}: {} times a step, most by {}",
+                phrase::percent(share),
+                case.the_step(),
+                super::gap::each(each),
+                step_kernels::short(place.kernel.as_deref().unwrap_or(""))
+            ),
+            place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: device.tally(case, fitting).repeats(),
+            evidence: vec![
+                Evidence::said(format!(
+                    "convolutions themselves take {} of {}",
+                    phrase::percent(device.share(|row| row.kind.class == Class::Convolution)),
+                    case.the_step()
+                ))
+                .number("share", share),
+            ],
+            actions: vec![
+                "Keep images with their channels last: model = model.to(memory_format=torch.channels_last).".into(),
+                "And the input: x = x.to(device, memory_format=torch.channels_last).".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernel: &str) -> String {
+        format!(
+            "device 0 NVIDIA_H200\n track main\n repeat 20 every 10ms\n step r 0..10ms\n stream 7\n\
+             api cudaLaunchKernel 0..10us\n kernel {kernel} 20us..1ms\n api cudaLaunchKernel 10us..20us\n kernel sm80_xmma_fprop_implicit_gemm_tf32f32 1ms..9ms\n\
+             api cudaStreamSynchronize 25us..9.1ms\n end"
+        )
+    }
+
+    #[test]
+    fn kernels_that_only_turn_images() {
+        let found = found(&ConvLayout, &steps("nchwToNhwcKernel<float>"));
+        assert_eq!(
+            found[0].title,
+            "Images are turned between layouts in 9.8 % of the step: 1 times a step, most by nchwToNhwcKernel<float>"
+        );
+        assert!((found[0].gain.unwrap().mid - 9.8).abs() < 1.0 && found[0].actions.len() == 2, "{:?}", found[0].gain);
+    }
+
+    #[test]
+    fn silent_without_them() {
+        silent(&ConvLayout, &steps("elementwise_kernel<relu>"));
+        silent(&ConvLayout, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,166 @@
+//! `kernel-drift`: the same kernel with the same grid takes longer at the end of the recording than at its start.
+
+use super::roofline;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
+use crate::gpu::percentile;
+use crate::kernel_kind::Class;
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::step_kernels::{self, StepKernels};
+use std::collections::HashMap;
+
+pub struct KernelDrift;
+
+/// Of the steps' time; and how much slower.
+const LEVEL: f64 = 0.02;
+const SLOWER: f64 = 1.10;
+/// In each quarter, for medians to mean something.
+const FEWEST: usize = 20;
+const STEPS: usize = 20;
+
+impl Rule for KernelDrift {
+    fn code(&self) -> &'static str {
+        "kernel-drift"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Kernels with the same name and grid take 10 % longer in the last quarter of the steps than in the first, and 2 % of the steps' time or more.",
+            why: "The same work should take the same time. If it drifts, the clock falls (heat, power), a cache grows (attention over a longer and longer context), memory \
+                  fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with 20 calls \
+                  in each. The gain is what the last quarter would save at the speed of the first.",
+            needs: "20 steps or more, and GPU work.",
+            example: "attention_kernel takes 1.8 times as long at the end as at the start: 412 µs instead of 229 µs",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if case.kernels().is_empty() {
+            return Verdict::Silent;
+        }
+        if case.steps.count() < STEPS {
+            return Verdict::Abstain("with fewer than 20 steps there is no start and no end to compare".into());
+        }
+        let drifts = case.kernels().iter().filter_map(|device| Some((device, worst(case, device)?)));
+        let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
+            return Verdict::Silent;
+        };
+        let share = drift.saved / device.window_ns.max(1) as f64 * 4.0;
+        if share < LEVEL {
+            return Verdict::Silent;
+        }
+        let row = device.rows.iter().find(|row| row.name.0 == drift.name);
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let gain = Gain { low: 0.0, mid: 100.0 * share, high: 100.0 * share, by: GainBy::Recorded };
+        let clock = |from: usize| {
+            let counter = case.readings.host("gpu_sm_clock_mhz")?;
+            let at = counter.time.partition_point(|time| *time <= device.windows[from].start);
+            counter.value.get(at.checked_sub(1)?).copied()
+        };
+        let mut evidence =
+            vec![Evidence::said(format!("{} calls of it in each quarter", phrase::count(drift.calls as u64)))];
+        if let (Some(first), Some(last)) = (clock(0), clock(device.windows.len() - 1)) {
+            evidence
+                .push(Evidence::said(format!("the clock was {first} MHz at the first step and {last} at the last")));
+        }
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} takes {:.1} times as long at the end as at the start: {} instead of {}",
+                step_kernels::short(place.kernel.as_deref().unwrap_or("")),
+                drift.last as f64 / drift.first.max(1) as f64,
+                phrase::duration(drift.last),
+                phrase::duration(drift.first)
+            ),
+            place,
+            gain: Some(gain),
+            severity: Severity::Low,
+            confidence: 0.8,
+            evidence,
+            actions: vec![
+                "See whether it has more to do: a cache or a context that grows with every step makes attention longer.".into(),
+                "See whether the clock falls: nvidia-smi -q -d PERFORMANCE,CLOCK; compare runs only at one clock (nvidia-smi -lgc).".into(),
+            ],
+            verify: proof::verify(case, share),
+        };
+        finding.into()
+    }
+}
+
+struct Drift {
+    name: u32,
+    first: u64,
+    last: u64,
+    calls: usize,
+    /// In the last quarter.
+    saved: f64,
+}
+
+fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
+    let (work, quarter) = (&case.timeline.gpu.work, device.windows.len() / 4);
+    let mut times: HashMap<(u32, Option<usize>), [Vec<u64>; 2]> = HashMap::new();
+    device.each(case, |window, index| {
+        let end = match window {
+            _ if window < quarter => 0,
+            _ if window >= device.windows.len() - quarter => 1,
+            _ => return,
+        };
+        if device.kind(case, index).class != Class::Collective {
+            times.entry((work.name[index], work.shape(index))).or_default()[end].push(work.dur[index]);
+        }
+    });
+    let drifts = times.into_iter().filter_map(|((name, _), mut times)| {
+        times.iter_mut().for_each(|times| times.sort_unstable());
+        let [first, last] = [&times[0], &times[1]].map(|times| percentile(times, 50));
+        let enough = times.iter().all(|times| times.len() >= FEWEST) && last as f64 > SLOWER * first as f64;
+        // The slow quarter is slow as a whole.
+        let apart = percentile(&times[1], 10) > percentile(&times[0], 90);
+        let saved = (last.saturating_sub(first)) as f64 * times[1].len() as f64;
+        (enough && apart).then_some(Drift { name, first, last, calls: times[1].len(), saved })
+    });
+    drifts.max_by(|a, b| a.saved.total_cmp(&b.saved).then(b.name.cmp(&a.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(count: u64, us: impl Fn(u64) -> u64) -> String {
+        let mut text = String::from("track main\n stream 7\n");
+        for step in 0..count {
+            let at = step * 1000;
+            text += &format!("step r {at}us..{}us\n", at + 1000);
+            text += &format!(
+                "api cudaLaunchKernel {at}us..{}us\n kernel attention {}us..{}us grid 64\n",
+                at + 5,
+                at + 10,
+                at + 10 + us(step)
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn the_same_kernel_gets_slower() {
+        let found = found(&KernelDrift, &steps(100, |step| 200 + 4 * step));
+        assert_eq!(
+            found[0].title,
+            "attention takes 2.2 times as long at the end as at the start: 548 µs instead of 248 µs"
+        );
+        assert!(found[0].gain.is_some_and(|gain| gain.mid > 5.0 && gain.low == 0.0));
+    }
+
+    #[test]
+    fn silent_when_it_stays_and_when_it_only_varies() {
+        silent(&KernelDrift, &steps(100, |_| 300));
+        silent(&KernelDrift, &steps(100, |step| 200 + step * 7 % 100));
+        silent(&KernelDrift, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_with_few_steps() {
+        abstains(&KernelDrift, &steps(10, |_| 300), "fewer than 20 steps");
+    }
+}
