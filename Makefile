@@ -51,7 +51,7 @@ test-browser: .venvs/browser/installed ## Use the HTML report as a person does, 
 .PHONY: bench
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed
-	cargo build --locked --release -p inferscope-timeline --example generate --example generate_kineto
+	cargo build --locked --release -p inferscope-timeline --example generate --example generate_gpu --example generate_kineto
 	$(TOOLS)/python benches/run.py "$$(cat dist/built)" $(if $(filter quick,$(BENCH)),--quick)
 
 .PHONY: lint

@@ -1,5 +1,5 @@
-"""What a reader waits for: `inferscope analyze` over traces of a million and of ten million events and over files of
-torch.profiler, the HTML report of the first one and that page in a browser, and the command's cold start.
+"""What a reader waits for: `inferscope analyze` over traces of a million and of ten million events, the HTML report of
+the first one and that page in a browser, and the command's cold start. diagnosis.py has GPUs and other tools' files.
 benches/run.py puts the rows into its table; alone, `analysis.py INFERSCOPE GENERATE PYTHON` prints just these
 (PYTHON: one with selenium, for the browser)."""
 
@@ -7,51 +7,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import statistics
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 
+from cost import MB, once, typical
 from table import Row, render
 
-MB = 1024 * 1024
 MILLION = 1_000_000
 # At 60 Hz a frame is there every 16.7 ms; a browser rounds by a tenth.
 FRAME_MS = 16.8
-
-
-@dataclass
-class Cost:
-    seconds: float
-    cpu_seconds: float
-    peak_bytes: int
-
-
-def once(command: list[str | Path]) -> Cost:
-    """Runs a command with its output thrown away. Its peak memory is what the kernel counted for this
-    child; that is never below our own, which is small."""
-    words = [str(word) for word in command]
-    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    began = perf_counter()
-    child = os.posix_spawn(words[0], words, os.environ, file_actions=nowhere)
-    _, status, used = os.wait4(child, 0)
-    seconds = perf_counter() - began
-    if code := os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"{' '.join(words)} failed with {code}")
-    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
-
-
-def typical(command: list[str | Path], rounds: int) -> Cost:
-    """The median times and the largest memory."""
-    costs = [once(command) for _ in range(rounds)]
-    return Cost(
-        statistics.median(cost.seconds for cost in costs),
-        statistics.median(cost.cpu_seconds for cost in costs),
-        max(cost.peak_bytes for cost in costs),
-    )
 
 
 def cold(inferscope: Path) -> list[Row]:
@@ -87,26 +52,6 @@ def page(python: Path, report: Path) -> list[Row]:
     ]
 
 
-def torch_profiler(inferscope: Path, generate: Path, folder: Path, quick: bool) -> list[Row]:
-    """Load, diagnosis and HTML report of files as torch.profiler writes them: the two sizes that we promise."""
-    rows = []
-    for events, seconds, mb in ((130_000, 0.5, 150), (5 * MILLION, 15, 2000)):
-        what, target = f"torch.profiler JSON of {events:,} events, with HTML", f"≤ {seconds} s, ≤ {mb} MB"
-        if quick and events > MILLION:
-            rows.append(Row(what, target, "not measured: left out by BENCH=quick"))
-            continue
-        file = folder / f"{events}.json"
-        once([generate.with_name("generate_kineto"), file, str(events)])
-        report = folder / "torch.html"
-        cost = typical(
-            [inferscope, "analyze", file, "--format", "html", "--output", report], 5 if events < MILLION else 1
-        )
-        measured = f"{cost.seconds:.2f} s, {cost.peak_bytes / MB:.0f} MB for {file.stat().st_size / 1e6:.0f} MB"
-        rows.append(Row(what, target, measured, cost.seconds <= seconds and cost.peak_bytes <= mb * MB))
-        file.unlink()
-    return rows
-
-
 def analysis(inferscope: Path, generate: Path, python: Path, quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="inferscope-bench-") as name:
         folder = Path(name)
@@ -129,7 +74,6 @@ def analysis(inferscope: Path, generate: Path, python: Path, quick: bool) -> lis
                 html.seconds <= 2 and size <= 5e6,
             ),
             *page(python, report),
-            *torch_profiler(inferscope, generate, folder, quick),
         ]
         what, target = "open, merge, analyse 10 M events", "≤ 10 s, ≤ 1.5 GB; linear"
         if quick:

@@ -19,6 +19,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from analysis import analysis  # noqa: E402
+from diagnosis import diagnosis  # noqa: E402
 from pythons import environment, find  # noqa: E402
 from table import Row, render  # noqa: E402
 
@@ -160,6 +161,11 @@ def main() -> None:
     rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
     rows += [*stacks(main_one, chosen.quick), *nvtx(main_one, chosen.quick), *library(wheel)]
     rows += analysis(main_one.with_name("inferscope"), EXAMPLES / "generate", main_one, chosen.quick)
+    hta = environment(
+        "bench-hta", found.get("3.12") or list(found.values())[-1], wheel, [HERE / "requirements-hta.txt"]
+    )
+    plot = EXAMPLES.parent.parent / "bench" / "cost.svg"
+    rows += diagnosis(main_one.with_name("inferscope"), EXAMPLES, hta, plot, chosen.quick)
     print(render(rows))
 
 
