@@ -6,13 +6,15 @@ mod device_waits;
 mod part;
 mod phases;
 
+pub(crate) use by_calls::times as call_times;
+pub(crate) use part::Key;
 pub use part::{Part, PartKind};
 pub use phases::Phase;
 
 use crate::seen::{Doing, LEAST_SAMPLES, SeenSamples};
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
-use part::{Key, apportion};
+use part::apportion;
 use std::collections::HashMap;
 use timeline::{NameIndex, Timeline};
 

@@ -9,7 +9,9 @@ use crate::health::{self, HealthLine};
 use crate::idle::DeviceIdle;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
+use crate::slow_steps::{self, SlowSteps};
 use crate::steps::Steps;
+use crate::waterfall::{self, Waterfall};
 use timeline::Timeline;
 
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,10 @@ pub struct Diagnosis {
     /// Three sentences for somebody who reads nothing else.
     pub answer: [String; 3],
     pub health: Vec<HealthLine>,
+    /// What made the slow steps slow. None: there are no steps to compare.
+    pub slow_steps: Option<SlowSteps>,
+    /// The median step as a picture. None: there are no steps.
+    pub waterfall: Option<Waterfall>,
     /// None: no device work was recorded.
     pub gpu: Option<GpuMetrics>,
     /// Why each device was idle inside the steps; as many as `gpu` has.
@@ -51,9 +57,11 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
+    let slow_steps = slow_steps::measure(&case);
+    let waterfall = waterfall::measure(&case);
     let (gpu, idle) = (case.take_gpu(), case.take_idle());
     let (steps, breakdown) = (case.steps, case.breakdown);
-    Diagnosis { steps, breakdown, findings, abstentions, bottleneck, answer, health, gpu, idle }
+    Diagnosis { steps, breakdown, findings, abstentions, bottleneck, answer, health, slow_steps, waterfall, gpu, idle }
 }
 
 fn rank(findings: &mut [Finding]) {

@@ -15,7 +15,7 @@ mod sums;
 
 pub(crate) use bubbles::{SMALL_BYTES, Wait};
 pub(crate) use calls::{ApiClass, class_of};
-pub(crate) use host::Who;
+pub(crate) use host::{Piece, Who};
 pub(crate) use pace::between_launches;
 pub(crate) use sums::{Measure, Sums, Zone, by_line};
 
@@ -129,6 +129,12 @@ pub struct DeviceIdle {
     pub causes: Vec<IdleCause>,
     /// What the rules look at.
     pub(crate) sums: Sums,
+    /// By cause and who has it: in the usual steps, and in the slow ones.
+    pub(crate) groups: [sums::Map<(Cause, Who), u64>; 2],
+    /// The median step, piece by piece: why the device was idle in it.
+    pub(crate) median: Vec<Piece>,
+    /// What the median step's own thread did in it.
+    pub(crate) host: Vec<Piece>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -162,4 +168,11 @@ pub fn measure(case: &Case) -> Vec<DeviceIdle> {
     let streams = &case.timeline.gpu.streams;
     let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
     devices.filter_map(|streams| gaps::attribute(case, streams, &mut hosts)).collect()
+}
+
+/// What a thread did in a stretch of time, where no device asked for it.
+pub(crate) fn host_pieces(case: &Case, track: timeline::TrackIndex, start: u64, end: u64) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    host::Hosts::new(case).of(track).split(start, end, &mut pieces);
+    pieces
 }

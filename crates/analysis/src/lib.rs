@@ -44,12 +44,14 @@ pub mod rules;
 mod seen;
 mod series;
 mod share;
+pub mod slow_steps;
 mod spans;
 mod step_kernels;
 pub mod steps;
 #[cfg(test)]
 mod testing;
 pub mod user_rules;
+pub mod waterfall;
 mod windows;
 
 pub use bottleneck::{Bottleneck, BottleneckKind};
@@ -60,4 +62,5 @@ pub use gpu::GpuMetrics;
 pub use health::{HealthLine, HealthState};
 pub use idle::{Cause, DeviceIdle, IdleCause};
 pub use rule::{Case, Rule, RuleDocs, Verdict};
+pub use slow_steps::SlowSteps;
 pub use steps::{Step, StepSource, Steps};

@@ -245,7 +245,7 @@ pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String
 
 /// Waiting for a core happens only to a thread that is ready to run, and samples say when it was: growth between two
 /// readings falls into the steps as the active samples do.
-fn run_queue(timeline: &Timeline, windows: &Windows, readings: &Readings) -> Option<Growth> {
+pub(crate) fn run_queue(timeline: &Timeline, windows: &Windows, readings: &Readings) -> Option<Growth> {
     let mut sum: Option<Growth> = None;
     for (track, _) in windows.tracks() {
         let Some(counter) = readings.thread(track, "runqueue_wait_ns") else { continue };

@@ -42,6 +42,11 @@ impl Windows {
         Windows::joined(all)
     }
 
+    /// Those of the windows that fit.
+    pub fn only(&self, fits: impl Fn(&Window) -> bool) -> Windows {
+        Windows::joined(self.all.iter().filter(|window| fits(window)).copied().collect())
+    }
+
     /// The time in which any step was open on any of the tracks that fit.
     pub fn across(&self, fits: impl Fn(TrackIndex) -> bool) -> Windows {
         let mut all: Vec<Window> = self.all.iter().filter(|window| fits(window.track)).copied().collect();

@@ -4,10 +4,11 @@
 use super::bubbles::wait_at;
 use super::host::{Hosts, Piece, Who};
 use super::pace::LONGEST_NS;
-use super::sums::{Measure, Sums, Zone};
+use super::sums::{Map, Measure, Sums, Zone};
 use super::{Cause, DeviceIdle};
 use crate::gpu::windows_of;
 use crate::rule::Case;
+use crate::slow_steps::Groups;
 use crate::steps::StepSource;
 use crate::windows::Window;
 use std::collections::HashMap;
@@ -32,6 +33,11 @@ struct Device<'c, 'a, 'h> {
     sums: Sums,
     pieces: Vec<Piece>,
     second: Vec<Piece>,
+    /// The group of steps that the window belongs to, and whether it is the median step.
+    group: Option<usize>,
+    is_median: bool,
+    groups: [Map<(Cause, Who), u64>; 2],
+    median: Vec<Piece>,
 }
 
 pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hosts<'c, 'a>) -> Option<DeviceIdle> {
@@ -39,20 +45,37 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
     let first = streams.first().filter(|_| !spans.is_empty())?;
     let windows = windows_of(case, first.process);
     let usual = usual_thread(case, streams);
-    let (pieces, second) = (Vec::new(), Vec::new());
-    let mut device = Device { case, hosts, usual, sums: Sums::default(), pieces, second };
+    let members = Groups::new(&case.steps);
+    let mut device = Device {
+        case,
+        hosts,
+        usual,
+        sums: Sums::default(),
+        pieces: Vec::new(),
+        second: Vec::new(),
+        group: None,
+        is_median: false,
+        groups: Default::default(),
+        median: Vec::new(),
+    };
     let (mut window_ns, mut idle_ns, mut next) = (0u64, 0u64, 0);
+    let mut host = Vec::new();
     for window in &windows {
         next += spans[next..].partition_point(|span| span.1 <= window.start);
+        device.group = members.of(window.step);
+        device.is_median = members.median == Some(window.step);
         let idle = device.window(window, &spans[next..]);
         window_ns = window_ns.saturating_add(window.end - window.start);
         idle_ns = idle_ns.saturating_add(idle);
         device.sums.close(window.end - window.start);
+        if let Some(step) = case.steps.steps.get(window.step as usize).filter(|_| device.is_median) {
+            device.hosts.of(step.track).split(step.start, step.end, &mut host);
+        }
     }
-    let sums = device.sums;
+    let Device { sums, groups, median, .. } = device;
     let causes = sums.causes(case, window_ns);
     let (process, ordinal) = (first.process, first.device);
-    Some(DeviceIdle { process, ordinal, window_ns, busy_ns: window_ns - idle_ns, causes, sums })
+    Some(DeviceIdle { process, ordinal, window_ns, busy_ns: window_ns - idle_ns, causes, sums, groups, median, host })
 }
 
 /// When the device was busy, by time, each stretch with the work that began it.
@@ -124,6 +147,9 @@ impl Device<'_, '_, '_> {
         // After a step's last work it is the step's own thread that has not finished.
         let Some(track) = (if gap.zone == Zone::Tail { step.or(launcher) } else { launcher.or(step) }) else {
             self.sums.add(gap.zone, Cause::Unknown, Who::Nobody, gap.end - gap.start);
+            self.pieces.clear();
+            self.pieces.push(Piece { start: gap.start, end: gap.end, cause: Cause::Unknown, who: Who::Nobody });
+            self.keep();
             return;
         };
         let launch = launch.filter(|_| launcher == Some(track));
@@ -138,6 +164,7 @@ impl Device<'_, '_, '_> {
         if let (true, Some(launch), Some(next)) = (asked < gap.end, launch, gap.next) {
             self.on_its_way(track, (asked, gap.end), launch, next as usize);
         }
+        self.keep();
         let mut runs = 0;
         let mut launching = 0;
         for piece in &self.pieces {
@@ -154,6 +181,18 @@ impl Device<'_, '_, '_> {
             }
         }
         self.saves(window, gap, track, launch, runs, launching);
+    }
+
+    /// Keeps the pieces of a gap for those who compare steps.
+    fn keep(&mut self) {
+        if let Some(group) = self.group {
+            for piece in &self.pieces {
+                *self.groups[group].entry((piece.cause, piece.who)).or_default() += piece.end - piece.start;
+            }
+        }
+        if self.is_median {
+            self.median.extend_from_slice(&self.pieces);
+        }
     }
 
     /// The launching thread has nothing to do: what keeps it so is what the step's own thread does.

@@ -1,0 +1,181 @@
+//! Puts the two groups side by side: the means of a step, item by item, and which of the differences to say.
+
+use super::groups::{Groups, SLOW, USUAL};
+use super::{Count, Difference, Side, SlowSteps, device, host};
+use crate::blame;
+use crate::breakdown::{Key, PartKind};
+use crate::finding::Place;
+use crate::idle::{Cause, Who, by_line};
+use crate::phrase;
+use crate::rule::Case;
+use crate::seen::Doing;
+use std::collections::{HashMap, HashSet};
+use timeline::NameIndex;
+
+/// Rows of the report.
+const MOST: usize = 24;
+/// A difference of less of the slow steps' additional time is noise.
+const LEAST: f64 = 0.01;
+
+pub fn fill(case: &Case, groups: &Groups, slow: &mut SlowSteps) {
+    let mut all = threads(case, groups);
+    let device = case.idle().iter().max_by_key(|device| device.busy_ns);
+    if let Some(device) = device {
+        let accounts = [USUAL, SLOW].map(|group| device::account(case, device, groups, group));
+        if accounts.iter().all(|one| one.steps > 0) {
+            all.extend(devices(case, &accounts));
+            slow.counts = counts(&accounts);
+        }
+    }
+    let more = slow.slow_ns.saturating_sub(slow.usual_ns) as f64;
+    all.retain(|one| one.more_ns().unsigned_abs() as f64 >= LEAST * more && one.more_ns() != 0);
+    all.sort_by_key(|one| std::cmp::Reverse(one.more_ns().unsigned_abs()));
+    all.truncate(MOST);
+    slow.differences = all;
+}
+
+/// What the sentence may say, most first: what a thread did, and what the device did for longer. Waits for the device are
+/// explained by what it did; idle time of the device only where calls tell the reason, for the thread tells the others.
+pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
+    let says = |one: &&Difference| match one.side {
+        Side::Thread => ![PartKind::Gpu, PartKind::Unknown].iter().any(|kind| one.what == kind.name()),
+        Side::Kernel | Side::Copy => true,
+        Side::Idle => {
+            let calls = [Cause::Launch, Cause::Copy, Cause::Allocator, Cause::Compile, Cause::Communication];
+            calls.iter().any(|cause| one.what == idle(*cause))
+        }
+    };
+    slow.differences.iter().filter(|one| one.more_ns() > 0).filter(says)
+}
+
+/// "in garbage collection at serve.py:41", "in kernel gemm".
+pub fn said(one: &Difference) -> String {
+    let at = |place: &Place| match (&place.file, &place.function) {
+        (Some(file), _) => match place.line {
+            Some(line) => format!(" at {}:{line}", phrase::short_file(file)),
+            None => format!(" at {}", phrase::short_file(file)),
+        },
+        (None, Some(function)) => format!(" at {function}"),
+        (None, None) => String::new(),
+    };
+    let function = one.place.function.as_deref().unwrap_or("");
+    match one.side {
+        Side::Kernel => format!("in the kernel {}", shortened(one.place.kernel.as_deref().unwrap_or("?"))),
+        Side::Copy => "in copies that no kernel hides".into(),
+        Side::Idle => match &one.place.api {
+            Some(api) => format!("with the GPU idle ({}, {api})", one.what.trim_start_matches("idle: ")),
+            None => format!("with the GPU idle ({}{})", one.what.trim_start_matches("idle: "), at(&one.place)),
+        },
+        Side::Thread if one.what == PartKind::Python.name() || one.what == PartKind::Native.name() => {
+            format!("in {function}{}", if one.place.file.is_some() { at(&one.place) } else { String::new() })
+        }
+        Side::Thread => format!("{}{}", of_thread(&one.what), at(&one.place)),
+    }
+}
+
+fn of_thread(what: &str) -> String {
+    if what.starts_with("waiting") { what.to_owned() } else { format!("in {what}") }
+}
+
+fn shortened(name: &str) -> String {
+    let short: String = name.trim_start_matches("void ").chars().take(60).collect();
+    if short.len() < name.trim_start_matches("void ").len() { short + "…" } else { short }
+}
+
+fn idle(cause: Cause) -> String {
+    format!("idle: {}", cause.name())
+}
+
+fn threads(case: &Case, groups: &Groups) -> Vec<Difference> {
+    let windows = [USUAL, SLOW].map(|group| case.windows.only(|window| groups.of(window.step) == Some(group)));
+    let [usual, slow] = [USUAL, SLOW].map(|group| host::account(case, &windows[group]));
+    // One row a function and kind; its line is the one that differs most.
+    let mean = |times: &HashMap<Key, u64>, key: &Key, group: usize| {
+        times.get(key).copied().unwrap_or(0) / windows[group].all().len().max(1) as u64
+    };
+    let mut rows: HashMap<(PartKind, NameIndex), (u64, u64, u32, i64)> = HashMap::new();
+    for key in usual.keys().chain(slow.keys()).collect::<HashSet<_>>() {
+        let (slow, usual) = (mean(&slow, key, SLOW), mean(&usual, key, USUAL));
+        let row = rows.entry((key.kind, key.name)).or_insert((0, 0, 0, i64::MIN));
+        (row.0, row.1) = (row.0 + slow, row.1 + usual);
+        let more = slow as i64 - usual as i64;
+        if more > row.3 {
+            (row.2, row.3) = (key.line, more);
+        }
+    }
+    let row = |((kind, name), (slow_ns, usual_ns, line, _))| {
+        let place = match kind {
+            PartKind::Gc => collector(case, groups),
+            _ => place(case, name, line),
+        };
+        Difference { side: Side::Thread, what: PartKind::name(kind).to_owned(), place, slow_ns, usual_ns }
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn place(case: &Case, name: NameIndex, line: u32) -> Place {
+    if name.0 == u32::MAX {
+        return Place::default();
+    }
+    let known = case.timeline.names.get(name);
+    Place {
+        function: Some(known.text.to_string()),
+        file: Some(known.file.to_string()).filter(|file| !file.is_empty()),
+        line: Some(line).filter(|line| *line > 0),
+        ..Place::default()
+    }
+}
+
+/// Where the slow steps were when the collector began.
+fn collector(case: &Case, groups: &Groups) -> Place {
+    let slow = |window: u32| groups.of(case.windows.all()[window as usize].step) == Some(SLOW);
+    let seen = blame::functions(case, |one| one.doing == Doing::Gc && slow(one.window));
+    seen.first().and_then(|one| one.lines.first()).map(|(frame, _)| case.place(*frame)).unwrap_or_default()
+}
+
+fn devices(case: &Case, accounts: &[device::Account; 2]) -> Vec<Difference> {
+    let mean = |ns: u64, group: usize| ns / accounts[group].steps.max(1) as u64;
+    let mut all = Vec::new();
+    let names: HashSet<u32> = accounts.iter().flat_map(|one| one.kernels.keys().copied()).collect();
+    for name in names {
+        let time = |group: usize| mean(accounts[group].kernels.get(&name).map_or(0, |one| one.0), group);
+        let kernel = Some(case.timeline.names.text(NameIndex(name)).to_owned());
+        let place = Place { kernel, ..Place::default() };
+        let (slow_ns, usual_ns) = (time(SLOW), time(USUAL));
+        all.push(Difference { side: Side::Kernel, what: "kernels".into(), place, slow_ns, usual_ns });
+    }
+    let [usual_ns, slow_ns] = [USUAL, SLOW].map(|group| mean(accounts[group].exposed_ns, group));
+    let (what, place) = ("copies with no kernel beside them".to_owned(), Place::default());
+    all.push(Difference { side: Side::Copy, what, place, slow_ns, usual_ns });
+    for cause in Cause::ALL {
+        let of = |group: usize| accounts[group].idle.iter().filter(move |((one, _), _)| *one == cause);
+        let sum = |group: usize| mean(of(group).map(|(_, ns)| *ns).sum(), group);
+        let mut tops: Vec<(Who, u64)> = of(SLOW)
+            .map(|(key, ns)| {
+                let before = accounts[USUAL].idle.get(key).copied().unwrap_or(0);
+                (key.1, mean(*ns, SLOW).saturating_sub(mean(before, USUAL)))
+            })
+            .collect();
+        tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
+        let place = by_line(case, &tops).into_iter().next().map(|(place, _)| place).unwrap_or_default();
+        all.push(Difference { side: Side::Idle, what: idle(cause), place, slow_ns: sum(SLOW), usual_ns: sum(USUAL) });
+    }
+    all
+}
+
+fn counts(accounts: &[device::Account; 2]) -> Vec<Count> {
+    let mut all = Vec::new();
+    for (what, of) in [
+        ("kernels", (|one: &device::Account| one.launched) as fn(&device::Account) -> u64),
+        ("copies", |one| one.copies),
+        ("bytes copied", |one| one.copied_bytes),
+        ("allocations of device memory", |one| one.allocations),
+    ] {
+        let [usual, slow] =
+            [USUAL, SLOW].map(|group| of(&accounts[group]) as f64 / accounts[group].steps.max(1) as f64);
+        if usual > 0.0 || slow > 0.0 {
+            all.push(Count { what, slow, usual });
+        }
+    }
+    all
+}

@@ -1,0 +1,143 @@
+//! What made the slow steps slow, and the picture of the median step: planted reasons are named with their place, and the lanes of
+//! the picture account for the whole step.
+
+use analysis::slow_steps::Side;
+use analysis::waterfall::{Lane, LaneKind};
+use analysis::{Diagnosis, Options, SlowSteps, diagnose};
+use std::path::Path;
+use timeline::Timeline;
+
+fn diagnosed(text: &str) -> Diagnosis {
+    let timeline = Timeline::from_text(text).unwrap_or_else(|error| panic!("{error}"));
+    diagnose(&timeline, &Options::default())
+}
+
+fn slow(text: &str) -> SlowSteps {
+    diagnosed(text).slow_steps.expect("there are steps")
+}
+
+/// 60 steps of 8 ms every 30 ms; two of them (numbers 20 and 40) take 20 ms and have something of their own.
+fn with_tail(usual: &str, tail: &str) -> String {
+    let mut text = "rate 1000\ntrack main\n".to_owned();
+    for number in 0..60u64 {
+        let (length, own) = if number == 20 || number == 40 { (20, tail) } else { (8, usual) };
+        let moved = |line: &str| moved(line, 30 * number);
+        text += &moved(&format!("step request 0ms..{length}ms"));
+        text += &own.lines().map(moved).collect::<String>();
+    }
+    text
+}
+
+/// Adds to the milliseconds of a line.
+fn moved(line: &str, by: u64) -> String {
+    let word = |word: &str| {
+        let times: Option<Vec<u64>> = word.split("..").map(|time| time.strip_suffix("ms")?.parse().ok()).collect();
+        match times {
+            Some(times) if word.contains("..") => {
+                times.iter().map(|time| format!("{}ms", time + by)).collect::<Vec<_>>().join("..")
+            }
+            _ => word.to_owned(),
+        }
+    };
+    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ") + "\n"
+}
+
+#[test]
+fn garbage_collection_in_the_slow_steps_is_named_with_its_line() {
+    let usual = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30";
+    let tail = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30
+        gc collect 8ms..20ms
+        samples 8ms..20ms every 1ms active gil main>build@serve.py:41";
+    let slow = slow(&with_tail(usual, tail));
+    assert_eq!(
+        slow.sentence,
+        "The slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41."
+    );
+    let first = &slow.differences[0];
+    assert_eq!((first.side, first.slow_ns, first.usual_ns), (Side::Thread, 12_000_000, 0));
+    assert_eq!((slow.all_slow, slow.usual, slow.slow.len()), (2, 30, 2));
+}
+
+#[test]
+fn a_function_that_takes_longer_is_named_and_a_wait_too() {
+    let usual = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30";
+    let function = slow(&with_tail(usual, "samples 0ms..20ms every 1ms active gil main>render@page.py:7"));
+    assert!(function.sentence.contains("spent 20.0 ms more in render at page.py:7"), "{}", function.sentence);
+    let tail = "samples 0ms..8ms every 1ms active gil main>serve@serve.py:30
+        samples 8ms..20ms every 1ms main>serve@serve.py:30>acquire@threading.py:3";
+    let waits = slow(&with_tail(usual, tail));
+    assert!(waits.sentence.contains("spent 12.0 ms more waiting at"), "{}", waits.sentence);
+}
+
+#[test]
+fn a_kernel_that_takes_longer_is_named_where_the_thread_only_waits() {
+    let work = |end: u64| {
+        format!(
+            "api cudaLaunchKernel 1ms..2ms\nstream 7\nkernel gemm 2ms..{end}ms\napi cudaStreamSynchronize 2ms..{end}ms"
+        )
+    };
+    let slow = slow(&with_tail(&work(8), &work(20)));
+    assert!(slow.sentence.contains("spent 12.0 ms more in the kernel gemm"), "{}", slow.sentence);
+    assert_eq!(slow.counts.iter().map(|one| (one.what, one.slow)).collect::<Vec<_>>(), [("kernels", 1.0)]);
+}
+
+#[test]
+fn a_device_that_idles_in_the_slow_steps_has_the_call_named() {
+    let work = |at: u64| {
+        let copy = if at > 0 { "api cudaMalloc 1ms..13ms\n" } else { "" };
+        format!(
+            "{copy}api cudaLaunchKernel {}ms..{}ms\nstream 7\nkernel gemm {}ms..{}ms",
+            at + 1,
+            at + 2,
+            at + 2,
+            at + 8
+        )
+    };
+    let slow = slow(&with_tail(&work(0), &work(12)));
+    assert!(slow.sentence.contains("12.0 ms more with the GPU idle (allocator, cudaMalloc)"), "{}", slow.sentence);
+}
+
+#[test]
+fn steps_that_are_alike_or_few_or_none_are_said_to_be() {
+    let alike = slow("track main\nrepeat 60 every 30ms\nstep request 0..8ms\nend");
+    assert!(alike.sentence.starts_with("No step stands out: the p99 of 8.00 ms"), "{}", alike.sentence);
+    assert!(alike.slow.is_empty() && alike.differences.is_empty());
+    let few = slow("track main\nrepeat 5 every 30ms\nstep request 0..8ms\nend");
+    assert_eq!(few.sentence, "5 steps are too few to tell slow ones from usual ones.");
+    assert!(diagnosed("track main\nscope once 0..8ms").slow_steps.is_none());
+    assert!(diagnosed("track main\nscope once 0..8ms").waterfall.is_none());
+}
+
+fn covered(lane: &Lane) -> u64 {
+    assert!(lane.stretches.windows(2).all(|pair| pair[0].end <= pair[1].start), "{:?}: in order", lane.kind);
+    lane.stretches.iter().map(|one| one.end - one.start).sum()
+}
+
+/// On a real GPU: the thread's lane is the whole step; the device's lanes, idle included, are the whole step too.
+#[test]
+fn lanes_of_the_median_step_account_for_all_of_it() {
+    for name in ["decode", "bert", "copies", "graphs"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);
+        let timeline = timeline::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let diagnosis = diagnose(&timeline, &Options::default());
+        let picture = diagnosis.waterfall.expect("there are steps");
+        assert_eq!(picture.end - picture.start, diagnosis.steps.p50(), "{name}");
+        let lane = |kind: LaneKind| picture.lanes.iter().find(|lane| lane.kind == kind);
+        assert_eq!(covered(lane(LaneKind::Host).unwrap()), diagnosis.steps.p50(), "{name}");
+        let idle = lane(LaneKind::Idle).unwrap();
+        assert_eq!(covered(idle), idle.totals.iter().map(|total| total.ns).sum::<u64>(), "{name}");
+        // Kernels and copies may run side by side; together they are what idle time leaves.
+        let mut busy: Vec<(u64, u64)> = [LaneKind::Kernels, LaneKind::Copies]
+            .iter()
+            .filter_map(|kind| lane(*kind))
+            .flat_map(|lane| lane.stretches.iter().map(|one| (one.start, one.end)))
+            .collect();
+        busy.sort_unstable();
+        let (mut at, mut sum) = (0, 0);
+        for (start, end) in busy {
+            sum += end.saturating_sub(start.max(at));
+            at = at.max(end);
+        }
+        assert_eq!(sum + covered(idle), diagnosis.steps.p50(), "{name}");
+    }
+}
