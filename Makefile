@@ -84,6 +84,15 @@ gpu-bench: ## On a machine with an NVIDIA GPU and PyTorch: what recording costs,
 gpu-quick: ## As gpu-bench, only how much slower models get, in a few minutes. GPU="--models gpt2 --rounds 5"
 	$(PYTHON) benches/gpu_quick.py $(GPU)
 
+.PHONY: gpu-suite
+gpu-suite: ## On a machine with an NVIDIA GPU and PyTorch: record every planted bottleneck, judge verdicts and gains. GPU="--only unaligned"
+	$(PYTHON) tests/suite/run.py $(GPU)
+
+.PHONY: suite-replay
+suite-replay: .venv/installed ## Hold the diagnosis to the suite's recordings and to the gains that were measured with them.
+	cd tests/suite && ../../$(TOOLS)/python -m unittest -q
+	$(TOOLS)/python tests/suite/replay.py --command .venv/bin/inferscope
+
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.
 	rm -rf .venv .venvs build dist python/*.egg-info

@@ -7,23 +7,13 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import judge
+from analysis import analyse
 from catalogue import Program, programs
 from unpack import TRACES
-
-
-def analyse(command: Path, trace: Path) -> dict[str, Any]:
-    words = [str(command), "analyze", str(trace), "--format", "json"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{trace.name}: analyze ended with {done.returncode}: {done.stderr.strip()}")
-    analysis: dict[str, Any] = json.loads(done.stdout)
-    return analysis
 
 
 def expected(traces: Path) -> list[Program]:

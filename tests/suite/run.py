@@ -1,13 +1,12 @@
 """`make gpu-suite`: records every program of tests/workloads with the command's defaults, analyses it, and measures its
-fix without us; then says how many verdicts were right, how sure they were, and how far predicted gains are from what
-was measured. Writes suite.json, and suite.tar.gz with every trace, for `unpack.py`. Needs PyTorch and a wheel in dist/."""
+fix without us; then says how many verdicts were right, how sure they were, and how far predicted gains are off. Writes
+suite.json, and suite.tar.gz with every trace, for `unpack.py`. Needs PyTorch and a wheel in dist/."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,12 +17,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 import judge
+from analysis import analyse
 from catalogue import WORKLOADS, Program, programs
 from machine import inferscope, require_gpu
-from pack import Pack
+from pack import MOST_BYTES, Pack
 from results import Results
-
-OFF_BY = re.compile(r"off by ([0-9.]+) %")
 
 
 class Suite:
@@ -54,17 +52,6 @@ class Suite:
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         return folder, json.loads(lines[-1])
 
-    def analyse(self, folder: Path) -> dict[str, Any]:
-        done = self.call([self.command, "analyze", folder, "--format", "json"])
-        assert done.returncode == 0, f"analyze ended with {done.returncode}: {done.stderr[-600:]}"
-        analysis: dict[str, Any] = json.loads(done.stdout)
-        if not analysis.get("replay"):
-            # What a replay with nothing changed is off by, as `whatif` says it.
-            said = self.call([self.command, "whatif", folder, "scale kernel:* 1"]).stdout
-            if off := OFF_BY.search(said):
-                analysis["replay"] = {"error_percent": float(off[1])}
-        return analysis
-
     def measure(self, program: Program) -> dict[str, Any]:
         """Planted against fixed, in a process that knows nothing of us."""
         if program.expect == judge.HEALTHY:
@@ -93,7 +80,7 @@ class Suite:
         began = time.monotonic()
         folder, ran = self.record(program)
         recorded = time.monotonic() - began
-        analysis = self.analyse(folder)
+        analysis = analyse(self.command, folder, self.environ)
         verdict = judge.judge(program, analysis)
         measured = self.measure(program)
         size = self.pack.add(program, folder)
@@ -149,6 +136,10 @@ class Suite:
             lines = judge.missed(found)
             assert not lines, "; ".join(lines)
 
+        def fits() -> None:
+            assert size <= MOST_BYTES, f"{size} bytes, at most {MOST_BYTES} go into the repository"
+
+        self.results.check("the traces fit into the repository", fits)
         self.results.check("the figures to reach", reached)
 
 

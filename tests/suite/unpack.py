@@ -1,6 +1,6 @@
-"""Puts what `make gpu-suite` recorded into the repository: `python3 tests/suite/unpack.py suite.tar.gz [FOLDER]`. The
-traces are as they were recorded, but for the host's name and for paths, which start at the repository. A program
-that the archive has replaces the one that is there; the others stay."""
+"""Puts what `make gpu-suite` recorded into the repository: `unpack.py suite.tar.gz [FOLDER]`, with a Python that has
+pyarrow. The traces are as they were recorded, but for the host's name and for paths, which start at the repository. A
+program that the archive has replaces the one that is there; the others stay."""
 
 from __future__ import annotations
 
@@ -44,6 +44,22 @@ def private(manifest: Path) -> None:
     manifest.write_text(text, encoding="utf-8")
 
 
+def without_machine(names: Path) -> None:
+    """Files of the programs start at the repository, those of the package at its name."""
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError:
+        raise SystemExit("paths are taken out with pyarrow: .venvs/frameworks/bin/python has it") from None
+    table = parquet.read_table(names)
+    files = table.column("file").to_pylist()
+    short = [file and re.sub(r"^.*?/(?=tests/(?:workloads|gpu)/|inferscope/[a-z_]+\.py$)", "", file) for file in files]
+    column = arrow.array(short, arrow.string())
+    field = table.schema.field("file")
+    table = table.set_column(table.schema.get_field_index("file"), field, column)
+    parquet.write_table(table, names, compression="zstd", store_schema=False)
+
+
 def main() -> None:
     archive = Path(sys.argv[1])
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else TRACES
@@ -59,6 +75,8 @@ def main() -> None:
                 shutil.rmtree(target / entry.name, ignore_errors=True)
                 shutil.copytree(entry, target / entry.name)
                 private(target / entry.name / "manifest.json")
+                for names in (target / entry.name).glob("names.*.parquet"):
+                    without_machine(names)
             else:
                 merged(target / entry.name, entry)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())

@@ -1,6 +1,6 @@
 """Planted: a `DataLoader` without workers: every image is decoded on the serving thread while the GPU waits for the
 batch.
-Fix: four workers, pinned batches."""
+Fix: eight workers, pinned batches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LoaderNoWorkers(Workload):
     WARM = 3
 
     def setup(self) -> None:
-        self.model = vision(self)
+        self.model, self.views = vision(self, layers=12), self.size(4, 1)
         # Decoding is one thread's work each, so that a worker is worth one core.
         torch.set_num_threads(1)
         self.images, self.batch = Images(self.size(224, 32)), self.size(16, 2)
@@ -52,7 +52,9 @@ class LoaderNoWorkers(Workload):
             if fixed not in self.batches:
                 self.batches[fixed] = self.loader(fixed)
             images = next(self.batches[fixed])
-        self.model(images.to(self.device, self.dtype, non_blocking=True)).argmax(-1).tolist()
+        images = images.to(self.device, self.dtype, non_blocking=True)
+        # Several views of every image, as test-time augmentation has them.
+        self.model(images.repeat(self.views, 1, 1, 1)).argmax(-1).tolist()
 
     def planted(self) -> None:
         self.infer(fixed=False)

@@ -19,7 +19,7 @@ class StragglingStream(Workload):
 
     def setup(self) -> None:
         self.model, self.tokens = encoder(self, layers=3), tokens(self, batch=4)
-        self.rows = torch.randn(12, self.size(1 << 21, 1 << 10))
+        self.rows = torch.randn(12, self.size(1 << 24, 1 << 10))
         self.side = torch.cuda.Stream() if self.cuda else None
 
     def branches(self, staged: bool) -> None:

@@ -20,13 +20,15 @@ class SyncCopies(Workload):
 
     def setup(self) -> None:
         self.model = mlp(self, width=4096, layers=3)
-        shape = (self.size(3072, 16), self.size(4096, 64))
+        shape = (self.size(3072, 16), self.size(512, 16))
+        self.into = torch.nn.Linear(shape[1], self.size(4096, 64)).to(self.dtype)
         self.parts = [self.pinned(torch.randn(shape, device="cpu").to(self.dtype)) for _ in range(self.PARTS)]
 
     def infer(self, blocking: bool) -> None:
         sums = []
         for part in self.parts:
-            sums.append(self.model(part.to(self.device, non_blocking=not blocking)).mean())
+            x = part.to(self.device, non_blocking=not blocking)
+            sums.append(self.model(self.into(x)).mean())
             book(self.size(250, 10))
         torch.stack(sums).tolist()
 
