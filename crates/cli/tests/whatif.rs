@@ -26,6 +26,23 @@ fn it_says_now_then_gain_and_what_limits_the_step() {
 }
 
 #[test]
+fn every_sort_of_change_can_be_asked_for() {
+    let place = Place::new("whatif-sorts");
+    for (trace, changes, said) in [
+        ("copies", "remove sync-api", "Gain "),
+        ("bert", "scale kernel:*gemm* 0.5", "Gain "),
+        ("copies", "pin copies", "Gain "),
+        ("decode", "graph steps", "Gain "),
+    ] {
+        let told = place.run(["whatif", &recorded(trace), changes]).fine();
+        assert!(told.out.starts_with(&format!("What if    {changes}\n")) && told.out.contains(said), "{}", told.out);
+    }
+    // A name with a star that this trace has nothing of: understood, and refused for that.
+    let error = place.run(["whatif", &recorded("decode"), "scale kernel:flash* 0.5"]).refused(5);
+    assert!(error.contains("flash"), "{error}");
+}
+
+#[test]
 fn a_wrong_expression_is_a_usage_error_with_its_position() {
     let place = Place::new("whatif-wrong");
     for (changes, said) in [

@@ -1,7 +1,20 @@
 //! What the measured change says about the predicted one, in one word for programs and one sentence for people.
 
 use super::interval::Interval;
-use analysis::Gain;
+
+/// What the analysis says that a step would gain, in percent of its time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gain {
+    pub low: f64,
+    pub mid: f64,
+    pub high: f64,
+}
+
+impl From<analysis::Gain> for Gain {
+    fn from(gain: analysis::Gain) -> Gain {
+        Gain { low: gain.low, mid: gain.mid, high: gain.high }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
