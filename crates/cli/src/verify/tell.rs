@@ -128,7 +128,7 @@ impl Tried<'_> {
                 let each = phrase::counted(steps as u64, "step");
                 format!("the mean step \"{name}\" of each run; {rounds}, {each} or more a run")
             }
-            Measure::Process => format!("the whole process, after Python's start, for no steps are marked; {rounds}"),
+            Measure::Process => format!("the whole process, for it marks no steps; {rounds}"),
         }
     }
 }
