@@ -20,6 +20,8 @@ def analyse(command: Path, trace: Path, environ: dict[str, str] | None = None) -
     done = call("analyze", str(trace), "--format", "json")
     assert done.returncode == 0, f"{trace.name}: analyze ended with {done.returncode}: {done.stderr[-600:].strip()}"
     analysis: dict[str, Any] = json.loads(done.stdout)
+    damaged = [line for line in json.dumps(analysis["health"]).split('"') if "is damaged" in line]
+    assert not damaged, f"{trace.name}: {damaged[0]}"
     if not analysis.get("replay"):
         # As `whatif` says it, of a change that changes nothing. Where there is no GPU work, it says nothing.
         said = call("whatif", str(trace), "scale kernel:* 1").stdout

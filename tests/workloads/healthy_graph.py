@@ -14,7 +14,7 @@ class HealthyGraph(Workload):
     STEPS = 50
 
     def setup(self) -> None:
-        self.model, self.tokens = encoder(self, layers=5), tokens(self, batch=16)
+        self.model, self.tokens = encoder(self, layers=2, width=4096), tokens(self, batch=16)
 
     def begin(self, fixed: bool) -> None:
         if not self.cuda:

@@ -14,8 +14,8 @@ class HealthyVision(Workload):
     STEPS = 40
 
     def setup(self) -> None:
-        self.model = vision(self, layers=10)
-        shape = (self.size(96, 2), 3, self.size(224, 32), self.size(224, 32))
+        self.model = vision(self, layers=3, width=4096)
+        shape = (self.size(48, 2), 3, self.size(224, 32), self.size(224, 32))
         self.host = [self.pinned(torch.randn(shape, device="cpu").to(self.dtype)) for _ in range(2)]
         self.device_side = [images.to(self.device) for images in self.host]
         self.copies = torch.cuda.Stream() if self.cuda else None

@@ -53,8 +53,8 @@ def encoder(work: Workload, layers: int = 4, width: int = 2048) -> Encoder:
     return model.to(work.dtype).eval()
 
 
-def vision(work: Workload, layers: int = 4) -> Vision:
-    return Vision(work.size(1024, 64), work.size(layers, 2), work.size(16, 4)).to(work.dtype).eval()
+def vision(work: Workload, layers: int = 4, width: int = 1024) -> Vision:
+    return Vision(work.size(width, 64), work.size(layers, 2), work.size(width // 64, 4)).to(work.dtype).eval()
 
 
 def mlp(work: Workload, width: int = 4096, layers: int = 3) -> nn.Sequential:
