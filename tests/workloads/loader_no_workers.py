@@ -24,11 +24,17 @@ class Images(Dataset[torch.Tensor]):
         return 1 << 20
 
     def __getitem__(self, number: int) -> torch.Tensor:
-        """As decoding does: some Python, some arithmetic over all pixels."""
-        lines = [float(line * 31 % 256) for line in range(6 * self.side)]
-        row = torch.tensor(lines[: self.side])
-        image = torch.stack([row.roll(line) for line in range(self.side)])
-        return image.expand(3, -1, -1).sub(127.0).div(128.0)
+        """As decoding does: some Python, then line by line over all pixels."""
+        lines = [line * 31 % 256 for line in range(6 * self.side)]
+        row = torch.tensor(lines[: self.side], dtype=torch.uint8)
+        return torch.stack([row.roll(line) for line in range(self.side)]).repeat(3, 1, 1)
+
+
+def views(work: Workload, images: torch.Tensor, count: int) -> torch.Tensor:
+    """Several views of every image, as test-time augmentation has them, made on the device."""
+    # Both in one call would convert on the host.
+    images = images.to(work.device, non_blocking=True).to(work.dtype)
+    return images.sub_(127.0).div_(128.0).repeat(count, 1, 1, 1)
 
 
 class LoaderNoWorkers(Workload):
@@ -52,9 +58,7 @@ class LoaderNoWorkers(Workload):
             if fixed not in self.batches:
                 self.batches[fixed] = self.loader(fixed)
             images = next(self.batches[fixed])
-        images = images.to(self.device, self.dtype, non_blocking=True)
-        # Several views of every image, as test-time augmentation has them.
-        self.model(images.repeat(self.views, 1, 1, 1)).argmax(-1).tolist()
+        self.model(views(self, images, self.views)).argmax(-1).tolist()
 
     def planted(self) -> None:
         self.infer(fixed=False)
