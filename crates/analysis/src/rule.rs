@@ -5,7 +5,7 @@ use crate::breakdown::{Breakdown, PartKind};
 use crate::finding::{Finding, Gain, Place};
 use crate::frames::Frames;
 use crate::gil;
-use crate::gpu::{self, GpuMetrics};
+use crate::gpu::{self, GpuMetrics, moved::Moved};
 use crate::idle::{self, DeviceIdle};
 use crate::ops::Ops;
 use crate::replay::{Change, Chosen, Player, Refusal};
@@ -66,6 +66,7 @@ pub struct Case<'a> {
     blame: OnceCell<Blame>,
     gpu: OnceCell<Option<GpuMetrics>>,
     idle: OnceCell<Vec<DeviceIdle>>,
+    moved: OnceCell<Vec<Moved>>,
     kernels: OnceCell<Vec<StepKernels>>,
     ops: OnceCell<Ops>,
     chosen: OnceCell<Option<Chosen>>,
@@ -95,6 +96,7 @@ impl<'a> Case<'a> {
             blame: OnceCell::new(),
             gpu: OnceCell::new(),
             idle: OnceCell::new(),
+            moved: OnceCell::new(),
             kernels: OnceCell::new(),
             ops: OnceCell::new(),
             chosen: OnceCell::new(),
@@ -142,6 +144,11 @@ impl<'a> Case<'a> {
     pub(crate) fn take_idle(&mut self) -> Vec<DeviceIdle> {
         self.idle();
         self.idle.take().unwrap_or_default()
+    }
+
+    /// The copies inside the steps, by device.
+    pub(crate) fn moved(&self) -> &[Moved] {
+        self.moved.get_or_init(|| Moved::find(self))
     }
 
     /// The kernels inside the steps, by device.

@@ -13,14 +13,23 @@ impl Spans {
     pub fn union(mut all: Vec<(u64, u64)>) -> Spans {
         // Streams come one after the other and each in order: the sort finds those runs.
         all.sort();
-        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(all.len());
-        for (start, end) in all.into_iter().filter(|(start, end)| start < end) {
-            match joined.last_mut() {
+        // In place: of millions of kernels, a second list would cost more than joining them.
+        let mut joined = 0;
+        for place in 0..all.len() {
+            let (start, end) = all[place];
+            if start >= end {
+                continue;
+            }
+            match all[..joined].last_mut() {
                 Some(last) if start <= last.1 => last.1 = last.1.max(end),
-                _ => joined.push((start, end)),
+                _ => {
+                    all[joined] = (start, end);
+                    joined += 1;
+                }
             }
         }
-        Spans::of(joined)
+        all.truncate(joined);
+        Spans::of(all)
     }
 
     fn of(all: Vec<(u64, u64)>) -> Spans {

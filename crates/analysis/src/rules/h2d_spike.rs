@@ -42,7 +42,7 @@ impl Rule for H2dSpike {
                 Verdict::Silent
             };
         }
-        let found = Moved::find(case).into_iter().filter_map(|moved| look(case, &moved));
+        let found = case.moved().iter().filter_map(|moved| look(case, moved));
         let most = found.max_by(|a, b| a.0.mid.total_cmp(&b.0.mid));
         most.map_or(Verdict::Silent, |(_, finding)| finding.into())
     }

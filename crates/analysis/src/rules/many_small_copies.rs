@@ -33,8 +33,7 @@ impl Rule for ManySmallCopies {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let moved = Moved::find(case);
-        let both = moved.iter().flat_map(|moved| [(moved, detail::H2D), (moved, detail::D2H)]);
+        let both = case.moved().iter().flat_map(|moved| [(moved, detail::H2D), (moved, detail::D2H)]);
         let found = both.filter_map(|(moved, direction)| look(case, moved, direction));
         let most = found.max_by(|a, b| a.0.mid.total_cmp(&b.0.mid));
         most.map_or(Verdict::Silent, |(_, finding)| finding.into())
