@@ -4,6 +4,7 @@ use crate::args::ReportFormat;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output;
+use crate::verify::fixes;
 use analysis::user_rules::{self, UserRule};
 use analysis::{Diagnosis, Metrics, Options};
 use report::Style;
@@ -26,6 +27,9 @@ impl Verdict {
             return Err(Failure::bad_input(format_args!(
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
+        }
+        for finding in diagnosis.findings.iter_mut().filter(|finding| fixes::answers(finding.code)) {
+            finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
         }
         user_rules::apply(rules, &timeline, &metrics, &mut diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })

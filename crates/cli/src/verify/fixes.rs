@@ -134,6 +134,11 @@ pub static FIXES: [Fix; 11] = [
     },
 ];
 
+/// Whether a switch answers the findings of this rule.
+pub fn answers(code: &str) -> bool {
+    FIXES.iter().any(|fix| fix.rules.contains(&code))
+}
+
 /// A fix with the value that was asked for, or that this machine suggests.
 pub struct Chosen {
     pub fix: &'static Fix,
