@@ -7,6 +7,7 @@ mod critical;
 mod expression;
 mod few;
 mod floors;
+mod follows;
 mod graph;
 mod host;
 mod plan;
@@ -51,11 +52,14 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// How well the unchanged steps were reproduced.
+/// How well the unchanged steps were reproduced: replayed with no more than the usual time from what held a thing back to its
+/// start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Check {
     pub steps: u64,
-    /// The mean recorded step, and what it is in the replay with the usual way from each launch to its start.
+    /// Those that are reproduced within [`MOST_OFF`]; gains are of these.
+    pub explained: u64,
+    /// The mean recorded step, and what it is in the replay.
     pub recorded_ns: u64,
     pub replayed_ns: u64,
     /// Their difference, as a fraction.
@@ -103,16 +107,21 @@ pub fn replay(timeline: &Timeline, steps: &Steps, changes: &[Change]) -> Result<
 }
 
 impl Check {
-    fn of(graphs: &[Graph]) -> Result<Check, Refusal> {
+    /// Also which steps of each graph are explained.
+    fn of(graphs: &[Graph]) -> Result<(Check, Vec<Vec<bool>>), Refusal> {
         let (mut recorded, mut replayed, mut worst) = (Vec::new(), Vec::new(), 0.0f64);
+        let mut explained = Vec::new();
         for graph in graphs {
             let out = run::explain(graph);
+            let mut of_graph = vec![false; graph.steps.len()];
             for (index, step) in graph.steps.iter().enumerate().filter(|(_, step)| step.measured) {
                 let (was, is) = (step.end - step.start, out.step(index));
                 worst = worst.max(off(was, is));
+                of_graph[index] = off(was, is) <= MOST_OFF;
                 recorded.push(was);
                 replayed.push(is);
             }
+            explained.push(of_graph);
         }
         recorded.sort_unstable();
         let median = recorded.get(recorded.len().saturating_sub(1) / 2).copied().unwrap_or(0);
@@ -124,8 +133,35 @@ impl Check {
             i64::try_from(sum / all.len().max(1) as i128).unwrap_or(i64::MAX)
         };
         let (was, is) = (mean(&recorded), mean(&replayed));
-        let (recorded_ns, replayed_ns, median_ns) = (was as u64, is.max(0) as u64, median as u64);
-        Ok(Check { steps: recorded.len() as u64, recorded_ns, replayed_ns, off: off(was, is), worst, median_ns })
+        let check = Check {
+            steps: recorded.len() as u64,
+            explained: explained.iter().flatten().filter(|one| **one).count() as u64,
+            recorded_ns: was as u64,
+            replayed_ns: is.max(0) as u64,
+            off: off(was, is),
+            worst,
+            median_ns: median as u64,
+        };
+        Ok((check, explained))
+    }
+
+    /// Enough of the steps are explained for their gains to stand for all.
+    pub fn tells(&self) -> bool {
+        self.off <= MOST_OFF && 4 * self.explained >= 3 * self.steps
+    }
+
+    /// How far the replay is off, for somebody who gets no answer.
+    pub fn missed(&self) -> String {
+        let percent = crate::phrase::percent;
+        match self.off > MOST_OFF {
+            true => format!("the replay misses this step by {}", percent(self.off)),
+            false => format!(
+                "the replay misses {} of {} steps by more than {}",
+                self.steps - self.explained,
+                self.steps,
+                percent(MOST_OFF)
+            ),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::few::Chosen;
 use super::floors::Floors;
-use super::waits;
+use super::{follows, waits};
 use crate::steps::Steps;
 use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
@@ -86,6 +86,9 @@ impl<'a> Graph<'a> {
         graph.order(&streams);
         waits::find(&mut graph, &streams);
         graph.floors = Floors::measure(&graph);
+        if follows::find(&mut graph, &streams) {
+            graph.floors = Floors::measure(&graph);
+        }
         graph
     }
 

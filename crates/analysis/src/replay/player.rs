@@ -6,7 +6,7 @@ use super::few::Chosen;
 use super::graph::Graph;
 use super::plan::Plan;
 use super::run::{self, Replayed};
-use super::{Answer, Assume, Change, Check, MOST_OFF, Refusal, apply};
+use super::{Answer, Assume, Change, Check, Refusal, apply};
 use crate::finding::Gain;
 use crate::steps::Steps;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct Player<'a> {
     timeline: &'a Timeline,
     /// One per process that has steps, with its replay as it was recorded.
     graphs: Vec<(Graph<'a>, Replayed)>,
+    /// Which steps of each graph the replay explains.
+    explained: Vec<Vec<bool>>,
     check: Check,
 }
 
@@ -47,12 +49,12 @@ impl<'a> Player<'a> {
             let text = "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; record with --gpu-detail launch";
             return Err(Refusal::Unknown(text.into()));
         }
-        let check = Check::of(&graphs)?;
+        let (check, explained) = Check::of(&graphs)?;
         let as_it_was = |graph: Graph<'a>| {
             let replayed = run::run(&graph, &Plan::unchanged(&graph), Assume::Usual);
             (graph, replayed)
         };
-        Ok(Player { timeline, graphs: graphs.into_iter().map(as_it_was).collect(), check })
+        Ok(Player { timeline, graphs: graphs.into_iter().map(as_it_was).collect(), explained, check })
     }
 
     pub fn check(&self) -> Check {
@@ -103,15 +105,14 @@ impl<'a> Player<'a> {
 
     /// `see` is shown the usual replay of each process.
     fn play(&self, changes: &[Change], mut see: impl FnMut(&Graph, &Plan, &Replayed)) -> Result<Gained, Refusal> {
-        if self.check.off > MOST_OFF {
-            let off = crate::phrase::percent(self.check.off);
-            return Err(Refusal::Unknown(format!("the replay misses this step by {off}: no answer")));
+        if !self.check.tells() {
+            return Err(Refusal::Unknown(format!("{}: no answer", self.check.missed())));
         }
         let mut changed: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); changes.len()];
         // Each step as it was and as it would be.
         let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
         let mut notes: Vec<String> = Vec::new();
-        for (graph, as_it_was) in &self.graphs {
+        for ((graph, as_it_was), explained) in self.graphs.iter().zip(&self.explained) {
             for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
                 let mut plan = Plan::unchanged(graph);
                 for (change, sum) in changes.iter().zip(&mut changed) {
@@ -121,8 +122,8 @@ impl<'a> Player<'a> {
                     }
                 }
                 let replayed = run::run(graph, &plan, assume);
-                let measured = (0..graph.steps.len()).filter(|step| graph.steps[*step].measured);
-                gains[assume as usize].extend(measured.map(|step| (as_it_was.step(step), replayed.step(step))));
+                let steps = (0..graph.steps.len()).filter(|step| explained[*step]);
+                gains[assume as usize].extend(steps.map(|step| (as_it_was.step(step), replayed.step(step))));
                 if assume == Assume::Usual {
                     see(graph, &plan, &replayed);
                     notes.append(&mut plan.notes);

@@ -2,6 +2,7 @@
 //! comes out as it was recorded: what holds a thing back keeps its recorded distance, what did not keeps its usual one.
 
 use super::Assume;
+use super::floors::Usual;
 use super::graph::{Graph, Job, StepNode, What};
 use super::plan::Plan;
 use timeline::WorkKind;
@@ -69,8 +70,8 @@ pub fn run(graph: &Graph, plan: &Plan, assume: Assume) -> Replayed {
     replay(graph, plan, assume, false)
 }
 
-/// With the usual way from a launch to its start in place of each recorded one: a step that comes out as recorded is explained by
-/// what the graph knows, one that does not waited for something else.
+/// With no more than what is usual from a launch, or from the work before, to the start of work: a step that comes out as
+/// recorded is explained by what the graph knows, one that does not waited for something else.
 pub fn explain(graph: &Graph) -> Replayed {
     replay(graph, &Plan::unchanged(graph), Assume::Usual, true)
 }
@@ -140,7 +141,7 @@ impl Run<'_> {
                 let floors = &self.graph.floors;
                 let (least, returns) = match recorded > call.begin {
                     true => (floors.shortest(call.name).min(dur), call.end - recorded),
-                    false => (dur, floors.returns(self.assume).min(call.end - recorded)),
+                    false => (dur, floors.returns(call.name, self.assume).min(call.end - recorded)),
                 };
                 later(own(least), Moment { at: now + returns, by: Point::Job(job as u32) })
             }
@@ -153,7 +154,7 @@ impl Run<'_> {
         }
     }
 
-    /// A kernel with a launch.
+    /// Its launch was recorded, and it is not a copy that the host has to stage first: that is the host's own time.
     fn plain(&self, job: &Job) -> bool {
         job.call != 0 && self.graph.timeline.gpu.work.kind(job.work as usize) == WorkKind::Kernel
     }
@@ -185,36 +186,39 @@ impl Run<'_> {
             return;
         }
         // Each edge: when it was ready in the recording, when it is now, what it usually takes from there to the start.
-        let name = (job.call as usize).checked_sub(1).map_or(u32::MAX, |call| graph.calls[call].name);
-        let usual = graph.floors.latency(name, Assume::Usual);
-        let mut edges: [Option<(i64, i64, i64, Point)>; 3] = [None; 3];
-        if let Some(call) = (job.call as usize).checked_sub(1) {
-            let (recorded, now) = (graph.calls[call].begin, self.out.begin[call].at);
-            edges[0] = Some((recorded, now, graph.floors.latency(name, self.assume), Point::Begin(call as u32)));
+        let mut edges: [Option<(i64, i64, Usual, Point)>; 3] = [None; 3];
+        if let Some(place) = (job.call as usize).checked_sub(1) {
+            let (call, begin) = (graph.calls[place], self.out.begin[place].at);
+            let latency = graph.floors.latency(call.name);
+            // Calls whose work starts by their end wait for nothing: the end is known from the begin.
+            let cost = self.plan.cost[place].unwrap_or(call.end - call.begin);
+            let (recorded, now) = (latency.anchor(call.begin, call.end), latency.anchor(begin, begin + cost));
+            edges[0] = Some((recorded, now, latency.usual, Point::Begin(place as u32)));
         } else {
             // Its launch was not recorded: it moves with the host.
             let shift = self.last.now - self.last.recorded;
-            edges[0] = Some((job.start, job.start + shift, 0, self.last.point));
+            edges[0] = Some((job.start, job.start + shift, Usual::default(), self.last.point));
         }
         for (edge, other) in edges[1..].iter_mut().zip([before, after]) {
             *edge = other.map(|other| {
-                let gap = graph.floors.gap(self.assume);
+                let gap = graph.floors.gap(graph, &job);
                 (graph.jobs[other].end, self.end_of(other), gap, Point::Job(other as u32))
             });
         }
         // The edge that was ready last in the recording is the one that the work waited for.
-        let ready =
-            |place: usize, recorded: i64| recorded + if place == 0 { usual.min(job.start - recorded) } else { 0 };
+        let ready = |place: usize, recorded: i64, usual: Usual| match place {
+            0 => recorded + usual.at(Assume::Usual).min(job.start - recorded),
+            _ => recorded,
+        };
         let all = edges.iter().enumerate().filter_map(|(place, edge)| edge.map(|edge| (place, edge)));
-        let binding = all.clone().max_by_key(|(place, edge)| ready(*place, edge.0)).map(|(place, _)| place);
+        let binding = all.clone().max_by_key(|(place, edge)| ready(*place, edge.0, edge.2)).map(|(place, _)| place);
         let mut start: Option<Moment> = None;
         for (place, (recorded, now, usual, by)) in all {
             let distance = job.start - recorded;
             let distance = match Some(place) == binding {
-                // A copy starts when the host has staged it: that is the host's own time.
-                true if self.strict && place == 0 && self.plain(&job) => usual,
+                true if self.strict && (place != 0 || self.plain(&job)) => distance.min(usual.most),
                 true => distance,
-                false => distance.min(usual),
+                false => distance.min(usual.at(self.assume)),
             };
             let moment = Moment { at: now + distance, by };
             start = Some(start.map_or(moment, |start| later(start, moment)));
