@@ -33,6 +33,8 @@ pub struct Job {
 /// one, whose number is `u32::MAX`. The second limit is for what no program does.
 pub const MOST_STREAMS: usize = 1024;
 const MOST_SHARED: usize = 1024;
+/// A model has some hundred kernels.
+const RECENT: usize = 512;
 
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
@@ -43,6 +45,8 @@ pub(crate) struct Gather {
     known: HashMap<Site, u32>,
     last: Option<(Site, u32)>,
     shapes: HashMap<Shape, u32>,
+    /// The shapes met last, by the name of their kernel: most launches repeat one, and need not be looked up.
+    recent: Vec<Option<(Shape, u32)>>,
     mores: HashMap<More, u32>,
     /// Work that shares a track because there are too many streams, and work that found none at all.
     pub shared: u64,
@@ -59,7 +63,7 @@ impl Gather {
             self.refused += 1;
             return;
         };
-        let shape = job.shape.map_or(0, |shape| once(shape, &mut self.shapes, &mut self.gpu.shapes));
+        let shape = job.shape.map_or(0, |shape| self.shape(job.name, shape));
         let more = match job.more {
             more if more == More::default() => 0,
             more => once(more, &mut self.mores, &mut self.gpu.work.mores),
@@ -73,6 +77,17 @@ impl Gather {
         work.shape.push(shape);
         work.more.push(more);
         self.stream.push(stream);
+    }
+
+    fn shape(&mut self, name: NameIndex, shape: Shape) -> u32 {
+        self.recent.resize(RECENT, None);
+        let recent = &mut self.recent[name.0 as usize % RECENT];
+        if let Some((_, place)) = recent.filter(|(known, _)| *known == shape) {
+            return place;
+        }
+        let place = once(shape, &mut self.shapes, &mut self.gpu.shapes);
+        *recent = Some((shape, place));
+        place
     }
 
     fn stream(&mut self, site: Site) -> Option<u32> {
