@@ -1,5 +1,6 @@
 //! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
 
+use super::calls_in_steps::times;
 use super::roofline;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
@@ -86,11 +87,6 @@ impl Rule for AttentionFallback {
         };
         finding.into()
     }
-}
-
-fn times(each: f64) -> String {
-    let number = super::gap::each(each);
-    if number == "1" { "once".into() } else { format!("{number} times") }
 }
 
 /// Pieces of work, by what becomes of them.

@@ -41,10 +41,10 @@ impl Rule for ConvLayout {
         let finding = Finding {
             code: self.code(),
             title: format!(
-                "Images are turned between layouts in {} of {}: {} times a step, most by {}",
+                "Images are turned between layouts in {} of {}: {} a step, most by {}",
                 phrase::percent(share),
                 case.the_step(),
-                super::gap::each(each),
+                super::calls_in_steps::times(each),
                 step_kernels::short(place.kernel.as_deref().unwrap_or(""))
             ),
             place,
@@ -87,7 +87,7 @@ mod tests {
         let found = found(&ConvLayout, &steps("nchwToNhwcKernel<float>"));
         assert_eq!(
             found[0].title,
-            "Images are turned between layouts in 9.8 % of the step: 1 times a step, most by nchwToNhwcKernel<float>"
+            "Images are turned between layouts in 9.8 % of the step: once a step, most by nchwToNhwcKernel<float>"
         );
         assert!((found[0].gain.unwrap().mid - 9.8).abs() < 1.0 && found[0].actions.len() == 2, "{:?}", found[0].gain);
     }

@@ -2,18 +2,22 @@
 
 mod attention_fallback;
 mod below_roofline;
+mod calls_in_steps;
 mod clock_residual;
 mod compile_in_request;
 mod compute_bound;
 mod conv_layout;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
+mod created_on_cpu;
 pub(crate) mod dropped_records;
 mod event_loop_blocked;
 mod fp32_share;
 mod gap;
 mod gc_pauses;
 mod gil_contention;
+mod graph_input_copies;
+mod graph_not_used;
 mod h2d_spike;
 mod host_wait;
 mod hot_line;
@@ -21,16 +25,19 @@ mod implicit_sync;
 mod kernel_drift;
 mod kernel_hotspot;
 mod launch_bound;
+mod launch_queue_full;
 mod launch_thread_descheduled;
 mod logging_in_step;
 mod logits_to_host;
 mod low_occupancy;
+mod low_pcie_bandwidth;
 mod many_small_copies;
 mod memory_bandwidth_bound;
 mod module_loading;
 mod no_steps_found;
 mod overhead_in_window;
 mod pageable_async_copy;
+mod pcie_saturated;
 mod postprocess_tail;
 mod preprocess_before_first_kernel;
 mod queue_never_builds;
@@ -38,6 +45,7 @@ mod roofline;
 mod short_kernel_gaps;
 mod sync_api;
 mod sync_memcpy;
+mod sync_memset;
 mod tensor_cores_unused;
 mod tf32_off;
 mod throttled;
@@ -52,19 +60,26 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 46] = [
+pub static RULES: [&dyn Rule; 53] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
+    &launch_queue_full::LaunchQueueFull,
     &short_kernel_gaps::ShortKernelGaps,
+    &graph_not_used::GraphNotUsed,
+    &graph_input_copies::GraphInputCopies,
     &module_loading::ModuleLoading,
     &compile_in_request::CompileInRequest,
     &pageable_async_copy::PageableAsyncCopy,
     &sync_memcpy::SyncMemcpy,
+    &sync_memset::SyncMemset,
     &sync_api::SyncApi,
     &implicit_sync::ImplicitSync,
     &many_small_copies::ManySmallCopies,
     &h2d_spike::H2dSpike,
+    &created_on_cpu::CreatedOnCpu,
+    &pcie_saturated::PcieSaturated,
+    &low_pcie_bandwidth::LowPcieBandwidth,
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,

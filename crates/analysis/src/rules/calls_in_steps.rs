@@ -1,0 +1,63 @@
+//! The CUDA calls that begin inside the steps, by their names: what the rules about single calls share.
+
+use crate::gpu::windows_of;
+use crate::rule::Case;
+use crate::share::Tally;
+use crate::windows::Window;
+use timeline::{NameIndex, ProcessIndex, SliceKind};
+
+pub struct Calls {
+    /// Slices, by thread and time.
+    pub all: Vec<u32>,
+    /// Their time, step by step.
+    pub tally: Tally,
+}
+
+/// Calls whose names fit, of all threads of the processes that have devices.
+pub fn find(case: &Case, fits: impl Fn(&str) -> bool, takes: impl Fn(usize) -> bool) -> Calls {
+    let timeline = case.timeline;
+    let named: Vec<bool> =
+        (0..timeline.names.len() as u32).map(|name| fits(timeline.names.text(NameIndex(name)))).collect();
+    let mut calls = Calls { all: Vec::new(), tally: Tally::default() };
+    if !named.contains(&true) {
+        return calls;
+    }
+    let mut processes: Vec<ProcessIndex> = timeline.gpu.streams.iter().map(|stream| stream.process).collect();
+    processes.dedup();
+    let slices = &timeline.slices;
+    for process in processes {
+        let windows = windows_of(case, process);
+        let mut parts = vec![0u64; windows.len()];
+        for track in timeline.tracks_of(process) {
+            for index in track.slices.clone() {
+                if slices.kind(index) != SliceKind::ApiCall || !named[slices.name[index] as usize] || !takes(index) {
+                    continue;
+                }
+                if let Some(window) = at(&windows, slices.start[index]) {
+                    calls.all.push(index as u32);
+                    let end = slices.get(index).end().min(windows[window].end);
+                    parts[window] = parts[window].saturating_add(end - slices.start[index]);
+                }
+            }
+        }
+        for (window, part) in windows.iter().zip(parts) {
+            let length = window.end - window.start;
+            calls.tally.add(part.min(length) as f64, length as f64);
+        }
+    }
+    calls
+}
+
+/// The window that holds a moment.
+pub fn at(windows: &[Window], time: u64) -> Option<usize> {
+    let place = windows.partition_point(|window| window.end <= time);
+    windows.get(place).filter(|window| window.start <= time).map(|_| place)
+}
+
+/// `once`, `4 times`: how often a step.
+pub fn times(each: f64) -> String {
+    match super::gap::each(each).as_str() {
+        "1" => "once".into(),
+        number => format!("{number} times"),
+    }
+}

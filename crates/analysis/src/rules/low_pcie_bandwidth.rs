@@ -1,0 +1,124 @@
+//! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
+
+use super::pcie_saturated::{LARGE_BYTES, Link};
+use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::gpu::moved::{Copy, Moved};
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::Share;
+use timeline::gpu::detail;
+
+pub struct LowPcieBandwidth;
+
+const LEVEL: f64 = 0.03;
+/// Of the link.
+const LOW: f64 = 0.6;
+/// What pinned copies reach on a healthy link.
+const GOOD: f64 = 0.85;
+
+impl Rule for LowPcieBandwidth {
+    fn code(&self) -> &'static str {
+        "low-pcie-bandwidth"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Copies of 1 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
+            why: "Pinned copies of this size reach 85 % of the link and more. Less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
+                  copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The gain is this time at 85 % of the link; at worst nothing.",
+            needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
+            example: "Pinned copies run at 11.2 GB/s on a link of 63.0 GB/s, and take 21 % of the step",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let fits = |copy: &Copy| copy.host_memory() == detail::PINNED && copy.piece.bytes >= LARGE_BYTES;
+        let moved = Moved::find(case);
+        let most = moved
+            .iter()
+            .max_by_key(|moved| moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).sum::<u64>());
+        let Some(moved) = most.filter(|moved| moved.all.iter().any(fits)) else { return Verdict::Silent };
+        let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
+        if tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let link = match Link::find(case) {
+            Ok(link) => link,
+            Err(reason) => return Verdict::Abstain(reason),
+        };
+        let speed = moved.speed(fits).unwrap_or(0.0);
+        if speed <= 0.0 || speed >= LOW * link.gb_per_s {
+            return Verdict::Silent;
+        }
+        let part = 1.0 - speed / (GOOD * link.gb_per_s);
+        let share = tally.measured().scaled(part);
+        let share = Share { low: 0.0, ..share };
+        let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
+        let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
+        evidence.extend(longest.map(|copy| {
+            Evidence::at(
+                format!("the longest, {}", phrase::bytes(copy.piece.bytes)),
+                None,
+                copy.piece.start,
+                copy.piece.end(),
+            )
+        }));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Pinned copies run at {speed:.1} GB/s on a link of {:.1} GB/s, and take {} of {}",
+                link.gb_per_s,
+                phrase::percent(tally.mid()),
+                case.the_step()
+            ),
+            place: Place::default(),
+            gain: Some(share.into()),
+            severity: Severity::of(share),
+            confidence: 0.8 * tally.repeats(),
+            evidence,
+            actions: vec![
+                "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
+                    .into(),
+                "See what the link does and who shares it: nvidia-smi -q -d PCI, nvidia-smi dmon -s t.".into(),
+            ],
+            verify: proof::verify(case, share.mid),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(bytes: u64, memory: &str, link: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n stream 7\n api cudaMemcpyAsync 0..10us\n copy h2d 20us..4020us {bytes} {memory}\n\
+             api cudaLaunchKernel 20us..30us\n kernel k 4.1ms..9.9ms\n end\n {link}"
+        )
+    }
+    const GEN5: &str = "counter host gpu_pcie_link_gen 0=5\n counter host gpu_pcie_link_width 0=16";
+
+    #[test]
+    fn pinned_copies_at_a_fifth_of_the_link() {
+        let found = found(&LowPcieBandwidth, &steps(40_000_000, "pinned", GEN5));
+        assert_eq!(found[0].title, "Pinned copies run at 10.0 GB/s on a link of 63.0 GB/s, and take 40 % of the step");
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low == 0.0 && (gain.mid - 32.5).abs() < 1.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_at_full_speed_from_pageable_memory_and_for_small_ones() {
+        silent(&LowPcieBandwidth, &steps(220_000_000, "pinned", GEN5));
+        silent(&LowPcieBandwidth, &steps(40_000_000, "pageable", GEN5));
+        silent(&LowPcieBandwidth, &steps(40_000, "pinned", GEN5));
+        silent(&LowPcieBandwidth, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_when_the_link_is_not_known() {
+        abstains(&LowPcieBandwidth, &steps(40_000_000, "pinned", ""), "link");
+    }
+}
