@@ -91,6 +91,16 @@ static void *stop_later(void *cupti) {
     return NULL;
 }
 
+/* A collector that wants to lose little in a crash asks for what is done: FLOOR_FLUSH says every how many milliseconds. */
+static void *flush_often(void *every) {
+    struct timespec time = {(long)every / 1000, (long)every % 1000 * 1000000};
+    for (;;) {
+        nanosleep(&time, NULL);
+        flush(0);
+    }
+    return NULL;
+}
+
 static int is_off(const char *name) {
     const char *said = getenv(name);
     return said && !strcmp(said, "0");
@@ -125,6 +135,13 @@ int InitializeInjection(void) {
         size_t size = 1;
         uint8_t value = 1;
         attribute(ZEROED_BUFFERS, &size, &value);
+        /* One more attribute, to see what it changes: FLOOR_ATTRIBUTE=number=value=bytes. */
+        unsigned number, chosen, bytes;
+        if (getenv("FLOOR_ATTRIBUTE") && sscanf(getenv("FLOOR_ATTRIBUTE"), "%u=%u=%u", &number, &chosen, &bytes) == 3) {
+            size_t wide = chosen;
+            size = bytes;
+            code |= attribute(number, &size, &wide);
+        }
     }
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !is_off("FLOOR_KINDS"); i++)
         code |= activity(KINDS[i]) && KINDS[i] == KERNEL;
@@ -142,6 +159,8 @@ int InitializeInjection(void) {
     pthread_t thread;
     if (getenv("FLOOR_STOP_AFTER"))
         code |= pthread_create(&thread, NULL, stop_later, cupti);
+    if (getenv("FLOOR_FLUSH") && flush)
+        code |= pthread_create(&thread, NULL, flush_often, (void *)atol(getenv("FLOOR_FLUSH")));
     if (getenv("FLOOR_VERBOSE"))
         fprintf(stderr, "floor: code %d, %u of %zu callbacks\n", code, accepted, sizeof CALLS / sizeof *CALLS);
     return 1;

@@ -48,6 +48,12 @@ def libcupti() -> str:
     return fitting[0] if fitting else "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"
 
 
+def require_floor() -> None:
+    """A library that is not there is silently not loaded: the floor would be the plain run."""
+    if not (ROOT / "dist" / "floor_cupti.so").exists():
+        raise SystemExit("there is no dist/floor_cupti.so: `make gpu-programs` builds it; nothing was run")
+
+
 class Bench:
     def __init__(self, seconds: float, dry: bool) -> None:
         self.seconds, self.dry = seconds, dry

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "gpu"))
 
-from gpu import HERE, MODELS, libcupti
+from gpu import HERE, MODELS, libcupti, require_floor
 from gpu_quick import MORE, OPTIONS
 from machine import ROOT, inferscope, require_gpu
 from results import Results
@@ -29,6 +31,12 @@ FLOORS: dict[str, dict[str, str]] = {
     "floor-kernels": {"FLOOR_CALLS": "0"},
     "floor-stopped": {"FLOOR_STOP_AFTER": "3"},
     "floor-finalized": {"FLOOR_STOP_AFTER": "3", "FLOOR_FINALIZE": "1"},
+    "floor-flush": {"FLOOR_FLUSH": "1000"},
+    # Attributes of CUPTI: its device buffers in the host's memory, and larger ones.
+    "floor-pinned": {"FLOOR_ATTRIBUTE": "8=1=1"},
+    "floor-unpinned": {"FLOOR_ATTRIBUTE": "8=0=1"},
+    "floor-large": {"FLOOR_ATTRIBUTE": "0=33554432=8"},
+    "floor-semaphores": {"FLOOR_ATTRIBUTE": "3=262144=8"},
     **{name: {"FLOOR_MORE": kind} for name, kind in MORE.items()},
 }
 
@@ -38,15 +46,23 @@ class Process:
 
     def __init__(self, variant: str, model: str, command: Path, environ: dict[str, str], folder: Path) -> None:
         words = [sys.executable, str(HERE / "workloads" / "gpu_bursts.py"), model]
-        if variant in FLOORS:
+        kind, _, apart = variant.partition("+")
+        if apart:
+            # The workload has the first half of the cores, the recorder the others.
+            environ = environ | {"BURST_CORES": str((os.cpu_count() or 2) // 2)}
+        if kind in FLOORS:
             floor = {"CUDA_INJECTION64_PATH": str(ROOT / "dist" / "floor_cupti.so"), "FLOOR_CUPTI": libcupti()}
-            environ = environ | floor | FLOORS[variant]
-        elif variant in OPTIONS:
-            recorded = ["run", "--quiet", "--output", str(folder), *OPTIONS[variant]]
+            environ = environ | floor | FLOORS[kind]
+        elif kind in OPTIONS:
+            recorded = ["run", "--quiet", "--output", str(folder), *OPTIONS[kind]]
             words = [str(command), *recorded, "--", *words]
+            if apart:
+                cores = os.cpu_count() or 2
+                words = ["taskset", "-c", f"{cores // 2}-{cores - 1}", *words]
         self.variant = variant
         self.mode = variant if variant.startswith("torch-") else "plain"
         self.ratios: list[float] = []
+        self.cpu = 0.0
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environ
         )
@@ -65,6 +81,11 @@ class Process:
         said: dict[str, Any] = json.loads(self.line())
         return said
 
+    def cpu_s(self) -> float:
+        """What the first process of it, the recorder where there is one, has had of processors so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def end(self) -> None:
         if self.process.stdin:
             self.process.stdin.close()
@@ -78,10 +99,10 @@ def rounds(processes: list[Process], count: int, seconds: float) -> dict[str, li
     for _ in range(count):
         order.shuffle(processes)
         said = [(process, process.burst(seconds)["median_ns"]) for process in processes]
-        plain = statistics.median(time for process, time in said if process.variant == "plain")
-        for process, time in said:
-            process.ratios.append(time / plain)
-            seen.setdefault(process.variant, []).append(time / 1000)
+        plain = statistics.median(took for process, took in said if process.variant == "plain")
+        for process, took in said:
+            process.ratios.append(took / plain)
+            seen.setdefault(process.variant, []).append(took / 1000)
     return seen
 
 
@@ -95,6 +116,7 @@ def main() -> int:
     chosen = options.parse_args()
     results = Results("gpu-bursts", require_gpu("gpu-bursts"), False)
     command, environ = inferscope()
+    require_floor()
     results.document["ratios"] = {}
     for model in chosen.models.split(","):
         with tempfile.TemporaryDirectory(prefix="inferscope-gpu-bursts-") as name:
@@ -105,16 +127,22 @@ def main() -> int:
             ]
             for process in processes:
                 process.line()
+            before, began = [process.cpu_s() for process in processes], time.monotonic()
             seen = rounds(processes, chosen.rounds, chosen.seconds)
+            passed = time.monotonic() - began
+            for process, cpu in zip(processes, before, strict=True):
+                process.cpu = (process.cpu_s() - cpu) / passed
             for process in processes:
                 process.end()
         for variant in chosen.variants.split(","):
             of = sorted(statistics.median(one.ratios) for one in processes if one.variant == variant)
             middle = statistics.median(of)
+            cpu = statistics.median(one.cpu for one in processes if one.variant == variant)
             results.document["ratios"].setdefault(model, {})[variant] = of
             results.say(
                 f"{model:10} {variant:15} {statistics.median(seen[variant]):9.1f} us a step, x plain {middle:.3f}"
-                f" ({', '.join(f'{ratio:.3f}' for ratio in of)})"
+                f" ({', '.join(f'{ratio:.3f}' for ratio in of)}),"
+                f" {cpu * 100:.0f} % of a core"
             )
         results.save()
     return results.finish()

@@ -15,13 +15,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "gpu"))
 
-from gpu import HERE, MODELS, libcupti
+from gpu import HERE, MODELS, libcupti, require_floor
 from machine import ROOT, inferscope, require_gpu
 from results import Results
 
 VARIANTS = ("plain", "floor", "default", "budget", "torch-all")
-# The floor with one more kind of CUPTI's records: waits and allocations, which we take from the calls instead.
-MORE = {"floor-waits": "38", "floor-memory": "49"}
+# The floor with one more kind of records: waits and allocations, which we take from the calls, and whole graphs.
+MORE = {"floor-waits": "38", "floor-memory": "49", "floor-graphs": "51"}
 # What is recorded less, to see which part costs what.
 OPTIONS: dict[str, list[str]] = {
     "default": [],
@@ -93,6 +93,7 @@ def main() -> int:
     results = Results("gpu-quick", require_gpu("gpu-bench"), False)
     models, variants = chosen.models.split(","), chosen.variants.split(",")
     command, environ = inferscope()
+    require_floor()
     with tempfile.TemporaryDirectory(prefix="inferscope-gpu-quick-") as name:
         servers = {variant: Server(variant, command, environ, Path(name)) for variant in variants}
         for server in servers.values():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 
@@ -12,6 +13,8 @@ import torch
 
 
 def main(name: str) -> None:
+    if cores := os.environ.get("BURST_CORES"):
+        os.sched_setaffinity(0, range(int(cores)))
     torch.manual_seed(0)
     work = {made.__name__: made for made in gpu_model.ALL}[name.replace("-", "_")]
     with torch.inference_mode():

@@ -108,7 +108,19 @@ def mlp() -> Callable[[], None]:
     return step
 
 
-ALL = (gpt2, bert, bert_graph, resnet50, mlp)
+def adds() -> Callable[[], None]:
+    """Four hundred additions of a few numbers: as many launches a second as PyTorch can do."""
+    x = torch.zeros(8, device=DEVICE)
+
+    def step() -> None:
+        for _ in range(400):
+            x.add_(1.0)
+        wait()
+
+    return step
+
+
+ALL = (gpt2, bert, bert_graph, resnet50, mlp, adds)
 
 
 def memory() -> dict[str, int]:

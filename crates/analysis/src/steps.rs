@@ -4,6 +4,7 @@
 mod called;
 mod choose;
 mod periods;
+mod recorded;
 mod sequence;
 mod steady;
 
@@ -75,6 +76,7 @@ impl Step {
 impl Steps {
     pub fn find(timeline: &Timeline, wanted: Option<&str>) -> Steps {
         let mut steps = choose::choose(timeline, wanted);
+        recorded::keep(timeline, &mut steps);
         steps.steps.sort_by_key(|step| (step.start, step.track, step.end));
         for (index, step) in steps.steps.iter_mut().enumerate() {
             step.index = index as u32;

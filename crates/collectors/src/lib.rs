@@ -12,6 +12,8 @@ mod extension;
 mod python;
 
 #[cfg(not(feature = "python"))]
+mod cost;
+#[cfg(not(feature = "python"))]
 mod gpu;
 #[cfg(not(feature = "python"))]
 mod injection;

@@ -40,6 +40,12 @@ pub fn current() -> Option<&'static Session> {
 }
 
 impl Session {
+    /// What [`current`] looks at behind the session itself.
+    #[cfg(not(feature = "python"))]
+    pub fn wanted_at(&self) -> *const u8 {
+        ptr::from_ref(self.wanted).cast()
+    }
+
     pub fn status(&self, collector: Collector) -> &CollectorStatus {
         self.segment.status(collector)
     }
@@ -73,12 +79,10 @@ pub fn start(settings: Settings, program: String, python: String) -> Result<&'st
     create(settings, who)
 }
 
-/// CUPTI stamps its records with the clock that we give it, which has to count nanoseconds: the CUDA library's own segment is
-/// in that clock, so that no record needs converting.
 #[cfg(not(feature = "python"))]
 fn shape(settings: &Settings) -> (usize, bool, Source) {
     // Enough for seconds of the fastest launches, and little enough to go unnoticed.
-    (settings.trace_size.min(64 << 20), true, Source::Monotonic)
+    (settings.trace_size.min(64 << 20), true, Source::detect())
 }
 
 #[cfg(feature = "python")]
@@ -90,6 +94,8 @@ fn create(settings: Settings, who: Identity) -> Result<&'static Session, String>
     let (budget, busy, source) = shape(&settings);
     let segment = Segment::create_with(&settings.segments, budget, &who, busy, source)
         .map_err(|error| format!("{error}; free some space there or lower INFERSCOPE_TRACE_SIZE_MB"))?;
+    #[cfg(not(feature = "python"))]
+    crate::cost::begin();
     let names = NameWriter::new(|bytes| segment.names(bytes)).ok_or("no room for the segment's names")?;
     if let Some(recorder) = settings.recorder.or(Some(RECORDER.load(Ordering::Relaxed)).filter(|pid| *pid != 0)) {
         allow(recorder);

@@ -12,7 +12,7 @@
 //! counter runqueue_wait_ns 0..2s every 100ms grows 10ms
 //! ```
 //!
-//! Also: `process NAME [python 3.12]`, `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME`,
+//! Also: `process NAME [python 3.12]`, `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT what`, `note text`,
 //! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
@@ -136,7 +136,9 @@ impl Reader {
                     self.sample(offset + at, rest)?;
                 }
             }
-            ("mark", [name, at, ..]) => self.slice(SliceKind::Mark, name, &format!("{at}..{at}"), offset, rest)?,
+            ("mark", [name, at, ..]) => {
+                self.slice(SliceKind::Mark, &name.replace('~', " "), &format!("{at}..{at}"), offset, rest)?;
+            }
             ("step", [name, span, ..]) => self.slice(SliceKind::Step, name, span, offset, rest)?,
             ("scope", [name, span, ..]) => self.slice(SliceKind::Scope, name, span, offset, rest)?,
             ("call", [name, span, ..]) => self.slice(SliceKind::Call, name, span, offset, rest)?,

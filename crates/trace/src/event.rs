@@ -62,6 +62,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Times of the device's own work come from CUPTI and are `CLOCK_MONOTONIC` nanoseconds, whatever the segment's clock is.
+    pub fn is_in_nanos(self) -> bool {
+        matches!(self, Kind::Kernel | Kind::Memcpy | Kind::Memset | Kind::Migration | Kind::Overhead)
+    }
+
     pub fn from_u16(number: u16) -> Option<Kind> {
         Some(match number {
             1 => Kind::ScopeBegin,

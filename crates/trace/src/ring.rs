@@ -58,6 +58,13 @@ impl<'a, W: Word> Writer<'a, W> {
         self.head.store(self.next, Ordering::Release);
     }
 
+    /// What the next `push` writes to: its slot and the head.
+    #[inline(always)]
+    pub fn upcoming(&self) -> [*const u8; 2] {
+        let slot = &self.slots[(self.next & self.mask) as usize];
+        [slot.as_ptr().cast(), std::ptr::from_ref(self.head).cast()]
+    }
+
     pub fn published(&self) -> u64 {
         self.next
     }

@@ -1,7 +1,7 @@
 //! Activity records become our records. Runs on the decoder's own thread; whatever is not understood is skipped and counted.
 
 use super::clock::Clock;
-use super::layout::{Context, Device, Kernel, Memcpy, MemcpyPeer, Memory, Memset, Migration, Overhead, Wait};
+use super::layout::{Device, Kernel, Memcpy, MemcpyPeer, Memset, Migration, Overhead};
 use super::names::Names;
 use crate::session::Session;
 use crate::thread::Writing;
@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use trace::NameId;
-use trace::device::{Allocation, MOST_RECORDS, Work};
+use trace::device::{MOST_RECORDS, Work};
 use trace::event::{EVENT_WORDS, Event, Kind};
 use trace::status::Collector;
 use trace::tables::detail;
@@ -19,8 +19,6 @@ use trace::tables::detail;
 #[derive(Default)]
 pub struct Decoder {
     names: Names,
-    /// The device of each context: waits say only their context.
-    devices: HashMap<u32, u32>,
     fixed: HashMap<&'static str, NameId>,
     /// Pieces of work decoded so far.
     pub work: u64,
@@ -28,9 +26,6 @@ pub struct Decoder {
     pub newest: u32,
     pub graphs: bool,
 }
-
-/// Streams of waits that concern a whole context, as CUPTI writes them.
-const NO_STREAM: u32 = u32::MAX;
 
 impl Decoder {
     /// # Safety
@@ -45,15 +40,9 @@ impl Decoder {
                 Memcpy::KIND => self.copy(session, writing, clock, Memcpy::new(record)),
                 MemcpyPeer::KIND => self.peer(session, writing, clock, MemcpyPeer::new(record)),
                 Memset::KIND => self.memset(session, writing, clock, Memset::new(record)),
-                Memory::KIND => self.memory(session, writing, clock, Memory::new(record)),
-                Wait::KIND => self.wait(session, writing, clock, Wait::new(record)),
                 Overhead::KIND => self.overhead(session, writing, clock, Overhead::new(record)),
                 Migration::KIND => self.migration(session, writing, clock, Migration::new(record)),
                 Device::KIND => self.device(session, writing, Device::new(record)),
-                Context::KIND => {
-                    let context = Context::new(record);
-                    self.devices.insert(context.context(), context.device());
-                }
                 _ => {
                     session.status(Collector::Gpu).overflow.fetch_add(1, Ordering::Relaxed);
                 }
@@ -62,7 +51,6 @@ impl Decoder {
     }
 
     unsafe fn kernel(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Kernel) {
-        self.devices.insert(record.context(), record.device());
         self.graphs |= record.graph() != 0;
         let work = Work {
             // SAFETY: CUPTI's own string.
@@ -132,27 +120,6 @@ impl Decoder {
         self.put(session, writing, Kind::Memset, times(clock, record.start(), record.end()), work);
     }
 
-    fn wait(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Wait) {
-        let name = match record.sort() {
-            1 => "wait for an event",
-            2 => "stream waits for an event",
-            3 => "wait for a stream",
-            4 => "wait for the device",
-            _ => "wait",
-        };
-        let stream = record.stream();
-        let work = Work {
-            name: self.fixed(session, name),
-            device: self.devices.get(&record.context()).copied().unwrap_or(0),
-            context: record.context(),
-            stream: if stream == NO_STREAM { 0 } else { stream },
-            correlation: record.correlation(),
-            detail: record.sort() & 0xff,
-            ..Work::default()
-        };
-        self.put(session, writing, Kind::Sync, times(clock, record.start(), record.end()), work);
-    }
-
     fn migration(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Migration) {
         let (direction, device) = match record.sort() {
             1 => (detail::H2D, record.target()),
@@ -170,24 +137,6 @@ impl Decoder {
             ..Work::default()
         };
         self.put(session, writing, Kind::Migration, times(clock, record.start(), record.end()), work);
-    }
-
-    unsafe fn memory(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Memory) {
-        let allocation = Allocation {
-            time: clock.ours(record.time()),
-            // SAFETY: CUPTI's own string.
-            name: unsafe { self.names.get(session, record.name()) },
-            device: record.device(),
-            context: record.context(),
-            stream: record.stream(),
-            correlation: record.correlation(),
-            address: record.address(),
-            bytes: record.bytes(),
-            freed: record.operation() == 2,
-            pool: record.is_async() != 0,
-            memory: record.memory() as u8,
-        };
-        push(writing, allocation.records());
     }
 
     fn overhead(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Overhead) {
@@ -232,7 +181,7 @@ impl Decoder {
             record.bandwidth().saturating_mul(1000),
         );
         let event = Event {
-            time: trace::clock::monotonic().0,
+            time: trace::clock::now(),
             value: 0,
             thread: writing.tid,
             name: session.intern(&json),

@@ -7,11 +7,11 @@ use super::calls::{BEATS, CAPTURE, DRIVER, RUNTIME, WORK};
 use super::parameters::{self, Deed};
 use crate::session::Session;
 use crate::thread::{self, Writing};
-use crate::{guard, session};
+use crate::{cost, guard, session};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use trace::clock::monotonic;
+use trace::clock::now;
 use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
 use trace::status::Collector;
@@ -48,11 +48,14 @@ struct Thread {
     /// In a call of the runtime: what the driver is asked for meanwhile is part of it.
     inside: Cell<bool>,
     count: Cell<u32>,
+    /// What the end of the next call will need and the program's own work has driven out of the caches by then.
+    needed: Cell<[*const u8; 4]>,
 }
 
 thread_local! {
     // The first call finds a ring and a name, which no later one does: it is not the one that is timed.
-    static THREAD: Thread = const { Thread { inside: Cell::new(false), count: Cell::new(1) } };
+    static THREAD: Thread =
+        const { Thread { inside: Cell::new(false), count: Cell::new(1), needed: Cell::new([std::ptr::null(); 4]) } };
 }
 
 /// Before the first call of a recording: numbers of names belong to one segment.
@@ -86,7 +89,7 @@ pub unsafe extern "C" fn called(_: *mut c_void, domain: u32, id: u32, data: *con
     guard::guarded(
         Collector::Launches,
         (),
-        || if data.site == 0 { begin(domain, data) } else { end(domain, id, data) },
+        || if data.site == 0 { begin(domain, id, data) } else { end(domain, id, data) },
     );
 }
 
@@ -98,11 +101,30 @@ fn keep(data: &CallbackData, value: u64) {
 }
 
 #[inline]
-fn begin(domain: u32, data: &CallbackData) {
-    let inside =
-        THREAD.with(|thread| if domain == RUNTIME { thread.inside.replace(true) } else { thread.inside.get() });
-    let nested = domain == DRIVER && inside;
-    keep(data, if nested { 0 } else { monotonic().0 });
+fn begin(domain: u32, id: u32, data: &CallbackData) {
+    THREAD.with(|thread| {
+        let inside = if domain == RUNTIME { thread.inside.replace(true) } else { thread.inside.get() };
+        if domain == DRIVER && inside {
+            return keep(data, 0);
+        }
+        // While CUDA does the call, which takes microseconds, they come back.
+        thread.needed.get().into_iter().for_each(fetch);
+        fetch((&raw const KNOWN[domain as usize - 1][id as usize]).cast());
+        keep(data, now());
+    });
+}
+
+/// Brings a line of memory near without waiting for it.
+#[inline(always)]
+fn fetch(line: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(line.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
 }
 
 #[inline]
@@ -112,7 +134,7 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     if start == 0 {
         return; // Part of another call, or its begin was before we came.
     }
-    let now = monotonic().0;
+    let now = now();
     let count = THREAD.with(|thread| {
         if domain == RUNTIME {
             thread.inside.set(false);
@@ -143,13 +165,15 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
         extra: data.correlation,
     };
     writing.push(event.to_words());
+    let [slot, head] = writing.ring.writer.upcoming();
+    let needed = [slot, head, std::ptr::from_mut(writing).cast_const().cast(), session.wanted_at()];
+    THREAD.with(|thread| thread.needed.set(needed));
     if known & TELLS != 0 {
         tell(session, writing, domain, id, data, &event);
     }
     if count.is_multiple_of(TIMED) {
         // Its begin cost about as much as its end.
-        let own = (monotonic().0 - now) * 2 * u64::from(TIMED);
-        session.status(Collector::Launches).own_ns.fetch_add(own, Ordering::Relaxed);
+        cost::add(session.status(Collector::Launches), now, 2 * u64::from(TIMED));
     }
 }
 

@@ -120,35 +120,6 @@ record! {
 }
 
 record! {
-    /// `CUPTI_ACTIVITY_KIND_MEMORY2`.
-    Memory, 49, "CUpti_ActivityMemory" {
-        operation: u32 = 4, "memoryOperationType";
-        memory: u32 = 8, "memoryKind";
-        correlation: u32 = 12, "correlationId";
-        address: u64 = 16, "address";
-        bytes: u64 = 24, "bytes";
-        time: u64 = 32, "timestamp";
-        device: u32 = 52, "deviceId";
-        context: u32 = 56, "contextId";
-        stream: u32 = 60, "streamId";
-        name: usize = 64, "name";
-        is_async: u32 = 72, "isAsync";
-    }
-}
-
-record! {
-    /// `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`.
-    Wait, 38, "CUpti_ActivitySynchronization" {
-        sort: u32 = 4, "type";
-        start: u64 = 8, "start";
-        end: u64 = 16, "end";
-        correlation: u32 = 24, "correlationId";
-        context: u32 = 28, "contextId";
-        stream: u32 = 32, "streamId";
-    }
-}
-
-record! {
     /// `CUPTI_ACTIVITY_KIND_OVERHEAD`.
     Overhead, 17, "CUpti_ActivityOverhead" {
         sort: u32 = 4, "overheadKind";
@@ -168,14 +139,6 @@ record! {
         ordinal: u32 = 112, "id";
         uuid: [u8; 16] = 120, "uuid";
         name: usize = 136, "name";
-    }
-}
-
-record! {
-    /// `CUPTI_ACTIVITY_KIND_CONTEXT`.
-    Context, 9, "CUpti_ActivityContext" {
-        context: u32 = 4, "contextId";
-        device: u32 = 8, "deviceId";
     }
 }
 

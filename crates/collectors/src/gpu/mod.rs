@@ -55,7 +55,6 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// What devices did and do.
 const KINDS: &[u32] = &[
     layout::Device::KIND,
-    layout::Context::KIND,
     layout::Kernel::KIND,
     layout::Memcpy::KIND,
     layout::MemcpyPeer::KIND,
@@ -337,6 +336,6 @@ fn mark(session: &'static Session, text: &str) {
 
 fn write(session: &'static Session, kind: Kind, text: &str) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
-    let (time, name) = (trace::clock::monotonic().0, session.intern(text));
+    let (time, name) = (trace::clock::now(), session.intern(text));
     writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags: 0, extra: 0 }.to_words());
 }

@@ -9,7 +9,7 @@ use super::{names, ranges, stacks};
 use crate::guard::guarded;
 use crate::session::Session;
 use std::ffi::{c_char, c_int, c_void};
-use trace::clock::monotonic;
+use trace::clock;
 use trace::status::Collector::Nvtx;
 
 /// NVTX's modules of functions.
@@ -74,7 +74,7 @@ unsafe fn domain(handle: Handle) -> &'static Domain {
 
 #[inline(always)]
 unsafe fn mark(handle: Handle, (message, category): (Message, u32)) {
-    let time = monotonic().0;
+    let time = clock::now();
     recorded((), |session| {
         // SAFETY: see above.
         let (name, args) = unsafe { (names::name(session, message), domain(handle).args(category, session)) };

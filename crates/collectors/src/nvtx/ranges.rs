@@ -9,7 +9,7 @@ use crate::thread;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::NameId;
-use trace::clock::monotonic;
+use trace::clock;
 use trace::status::Collector;
 
 struct Place {
@@ -68,7 +68,7 @@ pub fn start(session: &'static Session, name: Named, args: Option<&'static Args>
     place.args.store(args.map_or(ptr::null_mut(), |args| ptr::from_ref(args).cast_mut()), Ordering::Relaxed);
     let text = name.text.map_or(ptr::null_mut(), |text| Box::into_raw(Box::new(text)));
     place.text.store(text, Ordering::Relaxed);
-    place.time.store(monotonic().0, Ordering::Relaxed);
+    place.time.store(clock::now(), Ordering::Relaxed);
     let id = uses << PLACE_BITS | (index as u64 + 1);
     place.id.store(id, Ordering::Release);
     id
@@ -76,7 +76,7 @@ pub fn start(session: &'static Session, name: Named, args: Option<&'static Args>
 
 /// Ends it, once.
 pub fn end(session: &'static Session, id: u64) {
-    let now = monotonic().0;
+    let now = clock::now();
     let number = id & NOWHERE;
     if number == NOWHERE {
         return;

@@ -7,7 +7,7 @@ use super::record::{Finished, write};
 use crate::session::Session;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
-use trace::clock::monotonic;
+use trace::clock;
 use trace::status::Collector;
 
 struct Open {
@@ -79,7 +79,7 @@ pub fn push(session: &'static Session, domain: &Domain, name: Named, args: Optio
             stack.beyond += 1;
             session.status(Collector::Nvtx).unpaired.fetch_add(1, Ordering::Relaxed);
         } else {
-            stack.open.push(Open { time: monotonic().0, name, args, generation: session.generation });
+            stack.open.push(Open { time: clock::now(), name, args, generation: session.generation });
         }
         Some(level)
     });
@@ -89,7 +89,7 @@ pub fn push(session: &'static Session, domain: &Domain, name: Named, args: Optio
 /// Ends the innermost range. The level of that range.
 #[inline]
 pub fn pop(session: &'static Session, domain: &Domain) -> i32 {
-    let now = monotonic().0;
+    let now = clock::now();
     let popped = STACKS.try_with(|stacks| {
         let mut stacks = stacks.try_borrow_mut().ok()?;
         stacks.pops = stacks.pops.wrapping_add(1);
@@ -106,8 +106,7 @@ pub fn pop(session: &'static Session, domain: &Domain) -> i32 {
             write(session, &Finished { time: open.time, duration, name: &open.name, args: open.args, thread: None });
             if timed {
                 // Its push cost about as much.
-                let own = (monotonic().0 - now) * 2 * u64::from(TIMED);
-                session.status(Collector::Nvtx).own_ns.fetch_add(own, Ordering::Relaxed);
+                crate::cost::add(session.status(Collector::Nvtx), now, 2 * u64::from(TIMED));
             }
         }
         Some(level)

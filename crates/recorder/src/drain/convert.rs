@@ -93,7 +93,8 @@ impl Attached {
         mapping: &Mapping,
         sink: &mut Sink<'_>,
     ) {
-        let time = |ticks: u64| mapping.nanos(Ticks(ticks)).0 as i64;
+        let in_nanos = kind.is_in_nanos();
+        let time = |ticks: u64| if in_nanos { ticks } else { mapping.nanos(Ticks(ticks)).0 } as i64;
         let parent = |id: u64| (id as u32 != 0).then_some(id as u32 as i32);
         let whole = Some(event.time.wrapping_add(event.value));
         let (slice, start, parent, end) = match kind {

@@ -49,6 +49,8 @@ impl Attached {
         let owner = Event { flags: numbers.len() as u16, ..*event };
         match (work_kind(event.kind), Work::from_records(&owner, numbers)) {
             (Some(kind), Some(work)) => {
+                let in_nanos = Kind::from_u16(event.kind).is_some_and(Kind::is_in_nanos);
+                let mapping = (!in_nanos).then_some(mapping);
                 push_work(sink.store.batch(Table::Gpu), self.process, kind, name, &work, mapping);
             }
             _ => sink.losses.add(self.process, "gpu", NO_NUMBERS, 1),
@@ -116,9 +118,9 @@ impl Attached {
     }
 }
 
-fn push_work(rows: &mut Columns, process: i32, kind: WorkKind, name: i32, work: &Work, mapping: &Mapping) {
-    let start = mapping.nanos(Ticks(work.start)).0 as i64;
-    let end = mapping.nanos(Ticks(work.start.wrapping_add(work.dur))).0 as i64;
+fn push_work(rows: &mut Columns, process: i32, kind: WorkKind, name: i32, work: &Work, mapping: Option<&Mapping>) {
+    let time = |ticks: u64| mapping.map_or(ticks, |mapping| mapping.nanos(Ticks(ticks)).0) as i64;
+    let (start, end) = (time(work.start), time(work.start.wrapping_add(work.dur)));
     let int = |number: u32| Cell::Int(number as i32);
     let kernel = |number: u32| if kind == WorkKind::Kernel { int(number) } else { Cell::Null };
     let graph = work.graph != 0;

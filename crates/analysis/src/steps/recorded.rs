@@ -1,0 +1,139 @@
+//! With an overhead budget the GPU is recorded in windows. A step that lies outside of them has no GPU work in the trace, which
+//! is not the same as an idle GPU: such steps are set apart.
+
+use super::{Step, StepSource, Steps};
+use std::collections::HashMap;
+use std::ops::Range;
+use timeline::{NameIndex, ProcessIndex, Timeline};
+
+/// The collector's marks.
+const ON: &str = "GPU recording on";
+const OFF: &str = "GPU recording off";
+
+/// Leaves the steps that lie in the windows. Those of processes without windows all do.
+pub fn keep(timeline: &Timeline, steps: &mut Steps) {
+    let windows = windows(timeline);
+    if windows.is_empty() {
+        return;
+    }
+    let of = |step: &Step| windows.get(&timeline.tracks[step.track.0 as usize].process);
+    if steps.source == StepSource::Whole {
+        let stretches = steps.steps.iter().flat_map(|step| match of(step) {
+            Some(windows) => windows.iter().filter_map(|window| within(step, window)).collect(),
+            None => vec![*step],
+        });
+        steps.steps = stretches.collect();
+        return;
+    }
+    let all = steps.steps.len();
+    let inside = |step: &Step, window: &Range<u64>| window.start <= step.start && step.end <= window.end;
+    let kept: Vec<Step> = (steps.steps.iter())
+        .filter(|step| of(step).is_none_or(|windows| windows.iter().any(|window| inside(step, window))))
+        .copied()
+        .collect();
+    if kept.is_empty() {
+        steps.why += " None of them lies whole in a window in which the GPU was recorded.";
+        return;
+    }
+    if kept.len() < all {
+        let apart = all - kept.len();
+        steps.why += &format!(" {apart} of {all} lie outside the windows in which the GPU was recorded: set apart.");
+    }
+    steps.steps = kept;
+}
+
+/// The part of a step that lies in a window.
+fn within(step: &Step, window: &Range<u64>) -> Option<Step> {
+    let (start, end) = (step.start.max(window.start), step.end.min(window.end));
+    (start < end).then_some(Step { start, end, ..*step })
+}
+
+/// When each process that has windows was recorded.
+fn windows(timeline: &Timeline) -> HashMap<ProcessIndex, Vec<Range<u64>>> {
+    let named = |text: &str| (0..timeline.names.len() as u32).find(|at| timeline.names.text(NameIndex(*at)) == text);
+    let (on, off) = (named(ON), named(OFF));
+    if on.is_none() && off.is_none() {
+        return HashMap::new();
+    }
+    let mut turns: HashMap<ProcessIndex, Vec<(u64, bool)>> = HashMap::new();
+    for track in &timeline.tracks {
+        for at in track.slices.clone() {
+            let name = Some(timeline.slices.name[at]);
+            if name == on || name == off {
+                turns.entry(track.process).or_default().push((timeline.slices.start[at], name == on));
+            }
+        }
+    }
+    turns.into_iter().map(|(process, turns)| (process, between(turns))).collect()
+}
+
+/// What is before the first turn is the opposite of it.
+fn between(mut turns: Vec<(u64, bool)>) -> Vec<Range<u64>> {
+    turns.sort_unstable();
+    let mut windows = Vec::new();
+    let mut since = turns.first().filter(|(_, on)| !on).map(|_| 0);
+    for (time, on) in turns {
+        match (since, on) {
+            (None, true) => since = Some(time),
+            (Some(start), false) => {
+                windows.push(start..time);
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    windows.extend(since.map(|start| start..u64::MAX));
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "
+        end 60ms
+        track main
+        step request 0..10ms
+        step request 10ms..20ms
+        step request 20ms..30ms
+        step request 30ms..40ms
+        step request 40ms..50ms
+        step request 50ms..60ms
+        track inferscope-gpu
+        mark GPU~recording~on 9ms
+        mark GPU~recording~off 31ms
+        mark GPU~recording~on 39ms
+        mark GPU~recording~off 45ms";
+
+    fn steps(text: &str) -> Steps {
+        Steps::find(&Timeline::from_text(text).unwrap(), None)
+    }
+
+    #[test]
+    fn steps_outside_the_windows_are_set_apart() {
+        let found = steps(RUN);
+        let starts: Vec<u64> = found.steps.iter().map(|step| step.start / 1_000_000).collect();
+        assert_eq!(starts, [10, 20]);
+        assert!(found.why.contains("4 of 6 lie outside the windows"), "{}", found.why);
+    }
+
+    #[test]
+    fn without_windows_all_steps_count() {
+        let text: String = RUN.lines().filter(|line| !line.contains("mark")).map(|line| format!("{line}\n")).collect();
+        assert_eq!(steps(&text).steps.len(), 6);
+    }
+
+    #[test]
+    fn a_recording_without_steps_is_its_windows() {
+        let text: String = RUN.lines().filter(|line| !line.contains("step")).map(|line| format!("{line}\n")).collect();
+        let found = steps(&text);
+        let parts: Vec<(u64, u64)> = found.steps.iter().map(|s| (s.start / 1_000_000, s.end / 1_000_000)).collect();
+        assert_eq!(parts, [(9, 31), (39, 45)]);
+    }
+
+    #[test]
+    fn one_that_begins_recorded_is_recorded_before_its_first_turn() {
+        assert_eq!(between(vec![(7, false), (9, true)]), [0..7, 9..u64::MAX]);
+        assert_eq!(between(vec![(7, true), (8, true), (9, false), (10, false)]), [7..9]);
+    }
+}
