@@ -16,6 +16,7 @@ mod lanes;
 pub mod markdown;
 mod percentages;
 pub mod perfetto;
+mod picture;
 pub mod pprof;
 mod provenance;
 mod sampled;

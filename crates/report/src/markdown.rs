@@ -6,6 +6,7 @@ mod findings;
 mod gpu;
 mod health;
 mod hot;
+mod picture;
 mod recorded;
 mod step;
 mod table;
@@ -15,6 +16,7 @@ use crate::gpu_words;
 use crate::units::{bytes, count, counted, duration, percent};
 use analysis::{Diagnosis, HealthState, Metrics, StepSource};
 use code::code;
+pub(crate) use picture::{more, number};
 use std::io::{self, Write};
 use table::Table;
 use timeline::Timeline;
@@ -32,7 +34,8 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         writeln!(out, "**Read this with care.** {}: {}\n", prose(line.label), prose(&line.text))?;
     }
     figures(timeline, metrics, diagnosis, out)?;
-    step::write(diagnosis, out)?;
+    step::write(timeline, diagnosis, out)?;
+    picture::slow(timeline, diagnosis, out)?;
     findings::write(timeline, diagnosis, out)?;
     if let Some(metrics) = &diagnosis.gpu {
         gpu::write(timeline, diagnosis, metrics, out)?;

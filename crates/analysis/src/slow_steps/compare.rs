@@ -35,14 +35,18 @@ pub fn fill(case: &Case, groups: &Groups, slow: &mut SlowSteps) {
 }
 
 /// What the sentence may say, most first: what a thread did, and what the device did for longer. Waits for the device are
-/// explained by what it did; idle time of the device only where calls tell the reason, for the thread tells the others.
+/// explained by what it did; idle time of the device only where calls tell the reason, for the thread tells the others if it was
+/// seen.
 pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
-    let says = |one: &&Difference| match one.side {
+    let unseen = |one: &Difference| one.side == Side::Thread && one.what == PartKind::Unknown.name();
+    let unseen = slow.differences.iter().any(|one| unseen(one) && 2 * one.slow_ns > slow.slow_ns);
+    let says = move |one: &&Difference| match one.side {
         Side::Thread => ![PartKind::Gpu, PartKind::Unknown].iter().any(|kind| one.what == kind.name()),
         Side::Kernel | Side::Copy => true,
         Side::Idle => {
             let calls = [Cause::Launch, Cause::Copy, Cause::Allocator, Cause::Compile, Cause::Communication];
-            calls.iter().any(|cause| one.what == idle(*cause))
+            let told = calls.iter().any(|cause| one.what == idle(*cause));
+            told || unseen && one.what != idle(Cause::Unknown)
         }
     };
     slow.differences.iter().filter(|one| one.more_ns() > 0).filter(says)

@@ -10,6 +10,8 @@ use timeline::NameIndex;
 
 /// Samples that stand for less of the time leave the rest unknown; above that, they stand for all of it.
 const SEEN: f64 = 0.75;
+/// Fewer samples of a group say nothing of where its time went.
+const FEWEST: f64 = 10.0;
 
 pub fn account(case: &Case, windows: &Windows) -> HashMap<Key, u64> {
     let mut times: HashMap<Key, u64> = HashMap::new();
@@ -65,9 +67,12 @@ fn sampled(case: &Case, windows: &Windows, times: &mut HashMap<Key, u64>) {
         let name = if frame.0 == 0 { NameIndex(u32::MAX) } else { line.name };
         *counts.entry(Key { kind, name, line: line.line }).or_default() += 1;
     }
+    let count = counts.values().sum::<u64>() as f64;
+    if count < FEWEST {
+        return;
+    }
     let known = times.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let left = windows.total().saturating_sub(known) as f64;
-    let count = counts.values().sum::<u64>() as f64;
     let stand_for = count * case.seen.period_ns as f64;
     let each = if stand_for >= SEEN * left { left / count.max(1.0) } else { case.seen.period_ns as f64 };
     for (key, count) in counts {

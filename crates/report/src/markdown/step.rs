@@ -2,16 +2,18 @@
 //! in which they begin.
 
 use super::code::{code, short_place};
+use super::picture;
 use super::table::{Table, bar, stretch};
 use crate::percentages;
 use crate::units::{count, counted, duration};
 use analysis::{Breakdown, Diagnosis, Part, StepSource};
 use std::io::{self, Write};
+use timeline::Timeline;
 
 /// What is smaller is added up.
 const MOST: usize = 15;
 
-pub fn write(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (steps, breakdown) = (&diagnosis.steps, &diagnosis.breakdown);
     match steps.source {
         StepSource::Whole => writeln!(out, "## Where the time of the recording goes\n")?,
@@ -20,6 +22,7 @@ pub fn write(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     if breakdown.parts.is_empty() {
         return writeln!(out, "Nothing was recorded that takes time.\n");
     }
+    picture::waterfall(timeline, diagnosis, out)?;
     let mean = duration(breakdown.step_ns);
     let mut said = match steps.source {
         StepSource::Whole => format!("No steps were found, so this is all of the busiest thread: {mean}."),

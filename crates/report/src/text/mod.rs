@@ -2,6 +2,7 @@
 //! pipe, and as wide as the place it goes to.
 
 mod gpu;
+mod picture;
 mod spark;
 pub(crate) mod table;
 mod tables;
@@ -27,6 +28,8 @@ pub fn write(
     let page = Page { timeline, metrics, top, style };
     page.head(out)?;
     page.answer(out, diagnosis)?;
+    page.waterfall(out, diagnosis)?;
+    page.slow_steps(out, diagnosis)?;
     page.findings(out, diagnosis)?;
     page.curves(out)?;
     if let Some(gpu) = &diagnosis.gpu {

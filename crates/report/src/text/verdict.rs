@@ -63,7 +63,7 @@ fn range(low: f64, high: f64) -> String {
 }
 
 /// Words on as many lines as they need; nothing in them can move the cursor.
-fn wrapped(style: &Style, text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(style: &Style, text: &str, width: usize) -> Vec<String> {
     let text = style.plain(&visible(text));
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

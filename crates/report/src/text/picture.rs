@@ -1,0 +1,81 @@
+//! The median step and the slow ones in the summary: lanes of letters under each other, then what differs.
+
+use super::Page;
+use super::table::Table;
+use super::verdict::wrapped;
+use crate::markdown::{more, number};
+use crate::picture::{drawn, legend, said, several, title};
+use crate::style::{Ink, left};
+use analysis::Diagnosis;
+use analysis::phrase;
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+impl Page<'_> {
+    pub(super) fn waterfall(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        let Some(picture) = &diagnosis.waterfall else { return Ok(()) };
+        let from = self.time(picture.start.saturating_sub(self.timeline.start));
+        let note = format!("{} from {from} after the start", self.time(picture.end - picture.start));
+        self.heading(out, "The median step", &note)?;
+        let titles: Vec<String> =
+            picture.lanes.iter().map(|lane| title(self.timeline, lane, several(picture))).collect();
+        let wide = titles.iter().map(|title| title.width()).max().unwrap_or(0);
+        let room = self.style.width.saturating_sub(wide + 4).clamp(20, 100);
+        for (lane, title) in picture.lanes.iter().zip(&titles) {
+            let drawn = self.plainly(&drawn(picture, lane, room));
+            writeln!(out, "  {}  {}", left(title, wide), self.style.ink(Ink::Bar, &drawn))?;
+            let about = self.style.fit(&self.style.plain(&said(picture, lane, 3)), room);
+            writeln!(out, "  {}  {}", " ".repeat(wide), self.style.ink(Ink::Faint, &about))?;
+        }
+        let words: Vec<String> =
+            legend(picture).iter().map(|(letter, word)| self.plainly(&format!("{letter} {word}"))).collect();
+        for line in self.style.lines(&words, self.style.width.saturating_sub(2)) {
+            writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
+        }
+        Ok(())
+    }
+
+    /// Letters of the picture in a place that may have no more than ASCII.
+    fn plainly(&self, letters: &str) -> String {
+        match self.style.unicode {
+            true => letters.to_owned(),
+            false => letters.replace('█', "#").replace('▓', "=").replace('▒', "-").replace('░', ":").replace('·', "."),
+        }
+    }
+
+    pub(super) fn slow_steps(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        let Some(slow) = diagnosis.slow_steps.as_ref().filter(|slow| !slow.slow.is_empty()) else { return Ok(()) };
+        self.heading(out, "Slow steps", "beside the usual ones")?;
+        for line in wrapped(self.style, &slow.sentence, self.style.width.saturating_sub(2)) {
+            writeln!(out, "  {line}")?;
+        }
+        if slow.differences.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(["more", "slow", "usual", "what"]);
+        for one in slow.differences.iter().take(self.top.min(8)) {
+            let cells = [self.style.plain(&more(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
+            let at = &one.place;
+            let name = at.kernel.clone().or(at.api.clone());
+            let place = name.unwrap_or_else(|| match at.function.is_some() || at.file.is_some() {
+                true => phrase::place(at),
+                false => String::new(),
+            });
+            table.row(cells.map(|cell| (Ink::Plain, self.ascii(&cell))), &one.what, &self.style.plain(&place));
+        }
+        table.write(out, self.style)?;
+        let facts: Vec<String> = slow
+            .counts
+            .iter()
+            .map(|one| format!("{} {} instead of {}", one.what, number(one.slow), number(one.usual)))
+            .collect();
+        for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
+            writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
+        }
+        Ok(())
+    }
+
+    fn ascii(&self, text: &str) -> String {
+        if self.style.unicode { text.to_owned() } else { text.replace('−', "-") }
+    }
+}
