@@ -98,14 +98,22 @@ def _threads(value: str) -> None:
     """The command has set the variables; what is looked at is whether any library here reads them."""
     import atexit
 
+    from ._after_import import after_import
+
+    def in_torch() -> None:
+        from . import _fix_torch
+
+        _fix_torch.hold_threads(int(value))
+
     say("waiting", "the process had not ended")
     atexit.register(guarded(_look_for_pools), value)
+    after_import("torch", guarded(in_torch))
 
 
 def _look_for_pools(value: str) -> None:
     torch = sys.modules.get("torch")
-    if torch is not None and torch.get_num_threads() != int(value):
-        say("failed", f"the program sets PyTorch's threads itself: it has {torch.get_num_threads()}, not {value}")
+    if torch is not None and torch.get_num_threads() > int(value):
+        say("failed", f"PyTorch has {torch.get_num_threads()} threads all the same, not {value}")
         return
     found = sorted({pool for pool in _POOLS for path in _mapped() if pool in path})
     if found or "numexpr" in sys.modules:

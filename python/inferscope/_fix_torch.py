@@ -24,6 +24,14 @@ def _hold(owner: Any, name: str, undoes: Callable[..., bool]) -> bool:
     return True
 
 
+def hold_threads(most: int) -> None:
+    """Of the fix `threads`: a program, and PyTorch itself in the workers of a loader, may ask for fewer."""
+    import torch
+
+    _hold(torch, "set_num_threads", lambda number: number > most)
+    _hold(torch._C, "set_num_threads", lambda number: number > most)
+
+
 def _tf32() -> None:
     import torch
 

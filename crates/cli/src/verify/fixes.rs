@@ -74,7 +74,8 @@ pub static FIXES: [Fix; 11] = [
         name: "pinned-copies",
         rules: &["pageable-async-copy", "low-pcie-bandwidth"],
         what: "tensor.pin_memory().to(device, non_blocking=True) for every copy of pageable memory to the GPU",
-        risk: "none while one stream is used: it stops when the program makes a second one; takes pinned host memory",
+        risk: "none while one stream is used: it stops when the program makes a second one; batches that are pinned once, \
+               not in every step, gain more than is measured here",
         switch: Switch::Process,
         value: Value::None,
     },
