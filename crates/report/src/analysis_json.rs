@@ -3,7 +3,9 @@
 
 mod gpu;
 mod health;
+mod hot;
 mod parts;
+mod picture;
 mod shape;
 mod times;
 
@@ -13,23 +15,28 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.2";
+pub const VERSION: &str = "1.3";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();
     let analysis = Analysis {
         analysis_version: VERSION,
+        answer: &diagnosis.answer,
         bottleneck: shape::bottleneck(diagnosis),
         suggestions: shape::suggestions(timeline, diagnosis),
         findings: diagnosis.findings.iter().map(|finding| shape::finding(timeline, finding)).collect(),
         abstentions: diagnosis.abstentions.iter().map(shape::abstention).collect(),
         summary: times::summary(timeline, metrics, diagnosis, &in_steps),
-        steps: times::steps(&diagnosis.steps, diagnosis.breakdown.overlapping),
+        steps: times::steps(timeline, &diagnosis.steps, diagnosis.breakdown.overlapping),
+        waterfall: picture::waterfall(timeline, diagnosis),
+        slow_steps: picture::slow(timeline, diagnosis),
         gpu: devices,
         gpu_work: diagnosis.gpu.as_ref().map(|metrics| gpu::work(timeline, metrics)),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
         idle_breakdown: parts::idle_breakdown(timeline, diagnosis),
+        host: hot::host(timeline, metrics, diagnosis),
         health: health::health(timeline, metrics, diagnosis),
+        recording: hot::recorded(timeline),
     };
     serde_json::to_writer_pretty(&mut *out, &analysis)?;
     writeln!(out)

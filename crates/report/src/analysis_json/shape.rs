@@ -2,7 +2,9 @@
 
 use super::gpu::{Device, Work};
 use super::health::Health;
+use super::hot::{Host, Recorded};
 use super::parts::{Category, Idle};
+use super::picture::{Slow, Waterfall};
 use super::times::{Micros, Steps, Summary};
 use analysis::{Diagnosis, Finding};
 use serde::Serialize;
@@ -12,19 +14,25 @@ use timeline::{Timeline, TrackIndex};
 #[derive(Serialize)]
 pub struct Analysis<'a> {
     pub analysis_version: &'static str,
+    pub answer: &'a [String; 3],
     pub bottleneck: Bottleneck<'a>,
     pub suggestions: Vec<Suggestion<'a>>,
     pub findings: Vec<Found<'a>>,
     pub abstentions: Vec<Abstained<'a>>,
     pub summary: Summary,
     pub steps: Steps<'a>,
+    /// Null where there are no steps.
+    pub waterfall: Option<Waterfall<'a>>,
+    pub slow_steps: Option<Slow<'a>>,
     pub gpu: Vec<Device<'a>>,
     /// Not there where no work of a device was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_work: Option<Work<'a>>,
     pub timeline_breakdown: Vec<Category>,
     pub idle_breakdown: Vec<Idle<'a>>,
+    pub host: Host<'a>,
     pub health: Health<'a>,
+    pub recording: Recorded<'a>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +83,7 @@ struct Gain {
     low: f64,
     mid: f64,
     high: f64,
+    by: &'static str,
 }
 
 /// Times are after the start of the recording. What a piece of proof does not have is left out: most are a sentence.
@@ -155,7 +164,12 @@ pub fn abstention(abstention: &analysis::Abstention) -> Abstained<'_> {
 fn gain(finding: &Finding) -> Option<Gain> {
     // No recording tells shares apart that differ by less.
     let hundredths = |percent: f64| (percent * 100.0).round() / 100.0;
-    finding.gain.map(|gain| Gain { low: hundredths(gain.low), mid: hundredths(gain.mid), high: hundredths(gain.high) })
+    finding.gain.map(|gain| Gain {
+        low: hundredths(gain.low),
+        mid: hundredths(gain.mid),
+        high: hundredths(gain.high),
+        by: gain.by.name(),
+    })
 }
 
 fn evidence<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Vec<Proof<'a>> {

@@ -44,11 +44,16 @@ pub struct Steps<'a> {
     source: &'static str,
     name: Option<&'a str>,
     why: &'a str,
+    confidence: Option<f64>,
     min_us: Option<Micros>,
     mean_us: Option<Micros>,
     p50_us: Option<Micros>,
+    p95_us: Option<Micros>,
     p99_us: Option<Micros>,
     max_us: Option<Micros>,
+    /// From the begin of the first step that counts to the end of the last, after the start of the recording.
+    window_start_us: Option<Micros>,
+    window_end_us: Option<Micros>,
     warmup: usize,
     outliers: usize,
     unfinished: u64,
@@ -86,20 +91,25 @@ pub fn summary(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, de
 }
 
 /// A whole recording is no step: it has a length, but no percentiles.
-pub fn steps(steps: &analysis::Steps, overlapping: bool) -> Steps<'_> {
+pub fn steps<'a>(timeline: &Timeline, steps: &'a analysis::Steps, overlapping: bool) -> Steps<'a> {
     let found = steps.source != StepSource::Whole;
     let time = |time: u64| (found && steps.count() > 0).then(|| Micros::of(time));
+    let since = |time: Option<u64>| time.unwrap_or(0).saturating_sub(timeline.start);
     let count = |count: usize| if found { count } else { 0 };
     Steps {
         count: count(steps.count()),
         source: steps.source.name(),
         name: found.then_some(&steps.name),
         why: &steps.why,
+        confidence: found.then(|| (steps.confidence * 1e3).round() / 1e3),
         min_us: time(steps.min()),
         mean_us: time(steps.mean()),
         p50_us: time(steps.p50()),
+        p95_us: time(steps.percentile(95)),
         p99_us: time(steps.p99()),
         max_us: time(steps.max()),
+        window_start_us: time(since(steps.measured().map(|step| step.start).min())),
+        window_end_us: time(since(steps.measured().map(|step| step.end).max())),
         warmup: count(steps.warmups()),
         outliers: steps.steps.iter().filter(|step| step.outlier).count(),
         unfinished: steps.unfinished,
