@@ -161,6 +161,14 @@ def test_programs_without_python(tmp_path):
     assert (tmp_path / "kept" / "round-001-with.out").read_text() == "backend:native,expandable_segments:True\n"
 
 
+def test_steps_that_only_the_gpu_shows_are_timed_too(gpu):
+    script = "repeat 40\nkernel a us=20\nkernel b us=20\nkernel c us=20\nsync device\nhost us=200\nend\n"
+    env = gpu.environment(script, gpu.libraries.cupti("13.0"))
+    told = measured("--fix", "eager-loading", "--rounds", "2", "--", gpu.app, env=env)
+    assert told["of"] == "step", "no step is marked, but the kernels repeat"
+    assert all(run["steps"]["count"] >= 30 for run in told["without"] + told["with"])
+
+
 def test_a_command_that_fails_is_told_with_its_last_words(script):
     code, out, err = verify("--fix", "gc-freeze", "--", script("raise ValueError('planted')"))
     assert (code, out) == (1, "")

@@ -100,6 +100,13 @@ impl Settings {
         Settings::from_layers(file, environment, flags)
     }
 
+    /// Of a file alone, or of none.
+    #[cfg(test)]
+    pub fn of_file(path: Option<&std::path::Path>) -> Result<Settings, Failure> {
+        let file = path.map_or(Ok(Layer::default()), file::read)?;
+        Settings::from_layers(file, Layer::default(), Layer::default())
+    }
+
     fn from_layers(file: Layer, environment: Layer, flags: Layer) -> Result<Settings, Failure> {
         // Each is read by itself first: a value that makes no sense is an error even where another one wins.
         for layer in [&file, &environment, &flags] {

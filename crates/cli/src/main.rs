@@ -8,6 +8,8 @@ mod doctor;
 mod ending;
 mod failure;
 mod finish;
+#[cfg(test)]
+mod fuzz;
 mod interrupt;
 mod open;
 mod output;

@@ -120,10 +120,11 @@ fn try_out<'a>(
     };
     let prediction = Prediction::of(&diagnosis, chosen);
     prediction.told().into_iter().for_each(|line| settings.say(line));
-    // Steps that the program does not mark itself need the GPU's side of the recording.
+    // As little as shows the steps.
     let detail = match diagnosis.steps.source {
         StepSource::Step | StepSource::Scope | StepSource::Whole => Detail::Steps,
-        _ => Detail::Kernels,
+        StepSource::Nvtx => Detail::Nvtx,
+        StepSource::Sequence => Detail::Launches,
     };
     if given {
         settings.say("running the command once, so that no round pays for cold caches");

@@ -48,12 +48,13 @@ fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
         1 => assert!(write(ReportFormat::Markdown).lines().count() > 1),
         2 => exports(random, &verdict.timeline, path),
         _ => {
-            let side = || Side { timeline: &verdict.timeline, metrics: &verdict.metrics, diagnosis: &verdict.diagnosis };
+            let side =
+                || Side { timeline: &verdict.timeline, metrics: &verdict.metrics, diagnosis: &verdict.diagnosis };
             let _ = compare::compare(side(), side());
             let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
             let known = (0..METRICS.len()).filter_map(|metric| named.get(metric).as_ref().ok());
             known.for_each(|measured| assert!(measured.value.is_finite()));
-            let changes = replay::parse(random.pick(&CHANGES)).expect("a good expression");
+            let changes = replay::parse(*random.pick(&CHANGES)).expect("a good expression");
             if let Ok(answer) = replay::replay(&verdict.timeline, &verdict.diagnosis.steps, &changes) {
                 assert!(answer.check.off.is_finite(), "{:?}", answer.check);
             }

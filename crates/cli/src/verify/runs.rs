@@ -34,8 +34,10 @@ pub enum Detail {
     Full,
     /// The steps that the program marks, and nothing that costs anything.
     Steps,
-    /// Also what has to be recorded of the GPU for steps that only NVTX or kernels show.
-    Kernels,
+    /// Also NVTX ranges, for steps that are marked by those; the GPU's kernels come with them.
+    Nvtx,
+    /// Also kernels and the calls that launch them, for steps that only their sequence shows.
+    Launches,
 }
 
 /// A run that ended well.
@@ -106,7 +108,11 @@ impl Runner<'_> {
         let mut run = Command::new(std::env::current_exe().map_err(failed)?);
         run.args(["run", "--quiet", "--output"]).arg(trace);
         if detail != Detail::Full {
-            let gpu = if detail == Detail::Kernels { "kernel" } else { "off" };
+            let gpu = match detail {
+                Detail::Launches => "launch",
+                Detail::Nvtx => "kernel",
+                Detail::Steps | Detail::Full => "off",
+            };
             run.args(["--no-stacks", "--memory-hz", "0", "--device-hz", "0", "--gpu-detail", gpu]);
             // What a file or the environment may ask for, and no flag takes back.
             run.envs([("INFERSCOPE_CALLS", "false"), ("INFERSCOPE_LAYERS", "false")]);

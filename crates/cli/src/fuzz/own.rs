@@ -1,0 +1,218 @@
+//! What is ours: a trace's folder, rules and settings in YAML, what-if expressions, conditions, gates.
+
+use super::random::{NUMBERS, Random};
+use super::words::{CALLS, COPIES, HOST, KERNELS};
+use super::{fuzz, through};
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::rule_file;
+use analysis::compare::Gate;
+use analysis::expression::Condition;
+use analysis::replay;
+use std::path::Path;
+use timeline::fixture::{Fixture, Value, text::START_NS, write_table};
+use trace::tables::{ColumnType, Table, file_name};
+
+const BASE: &str = r#"
+    process 100 serve.py 3.12.1
+    device 0 {"ordinal":0,"name":"NVIDIA H200"}
+    thread 0 100 MainThread
+    step 0 100 1000..41000 request #1 {"i":1}
+"#;
+
+/// Whether a number of this column is a time, an id of a name, or some small number.
+fn value(random: &mut Random, table: Table, column: &trace::tables::Column, row: usize) -> Value {
+    if column.optional && random.one_in(4) {
+        return Value::Null;
+    }
+    if column.kind == ColumnType::Text {
+        let lists: [&[&str]; 4] = [&KERNELS, &CALLS, &HOST, &COPIES];
+        let list = lists[random.below(4)];
+        return (*random.pick(list)).into();
+    }
+    let absurd = random.pick(&NUMBERS).parse::<i64>().unwrap_or(-7);
+    Value::Int(match column.name {
+        _ if random.one_in(60) => absurd,
+        "start_ns" | "time_ns" => START_NS + random.below(100_000) as i64,
+        "dur_ns" => random.below(30_000) as i64,
+        "id" if matches!(table, Table::Names | Table::Stacks) => row as i64 + 1,
+        "kind" => 1 + random.below(10) as i64,
+        "process" => random.below(2) as i64 - i64::from(random.one_in(8)),
+        "thread" => 100 + random.below(3) as i64,
+        "bytes" => random.below(1 << 24) as i64,
+        "line" => random.below(900) as i64,
+        _ => random.below(12) as i64,
+    })
+}
+
+#[test]
+fn a_traces_folder() {
+    let make = |random: &mut Random, path: &Path| {
+        let mut fixture = Fixture::parse(BASE);
+        let mut manifest = fixture.manifest.to_string().into_bytes();
+        if random.one_in(3) {
+            random.json(&mut manifest);
+            fixture.manifest = serde_json::from_slice(&manifest).unwrap_or(fixture.manifest);
+        }
+        fixture.write(path);
+        for table in Table::ALL {
+            let rows: Vec<Vec<Value>> = (0..random.below(60))
+                .map(|row| table.columns().iter().map(|column| value(random, table, column, row)).collect())
+                .collect();
+            let file = path.join(file_name(table, 2, 2));
+            write_table(&file, table, &rows).expect("a table");
+            if random.one_in(20) {
+                let mut bytes = std::fs::read(&file).expect("what was written");
+                random.bytes(&mut bytes);
+                std::fs::write(&file, bytes).expect("written");
+            }
+        }
+    };
+    fuzz("folder", 150, make, through::open);
+}
+
+const RULES: &str = "bottleneck_rules:
+  - name: high_memory_overhead
+    condition: h2d_time / total_time > 0.3
+    suggestion: Use pinned memory or reduce batch size
+    confidence_weight: 1.2
+  - name: few_kernels
+    condition: kernels < 10 and (step_p50 > 1 or not gpu_busy >= 0.5)
+    suggestion: |
+      Text of
+      two lines
+    severity: info
+";
+const SETTINGS: &str = "# of this project
+rate_hz: 250
+calls: c
+calls_include: [serve, \"app/*\"]
+calls_min_us: 100
+memory_hz: 2.5
+gpu_detail: launch
+overhead_budget: 2%
+layers: true
+output: traces
+log_level: debug
+";
+const YAML: [&str; 22] = [
+    "name:",
+    "condition:",
+    "- ",
+    "&a",
+    "*a",
+    "<<: *a",
+    "!!binary",
+    "|",
+    ">",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    "? ",
+    ": ",
+    "---",
+    "...",
+    "\t",
+    "# x",
+    "confidence_weight: 9",
+];
+
+fn refused(failure: &Failure) {
+    let said = failure.message();
+    assert!(!said.is_empty() && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn rules_and_settings_in_yaml() {
+    let make = |random: &mut Random, path: &Path| {
+        let text = if random.one_in(2) { RULES } else { SETTINGS };
+        std::fs::write(path, random.lines(text, &YAML)).expect("written");
+    };
+    fuzz("yaml", 3000, make, |_, path| {
+        if let Err(failure) = rule_file::read(path) {
+            refused(&failure);
+        }
+        if let Err(failure) = Settings::of_file(Some(path)) {
+            refused(&failure);
+        }
+    });
+    rule_file::read(&at("rules.yaml", RULES)).map_err(|failure| failure.message().to_owned()).expect("good rules");
+    Settings::of_file(Some(&at("settings.yaml", SETTINGS))).map_err(|f| f.message().to_owned()).expect("good settings");
+}
+
+/// A file beside those of the fuzzer.
+fn at(name: &str, text: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("inferscope-fuzz-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).expect("written");
+    path
+}
+
+const EXPRESSION: [&str; 40] = [
+    "remove",
+    "scale",
+    "pin",
+    "copies",
+    "graph",
+    "steps",
+    "sync-api",
+    "kernel:",
+    "kernel:*",
+    "copy:x",
+    "api:cuda*",
+    "host:f",
+    ";",
+    ";;",
+    "0.5",
+    "-1",
+    "1e999",
+    "*",
+    ":",
+    "step_p50",
+    "kernels",
+    "gpu_busy",
+    "h2d_time",
+    "total_time",
+    ">",
+    ">=",
+    "<",
+    "==",
+    "!=",
+    "+5%",
+    "%",
+    "and",
+    "or",
+    "not",
+    "(",
+    ")",
+    "/",
+    "+",
+    "é\u{202e}",
+    "\u{0}",
+];
+
+#[test]
+fn expressions_conditions_and_gates() {
+    let make = |random: &mut Random, path: &Path| {
+        let words: Vec<&str> = (0..random.below(14)).map(|_| *random.pick(&EXPRESSION)).collect();
+        let mut text = words.join(if random.one_in(5) { "" } else { " " });
+        if random.one_in(50) {
+            text = ["(", "not ", "-", "1+", "remove kernel:*;"][random.below(5)].repeat(random.below(100_000)) + &text;
+        }
+        std::fs::write(path, text).expect("written");
+    };
+    fuzz("expressions", 5000, make, |_, path| {
+        let text = std::fs::read_to_string(path).expect("what was written");
+        if let Err(wrong) = replay::parse(&text) {
+            assert!(wrong.position >= 1 && wrong.position <= text.chars().count() + 1, "{wrong:?}");
+        }
+        if let Err(wrong) = Condition::parse(&text) {
+            assert!(!wrong.why.is_empty());
+        }
+        if let Err(wrong) = Gate::parse(&text) {
+            assert!(!wrong.to_string().is_empty());
+        }
+    });
+}
