@@ -7,6 +7,7 @@ use crate::finding::{Abstention, Finding};
 use crate::gpu::{GpuMetrics, limit};
 use crate::health::{self, HealthLine};
 use crate::idle::DeviceIdle;
+use crate::rank;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
 use crate::slow_steps::{self, SlowSteps};
@@ -53,7 +54,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         }
     }
     limit::by_device(&case, &mut findings);
-    rank(&mut findings);
+    rank::rank(&mut findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
@@ -62,11 +63,4 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let (gpu, idle) = (case.take_gpu(), case.take_idle());
     let (steps, breakdown) = (case.steps, case.breakdown);
     Diagnosis { steps, breakdown, findings, abstentions, bottleneck, answer, health, slow_steps, waterfall, gpu, idle }
-}
-
-fn rank(findings: &mut [Finding]) {
-    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
-    findings.sort_by(|a, b| {
-        gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)).then(b.confidence.total_cmp(&a.confidence))
-    });
 }

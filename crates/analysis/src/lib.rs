@@ -37,6 +37,7 @@ mod ops;
 mod peaks;
 pub mod phrase;
 mod proof;
+mod rank;
 mod recorded;
 pub mod replay;
 mod rule;

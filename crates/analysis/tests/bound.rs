@@ -8,7 +8,7 @@ fn of(text: &str) -> Diagnosis {
     diagnose(&timeline, &Options::default())
 }
 
-/// Kernels of so many microseconds, launched every 10 µs, with anything after each launch.
+/// Layers of seven kernels of so many microseconds, launched every 10 µs, with anything after each launch.
 fn decode(kernel_us: u64, after_each: impl Fn(u64, u64) -> String) -> String {
     let mut text = String::from("track main\n repeat 30 every 3ms\n step token 0..2ms\n stream 7\n");
     let mut free = 0;
@@ -16,7 +16,7 @@ fn decode(kernel_us: u64, after_each: impl Fn(u64, u64) -> String) -> String {
         let at = number * 10;
         let start = free.max(at + 5);
         free = start + kernel_us;
-        text += &format!("api cudaLaunchKernel {at}us..{}us\n kernel add {start}us..{free}us\n", at + 4);
+        text += &format!("api cudaLaunchKernel {at}us..{}us\n kernel op{} {start}us..{free}us\n", at + 4, number % 7);
         text += &after_each(at, free);
     }
     text + "samples 0..2ms every 100us active gil main>decode@engine.py:9\n end"

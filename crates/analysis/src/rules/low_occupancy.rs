@@ -5,6 +5,8 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::Tally;
+use crate::spans::Spans;
 use crate::step_kernels::{self, StepKernels};
 
 pub struct LowOccupancy;
@@ -42,8 +44,8 @@ impl Rule for LowOccupancy {
         if case.timeline.gpu.shapes.is_empty() {
             return Verdict::Abstain("the grids of kernels were not recorded".into());
         }
-        let tally = device.tally(case, |index| fills_little(case, device, index, processors));
-        if tally.mid() < LEVEL || beside_others(case, device) {
+        let tally = alone(case, device, |index| fills_little(case, device, index, processors));
+        if tally.mid() < LEVEL {
             return Verdict::Silent;
         }
         let pieces = device.pieces(case, |index| fills_little(case, device, index, processors));
@@ -91,13 +93,20 @@ fn fills_little(case: &Case, device: &StepKernels, index: usize, processors: u32
         && device.kind(case, index).class != Class::Collective
 }
 
-/// Kernels of several streams run at the same time.
-fn beside_others(case: &Case, device: &StepKernels) -> bool {
-    let sum: u64 = device.rows.iter().map(|row| row.ns).sum();
-    let metrics = case
-        .gpu()
-        .and_then(|gpu| gpu.devices.iter().find(|one| (one.process, one.ordinal) == (device.process, device.ordinal)));
-    metrics.is_some_and(|metrics| sum as f64 > 1.1 * metrics.kernel_ns as f64)
+/// The time in which only such kernels run.
+fn alone(case: &Case, device: &StepKernels, fits: impl Fn(usize) -> bool) -> Tally {
+    let work = &case.timeline.gpu.work;
+    let (mut those, mut others) = (Vec::new(), Vec::new());
+    device.each(case, |_, index| {
+        let all = if fits(index) { &mut those } else { &mut others };
+        all.push((work.start[index], work.end(index)));
+    });
+    let alone = Spans::union(those).minus(&Spans::union(others));
+    let mut tally = Tally::default();
+    for window in &device.windows {
+        tally.add(alone.overlap(window.start, window.end) as f64, (window.end - window.start) as f64);
+    }
+    tally
 }
 
 #[cfg(test)]
@@ -126,6 +135,9 @@ mod tests {
     fn silent_when_the_grid_is_large_and_without_a_gpu() {
         silent(&LowOccupancy, &steps(H200, "grid 128 block 128"));
         silent(&LowOccupancy, &steps(H200, "grid 16 block 128").replace("..6ms", "..25us"));
+        let beside =
+            steps(H200, "grid 16 block 128").replace(" end", " stream 8\n kernel gemm 20us..6ms grid 512\n end");
+        silent(&LowOccupancy, &beside);
         silent(&LowOccupancy, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
     }
 

@@ -32,7 +32,7 @@ impl Rule for MemoryBandwidthBound {
         let row = device.rows.iter().find(|row| !roofline::computes(row));
         let most = match row.map(|row| row.kind.class) {
             Some(Class::Elementwise) => ", most elementwise ones",
-            Some(Class::Gemv) => ", most products of a matrix with few vectors",
+            Some(Class::Gemv | Class::Matmul) => ", most products of a matrix with few vectors",
             Some(Class::Norm) => ", most norms",
             Some(Class::Copy | Class::Layout) => ", most copies inside its memory",
             Some(Class::Softmax) => ", most softmax",
@@ -87,6 +87,14 @@ mod tests {
         assert!(found[0].title.ends_with("kernels that memory limits, most elementwise ones"), "{}", found[0].title);
         assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
         assert!(found[0].evidence.iter().any(|one| one.text.contains("4,800 GB/s")));
+    }
+
+    #[test]
+    fn products_with_few_rows_by_their_names() {
+        for kernel in ["gemv2T_kernel_val<int,int,__nv_bfloat16>", "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"] {
+            let found = found(&MemoryBandwidthBound, &steps(kernel, "9.9ms"));
+            assert!(found[0].title.ends_with("most products of a matrix with few vectors"), "{}", found[0].title);
+        }
     }
 
     #[test]

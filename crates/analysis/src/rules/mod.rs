@@ -22,6 +22,7 @@ mod h2d_spike;
 mod host_wait;
 mod hot_line;
 mod implicit_sync;
+mod input_pipeline;
 mod kernel_drift;
 mod kernel_hotspot;
 mod launch_bound;
@@ -34,15 +35,19 @@ mod low_pcie_bandwidth;
 mod many_small_copies;
 mod memory_bandwidth_bound;
 mod module_loading;
+mod no_request_waiting;
 mod no_steps_found;
+mod on_path;
 mod overhead_in_window;
 mod pageable_async_copy;
 mod pcie_saturated;
 mod postprocess_tail;
 mod preprocess_before_first_kernel;
+mod python_loop_over_tensors;
 mod queue_never_builds;
 mod roofline;
 mod short_kernel_gaps;
+mod single_threaded_loader;
 mod sync_api;
 mod sync_memcpy;
 mod sync_memset;
@@ -60,7 +65,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 53] = [
+pub static RULES: [&dyn Rule; 57] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -83,6 +88,10 @@ pub static RULES: [&dyn Rule; 53] = [
     &logits_to_host::LogitsToHost,
     &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
     &postprocess_tail::PostprocessTail,
+    &single_threaded_loader::SingleThreadedLoader,
+    &input_pipeline::InputPipeline,
+    &no_request_waiting::NoRequestWaiting,
+    &python_loop_over_tensors::PythonLoopOverTensors,
     &compute_bound::ComputeBound,
     &memory_bandwidth_bound::MemoryBandwidthBound,
     &tf32_off::Tf32Off,

@@ -18,6 +18,9 @@ const COVERED: f64 = 0.5;
 /// Tiles of libraries for products that have enough rows and columns to be limited by arithmetic.
 const LARGE_TILE: u32 = 64;
 
+/// Tiles for products with a few rows or columns, whose weights are read for hardly any arithmetic.
+const SMALL_TILE: u32 = 16;
+
 pub struct Bound<'a> {
     pub device: &'a StepKernels,
     /// Of the steps.
@@ -58,10 +61,13 @@ fn by_shapes(case: &Case, device: &StepKernels) -> Option<Parts> {
 }
 
 fn by_names(device: &StepKernels) -> Parts {
-    Parts {
-        compute: device.of_kernels(computes),
-        memory: device.of_kernels(|row| row.kind.class.streams() || row.kind.class == Class::Gemv),
-    }
+    Parts { compute: device.of_kernels(computes), memory: device.of_kernels(|row| streams(row)) }
+}
+
+/// By its name, memory limits it: little arithmetic for each byte, or a product with few rows or columns.
+fn streams(row: &Row) -> bool {
+    let few = row.kind.class == Class::Matmul && row.kind.tile.is_some_and(|tile| tile <= SMALL_TILE);
+    row.kind.class.streams() || row.kind.class == Class::Gemv || few
 }
 
 /// By its name, arithmetic limits it.

@@ -1,0 +1,97 @@
+//! The order of findings: most to gain first. Where one rule says why and another only where (a loader without workers, and a slow line inside it),
+//! and both speak of about the same time, the one that says why comes first.
+
+use crate::finding::Finding;
+
+/// Rules that name a cause, and those that show the same time without naming it.
+const EXPLAINS: [(&str, &[&str]); 9] = [
+    ("no-request-waiting", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
+    ("single-threaded-loader", &["preprocess-before-first-kernel", "host-wait", "hot-line", "waits-in-step"]),
+    ("input-pipeline", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
+    (
+        "logging-in-step",
+        &["hot-line", "host-wait", "preprocess-before-first-kernel", "postprocess-tail", "waits-in-step"],
+    ),
+    ("gc-pauses", &["hot-line", "host-wait", "preprocess-before-first-kernel", "postprocess-tail"]),
+    ("compile-in-request", &["hot-line", "host-wait", "preprocess-before-first-kernel", "module-loading"]),
+    (
+        "gil-contention",
+        &["hot-line", "host-wait", "waits-in-step", "preprocess-before-first-kernel", "postprocess-tail"],
+    ),
+    ("attention-fallback", &["unfused-elementwise", "below-roofline"]),
+    ("tf32-off", &["below-roofline", "tensor-cores-unused"]),
+];
+/// They speak of the same time if the gain of the one is no less than this part of the other's.
+const SAME: f64 = 0.5;
+
+/// Without a gain: these say what sets the pace, the others only show it.
+const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
+
+pub fn rank(findings: &mut [Finding]) {
+    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
+    let weights: Vec<(&'static str, f64)> = findings.iter().map(|finding| (finding.code, gain(finding))).collect();
+    // A cause weighs as much as what it explains, and a little more.
+    let weight = |finding: &Finding| {
+        let own = gain(finding);
+        let explained = EXPLAINS.iter().filter(|(code, _)| *code == finding.code).flat_map(|(_, codes)| codes.iter());
+        let most =
+            explained.filter_map(|code| weights.iter().filter(|one| one.0 == *code).map(|one| one.1).reduce(f64::max));
+        most.filter(|most| own > 0.0 && own >= SAME * most).fold(own, |all, most| all.max(most + 0.001))
+    };
+    let pace = |finding: &Finding| finding.gain.is_none() && PACE.contains(&finding.code);
+    findings.sort_by(|a, b| {
+        let severe = b.severity.cmp(&a.severity).then(pace(b).cmp(&pace(a)));
+        weight(b).total_cmp(&weight(a)).then(severe).then(b.confidence.total_cmp(&a.confidence))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Gain, GainBy, Place, Severity};
+
+    fn finding(code: &'static str, gain: Option<f64>, severity: Severity) -> Finding {
+        let gain = gain.map(|mid| Gain { low: mid, mid, high: mid, by: GainBy::Recorded });
+        let (title, verify, place) = (String::new(), String::new(), Place::default());
+        Finding {
+            code,
+            title,
+            place,
+            gain,
+            severity,
+            confidence: 0.9,
+            evidence: Vec::new(),
+            actions: Vec::new(),
+            verify,
+        }
+    }
+
+    #[track_caller]
+    fn order(mut findings: Vec<Finding>) -> Vec<&'static str> {
+        rank(&mut findings);
+        findings.iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn most_to_gain_comes_first_and_a_cause_before_what_it_explains() {
+        let of = |code, gain| finding(code, Some(gain), Severity::Medium);
+        assert_eq!(order(vec![of("sync-api", 10.0), of("launch-bound", 30.0)]), ["launch-bound", "sync-api"]);
+        assert_eq!(
+            order(vec![
+                of("hot-line", 62.0),
+                of("preprocess-before-first-kernel", 60.0),
+                of("single-threaded-loader", 55.0)
+            ]),
+            ["single-threaded-loader", "hot-line", "preprocess-before-first-kernel"]
+        );
+        // Another time: a tenth of it is logging.
+        assert_eq!(order(vec![of("hot-line", 62.0), of("logging-in-step", 6.0)]), ["hot-line", "logging-in-step"]);
+    }
+
+    #[test]
+    fn without_a_gain_what_sets_the_pace_comes_before_what_shows_it() {
+        let of = |code| finding(code, None, Severity::Info);
+        let all = vec![of("kernel-hotspot"), of("compute-bound"), finding("host-wait", Some(2.0), Severity::Low)];
+        assert_eq!(order(all), ["host-wait", "compute-bound", "kernel-hotspot"]);
+    }
+}

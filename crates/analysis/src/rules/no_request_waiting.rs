@@ -1,0 +1,178 @@
+//! `no-request-waiting`: the step waits for work, and nothing else of the program runs meanwhile: the load sets the pace, not the code.
+
+use super::{gap, on_path};
+use crate::finding::{Evidence, Finding, Severity};
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::seen::{Doing, Seen};
+use crate::spans::Spans;
+use timeline::{Name, TrackIndex};
+
+pub struct NoRequestWaiting;
+
+const LEVEL: f64 = 0.10;
+/// So much of the wait has to be quiet for it to be nobody's fault.
+const QUIET: f64 = 0.8;
+
+/// Functions that take the next request, by the end of their file's path.
+const TAKES: [(&str, &[&str]); 9] = [
+    ("queue.py", &["get"]),
+    ("asyncio/queues.py", &["get"]),
+    ("multiprocessing/queues.py", &["get"]),
+    ("multiprocessing/connection.py", &["recv", "recv_bytes", "poll", "accept"]),
+    ("selectors.py", &["select"]),
+    ("socket.py", &["accept"]),
+    ("zmq/sugar/socket.py", &["recv", "recv_multipart", "poll"]),
+    ("zmq/sugar/poll.py", &["poll"]),
+    ("socketserver.py", &["serve_forever", "get_request"]),
+];
+
+impl Rule for NoRequestWaiting {
+    fn code(&self) -> &'static str {
+        "no-request-waiting"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "For 10 % of the step or more it waits at a queue or a socket for the next request, and neither another thread of the program nor the GPU works meanwhile.",
+            why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. More requests at a time, or fewer machines, are what the numbers ask for. If another thread \
+                  or process of the recording runs during the wait, that one is what the step waits for, and this rule stays silent. The gain is the wait itself: with requests always waiting a turn would take so much less.",
+            needs: "Stack samples inside the steps (at least 20).",
+            example: "In 71 % of the step no request is waiting: serve (server.py:88) waits in get, and nothing else runs",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = case.without_samples() {
+            return Verdict::Abstain(reason);
+        }
+        let waits = |one: &Seen| one.doing == Doing::Waiting;
+        let found = match on_path::find(case, "it waits for a request", takes, waits) {
+            Ok(found) => found,
+            Err(reason) => return Verdict::Abstain(reason),
+        };
+        if found.share.mid < LEVEL || found.share.low < LEVEL / 2.0 {
+            return Verdict::Silent;
+        }
+        let all: Vec<&Seen> = case.seen.all.iter().filter(|one| waits(one) && on_top(case, one)).collect();
+        let (busy, others) = (at_work(case), Others::find(case));
+        let quiet = all.iter().filter(|one| {
+            let (time, half) = (case.sample(one).time, case.seen.period_ns / 2);
+            busy.overlap(time, time + 1) == 0
+                && !others.run(case.track(one), time.saturating_sub(half), time.saturating_add(half))
+        });
+        let quiet = quiet.count() as f64 / all.len().max(1) as f64;
+        if quiet < QUIET || all.is_empty() {
+            return Verdict::Silent;
+        }
+        let gain = found.gain(case, 0.0);
+        let mut evidence = vec![
+            Evidence::said(format!(
+                "in {} of the samples of this wait no other thread runs and the GPU is idle",
+                phrase::percent(quiet)
+            ))
+            .number("quiet", quiet),
+        ];
+        evidence.extend(found.evidence);
+        let finding = Finding {
+            code: self.code(),
+            title: format!("In {} of {} no request is waiting: the step waits for the next one{}, and nothing else runs", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            place: found.place,
+            gain: Some(gain),
+            severity: Severity::Low,
+            confidence: found.confidence * quiet,
+            evidence,
+            actions: vec![
+                "Send more requests at a time before changing any code: the server has room for them.".into(),
+                "To measure the server alone, begin the step after the request was taken: request = queue.get(), then with step(\"request\"): ...".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+fn takes(name: &Name) -> bool {
+    TAKES.iter().any(|(file, functions)| functions.contains(&on_path::last(name)) && on_path::in_file(name, file))
+}
+
+fn on_top(case: &Case, one: &Seen) -> bool {
+    let mut stack = case.sample(one).stack;
+    for _ in 0..8 {
+        let frame = case.timeline.stacks.frame(stack);
+        if takes(case.timeline.names.get(frame.name)) {
+            return true;
+        }
+        stack = frame.parent;
+    }
+    false
+}
+
+/// When any device works.
+fn at_work(case: &Case) -> Spans {
+    let work = &case.timeline.gpu.work;
+    Spans::union(
+        (0..work.len())
+            .filter(|index| work.kind(*index).is_busy())
+            .map(|index| (work.start[index], work.end(index)))
+            .collect(),
+    )
+}
+
+/// When which thread was seen running.
+struct Others(Vec<(u64, TrackIndex)>);
+
+impl Others {
+    fn find(case: &Case) -> Others {
+        let mut all = Vec::new();
+        for (number, track) in case.timeline.tracks.iter().enumerate() {
+            let active = track.samples.clone().filter(|index| case.timeline.samples.get(*index).active);
+            all.extend(active.map(|index| (case.timeline.samples.time[index], TrackIndex(number as u32))));
+        }
+        all.sort_unstable();
+        Others(all)
+    }
+
+    /// Whether another thread ran then.
+    fn run(&self, track: TrackIndex, from: u64, to: u64) -> bool {
+        let first = self.0.partition_point(|one| one.0 < from);
+        self.0[first..].iter().take_while(|one| one.0 < to).any(|one| one.1 != track)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(stack: &str, client: &str) -> String {
+        format!(
+            "track main\n repeat 40 every 50ms\n step turn 0..50ms\n samples 0..30ms every 1ms serve@server.py:88>{stack}\n\
+             samples 30ms..50ms every 1ms active gil serve@server.py:90>forward@model.py:9\n end\n\
+             track client\n repeat 40 every 50ms\n samples 0..50ms every 1ms {client} client@client.py:4\n end"
+        )
+    }
+    const GET: &str = "get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:355";
+
+    #[test]
+    fn a_server_with_nothing_to_do() {
+        let found = found(&NoRequestWaiting, &steps(GET, ""));
+        assert_eq!(
+            found[0].title,
+            "In 60 % of the step no request is waiting: the step waits for the next one, at serve (server.py:88), and nothing else runs"
+        );
+        assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn silent_when_another_thread_makes_the_request_and_for_other_waits() {
+        silent(&NoRequestWaiting, &steps(GET, "active"));
+        silent(&NoRequestWaiting, &steps("acquire@/usr/lib/python3.12/threading.py:355", ""));
+    }
+
+    #[test]
+    fn abstains_without_samples() {
+        abstains(&NoRequestWaiting, "track main\n step r 0..1s", "not sampled");
+    }
+}
