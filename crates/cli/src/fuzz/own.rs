@@ -131,7 +131,7 @@ fn rules_and_settings_in_yaml() {
         let text = if random.one_in(2) { RULES } else { SETTINGS };
         std::fs::write(path, random.lines(text, &YAML)).expect("written");
     };
-    fuzz("yaml", 3000, make, |_, path| {
+    fuzz("yaml", 1500, make, |_, path| {
         if let Err(failure) = rule_file::read(path) {
             refused(&failure);
         }
@@ -203,7 +203,7 @@ fn expressions_conditions_and_gates() {
         }
         std::fs::write(path, text).expect("written");
     };
-    fuzz("expressions", 5000, make, |_, path| {
+    fuzz("expressions", 2500, make, |_, path| {
         let text = std::fs::read_to_string(path).expect("what was written");
         if let Err(wrong) = replay::parse(&text) {
             assert!(wrong.position >= 1 && wrong.position <= text.chars().count() + 1, "{wrong:?}");
