@@ -6,7 +6,7 @@ use super::words::{CALLS, CATEGORIES, COPIES, HOST, KERNELS};
 
 /// As torch.profiler writes it.
 pub fn kineto(random: &mut Random) -> Vec<u8> {
-    let span = *random.pick(&[20, 2_000, 2_000_000]);
+    let span = random.pick(&[20, 2_000, 2_000_000]);
     let events: Vec<String> = (0..random.below(80)).map(|_| kineto_event(random, span)).collect();
     let device =
         r#"{"id":0,"name":"NVIDIA H100 80GB HBM3","totalGlobalMem":85018279936,"computeMajor":9,"numSms":132}"#;
@@ -27,16 +27,16 @@ pub fn kineto(random: &mut Random) -> Vec<u8> {
 }
 
 fn kineto_event(random: &mut Random, span: usize) -> String {
-    let category = *random.pick(&CATEGORIES);
+    let category = random.pick(&CATEGORIES);
     let name = match category {
-        "kernel" | "Kernel" => *random.pick(&KERNELS),
-        "cuda_runtime" | "Runtime" | "cuda_driver" => *random.pick(&CALLS),
-        "gpu_memcpy" | "gpu_memset" => *random.pick(&COPIES),
+        "kernel" | "Kernel" => random.pick(&KERNELS),
+        "cuda_runtime" | "Runtime" | "cuda_driver" => random.pick(&CALLS),
+        "gpu_memcpy" | "gpu_memset" => random.pick(&COPIES),
         "cuda_sync" => "Stream Sync",
         "cpu_instant_event" => "[memory]",
-        _ => *random.pick(&HOST),
+        _ => random.pick(&HOST),
     };
-    let phase = *random.pick(&["X", "X", "X", "X", "X", "X", "i", "s", "f", "M", "C", "B", "E"]);
+    let phase = random.pick(&["X", "X", "X", "X", "X", "X", "i", "s", "f", "M", "C", "B", "E"]);
     let (pid, tid) = (random.number(2), random.number(3));
     let mut args = Vec::new();
     for key in ["correlation", "stream", "device", "context", "bytes", "External id", "Python id", "Ev Idx", "graph id"]
@@ -76,13 +76,13 @@ pub fn inferscope_json(random: &mut Random) -> Vec<u8> {
         "scope_enter",
         "scope_exit",
     ];
-    let span = *random.pick(&[20, 100_000]);
+    let span = random.pick(&[20, 100_000]);
     let event = |random: &mut Random| {
-        let kind = *random.pick(&TYPES);
+        let kind = random.pick(&TYPES);
         let name = match kind {
-            "gpu_kernel" => *random.pick(&KERNELS),
+            "gpu_kernel" => random.pick(&KERNELS),
             "cpu_syscall" => "read",
-            _ => *random.pick(&HOST),
+            _ => random.pick(&HOST),
         };
         let (start, length) = (random.below(span), random.below(span / 3 + 1));
         let end = if random.one_in(9) { random.number(span) } else { (start + length).to_string() };

@@ -91,13 +91,13 @@ fn sql_value(random: &mut Random, column: &str) -> String {
     match column {
         _ if random.one_in(25) => ["NULL", "'x'", "x'00ff'", "''"][random.below(4)].to_owned(),
         _ if random.one_in(25) => {
-            let number = *random.pick(&NUMBERS);
+            let number = random.pick(&NUMBERS);
             if number.parse::<f64>().is_ok_and(f64::is_finite) { number.to_owned() } else { quote(number) }
         }
         "value" | "text" | "name" | "uuid" => match random.below(3) {
-            0 => quote(*random.pick(&KERNELS)),
-            1 => quote(*random.pick(&CALLS)),
-            _ => quote(*random.pick(&HOST)),
+            0 => quote(random.pick(&KERNELS)),
+            1 => quote(random.pick(&CALLS)),
+            _ => quote(random.pick(&HOST)),
         },
         "start" | "end" => random.below(3000).to_string(),
         "globalPid" => "(111 << 24)".to_owned(),

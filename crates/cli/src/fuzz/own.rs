@@ -28,7 +28,7 @@ fn value(random: &mut Random, table: Table, column: &trace::tables::Column, row:
     if column.kind == ColumnType::Text {
         let lists: [&[&str]; 4] = [&KERNELS, &CALLS, &HOST, &COPIES];
         let list = lists[random.below(4)];
-        return (*random.pick(list)).into();
+        return random.pick(list).into();
     }
     let absurd = random.pick(&NUMBERS).parse::<i64>().unwrap_or(-7);
     Value::Int(match column.name {
@@ -196,7 +196,7 @@ const EXPRESSION: [&str; 40] = [
 #[test]
 fn expressions_conditions_and_gates() {
     let make = |random: &mut Random, path: &Path| {
-        let words: Vec<&str> = (0..random.below(14)).map(|_| *random.pick(&EXPRESSION)).collect();
+        let words: Vec<&str> = (0..random.below(14)).map(|_| random.pick(&EXPRESSION)).collect();
         let mut text = words.join(if random.one_in(5) { "" } else { " " });
         if random.one_in(50) {
             text = ["(", "not ", "-", "1+", "remove kernel:*;"][random.below(5)].repeat(random.below(100_000)) + &text;

@@ -71,14 +71,14 @@ impl Random {
         self.below(count) == 0
     }
 
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
     }
 
     /// Mostly small, so that times, ids and lengths meet; now and then absurd.
     pub fn number(&mut self, small: usize) -> String {
         match self.below(20) {
-            0 => (*self.pick(&NUMBERS)).to_owned(),
+            0 => self.pick(&NUMBERS).to_owned(),
             1 => format!("-{}", self.below(small)),
             2 => format!("{}.{:03}", self.below(small), self.below(1000)),
             _ => self.below(small).to_string(),
@@ -111,8 +111,8 @@ impl Random {
             if values.is_empty() {
                 return self.bytes(text);
             }
-            let (start, end) = *self.pick(&values);
-            let (other, until) = *self.pick(&values);
+            let (start, end) = self.pick(&values);
+            let (other, until) = self.pick(&values);
             let value = text[start..end].to_vec();
             let new = match self.below(9) {
                 0 => self.pick(&NUMBERS).as_bytes().to_vec(),
@@ -153,7 +153,7 @@ impl Random {
                     let line = lines[at].clone();
                     let parts: Vec<&str> = line.split(' ').collect();
                     let place = self.below(parts.len());
-                    let word = if self.one_in(3) { *self.pick(&NUMBERS) } else { *self.pick(words) };
+                    let word = if self.one_in(3) { self.pick(&NUMBERS) } else { self.pick(words) };
                     let parts = parts.iter().enumerate().map(|(at, part)| if at == place { word } else { part });
                     lines[at] = parts.collect::<Vec<_>>().join(" ");
                 }

@@ -33,8 +33,8 @@ pub fn open(random: &mut Random, path: &Path) {
 }
 
 fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
-    let settings = Settings::of_file(None).ok().expect("defaults");
-    let verdict = Verdict::of(timeline, None, &[]).ok().expect("no step was asked for");
+    let settings = Settings::of_file(None).expect("defaults");
+    let verdict = Verdict::of(timeline, None, &[]).expect("no step was asked for");
     let write = |format: ReportFormat| {
         let mut out = Vec::new();
         verdict.write(&settings, format, &Style::default(), &mut out).expect("written into memory");
@@ -54,7 +54,7 @@ fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
             let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
             let known = (0..METRICS.len()).filter_map(|metric| named.get(metric).as_ref().ok());
             known.for_each(|measured| assert!(measured.value.is_finite()));
-            let changes = replay::parse(*random.pick(&CHANGES)).expect("a good expression");
+            let changes = replay::parse(random.pick(&CHANGES)).expect("a good expression");
             if let Ok(answer) = replay::replay(&verdict.timeline, &verdict.diagnosis.steps, &changes) {
                 assert!(answer.check.off.is_finite(), "{:?}", answer.check);
             }
