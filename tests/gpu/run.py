@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import everything
+import fixes
 import others
 import processes
 from case import Case, equal
@@ -54,6 +55,7 @@ CASES = {
     "inside": others.inside,
     "outside": others.outside,
     "late": others.late,
+    "fixes": fixes.fixes,
     "clock": clock,
     "fixtures": everything.fixtures,
 }

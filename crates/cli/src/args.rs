@@ -184,7 +184,8 @@ pub struct Recording {
     #[arg(long, value_name = "DETAIL")]
     gpu_detail: Option<String>,
 
-    /// Record CUDA in windows, so that it costs no more than this on average [default: all of it]
+    /// Record CUDA in windows, so that it costs no more than this on average; auto: 10%, and only for programs that launch
+    /// so fast that recording all would cost more; none: all, whatever it costs [default: auto]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     overhead_budget: Option<String>,
 

@@ -129,7 +129,7 @@ impl Settings {
             trace_size_mb: reader.whole("trace_size_mb", 100, 1..=65_536, "64 GB")? as u32,
             memory_hz: reader.number("memory_hz", 10.0, 0.0..=100.0)?,
             gpu_detail: reader.gpu_detail("gpu_detail")?,
-            overhead_budget_percent: reader.percent("overhead_budget")?,
+            overhead_budget: reader.budget("overhead_budget")?,
             layers: reader.truth("layers", false)?,
             device_hz: reader.number("device_hz", 10.0, 0.0..=100.0)?,
             output: reader.path("output")?,

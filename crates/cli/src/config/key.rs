@@ -3,7 +3,7 @@
 
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
-use recorder::{Calls, GpuDetail};
+use recorder::{Budget, Calls, GpuDetail};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -35,7 +35,10 @@ pub const KEYS: &[Key] = &[
     key("trace_size_mb", "shared memory for each process"),
     key("memory_hz", "readings of memory and threads a second"),
     key("gpu_detail", "what is recorded of CUDA: off, kernel, launch or all"),
-    key("overhead_budget", "how much recording CUDA may cost, in percent; none: whatever it does"),
+    key(
+        "overhead_budget",
+        "how much recording CUDA may cost, in percent; auto: 10, where it would be more; none: whatever it does",
+    ),
     key("layers", "which nn.Module launched each kernel"),
     key("device_hz", "readings of each GPU's clocks, power and memory a second"),
     key("top", "rows in each table of the summary"),
@@ -121,18 +124,21 @@ impl Reader<'_> {
         self.take(name, GpuDetail::default(), parse, |detail| detail.name().into())
     }
 
-    /// A share: `2`, `2%` or `2.5 %`.
-    pub fn percent(&mut self, name: &'static str) -> Result<Option<f64>, Failure> {
+    /// A share (`2`, `2%` or `2.5 %`), `auto` or `none`.
+    pub fn budget(&mut self, name: &'static str) -> Result<Budget, Failure> {
         let parse = |raw: &Raw| {
             let text = one(raw).map(str::trim).unwrap_or_default();
-            if text.eq_ignore_ascii_case("none") {
-                return Ok(None);
+            match text.to_lowercase().as_str() {
+                "none" => return Ok(Budget::Unlimited),
+                "auto" => return Ok(Budget::Auto),
+                _ => {}
             }
             let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>();
             let number = number.ok().filter(|number| *number >= 0.1 && *number <= 100.0);
-            number.map(Some).ok_or_else(|| "must be a percentage from 0.1 to 100, such as 2%, or none".into())
+            let wrong = || "must be a percentage from 0.1 to 100, such as 2%, or auto, or none".into();
+            number.map(Budget::Percent).ok_or_else(wrong)
         };
-        self.take(name, None, parse, |share| share.map_or("-".into(), |share| format!("{share}%")))
+        self.take(name, Budget::Auto, parse, Budget::to_string)
     }
 
     pub fn choice(&mut self, name: &'static str, default: &str, choices: &[&str]) -> Result<String, Failure> {

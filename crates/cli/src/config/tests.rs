@@ -68,19 +68,19 @@ fn a_value_that_makes_no_sense_is_refused_even_where_another_wins() {
 #[test]
 fn what_is_recorded_of_cuda_can_be_chosen_anywhere() {
     let settings = load(Layer::default(), Layer::default(), Layer::default()).unwrap().recording;
-    assert_eq!((settings.gpu_detail, settings.overhead_budget_percent), (recorder::GpuDetail::Launch, None));
+    assert_eq!((settings.gpu_detail, settings.overhead_budget), (recorder::GpuDetail::Launch, recorder::Budget::Auto));
     assert_eq!((settings.layers, settings.device_hz), (false, 10.0));
     for (text, percent) in [("2", 2.0), ("2%", 2.0), ("2.5 %", 2.5), (" 100% ", 100.0)] {
         let flags = flags(&[("overhead_budget", "--overhead-budget", text)]);
         let settings = load(Layer::default(), Layer::default(), flags).unwrap();
-        assert_eq!(settings.recording.overhead_budget_percent, Some(percent), "{text}");
+        assert_eq!(settings.recording.overhead_budget, recorder::Budget::Percent(percent), "{text}");
     }
     // What YAML makes of `off`, and a budget of the file that a flag takes back.
     let file = file(&[("gpu_detail", "false"), ("overhead_budget", "3%"), ("layers", "yes"), ("device_hz", "0")]);
     let variables = environment(&[("INFERSCOPE_DEVICE_HZ", "0.5")]);
     let settings = load(file, variables, flags(&[("overhead_budget", "--overhead-budget", "none")])).unwrap();
     let shown = |key: &str| settings.shown.iter().find(|shown| shown.0 == key).map(|shown| shown.1.clone()).unwrap();
-    assert_eq!(["gpu_detail", "overhead_budget", "layers", "device_hz"].map(shown), ["off", "-", "true", "0.5"]);
+    assert_eq!(["gpu_detail", "overhead_budget", "layers", "device_hz"].map(shown), ["off", "none", "true", "0.5"]);
     assert_eq!(settings.recording.gpu_detail, recorder::GpuDetail::Off);
 }
 

@@ -92,9 +92,12 @@ pub fn sentence(predicted: Option<Gain>, measured: Interval, verdict: Verdict) -
     format!("{before}measured {} % (95 % interval {interval}): {said}", number(measured.mid))
 }
 
-/// A fraction in percent, with its sign: `−16.4`, `+3.0`.
+/// A fraction in percent, with its sign: `−16.4`, `+3.0`. Two wild runs give intervals without an end, which is all to say.
 pub fn number(fraction: f64) -> String {
     let percent = fraction * 100.0;
+    if percent > 1000.0 {
+        return "over +1000".into();
+    }
     let digits = if percent.abs() >= 99.95 { 0 } else { 1 };
     let text = format!("{:.digits$}", percent.abs());
     match percent {
@@ -140,6 +143,7 @@ mod tests {
         let wide = Interval { mid: 0.01, low: -0.03, high: 0.05 };
         let said = sentence(None, wide, Verdict::CannotTell);
         assert!(said.contains("cannot tell: the interval is −3.0 to +5.0 %"), "{said}");
+        assert_eq!(number(2.8e9), "over +1000");
         assert_eq!((number(-0.00004), number(1.5), number(0.0304)), ("0.0".into(), "+150".into(), "+3.0".into()));
     }
 }
