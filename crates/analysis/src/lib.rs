@@ -26,6 +26,7 @@ mod diagnose;
 pub mod expression;
 pub mod finding;
 mod frames;
+mod gain;
 mod gil;
 pub mod gpu;
 pub mod health;

@@ -2,13 +2,13 @@
 
 use crate::blame::Blame;
 use crate::breakdown::{Breakdown, PartKind};
-use crate::finding::{Finding, Gain, Place};
+use crate::finding::{Finding, Place};
 use crate::frames::Frames;
+use crate::gain::Gains;
 use crate::gil;
 use crate::gpu::{self, GpuMetrics, moved::Moved};
 use crate::idle::{self, DeviceIdle};
 use crate::ops::Ops;
-use crate::replay::{Change, Chosen, Player, Refusal};
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
@@ -69,8 +69,7 @@ pub struct Case<'a> {
     moved: OnceCell<Vec<Moved>>,
     kernels: OnceCell<Vec<StepKernels>>,
     ops: OnceCell<Ops>,
-    chosen: OnceCell<Option<Chosen>>,
-    player: OnceCell<Result<Player<'a>, Refusal>>,
+    pub(crate) gains: Gains<'a>,
 }
 
 impl<'a> Case<'a> {
@@ -99,8 +98,7 @@ impl<'a> Case<'a> {
             moved: OnceCell::new(),
             kernels: OnceCell::new(),
             ops: OnceCell::new(),
-            chosen: OnceCell::new(),
-            player: OnceCell::new(),
+            gains: Gains::default(),
         }
     }
 
@@ -159,31 +157,6 @@ impl<'a> Case<'a> {
     /// The operators inside the steps whose arguments say what they cost. Empty: none were recorded.
     pub(crate) fn ops(&self) -> &Ops {
         self.ops.get_or_init(|| Ops::find(self))
-    }
-
-    /// The stretches of time whose steps are replayed for gains. None: nothing can be replayed.
-    pub fn chosen(&self) -> Option<&Chosen> {
-        let few = || Chosen::few(self.timeline, &self.steps).filter(|_| !self.timeline.gpu.is_empty());
-        self.chosen.get_or_init(few).as_ref()
-    }
-
-    /// Replays some of the steps with changes. An error says why that is not possible.
-    pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
-        let build = || match self.chosen() {
-            Some(chosen) => Player::new(self.timeline, &self.steps, chosen),
-            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no GPU work was recorded".into())),
-            None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
-        };
-        self.player.get_or_init(build).as_ref()
-    }
-
-    /// What a step would gain by the changes, by replay. What was recorded, or seen in samples, stands in where no replay is
-    /// possible: without a GPU, without steps, or where the replay does not reproduce the steps.
-    pub fn gain(&self, changes: &[Change], recorded: Share) -> Gain {
-        match self.player().map(|player| player.gain(changes)) {
-            Ok(Ok(gain)) => gain,
-            _ => recorded.into(),
-        }
     }
 
     pub fn sample(&self, seen: &Seen) -> Sample {

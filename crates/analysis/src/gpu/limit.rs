@@ -1,7 +1,7 @@
 //! What changing the host's code can gain at most: a step lasts at least as long as its devices are busy in it, so no finding
 //! about the host may promise more than the rest.
 
-use crate::finding::{Evidence, Finding, Gain};
+use crate::finding::{Evidence, Finding, Gain, GainBy};
 use crate::phrase;
 use crate::rule::Case;
 use std::collections::HashMap;
@@ -37,7 +37,9 @@ pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let Some(busy) = busiest(case) else { return };
     let most = 100.0 * (1.0 - busy);
     for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
-        let Some(gain) = finding.gain.filter(|gain| gain.high > most) else { continue };
+        // A replay knows what else holds the step back.
+        let recorded = |gain: &Gain| gain.by == GainBy::Recorded && gain.high > most;
+        let Some(gain) = finding.gain.filter(recorded) else { continue };
         finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain });
         let text = format!(
             "the device is at work in {} of it: changing the host's code can save the rest at most",

@@ -17,6 +17,8 @@ pub struct Moved {
 }
 
 pub struct Copy {
+    /// Index into the timeline's work.
+    pub work: u32,
     pub piece: Piece,
     /// Place in the windows.
     pub window: u32,
@@ -57,7 +59,7 @@ impl Moved {
                 }
                 at += windows[at..].partition_point(|window| window.end <= piece.start);
                 if windows.get(at).is_some_and(|window| window.start <= piece.start) {
-                    all.push(Copy { piece, window: at as u32, exposed_ns: piece.dur });
+                    all.push(Copy { work: index as u32, piece, window: at as u32, exposed_ns: piece.dur });
                 }
             }
         }

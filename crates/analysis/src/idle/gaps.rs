@@ -176,6 +176,9 @@ impl Device<'_, '_, '_> {
                 Cause::Copy => self.sums.save(Measure::CopyWait, ns, (piece.start, piece.end, track)),
                 Cause::Compile if matches!(piece.who, Who::Api(_)) => {
                     self.sums.save(Measure::Loading, ns, (piece.start, piece.end, track));
+                    if case.chosen().is_some_and(|chosen| chosen.has(piece.start)) {
+                        self.sums.stretches[Measure::Loading as usize].push((track, piece.start, piece.end));
+                    }
                 }
                 _ => {}
             }
@@ -252,8 +255,14 @@ impl Device<'_, '_, '_> {
     ) {
         let (length, at) = (gap.end - gap.start, (gap.start, gap.end, track));
         match gap.zone {
-            Zone::Lead => return self.sums.save(Measure::Lead, runs, at),
-            Zone::Tail => return self.sums.save(Measure::Tail, runs, at),
+            Zone::Lead => {
+                self.blame(Measure::Lead, track, u64::MAX);
+                return self.sums.save(Measure::Lead, runs, at);
+            }
+            Zone::Tail => {
+                self.blame(Measure::Tail, track, u64::MAX);
+                return self.sums.save(Measure::Tail, runs, at);
+            }
             Zone::Middle => {}
         }
         let slices = &self.case.timeline.slices;
@@ -277,11 +286,31 @@ impl Device<'_, '_, '_> {
             let who = host.who_calls(begin, end);
             self.sums.wait(wait, slices.name[slice], who, saved);
             self.sums.save(wait.measure(), saved, (begin, gap.end, track));
+            if self.case.chosen().is_some_and(|chosen| chosen.has(gap.start)) {
+                self.sums.calls[wait.measure() as usize].push(slice as u32);
+            }
         }
         let left = length - saved;
         match length < self.hosts.launch_ns {
             true => self.sums.save(Measure::LaunchGap, left.min(runs + launching), at),
-            false => self.sums.save(Measure::HostGap, left.min(runs), at),
+            false => {
+                self.blame(Measure::HostGap, track, left);
+                self.sums.save(Measure::HostGap, left.min(runs), at);
+            }
+        }
+    }
+
+    /// Keeps what the host runs in a gap of a step that is replayed, the last of it and no more than `most`: what came before
+    /// is put on a wait.
+    fn blame(&mut self, measure: Measure, track: TrackIndex, mut most: u64) {
+        let runs = |piece: &&Piece| matches!(piece.cause, Cause::Python | Cause::Native);
+        let chosen = |piece: &&Piece| self.case.chosen().is_some_and(|chosen| chosen.has(piece.start));
+        for piece in self.pieces.iter().rev().filter(runs).filter(chosen) {
+            let start = piece.start.max(piece.end.saturating_sub(most));
+            most -= piece.end - start;
+            if start < piece.end {
+                self.sums.stretches[measure as usize].push((track, start, piece.end));
+            }
         }
     }
 }

@@ -53,6 +53,9 @@ pub struct Sums {
     pub tallies: [Tally; MEASURES],
     /// The longest piece of each: start, end, thread.
     longest: [Option<(u64, u64, TrackIndex)>; MEASURES],
+    /// In the steps that are replayed: what the host does in each, and the calls that wait.
+    pub stretches: [Vec<(TrackIndex, u64, u64)>; MEASURES],
+    pub calls: [Vec<u32>; MEASURES],
     /// Waits by what they are, their call and who made them: what they cost, and how many.
     pub waits: Map<(Wait, u32, Who), (u64, u64)>,
     /// Gaps after which the work was launched too late, and after which it was queued already; lengths of the latter.

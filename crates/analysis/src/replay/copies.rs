@@ -18,11 +18,12 @@ fn side(piece: &Piece) -> Option<(usize, u8)> {
     }
 }
 
-/// Pinned copies of one direction and of nearly one size: bytes a nanosecond, and what their calls took.
+/// Pinned copies of one direction and of nearly one size: bytes a nanosecond, what their calls took, and how soon they started.
 #[derive(Default)]
 struct Pinned {
     speeds: Vec<f64>,
     calls: Vec<i64>,
+    latencies: Vec<i64>,
 }
 
 pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
@@ -41,6 +42,7 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
                 bucket.speeds.push(piece.bytes as f64 / piece.dur as f64);
                 if let Some(call) = (job.call as usize).checked_sub(1).map(|call| graph.calls[call]) {
                     bucket.calls.push(call.end - call.begin);
+                    bucket.latencies.push((job.start - call.begin).max(0));
                 }
             }
             _ => {}
@@ -49,6 +51,7 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
     for bucket in pinned.iter_mut().flatten() {
         bucket.speeds.sort_by(f64::total_cmp);
         bucket.calls.sort_unstable();
+        bucket.latencies.sort_unstable();
     }
     let (mut changed, mut left) = (Changed::new(), [0u64; 2]);
     for (index, direction, piece) in pageable {
@@ -70,6 +73,9 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         {
             let recorded = graph.calls[call].end - graph.calls[call].begin;
             plan.cost[call] = Some(recorded.min(*cost));
+            // The host no longer moves the bytes before the device can: the shortest way of a copy in an idle stream.
+            let soon = bucket.latencies.first().copied().unwrap_or(0);
+            plan.latency.insert(index as u32, soon);
         }
         note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
     }

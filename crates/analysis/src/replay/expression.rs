@@ -10,13 +10,15 @@ pub enum Change {
     Scale(Target, f64),
     PinCopies,
     GraphSteps,
-    /// What only a rule can name. Host code in stretches of threads, outside CUDA calls.
+    /// What only a rule can name. What the host does in stretches of threads, but for calls that wait for a device.
     Stretches(Vec<(TrackIndex, u64, u64)>, f64),
     /// CUDA calls by their slices: they take their time by the factor, and wait for nothing.
     Calls(Vec<u32>, f64),
     /// Work by its index.
     Work(Vec<u32>, f64),
-    /// All host code of the steps' threads, outside CUDA calls.
+    /// Work that waits for nothing but the work before it starts as soon after that as this trace shows.
+    CloseGaps,
+    /// All that the steps' threads do, but for calls that wait for a device.
     HostCode(f64),
 }
 

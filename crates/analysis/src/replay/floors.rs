@@ -13,6 +13,7 @@ const LONG: i64 = 10;
 pub struct Usual {
     /// The 5th, 50th and 95th percentile.
     three: [i64; 3],
+    quarter: i64,
     /// What is longer is out of the usual: three times the middle half above that half, as statistics say it, and not so long
     /// that no device takes it.
     pub most: i64,
@@ -23,7 +24,11 @@ impl Usual {
         all.sort_unstable();
         let at = |percent: usize| all.get(all.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0);
         let above = (at(75) - at(25)).saturating_mul(4).min(LONGEST_NS.max(at(25).saturating_mul(3)));
-        Usual { three: [at(5), at(50), at(95)], most: at(25).saturating_add(above).saturating_add(JITTER_NS) }
+        Usual {
+            three: [at(5), at(50), at(95)],
+            quarter: at(25),
+            most: at(25).saturating_add(above).saturating_add(JITTER_NS),
+        }
     }
 
     pub fn at(&self, assume: Assume) -> i64 {
@@ -108,6 +113,15 @@ impl Floors {
     pub fn explained(&self) -> i64 {
         let gap = self.gaps.iter().map(|gap| gap.at(Assume::Worst)).max().unwrap_or(0);
         LONG.saturating_mul(self.latency.usual.at(Assume::Worst).max(gap))
+    }
+
+    /// Of works that are launched one by one: what they could do, as the shortest of them do.
+    pub fn shortest_gap(&self, assume: Assume) -> i64 {
+        match assume {
+            Assume::Best => 0,
+            Assume::Usual => self.gaps[0].at(Assume::Best),
+            Assume::Worst => self.gaps[0].quarter,
+        }
     }
 
     pub fn gap(&self, graph: &Graph, job: &Job) -> Usual {

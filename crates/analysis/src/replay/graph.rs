@@ -7,6 +7,9 @@ use super::{follows, waits};
 use crate::steps::Steps;
 use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
+/// Thirteen days: times further off are damaged, and must not make sums of a few overflow.
+const LONGEST_NS: i128 = 1 << 50;
+
 /// A CUDA call, the outermost where they nest.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
@@ -93,7 +96,8 @@ impl<'a> Graph<'a> {
     }
 
     fn at(&self, time: u64) -> i64 {
-        i64::try_from(time).unwrap_or(i64::MAX) - i64::try_from(self.timeline.start).unwrap_or(0)
+        let since = i128::from(time) - i128::from(self.timeline.start);
+        since.clamp(-LONGEST_NS, LONGEST_NS) as i64
     }
 
     fn steps(&mut self, steps: &Steps, chosen: &Chosen) {

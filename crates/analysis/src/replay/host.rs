@@ -35,7 +35,7 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
     Changed::told(format!("{how} of {pattern}"), count)
 }
 
-/// Stretches of threads that a rule names.
+/// Stretches of threads that a rule names: also what lies of them in calls, unless those wait for a device.
 pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)], factor: f64) -> Changed {
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
     for (track, start, end) in all {
@@ -44,7 +44,15 @@ pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)],
         }
     }
     let count = spans.iter().map(|spans| spans.len() as u64).sum();
-    plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
+    let spans: Vec<Spans> = spans.into_iter().map(Spans::union).collect();
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(graph.timeline.start);
+    for (call, cost) in graph.calls.iter().zip(&mut plan.cost).filter(|(call, _)| call.wait == 0) {
+        let inside = spans[call.track as usize].overlap(at(call.begin), at(call.end));
+        if inside > 0 && cost.is_none() {
+            *cost = Some(call.end - call.begin - (inside as f64 * (1.0 - factor)).round() as i64);
+        }
+    }
+    plan.cuts.push(Cut { spans, factor });
     Changed::told("stretches of host code".into(), count)
 }
 

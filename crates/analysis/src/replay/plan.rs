@@ -3,6 +3,7 @@
 
 use super::graph::Graph;
 use crate::spans::Spans;
+use std::collections::HashMap;
 
 pub struct Plan {
     /// Of each job.
@@ -11,6 +12,10 @@ pub struct Plan {
     /// Of each call: a cost that replaces what it took, and any wait. None: as recorded.
     pub cost: Vec<Option<i64>>,
     pub cuts: Vec<Cut>,
+    /// Jobs that start so long after the begin of their call at the most.
+    pub latency: HashMap<u32, i64>,
+    /// The longest gap between two works of a stream that nothing else explains.
+    pub gap: Option<i64>,
     /// What a change had to leave as it was, and why.
     pub notes: Vec<String>,
     zero: u64,
@@ -30,6 +35,8 @@ impl Plan {
             gone: vec![false; graph.jobs.len()],
             cost: vec![None; graph.calls.len()],
             cuts: Vec::new(),
+            latency: HashMap::new(),
+            gap: None,
             notes: Vec::new(),
             zero: graph.timeline.start,
         }

@@ -192,7 +192,10 @@ impl Run<'_> {
             let latency = graph.floors.latency(call.name);
             // Calls whose work starts by their end wait for nothing: the end is known from the begin.
             let cost = self.plan.cost[place].unwrap_or(call.end - call.begin);
-            let (recorded, now) = (latency.anchor(call.begin, call.end), latency.anchor(begin, begin + cost));
+            let (mut recorded, now) = (latency.anchor(call.begin, call.end), latency.anchor(begin, begin + cost));
+            if let Some(soon) = self.plan.latency.get(&index) {
+                recorded = recorded.max(job.start - soon);
+            }
             edges[0] = Some((recorded, now, latency.usual, Point::Begin(place as u32)));
         } else {
             // Its launch was not recorded: it moves with the host.
@@ -217,6 +220,7 @@ impl Run<'_> {
             let distance = job.start - recorded;
             let distance = match Some(place) == binding {
                 true if self.strict && (place != 0 || self.plain(&job)) => distance.min(usual.most),
+                true if place != 0 => distance.min(self.plan.gap.unwrap_or(i64::MAX)),
                 true => distance,
                 false => distance.min(usual.at(self.assume)),
             };

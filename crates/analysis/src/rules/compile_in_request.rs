@@ -52,12 +52,13 @@ impl Rule for CompileInRequest {
         let text = format!("{} samples show a compiler on the stack", phrase::count(tally.part as u64));
         let mut evidence = vec![Evidence::said(text).number("samples", tally.part)];
         evidence.extend(proof::best_step(case, "it compiles", compiles));
+        let gain = case.gain_of_samples(compiles, share);
         let finding = Finding {
             code: self.code(),
             title,
             place,
-            gain: Some(share.into()),
-            severity: Severity::of(share),
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
             confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
             evidence,
             actions: vec![
@@ -65,7 +66,7 @@ impl Rule for CompileInRequest {
                 "Pad to a few fixed shapes, and run each of them once before the first request.".into(),
                 "Keep what was compiled between runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
             ],
-            verify: proof::verify(case, share.mid),
+            verify: proof::verify(case, gain.mid / 100.0),
         };
         finding.into()
     }

@@ -98,7 +98,7 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         code: CpuMemoryPressure.code(),
         title,
         place: Place::default(),
-        gain: share.map(Into::into),
+        gain: share.map(|share| case.gain_of_host(share)),
         severity: share.map_or(Severity::Low, |share| Severity::of(share).max(Severity::Medium)),
         confidence: sure * tally.repeats(),
         evidence,

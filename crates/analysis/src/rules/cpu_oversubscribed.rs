@@ -121,6 +121,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
     if let Some(growth) = &case.run_queue {
         evidence.extend(stretches(case, growth, "the steps' thread had no core"));
     }
+    let gain = share.map(|share| case.gain_of_host(share));
     Finding {
         code: CpuOversubscribed.code(),
         title: format!(
@@ -129,8 +130,8 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
             phrase::percent(waits.mid())
         ),
         place: Place::default(),
-        gain: share.map(Into::into),
-        severity: share.map_or(Severity::Low, Severity::of),
+        gain,
+        severity: gain.map_or(Severity::Low, |gain| Severity::of(gain.share())),
         confidence: waits.measured().surely_above(LEVEL / 2.0) * waits.repeats(),
         evidence,
         actions: vec![
@@ -138,7 +139,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
             "With several worker processes, divide: cores / workers for each of OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS.".into(),
             "Pools that spin while they wait: OMP_WAIT_POLICY=passive.".into(),
         ],
-        verify: proof::verify(case, share.map_or(0.0, |share| share.mid)),
+        verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
     }
 }
 

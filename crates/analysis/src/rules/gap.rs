@@ -1,9 +1,10 @@
 //! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
 
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use crate::phrase;
 use crate::proof;
+use crate::replay::Change;
 use crate::rule::{Case, Verdict, not_recorded};
 use crate::share::{Share, Tally, wilson};
 
@@ -95,18 +96,37 @@ impl Gap<'_> {
         (place, count as f64 / case.steps.count().max(1) as f64)
     }
 
-    /// A finding whose gain is this time.
-    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Share) -> Finding {
+    /// What would change: the host does not run there, and does not wait there.
+    fn changes(&self) -> Vec<Change> {
+        let (sums, place) = (&self.device.sums, self.measure as usize);
+        let mut changes = Vec::new();
+        if !sums.stretches[place].is_empty() {
+            changes.push(Change::Stretches(sums.stretches[place].clone(), 0.0));
+        }
+        if !sums.calls[place].is_empty() {
+            changes.push(Change::Calls(sums.calls[place].clone(), 0.0));
+        }
+        changes
+    }
+
+    /// A finding whose gain is this time; as a replay without it says, where one can be made.
+    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, recorded: Share) -> Finding {
+        let changes = self.changes();
+        let gain = if changes.is_empty() { recorded.into() } else { case.gain_of(&changes, recorded) };
+        self.finding_with(case, code, title, place, gain)
+    }
+
+    pub fn finding_with(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Gain) -> Finding {
         Finding {
             code,
             title,
             place,
-            gain: Some(gain.into()),
-            severity: Severity::of(gain),
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
             confidence: self.tally.repeats(),
             evidence: Vec::new(),
             actions: Vec::new(),
-            verify: proof::verify(case, gain.mid),
+            verify: proof::verify(case, gain.mid / 100.0),
         }
     }
 }

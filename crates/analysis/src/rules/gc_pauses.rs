@@ -83,6 +83,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
     // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
     let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
+    let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
     Finding {
         code: GcPauses.code(),
         title: format!(
@@ -93,8 +94,8 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
             phrase::duration(longest)
         ),
         place,
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence: again,
         evidence,
         actions: vec![
@@ -102,7 +103,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
             "Collect less often: gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.".into(),
             "Make fewer container objects that live long (arrays or bytes instead of lists of objects).".into(),
         ],
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     }
 }
 

@@ -87,16 +87,17 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     }
     evidence.extend(proof::best_step(case, "it waits for the GIL", waits));
     let (who, place) = blamed(case, &holders, count);
+    let gain = case.gain_of_samples(waits, share);
     Finding {
         code: GilContention.code(),
         title: format!("{} of {} waits for the GIL{who}", phrase::percent(share.mid), case.the_step()),
         actions: actions(&place),
         place,
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
         evidence,
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     }
 }
 

@@ -1,9 +1,13 @@
 //! `h2d-spike`: in some steps far more is copied to the device than in the others, and they are slow for it.
 
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::gpu::{moved::Moved, percentile};
+use crate::gpu::{
+    moved::{Copy, Moved},
+    percentile,
+};
 use crate::phrase;
 use crate::proof;
+use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::{Share, Tally};
 use crate::steps::StepSource;
@@ -89,19 +93,25 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         let text = format!("the longest copy, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())
     }));
+    let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
+    let is_spike =
+        |copy: &&Copy| copy.is(detail::H2D) && spike(parts[copy.window as usize], moved.windows[copy.window as usize]);
+    let those: Vec<u32> = moved.all.iter().filter(is_spike).filter(chosen).map(|copy| copy.work).collect();
+    let left = usual as f64 / percentile(&spikes, 50).max(1) as f64;
+    let gain = case.gain(&[Change::Work(those, left)], share);
     let finding = Finding {
         code: H2dSpike.code(),
         title,
         place: Place::default(),
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence: tally.repeats(),
         evidence,
         actions: vec![
             "See what is copied there: a scope around the copies of the step names it; keep it on the device if it fits.".into(),
             "Copy it ahead, from pinned memory in a stream of its own, while earlier steps run.".into(),
         ],
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     };
     Some((share, finding))
 }
@@ -118,7 +128,7 @@ mod tests {
             let at = number * 100;
             let end = |ms: &str| at + ms.parse::<u64>().unwrap();
             text += &format!(
-                "step r {at}ms..{}ms\n api cudaMemcpyAsync {at}ms..{at}.1ms\n stream 7\n copy h2d {at}ms..{}ms 1000000 pinned\n",
+                "step r {at}ms..{0}ms\n api cudaMemcpyAsync {at}ms..{at}.1ms\n stream 7\n copy h2d {at}ms..{1}ms 1000000 pinned\n api cudaStreamSynchronize {at}.2ms..{1}.1ms\n",
                 end(step),
                 end(copy)
             );

@@ -2,7 +2,7 @@
 
 use crate::blame::{self, Blamed};
 use crate::breakdown::{Part, PartKind};
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::frames::is;
 use crate::phrase;
 use crate::proof;
@@ -56,6 +56,7 @@ fn runs(case: &Case, one: &Seen) -> bool {
 struct Hot {
     place: Place,
     share: Share,
+    gain: Gain,
     /// Most of it is native code that runs without the GIL.
     native: bool,
     /// Of all that runs in the steps, 0 to 1.
@@ -76,6 +77,7 @@ fn sampled(case: &Case) -> Verdict {
         (share.mid >= LEVEL && share.low >= LEVEL / 2.0).then(|| Hot {
             place: function.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame)),
             share,
+            gain: case.gain_of_samples(fits, share),
             native: native * 2 > function.count,
             of_running: function.count as f64 / running.max(1.0),
             confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
@@ -110,6 +112,7 @@ fn by_calls(case: &Case) -> Verdict {
     let runs = |part: &Part| matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL;
     let hot = |part: Part| Hot {
         share: Share::exactly(part.share),
+        gain: case.gain_of_host(Share::exactly(part.share)),
         native: part.kind == PartKind::Native,
         of_running: part.share / running.max(part.share),
         confidence: tally.repeats(),
@@ -128,7 +131,7 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 }
 
 fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot { place, share, native, of_running, confidence, mut evidence } = hot;
+    let Hot { place, share, gain, native, of_running, confidence, mut evidence } = hot;
     let saves = !native && of_running < THE_STEP;
     if !saves {
         let why = match native {
@@ -142,11 +145,11 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
         actions: actions(&place, native),
         place,
-        gain: saves.then(|| share.into()),
+        gain: saves.then_some(gain),
         severity: Severity::of(share),
         confidence,
         evidence,
-        verify: proof::verify(case, if saves { share.mid } else { 0.0 }),
+        verify: proof::verify(case, if saves { gain.mid / 100.0 } else { 0.0 }),
     }
 }
 

@@ -4,6 +4,7 @@ use super::gap;
 use crate::gpu::{kernels_in_steps, percentile};
 use crate::idle::{Cause, Measure, Zone, between_launches};
 use crate::phrase;
+use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::Share;
 
@@ -65,7 +66,8 @@ impl Rule for LaunchBound {
             case.the_step()
         );
         let what = format!("{} gaps in which the next kernel was not launched yet", phrase::count(sums.late));
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let gain = case.gain(&[Change::GraphSteps], gain);
+        let mut finding = gap.finding_with(case, self.code(), title, place, gain);
         finding.evidence = gap.evidence(case, &what);
         finding.actions = vec![
             "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),

@@ -74,6 +74,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         .number("ns", growth.tally.part),
     ];
     evidence.extend(stretches(case, growth, "it had no core"));
+    let gain = case.gain_of_host(share);
     Finding {
         code: LaunchThreadDescheduled.code(),
         title: format!(
@@ -82,8 +83,8 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
             case.the_step()
         ),
         place: Place::default(),
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence: between(share, LEVEL) * growth.tally.repeats(),
         evidence,
         actions: vec![
@@ -92,7 +93,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
             "Give this process cores of its own: taskset -c 0-3 inferscope run -- ...".into(),
             "Let fewer threads compute at once: OMP_NUM_THREADS, torch.set_num_threads.".into(),
         ],
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     }
 }
 

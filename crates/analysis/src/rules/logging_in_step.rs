@@ -1,6 +1,6 @@
 //! `logging-in-step`: the step writes log records, and waits until they are formatted and written.
 
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::frames::is;
 use crate::phrase;
 use crate::proof;
@@ -84,7 +84,8 @@ fn sampled(case: &Case) -> Option<Finding> {
     }
     evidence.extend(proof::best_step(case, "it logs", logs));
     let place = callers.first().map_or_else(Place::default, |(stack, _)| case.place(*stack));
-    Some(finding(case, place, share, share.surely_above(LEVEL / 2.0) * case.coverage(), evidence))
+    let gain = case.gain_of_samples(logs, share);
+    Some(finding(case, place, (share, gain), share.surely_above(LEVEL / 2.0) * case.coverage(), evidence))
 }
 
 /// The frame that called into logging: the one around the outermost logging frame.
@@ -113,17 +114,24 @@ fn by_calls(case: &Case, called: &recorded::Recorded) -> Option<Finding> {
         let text = format!("{} took {}", case.timeline.names.text(slice.name), phrase::duration(slice.dur));
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
     }));
-    Some(finding(case, place, share, share.surely_above(LEVEL / 2.0) * called.tally.repeats(), evidence))
+    let gain = case.gain_of_host(share);
+    Some(finding(case, place, (share, gain), share.surely_above(LEVEL / 2.0) * called.tally.repeats(), evidence))
 }
 
-fn finding(case: &Case, place: Place, share: Share, confidence: f64, evidence: Vec<Evidence>) -> Finding {
+fn finding(
+    case: &Case,
+    place: Place,
+    (share, gain): (Share, Gain),
+    confidence: f64,
+    evidence: Vec<Evidence>,
+) -> Finding {
     let at = phrase::place(&place);
     Finding {
         code: LoggingInStep.code(),
         title: format!("{} of {} is spent logging, from {at}", phrase::percent(share.mid), case.the_step()),
         place,
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence,
         evidence,
         actions: vec![
@@ -133,7 +141,7 @@ fn finding(case: &Case, place: Place, share: Share, confidence: f64, evidence: V
             "Write from another thread: logging.handlers.QueueHandler in the step, a QueueListener beside it.".into(),
             "Raise the level of chatty libraries: logging.getLogger(\"name\").setLevel(logging.WARNING).".into(),
         ],
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `throttled`: the GPU's clock is held down while the steps run, for power, heat or by the hardware.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
 use crate::proof;
+use crate::replay::{Change, Target};
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
+use crate::share::Share;
 use timeline::Counter;
 
 pub struct Throttled;
@@ -32,7 +34,7 @@ impl Rule for Throttled {
             summary: "The GPU says that its clock is held down in 10 % of the steps' time or more, and it is 5 % or more below the highest of the recording.",
             why: "The driver says why a clock is lower than asked for: power, heat, the hardware. What it costs at the most is how far the clock lies below the \
                   highest that this recording saw, for the time in which the device is busy; at the least nothing, for kernels that wait for memory \
-                  do not slow down with the clock.",
+                  do not slow down with the clock. The power cap alone has no gain: a device that works hard runs at it.",
             needs: "Device counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) of a machine with one GPU: with several, which one a process uses is not in the trace.",
             example: "The GPU's clock is held down in 64 % of the steps' time by heat: 1,410 MHz instead of 1,980",
         }
@@ -91,6 +93,10 @@ impl Rule for Throttled {
         }
         let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
         let most = 100.0 * slower * share.min(1.0) * busy;
+        let faster = Change::Scale(Target::Kernel("*".into()), 1.0 - slower * share.min(1.0));
+        let gain = case.gain(&[faster], Share::exactly(most / 100.0));
+        // A device that works hard runs at its power cap: that is how it is built, and nothing of the program.
+        let capped = why == REASONS[0].0;
         let words: Vec<&str> = REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
         let number = |mhz: f64| phrase::count(mhz as u64);
         let finding = Finding {
@@ -103,8 +109,13 @@ impl Rule for Throttled {
                 number(highest)
             ),
             place: Place::default(),
-            gain: Some(Gain { low: 0.0, mid: most / 2.0, high: most, by: GainBy::Recorded }),
-            severity: if most >= 5.0 { Severity::Medium } else { Severity::Low },
+            // What memory limits does not follow the clock.
+            gain: (!capped).then_some(Gain { low: 0.0, mid: gain.mid / 2.0, ..gain }),
+            severity: match most {
+                _ if capped => Severity::Info,
+                most if most >= 5.0 => Severity::Medium,
+                _ => Severity::Low,
+            },
             // Readings are rare: so many stretches tell.
             confidence: (held.len() as f64 + 1.0) / (held.len() as f64 + 2.0),
             evidence: vec![
@@ -115,7 +126,7 @@ impl Rule for Throttled {
                 "See what holds it: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),
                 "Raise the power limit if the machine allows it (nvidia-smi -pl), or cool it better; compare runs only at one clock.".into(),
             ],
-            verify: proof::verify(case, most / 200.0),
+            verify: proof::verify(case, gain.mid / 200.0),
         };
         finding.into()
     }
@@ -146,7 +157,8 @@ mod tests {
           step r 0..100ms
           api cudaLaunchKernel 0..10us
           stream 7
-          kernel k 10us..100ms
+          kernel k 10us..99.9ms
+          api cudaStreamSynchronize 20us..99.95ms
         end\n";
 
     #[test]
@@ -161,6 +173,15 @@ mod tests {
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && (gain.high - 12.5).abs() < 0.1, "{gain:?}");
+    }
+
+    #[test]
+    fn the_power_cap_of_a_busy_device_is_stated_and_has_no_gain() {
+        let text = format!(
+            "{STEPS} counter host gpu_throttle_reasons 0=0 500ms=4\n counter host gpu_sm_clock_mhz 0=1980 500ms=1485"
+        );
+        let found = found(&Throttled, &text);
+        assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! What a rule asks for its gain: it names what would change, and the steps are replayed with that. Where they cannot be, what
+//! was recorded stands in, and the gain says so.
+
+use crate::breakdown::PartKind;
+use crate::finding::{Gain, GainBy};
+use crate::replay::{Change, Chosen, Player, Refusal};
+use crate::rule::Case;
+use crate::seen::{Doing, Seen};
+use crate::share::Share;
+use std::cell::{OnceCell, RefCell};
+use timeline::TrackIndex;
+
+/// So many samples in a step show where in it something is; with fewer, only how much there is.
+const DENSE: u64 = 8;
+
+#[derive(Default)]
+pub struct Gains<'a> {
+    chosen: OnceCell<Option<Chosen>>,
+    player: OnceCell<Result<Player<'a>, Refusal>>,
+    /// What was asked, with its answer.
+    asked: RefCell<Vec<(f64, Vec<Change>)>>,
+}
+
+impl<'a> Case<'a> {
+    /// The stretches of time whose steps are replayed for gains. None: nothing can be replayed.
+    pub fn chosen(&self) -> Option<&Chosen> {
+        let few = || Chosen::few(self.timeline, &self.steps).filter(|_| !self.timeline.gpu.is_empty());
+        self.gains.chosen.get_or_init(few).as_ref()
+    }
+
+    /// Replays some of the steps with changes. An error says why that is not possible.
+    pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
+        let build = || match self.chosen() {
+            Some(chosen) => Player::new(self.timeline, &self.steps, chosen),
+            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no GPU work was recorded".into())),
+            None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
+        };
+        self.gains.player.get_or_init(build).as_ref()
+    }
+
+    /// What a step would gain by the changes, by replay. What was recorded, or seen in samples, stands in where no replay is
+    /// possible: without a GPU, without steps, or where the replay does not reproduce the steps.
+    pub fn gain(&self, changes: &[Change], recorded: Share) -> Gain {
+        match self.player().map(|player| player.gain(changes)) {
+            Ok(Ok(gain)) => {
+                self.gains.asked.borrow_mut().push((gain.mid, changes.to_vec()));
+                gain
+            }
+            _ => recorded.into(),
+        }
+    }
+
+    /// The same for a share that has an error of its own: it comes on top.
+    pub fn gain_of(&self, changes: &[Change], recorded: Share) -> Gain {
+        let gain = self.gain(changes, recorded);
+        if gain.by == GainBy::Recorded || recorded.mid <= 0.0 {
+            return gain;
+        }
+        let (low, high) = (recorded.low / recorded.mid, recorded.high / recorded.mid);
+        Gain { low: gain.low * low.min(1.0), high: (gain.high * high.max(1.0)).min(100.0), ..gain }
+    }
+
+    /// What it would gain if the time that these samples stand for went.
+    pub fn gain_of_samples(&self, fits: impl Fn(&Seen) -> bool, share: Share) -> Gain {
+        let period = self.seen.period_ns;
+        if period == 0 || self.steps.p50() / DENSE < period {
+            let of_host = |one: &&Seen| one.doing != Doing::Gpu;
+            let all = self.seen.all.iter().filter(of_host).count().max(1);
+            let those = self.seen.all.iter().filter(of_host).filter(|one| fits(one)).count();
+            return self.gain_of(&[Change::HostCode(1.0 - those as f64 / all as f64)], share);
+        }
+        let chosen = |time: u64| self.chosen().is_some_and(|chosen| chosen.has(time));
+        let stretch = |one: &Seen| {
+            let time = self.sample(one).time;
+            let window = &self.windows.all()[one.window as usize];
+            let (from, to) = (time.saturating_sub(period / 2), time.saturating_add(period.div_ceil(2)));
+            chosen(time).then(|| (self.track(one), from.max(window.start), to.min(window.end)))
+        };
+        let those: Vec<_> = self.seen.all.iter().filter(|one| fits(one)).filter_map(stretch).collect();
+        self.gain_of(&[Change::Stretches(those, 0.0)], share)
+    }
+
+    /// What it would gain if the steps' threads did not lose this share of the steps' time, wherever in them that is.
+    pub fn gain_of_host(&self, share: Share) -> Gain {
+        let of_host = (1.0 - self.breakdown.share(PartKind::Gpu)).max(share.mid).max(f64::MIN_POSITIVE);
+        self.gain_of(&[Change::HostCode(1.0 - share.mid / of_host)], share)
+    }
+
+    /// What it would gain without the slices that fit on the steps' own tracks.
+    pub fn gain_of_slices(&self, fits: impl Fn(&timeline::Slice) -> bool, share: Share) -> Gain {
+        let mut those: Vec<(TrackIndex, u64, u64)> = Vec::new();
+        for (track, _) in self.windows.tracks() {
+            let slices = self.timeline.tracks[track.0 as usize].slices.clone().map(|at| self.timeline.slices.get(at));
+            let chosen = |slice: &timeline::Slice| self.chosen().is_some_and(|chosen| chosen.has(slice.start));
+            those.extend(slices.filter(|slice| fits(slice) && chosen(slice)).map(|one| (track, one.start, one.end())));
+        }
+        self.gain(&[Change::Stretches(those, 0.0)], share)
+    }
+
+    /// Whether two gains are of the same time: both changes together gain little more than the larger one alone.
+    pub fn same_time(&self, a: &Gain, b: &Gain) -> bool {
+        let asked = self.gains.asked.borrow();
+        let of = |gain: &Gain| asked.iter().find(|(mid, _)| gain.by == GainBy::Replay && *mid == gain.mid);
+        let (Some((_, one)), Some((_, other)), Ok(player)) = (of(a), of(b), self.player()) else { return false };
+        let both: Vec<Change> = one.iter().chain(other).cloned().collect();
+        player.gain(&both).is_ok_and(|both| both.mid - a.mid.max(b.mid) < MOSTLY * a.mid.min(b.mid))
+    }
+}
+
+/// Less than this of the smaller one on top of the larger one: they are the same.
+const MOSTLY: f64 = 0.5;
