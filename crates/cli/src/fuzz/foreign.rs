@@ -92,7 +92,7 @@ fn sql_value(random: &mut Random, column: &str) -> String {
         _ if random.one_in(25) => ["NULL", "'x'", "x'00ff'", "''"][random.below(4)].to_owned(),
         _ if random.one_in(25) => {
             let number = random.pick(&NUMBERS);
-            if number.parse::<f64>().is_ok_and(f64::is_finite) { number.to_owned() } else { quote(number) }
+            if number.parse::<f64>().is_ok_and(f64::is_finite) { number.to_owned() } else { "'x'".to_owned() }
         }
         "value" | "text" | "name" | "uuid" => match random.below(3) {
             0 => quote(random.pick(&KERNELS)),
