@@ -111,7 +111,7 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "expandable-segments",
-        rules: &["cudamalloc-in-steady-state", "fragmentation", "allocator-retries", "reserved-unused"],
+        rules: &[],
         what: "PYTORCH_ALLOC_CONF=expandable_segments:True: PyTorch's allocator grows segments instead of making new ones",
         risk: "none for results; memory cannot be shared with other processes by CUDA IPC in older versions",
         switch: Switch::Environment(&["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"]),
@@ -237,6 +237,13 @@ mod tests {
         assert!(refused("implicit-sync").contains("edit"), "{}", refused("implicit-sync"));
         assert!(refused("threads=many").contains("threads=4"));
         assert!(refused("tf32=1").contains("takes no value"));
+    }
+
+    #[test]
+    fn every_rule_that_a_fix_answers_is_there() {
+        for code in FIXES.iter().flat_map(|fix| fix.rules) {
+            assert!(analysis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
+        }
     }
 
     #[test]

@@ -209,7 +209,8 @@ pub fn write_json(tried: &Tried, out: &mut dyn Write) -> io::Result<()> {
 pub fn list(style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for fix in &FIXES {
         writeln!(out, "{}", style.ink(Ink::Heading, fix.name))?;
-        let rules = if fix.rules.is_empty() { "none yet".to_owned() } else { fix.rules.join(", ") };
+        let rules =
+            if fix.rules.is_empty() { "none: no finding speaks of it".to_owned() } else { fix.rules.join(", ") };
         for (word, text) in [("rules", rules.as_str()), ("does", fix.what), ("risk", fix.risk)] {
             writeln!(out, "  {word:<5}  {}", style.plain(text))?;
         }
