@@ -3,6 +3,7 @@
 
 use crate::finding::{Abstention, Finding};
 use crate::health::{HealthLine, HealthState};
+use crate::idle::Cause;
 use crate::phrase;
 use crate::rule::Case;
 use crate::share::Share;
@@ -50,6 +51,9 @@ fn how_long(case: &Case) -> String {
             format!("{article} {} takes {took} (p50 of {count}; p99 {p99})", name(&steps.name))
         }
     };
+    if let Some(said) = at_work(case).filter(|_| !case.breakdown_tells()) {
+        return format!("{time}; {said}.");
+    }
     if !case.breakdown_tells() {
         let why = case.without_samples().unwrap_or_default();
         return format!("{time}; where it goes was not seen: {why}.");
@@ -68,6 +72,22 @@ fn how_long(case: &Case) -> String {
             format!("{time}; {first}{middle} and {last}.")
         }
     }
+}
+
+/// What the busiest device does meanwhile, where the thread was not seen.
+fn at_work(case: &Case) -> Option<String> {
+    let device = case.idle().iter().filter(|device| device.window_ns > 0).max_by_key(|device| device.busy_ns)?;
+    let busy = phrase::percent(device.busy_ns as f64 / device.window_ns as f64);
+    let most = device.causes.first().filter(|one| one.cause != Cause::Unknown && one.share >= 0.05);
+    Some(match most {
+        None => format!("the GPU is at work in {busy} of it"),
+        Some(one) => {
+            let top = one.top.as_ref().map(|place| place.api.clone().unwrap_or_else(|| phrase::place(place)));
+            let top = top.map(|top| format!(", most in {top}")).unwrap_or_default();
+            let share = phrase::percent(one.share);
+            format!("the GPU is at work in {busy} of it; in {share} it is idle: {}{top}", one.cause.name())
+        }
+    })
 }
 
 /// A name that could be misread is quoted.
@@ -113,13 +133,16 @@ fn device(case: &Case) -> Option<String> {
 
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
-    if case.windows.total() > 0 && !case.breakdown_tells() {
+    let device_tells = best.is_some() && at_work(case).is_some();
+    if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         return match case.timeline.samples.is_empty() {
             true => "Record with stack samples, which `inferscope run` takes unless told not to.".into(),
             false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
         };
     }
-    if let Some(bad) = health.iter().find(|line| line.state == HealthState::Bad && line.label != "recording") {
+    // Few samples do not matter where the device tells.
+    let matters = |line: &&HealthLine| line.label != "recording" && !(device_tells && line.label == "samples");
+    if let Some(bad) = health.iter().filter(matters).find(|line| line.state == HealthState::Bad) {
         return full(&format!("Read this with care: {}: {}", bad.label, bad.text));
     }
     if let Some(action) = best.and_then(|finding| finding.actions.first()) {

@@ -3,7 +3,7 @@
 
 use crate::units::{bytes, counted, duration};
 use analysis::gpu::{DeviceMetrics, GpuMetrics, KernelRow};
-use analysis::{Diagnosis, IdleCause, StepSource, phrase};
+use analysis::{Diagnosis, IdleCause, Place, StepSource, phrase};
 use timeline::Timeline;
 use timeline::gpu::Shape;
 
@@ -56,8 +56,15 @@ pub fn causes<'a>(diagnosis: &'a Diagnosis, device: &DeviceMetrics) -> &'a [Idle
 
 /// What has most of a cause: a call, or a line.
 pub fn top(cause: &IdleCause) -> String {
-    match &cause.top {
-        Some(place) => place.api.clone().unwrap_or_else(|| phrase::place(place)),
+    cause.top.as_ref().map(called).unwrap_or_default()
+}
+
+/// A kernel, a call, or a line; empty where it has no place.
+pub fn called(place: &Place) -> String {
+    let named = place.kernel.as_deref().map(short_kernel).or(place.api.as_deref());
+    match named {
+        Some(name) => name.to_owned(),
+        None if place.function.is_some() || place.file.is_some() => phrase::place(place),
         None => String::new(),
     }
 }

@@ -20,7 +20,22 @@ pub fn lines(case: &Case) -> Vec<HealthLine> {
         let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
         lines.push(line("GPU window", (Ok, text)));
     }
+    lines.extend(replay(case).map(|said| line("replay", said)));
     lines
+}
+
+/// How far the steps are reproduced by replaying what was recorded, unchanged: gains are no better than that.
+fn replay(case: &Case) -> Option<(HealthState, String)> {
+    match case.player() {
+        Result::Ok(player) => {
+            let check = player.check();
+            let (off, worst) = (phrase::percent(check.off.abs()), phrase::percent(check.worst.abs()));
+            let steps = phrase::counted(check.steps, "step");
+            let text = format!("{steps} replayed, with nothing changed: {off} off together, {worst} the worst of them");
+            Some((HealthState::above(check.off.abs(), 0.02, 0.1), text))
+        }
+        Err(why) => Some((Ok, format!("gains are not from a replay: {why}"))),
+    }
 }
 
 /// What causality proves, and what the collector measured.
@@ -123,6 +138,7 @@ mod tests {
             [
                 (Ok, "GPU times are right to within 400 ns; in 1 launch no work starts before its call".into()),
                 (Ok, "2 pieces of device work, by CUPTI 130001; none lost".into()),
+                (Ok, "1 step replayed, with nothing changed: 0 % off together, 0 % the worst of them".into()),
             ]
         );
         let proved = said(&RUN.replace("residual 400ns", ""));

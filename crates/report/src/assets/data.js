@@ -64,6 +64,7 @@ export function load() {
   samples.weight = unpack(samples.weight);
   steps.start = unpack(steps.start, true);
   steps.dur = unpack(steps.dur);
+  steps.warmup = unpack(steps.warmup);
   return data;
 }
 

@@ -20,12 +20,12 @@ function perStep(shares) {
   return element("div", { class: columns > 80 ? "per-step many" : "per-step", role: "img", "aria-label": "Busy share of each step" }, ...bars);
 }
 
-// The mean step as one bar: kernels, copies that no kernel hides, and what is left.
+// The mean step as one bar: kernels, copies that no kernel hides, and why it is idle for the rest.
 function device(row, window) {
   const parts = [
     ["kernel", "kernels", row.kernel],
     ["copy", "copies with no kernel beside them", row.exposed],
-    ["idle", "idle", Math.max(row.window - row.busy, 0)],
+    ...(row.idle.length ? row.idle.map((one) => [`k-${one.code}`, `idle: ${one.cause}`, one.ns]) : [["idle", "idle", Math.max(row.window - row.busy, 0)]]),
   ].filter(([, , ns]) => ns > 0);
   const bar = element("div", { class: "shares" }, ...parts.map(([kind, label, ns]) => {
     const part = element("span", { class: `share ${kind}`, title: `${label}: ${time(ns)}, ${percent(ns, row.window)}` });

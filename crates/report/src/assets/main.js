@@ -3,6 +3,7 @@
 import { amount, load, percent, time } from "./data.js";
 import { FlameView } from "./flame.js";
 import { plural, reasons } from "./gpu.js";
+import { drawDurations, drawPicture, drawSlow } from "./picture.js";
 import { fillGpu, gpuPanel } from "./gpu_tables.js";
 import { contents, element, phases, place, table, waterfall } from "./tables.js";
 import { TimelineView } from "./timeline.js";
@@ -149,10 +150,12 @@ function goTo(evidence) {
 }
 
 function finding(found) {
-  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, " of the step")) : null;
+  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, found.gain.by === "replay" ? " of the step, by replay" : " of the step")) : null;
   const evidence = found.evidence.map((item) => element("li", {}, item.text, " ",
     item.end > item.start ? element("button", { type: "button", class: "link", onclick: () => goTo(item) }, "show on the timeline") : null));
-  const where = [found.where.function, place(found.where.file, found.where.line)].filter(Boolean).join(" · ");
+  const { where: at } = found;
+  const named = [["module", at.module], ["kernel", at.kernel], ["call", at.api]].filter(([, name]) => name).map(([what, name]) => `${what} ${name}`);
+  const where = [at.function, place(at.file, at.line), ...named].filter(Boolean).join(" · ");
   return element("article", { class: `finding ${found.severity}`, id: `finding-${found.code}` },
     element("header", {}, element("code", {}, found.code), element("h3", {}, found.title), gain),
     where ? element("p", { class: "where" }, where) : null,
@@ -161,6 +164,14 @@ function finding(found) {
       element("div", {}, element("h4", {}, "What to do"), element("ul", {}, ...found.actions.map((action) => element("li", {}, action))),
         found.verify ? element("p", { class: "muted" }, `To check: ${found.verify}`) : null)),
     element("p", { class: "muted" }, `Confidence ${(found.confidence * 100).toFixed(0)} %`));
+}
+
+// What the box of health says first.
+const TRUST = ["losses", "clock", "GPU clock", "overhead", "replay"];
+// The address holds the view: a jump inside the page must not replace it.
+function toHealth(event) {
+  event.preventDefault();
+  $("health-section").scrollIntoView({ behavior: "smooth" });
 }
 
 function fill() {
@@ -173,7 +184,19 @@ function fill() {
   $("abstentions").replaceChildren(...data.abstentions.map((item) => element("li", {}, element("code", {}, item.code), ` ${item.reason}`)));
   $("abstained").hidden = !data.abstentions.length;
   $("health").replaceChildren(...data.health.map((line) => element("li", { class: line.state }, element("b", {}, line.label), ` ${line.text}`)));
-  $("waterfall-section").hidden = !data.waterfall.length;
+  const chips = data.health.filter((line) => TRUST.includes(line.label.replace(":", "")));
+  $("verdict").replaceChildren(
+    ...(data.verdict.confidence > 0 ? [element("span", { class: "chip verdict" }, data.verdict.kind.replaceAll("_", " "), element("small", {}, ` ${(data.verdict.confidence * 100).toFixed(0)} % sure`))] : []),
+    ...chips.map((line) => element("a", { class: `chip ${line.state}`, href: "#health-section", title: line.text, onclick: toHealth }, line.label.replace(":", ""))));
+  $("waterfall-section").hidden = !data.waterfall.length && !data.picture;
+  $("picture-part").hidden = !data.picture;
+  if (data.picture) drawPicture($("picture"), data.picture, goTo, hover);
+  $("picture-title").textContent = data.picture?.title ?? "";
+  $("slow-part").hidden = !data.slow;
+  $("steps-why").textContent = data.steps.dur.length ? `Steps: ${data.steps.why}.` : "";
+  if (data.slow) drawSlow($, data.slow, goTo);
+  $("durations").hidden = data.steps.dur.length < 2;
+  if (data.slow && data.steps.dur.length > 1) drawDurations($("durations"), data.steps, data.slow, goTo, hover);
   $("waterfall-title").textContent = data.waterfall_title;
   if (data.waterfall.length) waterfall($("waterfall"), data.waterfall);
   $("phases").hidden = !data.phases.length;

@@ -46,6 +46,7 @@ struct Device {
 #[derive(Serialize)]
 struct Idle {
     cause: &'static str,
+    code: &'static str,
     ns: u64,
     top: String,
 }
@@ -152,7 +153,12 @@ fn device(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
         per_step: pack::plain(device.per_step_busy.iter().take(MOST_STEPS).map(|share| (share * 1e3).round() as u64)),
         idle: causes(diagnosis, device)
             .iter()
-            .map(|one| Idle { cause: one.cause.name(), ns: each(one.ns), top: short(&top(one)) })
+            .map(|one| Idle {
+                cause: one.cause.name(),
+                code: one.cause.code(),
+                ns: each(one.ns),
+                top: short(&top(one)),
+            })
             .collect(),
     }
 }

@@ -9,6 +9,7 @@ mod lod;
 mod names;
 mod pack;
 mod payload;
+mod picture;
 mod samples;
 mod streams;
 mod tracks;
@@ -21,7 +22,7 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../assets/report.html");
 const STYLE: &str = include_str!("../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
     include_str!("../assets/data.js"),
     include_str!("../assets/colours.js"),
     include_str!("../assets/view.js"),
@@ -32,6 +33,7 @@ const MODULES: [&str; 11] = [
     include_str!("../assets/flame.js"),
     include_str!("../assets/tables.js"),
     include_str!("../assets/gpu_tables.js"),
+    include_str!("../assets/picture.js"),
     include_str!("../assets/main.js"),
 ];
 

@@ -3,6 +3,7 @@
 use super::curves::Curve;
 use super::gpu::{self, Gpu};
 use super::names::PageNames;
+use super::picture::{self, Picture, Slow};
 use super::samples::{self, Samples, Stacks};
 use super::streams::Device;
 use super::tracks::{self, Group, Lanes, Track};
@@ -15,10 +16,13 @@ use timeline::Timeline;
 pub struct Payload {
     meta: Meta,
     answer: Vec<String>,
+    verdict: Verdict,
     cards: Vec<Card>,
     findings: Vec<Found>,
     abstentions: Vec<Abstained>,
     health: Vec<Health>,
+    picture: Option<Picture>,
+    slow: Option<Slow>,
     waterfall_title: String,
     waterfall: Vec<Part>,
     phases: Vec<Phase>,
@@ -45,6 +49,13 @@ pub struct Meta {
     pub duration_ns: u64,
 }
 
+/// What the steps are bound by.
+#[derive(Serialize)]
+pub struct Verdict {
+    pub kind: &'static str,
+    pub confidence: f64,
+}
+
 #[derive(Serialize)]
 pub struct Card {
     pub label: &'static str,
@@ -69,6 +80,9 @@ pub struct Where {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub function: Option<String>,
+    pub module: Option<String>,
+    pub kernel: Option<String>,
+    pub api: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -76,6 +90,7 @@ pub struct Gain {
     pub low: f64,
     pub mid: f64,
     pub high: f64,
+    pub by: &'static str,
 }
 
 #[derive(Serialize)]
@@ -120,8 +135,12 @@ pub struct Phase {
 #[derive(Serialize)]
 pub struct Steps {
     pub name: String,
+    /// Which they are, and why.
+    pub why: String,
     pub start: String,
     pub dur: String,
+    /// 1 for those of warm-up.
+    pub warmup: String,
 }
 
 #[derive(Serialize, Default)]
@@ -158,10 +177,13 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
     Payload {
         meta: words::meta(timeline),
         answer: diagnosis.answer.to_vec(),
+        verdict: words::verdict(diagnosis),
         cards: words::cards(metrics, diagnosis),
         findings: diagnosis.findings.iter().map(|finding| words::found(timeline, &shown, finding)).collect(),
         abstentions: words::abstained(diagnosis),
         health,
+        picture: picture::picture(timeline, diagnosis, &shown),
+        slow: picture::slow(timeline, diagnosis, &shown),
         waterfall_title: words::waterfall_title(diagnosis),
         waterfall: words::waterfall(diagnosis),
         phases: words::phases(diagnosis),

@@ -2,7 +2,9 @@
 
 use super::names::short;
 use super::pack;
-use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Where};
+use super::payload::{
+    Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Verdict, Where,
+};
 use crate::units;
 use analysis::{Diagnosis, Finding, HealthState, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
@@ -26,13 +28,17 @@ pub fn meta(timeline: &Timeline) -> Meta {
     Meta { command: short(&timeline.info.command), context: parts.join(" · "), duration_ns: timeline.duration() }
 }
 
+pub fn verdict(diagnosis: &Diagnosis) -> Verdict {
+    Verdict { kind: diagnosis.bottleneck.kind.name(), confidence: diagnosis.bottleneck.confidence }
+}
+
 pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
     let steps = &diagnosis.steps;
     let mut cards = vec![Card { label: "recorded", value: units::duration(metrics.duration) }];
     if steps.source != StepSource::Whole {
         cards.push(Card { label: "step p50", value: units::duration(steps.p50()) });
         cards.push(Card { label: "step p99", value: units::duration(steps.p99()) });
-        cards.push(Card { label: "steps", value: units::count(steps.steps.len() as u64) });
+        cards.push(Card { label: "steps", value: units::count(steps.count() as u64) });
     }
     cards.push(Card { label: "threads", value: units::count(metrics.threads.len() as u64) });
     cards.push(Card { label: "events", value: units::count(metrics.slices as u64) });
@@ -62,8 +68,11 @@ pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) ->
             file: finding.place.file.clone(),
             line: finding.place.line,
             function: finding.place.function.clone(),
+            module: finding.place.module.clone(),
+            kernel: finding.place.kernel.clone(),
+            api: finding.place.api.clone(),
         },
-        gain: finding.gain.map(|gain| Gain { low: gain.low, mid: gain.mid, high: gain.high }),
+        gain: finding.gain.map(|gain| Gain { low: gain.low, mid: gain.mid, high: gain.high, by: gain.by.name() }),
         confidence: finding.confidence,
         evidence: finding
             .evidence
@@ -102,11 +111,9 @@ pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
     let steps = &diagnosis.steps;
     match steps.source {
         StepSource::Whole => format!("Where the recording's {} go", units::duration(steps.p50())),
-        _ => format!(
-            "Where the time of a {} goes (mean of {})",
-            short(&steps.name),
-            units::count(steps.steps.len() as u64)
-        ),
+        _ => {
+            format!("Where the time of a {} goes (mean of {})", short(&steps.name), units::count(steps.count() as u64))
+        }
     }
 }
 
@@ -160,8 +167,10 @@ pub fn steps(timeline: &Timeline, diagnosis: &Diagnosis) -> Steps {
         if steps.source == StepSource::Whole { &[][..] } else { &steps.steps[..steps.steps.len().min(MOST_STEPS)] };
     Steps {
         name: short(&steps.name),
+        why: steps.why.clone(),
         start: pack::delta(shown.iter().map(|step| step.start.saturating_sub(timeline.start) as i64)),
         dur: pack::plain(shown.iter().map(|step| step.end.saturating_sub(step.start))),
+        warmup: pack::plain(shown.iter().map(|step| u64::from(step.warmup))),
     }
 }
 
