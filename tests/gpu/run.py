@@ -12,6 +12,7 @@ from pathlib import Path
 
 import everything
 import fixes
+import long
 import others
 import processes
 from case import Case, equal
@@ -56,6 +57,7 @@ CASES = {
     "outside": others.outside,
     "late": others.late,
     "fixes": fixes.fixes,
+    "long": long.long,
     "clock": clock,
     "fixtures": everything.fixtures,
 }
@@ -64,7 +66,7 @@ CASES = {
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", default=",".join(CASES), help=f"some of {','.join(CASES)}")
-    options.add_argument("--minutes", type=float, default=0.5, help="how long the clock is watched")
+    options.add_argument("--minutes", type=float, default=0.5, help="of clock, and of long")
     options.add_argument("--dry", action="store_true", help="without a GPU: run the programs, check what needs none")
     chosen = options.parse_args()
     machine = "no GPU: a dry run" if chosen.dry else require_gpu("gpu-test")

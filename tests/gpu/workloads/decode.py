@@ -87,4 +87,5 @@ def main() -> None:
     print(json.dumps(known | {"digest": digest, "layers": Decoder.LAYERS}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
