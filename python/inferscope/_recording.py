@@ -49,7 +49,7 @@ def start(
     memory_hz: float | None = None,
     trace_size_mb: int | None = None,
     gpu_detail: str | None = None,
-    overhead_budget: float | None = None,
+    overhead_budget: float | str | None = None,
     layers: bool | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
@@ -73,7 +73,8 @@ def start(
     :param memory_hz: how often memory is sampled
     :param trace_size_mb: shared memory for each process
     :param gpu_detail: what is recorded of CUDA: ``"off"``, ``"kernel"``, ``"launch"`` or ``"all"``
-    :param overhead_budget: per cent of the time that recording the GPU may cost; windows of steps are recorded then
+    :param overhead_budget: per cent of the time that recording the GPU may cost: windows of steps are recorded then;
+        ``"none"`` records every kernel, whatever it costs
     :param layers: name the ``nn.Module`` that launched each kernel
     """
     options = {

@@ -76,7 +76,7 @@ def test_an_overhead_budget_records_windows_and_says_so(gpu):
         f"repeat {beats}\nkernel k us=10 call=10\nsync stream\nend", options=("--overhead-budget", "2%")
     )
     assert seen.recorded.code == 0, seen.recorded.told
-    assert seen.trace.manifest["settings"]["overhead_budget_percent"] == 2
+    assert seen.trace.manifest["settings"]["overhead_budget"] == "2%"
     recorded = seen.kernels()["k"]
     assert 0 < recorded < beats, "some windows were recorded, some were not"
     assert "windows" in seen.notes() and "windows" in seen.trace.report

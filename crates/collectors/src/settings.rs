@@ -35,8 +35,31 @@ pub struct Settings {
     /// Who may read our memory, where the kernel asks (Yama).
     pub recorder: Option<u32>,
     pub gpu_detail: GpuDetail,
-    /// Per cent of the run that recording the GPU may cost.
-    pub overhead_budget: Option<f64>,
+    pub overhead_budget: Budget,
+}
+
+/// How much of the run recording the GPU may cost.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Budget {
+    /// Everything is recorded, unless the program launches so fast that it would cost more than so many per cent.
+    Auto(f64),
+    Unlimited,
+    /// Windows from the start, so that it costs no more than so many per cent.
+    Windows(f64),
+}
+
+/// A program that recording all of slows down by more is recorded in windows.
+const AUTO_PERCENT: f64 = 10.0;
+
+impl Budget {
+    fn from_text(text: &str) -> Budget {
+        match text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>() {
+            Ok(percent) if percent > 0.0 => Budget::Windows(percent),
+            Ok(_) => Budget::Unlimited,
+            Err(_) if text.eq_ignore_ascii_case("none") => Budget::Unlimited,
+            Err(_) => Budget::Auto(AUTO_PERCENT),
+        }
+    }
 }
 
 const DEFAULT_SIZE_MB: usize = 100;
@@ -65,7 +88,7 @@ impl Settings {
                 "all" => GpuDetail::All,
                 _ => GpuDetail::Launch,
             },
-            overhead_budget: number("INFERSCOPE_OVERHEAD_BUDGET").filter(|percent| *percent > 0.0),
+            overhead_budget: Budget::from_text(&text("INFERSCOPE_OVERHEAD_BUDGET")),
         })
     }
 }

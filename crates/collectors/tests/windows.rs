@@ -12,9 +12,15 @@ const MS: u64 = 1_000_000;
 /// Plays a program whose beat takes `beat` nanoseconds, and `cost` times more while it is recorded. Returns the share of the
 /// time that was recorded and how much longer the run took than without recording.
 fn play(percent: f64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
-    let (mut now, mut beats, mut plain) = (1_000_000_000u64, 0u64, 0u64);
-    let start = now;
-    let mut windows = Windows::new(percent, now, beats);
+    play_on(Windows::new(percent, START, 0), START, beat, cost, seconds)
+}
+
+const START: u64 = 1_000_000_000;
+
+/// As `play`, of a program that was recorded whole since `start`.
+fn play_on(mut windows: Windows, start: u64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
+    let before = START - start;
+    let (mut now, mut beats, mut plain) = (START, 0u64, (before as f64 / (1.0 + cost)) as u64);
     while now - start < seconds * 1000 * MS {
         let slower = if windows.recording { 1.0 + cost } else { 1.0 };
         now += (beat as f64 * slower) as u64;
@@ -39,6 +45,39 @@ fn a_costly_recording_stays_within_its_budget() {
 fn a_cheap_recording_goes_on_nearly_all_the_time() {
     let (share, _) = play(2.0, 5 * MS, 0.005, 120);
     assert!(share > 0.8, "only the first seconds, when the cost is not known, are careful: {share}");
+}
+
+#[test]
+fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
+    // Recorded whole for three seconds, then found to be costly.
+    let start = START - 3000 * MS / 4;
+    for cost in [0.15, 0.25, 0.6] {
+        let (share, slower) = play_on(Windows::from_whole(10.0, start, START, 0), start, 5 * MS, cost, 20);
+        assert!(slower < 0.105, "{cost}: {slower:.3} slower, recorded {share:.2}");
+        assert!(slower > 0.05, "{cost}: no reason to record so little: {share:.2}");
+    }
+}
+
+#[test]
+fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
+    let windows = Windows::from_whole(10.0, START / 2, START, 0);
+    let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 60);
+    assert!(share > 0.95, "{share}");
+}
+
+#[test]
+fn one_without_beats_is_recorded_whole_in_the_end() {
+    let mut windows = Windows::from_whole(10.0, 0, START, 0);
+    let mut since = (START, 0);
+    for now in (START..START + 200_000 * MS).step_by(100 * MS as usize) {
+        windows.turn(now, 0);
+        if now - START < 100_000 * MS {
+            since = (now, windows.total[1]);
+        }
+    }
+    let unrecorded = windows.total[1] - since.1;
+    assert!(unrecorded < 20_000 * MS, "{unrecorded}");
+    assert!(windows.describe().contains("too few waits"), "{}", windows.describe());
 }
 
 #[test]

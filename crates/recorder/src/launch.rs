@@ -35,7 +35,6 @@ pub(crate) fn environment(
         Calls::Python => "1",
         Calls::WithC => "c",
     };
-    let budget = settings.overhead_budget_percent.map(|percent| percent.to_string()).unwrap_or_default();
     let mut variables: Vec<(&'static str, OsString)> = vec![
         (SEGMENTS, segments.into()),
         (RECORDER_PID, std::process::id().to_string().into()),
@@ -45,7 +44,7 @@ pub(crate) fn environment(
         ("INFERSCOPE_CALLS_EXCLUDE", settings.exclude.join(",").into()),
         ("INFERSCOPE_CALLS_MIN_US", settings.min_us.to_string().into()),
         ("INFERSCOPE_GPU_DETAIL", settings.gpu_detail.name().into()),
-        ("INFERSCOPE_OVERHEAD_BUDGET", budget.into()),
+        ("INFERSCOPE_OVERHEAD_BUDGET", settings.overhead_budget.to_string().into()),
         ("INFERSCOPE_LAYERS", if settings.layers { "1" } else { "0" }.into()),
     ];
     variables.extend(injection.variables.iter().cloned());

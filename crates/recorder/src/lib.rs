@@ -35,7 +35,7 @@ mod watch;
 pub use device::report::{DeviceReport, DevicesReport};
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
-pub use settings::{Calls, GpuDetail, Settings};
+pub use settings::{Budget, Calls, GpuDetail, Settings};
 
 use command::Command;
 use inject::Injection;

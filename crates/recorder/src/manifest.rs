@@ -93,8 +93,9 @@ pub struct Recorded {
     pub memory_hz: f64,
     #[serde(default)]
     pub gpu_detail: String,
+    /// `auto`, `none` or a percentage.
     #[serde(default)]
-    pub overhead_budget_percent: Option<f64>,
+    pub overhead_budget: String,
     #[serde(default)]
     pub layers: bool,
     #[serde(default)]
@@ -114,7 +115,7 @@ impl From<&Settings> for Recorded {
             trace_size_mb: settings.trace_size_mb,
             memory_hz: settings.memory_hz,
             gpu_detail: settings.gpu_detail.name().into(),
-            overhead_budget_percent: settings.overhead_budget_percent,
+            overhead_budget: settings.overhead_budget.to_string(),
             layers: settings.layers,
             device_hz: settings.device_hz,
         }

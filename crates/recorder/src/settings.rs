@@ -37,6 +37,33 @@ impl GpuDetail {
     }
 }
 
+/// How much of the workload's time recording CUDA may cost.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Budget {
+    /// Everything is recorded, unless the program launches so fast that it would cost more than [`Budget::AUTO_PERCENT`].
+    #[default]
+    Auto,
+    /// Whatever it costs.
+    Unlimited,
+    /// Windows, from the start.
+    Percent(f64),
+}
+
+impl Budget {
+    /// As the collectors have it, too.
+    pub const AUTO_PERCENT: u32 = 10;
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Budget::Auto => text.write_str("auto"),
+            Budget::Unlimited => text.write_str("none"),
+            Budget::Percent(percent) => write!(text, "{percent}%"),
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// The trace's folder, exactly. None: a new one under `./inferscope-traces`.
@@ -56,8 +83,7 @@ pub struct Settings {
     /// How often /proc is read. 0: never.
     pub memory_hz: f64,
     pub gpu_detail: GpuDetail,
-    /// How much of the workload's time recording may cost, in percent. None: as much as it does.
-    pub overhead_budget_percent: Option<f64>,
+    pub overhead_budget: Budget,
     /// Which `nn.Module` asked for what a device did.
     pub layers: bool,
     /// How often devices are asked how they are. 0: never.
@@ -77,7 +103,7 @@ impl Default for Settings {
             trace_size_mb: 100,
             memory_hz: 10.0,
             gpu_detail: GpuDetail::default(),
-            overhead_budget_percent: None,
+            overhead_budget: Budget::Auto,
             layers: false,
             device_hz: 10.0,
         }

@@ -22,6 +22,8 @@ pub struct Decoder {
     fixed: HashMap<&'static str, NameId>,
     /// Pieces of work decoded so far.
     pub work: u64,
+    /// Those of them that were launched one by one, not as part of a graph.
+    pub launched: u64,
     /// The newest correlation among them; they grow from call to call.
     pub newest: u32,
     pub graphs: bool,
@@ -210,7 +212,8 @@ impl Decoder {
             session.status(Collector::Gpu).unpaired.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        self.work += u64::from(kind != Kind::Sync);
+        self.work += 1;
+        self.launched += u64::from(work.graph == 0);
         push(writing, Work { start, dur, ..work }.records(kind));
     }
 }

@@ -17,7 +17,7 @@ mod worker;
 
 use crate::injection;
 use crate::session::Session;
-use crate::settings::GpuDetail;
+use crate::settings::{Budget, GpuDetail};
 use crate::thread;
 use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, UnifiedMemory};
 use clock::Clock;
@@ -172,8 +172,7 @@ impl Collecting {
             // SAFETY: one byte, as the attribute wants. A version that does not know it zeroes the buffers itself.
             unsafe { set(ZEROED_BUFFERS, &mut size, (&raw mut value).cast()) };
         }
-        let budget = self.session.settings.overhead_budget.is_some();
-        if budget {
+        if matches!(self.session.settings.overhead_budget, Budget::Windows(_)) {
             self.callbacks(calls::BEATS, true);
             launches::RECORDED.store(false, Ordering::Relaxed);
             self.session.status(Collector::Launches).set(State::On, "in windows, by the overhead budget");

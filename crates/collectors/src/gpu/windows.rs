@@ -15,8 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LEAST: f64 = 0.02;
 /// Longest time without a look.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Share recorded while the cost is not known.
+/// Share recorded while the cost is not known, of a program that asked for windows.
 const UNKNOWN: f64 = 0.05;
+/// Windows in which the cost has to be told by a program that did not; else all of it is recorded.
+const PATIENT: u64 = 8;
 /// Pairs of neighbouring windows that are remembered, and the fewest from which the cost is told. A program that starts, or changes
 /// what it does between two windows, spoils a pair or two: the middle one counts.
 const MOST_PAIRS: usize = 15;
@@ -29,6 +31,8 @@ pub struct Windows {
     before: Option<f64>,
     /// Recorded against unrecorded, the latest pairs.
     pairs: Vec<f64>,
+    /// Nobody asked for windows: everything is recorded, as long as it is cheap enough.
+    whole: bool,
     pub recording: bool,
     since: u64,
     beats: u64,
@@ -45,6 +49,7 @@ impl Windows {
             budget: percent / 100.0,
             before: None,
             pairs: Vec::with_capacity(MOST_PAIRS + 1),
+            whole: false,
             recording: false,
             since: now,
             beats,
@@ -52,6 +57,12 @@ impl Windows {
             count: 0,
             total: [0; 2],
         }
+    }
+
+    /// Goes on from a recording of everything that began at `began`, and may go back to it.
+    pub fn from_whole(percent: f64, began: u64, now: u64, beats: u64) -> Windows {
+        let total = [now.saturating_sub(began), 0];
+        Windows { whole: true, recording: true, count: 1, total, ..Windows::new(percent, now, beats) }
     }
 
     /// True when the other kind of window begins now.
@@ -90,21 +101,30 @@ impl Windows {
         Some((sorted[sorted.len() / 2] - 1.0).max(0.0))
     }
 
-    /// The share of the time that may be recorded.
-    fn share(&self) -> f64 {
-        self.cost()
-            .map_or(UNKNOWN, |cost| if cost <= self.budget { 1.0 } else { self.budget / cost })
-            .clamp(LEAST, 0.95)
+    /// The share of the time that may be recorded. None: not known yet.
+    fn share(&self) -> Option<f64> {
+        self.cost().map(|cost| if cost <= self.budget { 1.0 } else { (self.budget / cost).clamp(LEAST, 1.0) })
     }
 
     fn length(&self) -> Duration {
+        let share = match self.share() {
+            // Half and half is found out soonest.
+            None if self.whole && self.count < PATIENT => return FIRST,
+            None if self.whole => 1.0,
+            None => UNKNOWN,
+            Some(share) => share,
+        };
+        if share == 1.0 {
+            // Still looked at now and then: a program changes what it does.
+            return if self.recording { LONGEST } else { FIRST };
+        }
+        let window = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
         if self.recording {
-            return if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
+            return window;
         }
         // What the recorded windows took beyond their share so far is paid back here.
         let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
-        let next = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
-        let wanted = (recorded + next.as_nanos() as f64) * (1.0 - self.share()) / self.share() - unrecorded;
+        let wanted = (recorded + window.as_nanos() as f64) * (1.0 - share) / share - unrecorded;
         let least = WINDOW.mul_f64(0.05);
         Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
     }
@@ -113,12 +133,22 @@ impl Windows {
     pub fn describe(&self) -> String {
         let (recorded, all) = (self.total[0] as f64, (self.total[0] + self.total[1]) as f64);
         let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
+        if self.whole && self.share().is_none_or(|share| share == 1.0) {
+            return format!(
+                "GPU work was recorded for {share:.0} % of the time; the rest was for finding out what recording costs: {}",
+                match self.cost() {
+                    Some(cost) => format!("{:.1} %", cost * 100.0),
+                    None => "too few waits and graph launches to tell".to_owned(),
+                }
+            );
+        }
         let cost = match self.cost() {
             Some(cost) => format!("recorded, the program takes {:.1} % longer from beat to beat", cost * 100.0),
             None => "what recording costs could not be told: too few waits and graph launches".to_owned(),
         };
+        let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
         format!(
-            "GPU work was recorded for {share:.0} % of the time, in {} windows, to cost less than {:.1} %: {cost}",
+            "GPU work was recorded for {share:.0} % of the time, in {} windows, to cost less than {:.1} %: {cost}{how}",
             self.count,
             self.budget * 100.0
         )

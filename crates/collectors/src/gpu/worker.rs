@@ -5,6 +5,7 @@ use super::decode::Decoder;
 use super::windows::Windows;
 use super::{Collecting, buffers, launches, say};
 use crate::session::{self, Session};
+use crate::settings::Budget;
 use crate::{guard, thread};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +20,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const SILENT_ROUNDS: u32 = 10;
 /// A call that failed, a copy of no bytes or a host function gives no work: so many may be the last ones.
 const FEW_CALLS: u32 = 64;
+/// Launches a second from which recording them may cost some per cent: one costs a microsecond or two.
+const FAST: u64 = 20_000;
+/// A program that is over sooner is recorded as it is.
+const FAST_ROUNDS: u32 = 3;
 const TAKEN_OVER: &str =
     "CUDA calls went on, but their work was no longer reported: another profiler has taken CUPTI over";
 
@@ -44,11 +49,19 @@ pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
     started.map(drop).map_err(|error| format!("no thread for decoding: {error}"))
 }
 
+fn beats() -> u64 {
+    launches::BEATS_SEEN.load(Ordering::Relaxed)
+}
+
 struct Worker {
     collecting: &'static Collecting,
     session: &'static Session,
     decoder: Decoder,
     windows: Option<Windows>,
+    began: u64,
+    /// Launches by the last round, and how many rounds in a row they have been many.
+    launched: u64,
+    fast: u32,
     /// What was there when work was last reported.
     captured: u64,
     work: u64,
@@ -64,14 +77,18 @@ fn run(collecting: &'static Collecting) {
         return say(session, "no shared memory is left for the GPU's records");
     }
     PHASE.store(1, Ordering::Release);
-    let budget = session.settings.overhead_budget;
-    let windows =
-        budget.map(|percent| Windows::new(percent, monotonic().0, launches::BEATS_SEEN.load(Ordering::Relaxed)));
+    let windows = match session.settings.overhead_budget {
+        Budget::Windows(percent) => Some(Windows::new(percent, monotonic().0, beats())),
+        Budget::Auto(_) | Budget::Unlimited => None,
+    };
     let mut worker = Worker {
         collecting,
         session,
         decoder: Decoder::default(),
         windows,
+        began: monotonic().0,
+        launched: 0,
+        fast: 0,
         captured: 0,
         work: 0,
         silent: 0,
@@ -128,9 +145,8 @@ impl Worker {
     }
 
     fn keep_budget(&mut self) {
-        let beats = launches::BEATS_SEEN.load(Ordering::Relaxed);
         let Some(windows) = &mut self.windows else { return };
-        if windows.turn(monotonic().0, beats) {
+        if windows.turn(monotonic().0, beats()) {
             let recording = windows.recording;
             self.collecting.switch(recording);
             let words = if recording { "GPU recording on" } else { "GPU recording off" };
@@ -138,9 +154,21 @@ impl Worker {
         }
     }
 
+    /// A program that launches fast, and goes on doing so, is the one that recording slows down: from then on it is found out
+    /// by how much.
+    fn notice_pace(&mut self) {
+        let Budget::Auto(percent) = self.session.settings.overhead_budget else { return };
+        let launched = self.decoder.launched - std::mem::replace(&mut self.launched, self.decoder.launched);
+        self.fast = if launched >= FAST { self.fast + 1 } else { 0 };
+        if self.windows.is_none() && self.fast == FAST_ROUNDS {
+            self.windows = Some(Windows::from_whole(percent, self.began, monotonic().0, beats()));
+        }
+    }
+
     /// Once a second.
     fn round(&mut self) {
         self.flush(0);
+        self.notice_pace();
         {
             let mut clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             clock.anchor(&self.collecting.cupti, self.session);
