@@ -40,7 +40,7 @@ pub fn rank(findings: &mut [Finding]) {
     };
     let pace = |finding: &Finding| finding.gain.is_none() && PACE.contains(&finding.code);
     findings.sort_by(|a, b| {
-        let severe = b.severity.cmp(&a.severity).then(pace(b).cmp(&pace(a)));
+        let severe = pace(b).cmp(&pace(a)).then(b.severity.cmp(&a.severity));
         weight(b).total_cmp(&weight(a)).then(severe).then(b.confidence.total_cmp(&a.confidence))
     });
 }
@@ -91,7 +91,12 @@ mod tests {
     #[test]
     fn without_a_gain_what_sets_the_pace_comes_before_what_shows_it() {
         let of = |code| finding(code, None, Severity::Info);
-        let all = vec![of("kernel-hotspot"), of("compute-bound"), finding("host-wait", Some(2.0), Severity::Low)];
-        assert_eq!(order(all), ["host-wait", "compute-bound", "kernel-hotspot"]);
+        let all = vec![
+            finding("hot-line", None, Severity::Low),
+            of("kernel-hotspot"),
+            of("compute-bound"),
+            finding("host-wait", Some(2.0), Severity::Low),
+        ];
+        assert_eq!(order(all), ["host-wait", "compute-bound", "hot-line", "kernel-hotspot"]);
     }
 }

@@ -183,6 +183,13 @@ impl StepKernels {
         Peaks::of(self.device(case)?)
     }
 
+    /// The part of the steps in which a kernel runs.
+    pub fn kernels_busy(&self, case: &Case) -> f64 {
+        let own = |one: &&crate::gpu::DeviceMetrics| (one.process, one.ordinal) == (self.process, self.ordinal);
+        let metrics = case.gpu().and_then(|gpu| gpu.devices.iter().find(own));
+        metrics.map_or(0.0, |metrics| metrics.kernel_ns as f64 / metrics.window_ns.max(1) as f64)
+    }
+
     /// The part of the steps in which the device works.
     pub fn busy(&self, case: &Case) -> f64 {
         let idle = case.idle().iter().find(|one| (one.process, one.ordinal) == (self.process, self.ordinal));

@@ -15,13 +15,13 @@ impl Rule for ComputeBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU works in 60 % of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
+            summary: "The GPU runs kernels in 80 % of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
             why: "Nothing is wrong with such a step: the device does what it is best at. It is said so that nobody looks for a fault, and \
                   because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the \
                   data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more \
                   on both sides, which libraries choose for large products. It has no gain. What is below the roofline is said by `below-roofline`.",
             needs: "GPU work; shapes make it sure.",
-            example: "Healthy: the GPU is at work in 97 % of the step, and 91 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace",
+            example: "Healthy: the GPU runs kernels in 97 % of the step, and 91 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace",
         }
     }
 
@@ -31,7 +31,7 @@ impl Rule for ComputeBound {
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
         let title = format!(
-            "Healthy: the GPU is at work in {} of {}, and {} of that is {math}matrix products on tensor cores: arithmetic sets the pace",
+            "Healthy: the GPU runs kernels in {} of {}, and {} of that is {math}matrix products on tensor cores: arithmetic sets the pace",
             phrase::percent(busy),
             case.the_step(),
             phrase::percent(part)
@@ -72,7 +72,7 @@ mod tests {
         let found = found(&ComputeBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "9.9ms"));
         assert_eq!(
             found[0].title,
-            "Healthy: the GPU is at work in 99 % of the step, and 100 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace"
+            "Healthy: the GPU runs kernels in 99 % of the step, and 100 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace"
         );
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
     }

@@ -16,13 +16,13 @@ impl Rule for MemoryBandwidthBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU works in 60 % of the step or more, and most of that on kernels that memory limits.",
+            summary: "The GPU runs kernels in 80 % of the step or more, and most of that on kernels that memory limits.",
             why: "Elementwise operations, norms, copies and products of a matrix with a few vectors read and write far more bytes than they have \
                   arithmetic for: the device's memory sets the pace, and faster arithmetic changes nothing. With shapes (torch.profiler, \
                   `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. \
                   It has no gain of its own: fewer passes over memory are what `unfused-elementwise` counts.",
             needs: "GPU work; shapes make it sure.",
-            example: "Memory sets the pace: the GPU is at work in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
+            example: "Memory sets the pace: the GPU runs kernels in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
         }
     }
 
@@ -39,7 +39,7 @@ impl Rule for MemoryBandwidthBound {
             _ => "",
         };
         let title = format!(
-            "Memory sets the pace: the GPU is at work in {} of {}, and {} of that is kernels that memory limits{most}",
+            "Memory sets the pace: the GPU runs kernels in {} of {}, and {} of that is kernels that memory limits{most}",
             phrase::percent(bound.busy),
             case.the_step(),
             phrase::percent(bound.part)
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_product_with_few_rows_by_its_shape() {
-        let text = "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..100us\n\
-            op aten::mm 0..30us dims 1,8192/8192,8192 type c10::BFloat16/c10::BFloat16\n api cudaLaunchKernel 10us..20us\n\
-            stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 20us..98us\n end";
+        let text = "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..90us\n\
+            op aten::mm 0..30us dims 1,8192/8192,8192 type c10::BFloat16/c10::BFloat16\n api cudaLaunchKernel 1us..10us\n\
+            stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 12us..90us\n end";
         let found = found(&MemoryBandwidthBound, text);
         assert!(found[0].evidence[1].text.contains("1,721 of 4,800 GB/s"), "{:?}", found[0].evidence);
     }

@@ -8,6 +8,9 @@ use crate::seen::Seen;
 use crate::share::{Share, Tally};
 use timeline::{Name, NameIndex, SliceKind, StackIndex, TrackIndex};
 
+/// Samples of a step, for their places in it to mean something.
+const FEW: usize = 5;
+
 pub struct OnPath {
     /// Of the steps.
     pub share: Share,
@@ -45,11 +48,11 @@ fn by_samples(case: &Case, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> 
     }
     let seen = |one: &Seen| has.get(case.sample(one).stack.0 as usize).copied().unwrap_or(false) && also(one);
     let (share, _) = case.share(seen);
-    let (mut lines, half) = (std::collections::HashMap::<StackIndex, u64>::new(), case.seen.period_ns / 2);
+    let mut lines = std::collections::HashMap::<StackIndex, u64>::new();
     let mut stretches = Vec::new();
-    for one in case.seen.all.iter().filter(|one| seen(one)) {
-        let time = case.sample(one).time;
-        stretches.push((case.track(one), time.saturating_sub(half), time.saturating_add(half)));
+    for (place, one) in case.seen.all.iter().enumerate().filter(|(_, one)| seen(one)) {
+        let (start, end) = stands_for(case, place);
+        stretches.push((case.track(one), start, end));
         *lines.entry(case.blame().frame(case, one)).or_default() += 1;
     }
     let most = lines.into_iter().max_by_key(|(frame, count)| (*count, u32::MAX - frame.0));
@@ -60,6 +63,29 @@ fn by_samples(case: &Case, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> 
         evidence: proof::best_step(case, what, seen).into_iter().collect(),
         stretches,
     }
+}
+
+/// The time that a sample stands for: half way to its neighbours in the window and to the window's ends, where these are no hole.
+fn stands_for(case: &Case, place: usize) -> (u64, u64) {
+    let all = &case.seen.all;
+    let (one, time) = (&all[place], case.sample(&all[place]).time);
+    let (half, hole) = (case.seen.period_ns / 2, case.seen.period_ns.saturating_mul(5) / 2);
+    let window = &case.windows.all()[one.window as usize];
+    let neighbour =
+        |other: Option<&Seen>| other.filter(|other| other.window == one.window).map(|other| case.sample(other).time);
+    let before = neighbour(place.checked_sub(1).map(|place| &all[place]));
+    let after = neighbour(all.get(place + 1));
+    let start = match before {
+        Some(before) if time - before <= hole => before + (time - before) / 2,
+        None if time.saturating_sub(window.start) <= hole => window.start,
+        _ => time.saturating_sub(half),
+    };
+    let end = match after {
+        Some(after) if after - time <= hole => time + (after - time) / 2,
+        None if window.end.saturating_sub(time) <= hole => window.end,
+        _ => time.saturating_add(half),
+    };
+    (start.min(time), end.max(time))
 }
 
 /// The outermost recorded calls that fit.
@@ -94,10 +120,19 @@ fn by_calls(case: &Case, wanted: &[bool]) -> OnPath {
 impl OnPath {
     /// What a step gains when only this part of the time is left.
     pub fn gain(&self, case: &Case, left: f64) -> Gain {
+        let share = self.share.scaled(1.0 - left);
+        let few = case.seen.all.len() < FEW * case.windows.all().len().max(1);
+        if few && !case.breakdown.by_calls {
+            // So few samples tell how much it is, and not where in each step: no more than without any code of the host.
+            let most = case.gain(&[Change::HostCode(left)], Share::exactly(1.0));
+            let own = Gain::from(share);
+            let by = if own.mid <= most.mid { own.by } else { most.by };
+            return Gain { low: own.low.min(most.low), mid: own.mid.min(most.mid), high: own.high.min(most.high), by };
+        }
         let chosen = case.chosen();
         let inside = |one: &&(TrackIndex, u64, u64)| chosen.is_none_or(|chosen| chosen.has(one.1));
         let stretches = self.stretches.iter().filter(inside).copied().collect();
-        case.gain(&[Change::Stretches(stretches, left)], self.share.scaled(1.0 - left))
+        case.gain(&[Change::Stretches(stretches, left)], share)
     }
 }
 

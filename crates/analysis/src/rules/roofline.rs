@@ -9,8 +9,8 @@ use crate::rule::Case;
 use crate::step_kernels::{Row, StepKernels};
 use timeline::NameIndex;
 
-/// The device sets the pace from here on.
-const BUSY: f64 = 0.6;
+/// Its kernels set the pace from here on.
+const BUSY: f64 = 0.8;
 /// And most of its time goes there.
 const MOST: f64 = 0.5;
 /// Shapes speak for the kernels where they cover so much of their time.
@@ -23,7 +23,7 @@ const SMALL_TILE: u32 = 16;
 
 pub struct Bound<'a> {
     pub device: &'a StepKernels,
-    /// Of the steps.
+    /// The part of the steps in which a kernel runs.
     pub busy: f64,
     /// Of the kernels' time.
     pub part: f64,
@@ -38,7 +38,7 @@ pub struct Parts {
 
 /// The busiest device, where it sets the pace and most of its time is what is asked for.
 pub fn look<'a>(case: &'a Case, part: impl Fn(&Parts) -> f64) -> Option<Bound<'a>> {
-    let devices = case.kernels().iter().map(|device| (device, device.busy(case)));
+    let devices = case.kernels().iter().map(|device| (device, device.kernels_busy(case)));
     let (device, busy) = devices.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy >= BUSY)?;
     let shapes = by_shapes(case, device);
     let by_shapes = shapes.is_some();

@@ -1,5 +1,6 @@
 //! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
 
+use super::attention_fallback::Unfused;
 use super::roofline;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::{Class, Math};
@@ -34,7 +35,7 @@ impl Rule for Tf32Off {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let Some((device, share)) = step_kernels::most(case, plain).filter(|(_, share)| *share >= LEVEL) else {
+        let Some((device, _)) = step_kernels::most(case, plain).filter(|(_, share)| *share >= LEVEL) else {
             return Verdict::Silent;
         };
         let Some(peaks) = device.peaks(case) else {
@@ -43,17 +44,24 @@ impl Rule for Tf32Off {
             );
         };
         let Some(ratio) = ratio(&peaks) else { return Verdict::Silent };
-        let fitting =
-            |index: usize| device.kind(case, index).class == Class::Matmul && is_fp32(&device.kind(case, index));
+        // Products of attention that should be one fused kernel are told of by the rule for that.
+        let attention = Unfused::find(case, device).claimed();
+        let fitting = |index: usize| {
+            let kind = device.kind(case, index);
+            kind.class == Class::Matmul && is_fp32(&kind) && !attention.contains(&(index as u32))
+        };
+        let tally = device.tally(case, fitting);
+        let share = tally.mid();
+        if share < LEVEL {
+            return Verdict::Silent;
+        }
         let (work, row) = (device.pieces(case, fitting), device.rows.iter().find(|row| plain(row)));
-        let mean = device.rows.iter().filter(|row| plain(row)).map(|row| row.ns).sum::<u64>() as f64
-            / work.len().max(1) as f64;
+        let mean = tally.part / work.len().max(1) as f64;
         let least = (SHORT_NS / mean.max(1.0)).min(1.0);
         let left = Left { best: ratio.max(least), usual: (ratio * 1.25).max(least), worst: 0.5f64.max(least) };
         let gain = device.gain(case, vec![(work, left)]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let kernel = step_kernels::short(place.kernel.as_deref().unwrap_or(""));
-        let tally = device.tally(case, fitting);
         let finding = Finding {
             code: self.code(),
             title: format!(

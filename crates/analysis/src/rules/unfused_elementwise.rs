@@ -1,5 +1,6 @@
 //! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
 
+use super::attention_fallback::Unfused;
 use super::roofline;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::{Class, Kind};
@@ -13,6 +14,8 @@ pub struct UnfusedElementwise;
 const LEVEL: f64 = 0.05;
 /// Two in a row are often the end of one operation and the start of the next.
 const FEWEST: usize = 3;
+/// A fused kernel does no more than this: longer ones run out of registers.
+const TOGETHER: usize = 10;
 
 impl Rule for UnfusedElementwise {
     fn code(&self) -> &'static str {
@@ -24,7 +27,7 @@ impl Rule for UnfusedElementwise {
             summary: "Three or more elementwise kernels in a row could be one, and would save 5 % of the step or more.",
             why: "An elementwise kernel reads its tensors and writes one; the next reads that again. One kernel that does them all reads and writes once, and takes about as long as \
                   the longest of them. Kernels count by their names, in a row where nothing else runs between them in their stream; fused ones (Triton) do not count. \
-                  The gain is the recorded steps replayed with only the longest kernel of each row left; at worst half of that, for not every row is a chain on the same data.",
+                  The gain is the recorded steps replayed with only the longest of every ten kernels in a row left; at worst half of that, for not every row is a chain on the same data.",
             needs: "GPU work.",
             example: "7 elementwise kernels in a row go over memory again and again, 52 % of the step: vectorized_elementwise_kernel",
         }
@@ -66,7 +69,7 @@ impl Rule for UnfusedElementwise {
                     work.end(to as usize),
                 ),
                 Evidence::said(format!(
-                    "{} rows a step, {} of kernels; without all but the longest of each {} less",
+                    "{} rows a step, {} of kernels; as one kernel for ten {} less",
                     super::gap::each(rows.count as f64 / case.steps.count().max(1) as f64),
                     phrase::duration(rows.ns / case.steps.count().max(1) as u64),
                     phrase::duration(rows.saved_ns / case.steps.count().max(1) as u64)
@@ -107,17 +110,19 @@ impl Rows {
         if device.share(|row| plain(&row.kind)) < LEVEL {
             return rows;
         }
+        let attention = Unfused::find(case, device).claimed();
+        let plain = |index: usize| plain(&device.kind(case, index)) && !attention.contains(&(index as u32));
         let (mut run, mut last): (Vec<u32>, _) = (Vec::new(), (usize::MAX, usize::MAX, usize::MAX));
         let gpu = &case.timeline.gpu;
         device.each(case, |window, index| {
             let stream = gpu.streams.partition_point(|stream| stream.work.end <= index);
             // Work of another kind between two kernels is a step of the index.
-            if (stream, window) != (last.0, last.1) || last.2 + 1 != index || !plain(&device.kind(case, index)) {
+            if (stream, window) != (last.0, last.1) || last.2 + 1 != index || !plain(index) {
                 rows.take(case, &run);
                 run.clear();
             }
             last = (stream, window, index);
-            if plain(&device.kind(case, index)) {
+            if plain(index) {
                 run.push(index as u32);
             }
         });
@@ -127,13 +132,19 @@ impl Rows {
 
     fn take(&mut self, case: &Case, run: &[u32]) {
         let dur = |index: u32| case.timeline.gpu.work.dur[index as usize];
-        let (Some(longest), true) = (run.iter().max_by_key(|index| dur(**index)), run.len() >= FEWEST) else { return };
+        if run.len() < FEWEST {
+            return;
+        }
         let ns: u64 = run.iter().map(|index| dur(*index)).sum();
         self.count += 1;
         self.kernels += run.len();
         self.ns += ns;
-        self.saved_ns += ns - dur(*longest);
-        self.saved.extend(run.iter().filter(|index| *index != longest));
+        for together in run.chunks(TOGETHER) {
+            let Some(stays) = together.iter().max_by_key(|index| dur(**index)) else { continue };
+            let others = together.iter().filter(|index| *index != stays);
+            self.saved_ns += others.clone().map(|index| dur(*index)).sum::<u64>();
+            self.saved.extend(others);
+        }
         if ns > self.longest_ns {
             self.longest_ns = ns;
             self.longest = (run[0], run[run.len() - 1]);
