@@ -2,7 +2,7 @@
 everything else is recorded, and the reason is in the report and in what `inferscope run` prints."""
 
 import pytest
-from fake_gpu import API_CALL, KERNEL, build
+from fake_gpu import API_CALL, KERNEL, MEMCPY, build
 from recording import SCOPE, inferscope
 
 WORK = "repeat 5\nkernel k us=5\nend\nsync device"
@@ -188,9 +188,20 @@ def test_calls_fail_later(gpu):
 
 def test_only_kinds_that_are_not_needed_are_refused(gpu):
     """CUPTI refuses some kinds (a virtual device, an older version): the others are recorded."""
-    seen = gpu.play(f"fail cuptiActivityEnable 33 times=2\n{WORK}")
+    others = [1, 2, 8, 17, 22]  # Copies, memsets, devices, overhead, copies between devices.
+    refused = "\n".join(f"fail cuptiActivityEnable.{kind} 33" for kind in others)
+    seen = gpu.play(f"{refused}\nmemcpy kind=HtoD bytes=1024 us=2\n{WORK}")
     unharmed(seen, "on")
     assert seen.kernels() == {"k": 5}
+    assert seen.work(MEMCPY) == []
+    asked = {line.split()[-1] for line in seen.log if " enable " in line}
+    assert asked == {str(kind) for kind in [*others, 10]}, "each was asked for, and no other"
+
+
+def test_the_kind_that_is_needed_is_refused(gpu):
+    seen = gpu.play(f"fail cuptiActivityEnable.10 33\n{WORK}")
+    assert "kernels" in unharmed(seen)
+    assert seen.kernels() == {}
 
 
 def test_doctor_explains(gpu):
