@@ -102,6 +102,24 @@ fn a_slower_kernel_is_found_and_named() {
 }
 
 #[test]
+fn operators_are_compared_by_their_own_time() {
+    let steps = |inner: &str| {
+        format!(
+            "track main\n repeat 10 every 10ms\n step s 0..8ms\n ccall aten::linear 1ms..5ms\n ccall aten::addmm 2ms..{inner}\n \
+             ccall aten::add 6ms..7ms\n ccall built_in 7ms..8ms\n end"
+        )
+    };
+    let found = between(&steps("3ms"), &steps("4ms")).unwrap();
+    let ops: Vec<_> = found.changes.iter().filter(|change| change.group == Group::Op).collect();
+    let of = |name: &str| ops.iter().find(|change| change.label == name).map(|change| (change.a.value, change.b.value));
+    assert_eq!(of("aten::addmm"), Some((1e6, 2e6)));
+    assert_eq!(of("aten::linear"), Some((3e6, 2e6)), "without what is inside it");
+    assert_eq!(of("aten::add"), Some((1e6, 1e6)));
+    assert_eq!(ops.len(), 3, "a built-in function of Python is no operator");
+    assert_eq!(ops[0].count, Some((1.0, 1.0)));
+}
+
+#[test]
 fn a_difference_within_the_spread_is_noise() {
     // Steps of 6 to 12 ms in both, one of them 4 % longer in the middle.
     let steps = |extra: u64| {

@@ -101,6 +101,7 @@ fn noun(group: Group) -> &'static str {
         Group::Kernel => "kernel",
         Group::Copy => "copies",
         Group::Api => "CUDA call",
+        Group::Op => "operator",
         Group::Layer => "layer",
     }
 }

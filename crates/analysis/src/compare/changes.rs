@@ -17,12 +17,22 @@ pub enum Group {
     Kernel,
     Copy,
     Api,
+    Op,
     Layer,
 }
 
 impl Group {
-    pub const ALL: [Group; 8] =
-        [Group::Kind, Group::Function, Group::Line, Group::Idle, Group::Kernel, Group::Copy, Group::Api, Group::Layer];
+    pub const ALL: [Group; 9] = [
+        Group::Kind,
+        Group::Function,
+        Group::Line,
+        Group::Idle,
+        Group::Kernel,
+        Group::Copy,
+        Group::Api,
+        Group::Op,
+        Group::Layer,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -33,6 +43,7 @@ impl Group {
             Group::Kernel => "kernel",
             Group::Copy => "copy",
             Group::Api => "api",
+            Group::Op => "op",
             Group::Layer => "layer",
         }
     }
@@ -46,6 +57,7 @@ impl Group {
             Group::Kernel => "Kernels",
             Group::Copy => "Copies",
             Group::Api => "CUDA calls",
+            Group::Op => "Operators, the host's own time",
             Group::Layer => "Layers",
         }
     }
@@ -105,7 +117,7 @@ pub fn between(a: Side, b: Side) -> (Vec<Change>, Vec<String>) {
             };
             let (x, y) = (entry(0), entry(1));
             let noise = if known { Noise::of(x.time, y.time) } else { Noise::Unknown };
-            let counted = matches!(key.0, Group::Kernel | Group::Copy | Group::Api | Group::Layer);
+            let counted = matches!(key.0, Group::Kernel | Group::Copy | Group::Api | Group::Op | Group::Layer);
             let count = x.count.zip(y.count).filter(|_| counted);
             Change { group: key.0, label: key.1.clone(), place: key.2.clone(), a: x.time, b: y.time, count, noise }
         })
@@ -164,6 +176,7 @@ fn entries(side: Side) -> BTreeMap<Key, Entry> {
     add(Group::Kernel, rows.kernels);
     add(Group::Copy, rows.copies);
     add(Group::Api, rows.apis);
+    add(Group::Op, rows.ops);
     add(Group::Layer, rows.layers);
     all
 }

@@ -1,4 +1,4 @@
-//! What happened in each step, by name: kernels, copies, CUDA calls and layers, with how long and how often a step has each,
+//! What happened in each step, by name: kernels, copies, CUDA calls, operators and layers, with how long and how often a step has each,
 //! and how much that differs from step to step. Work belongs to the step in which it was launched, else begun.
 
 use super::Measured;
@@ -25,6 +25,8 @@ pub struct PerStep {
     pub kernels: Vec<Row>,
     pub copies: Vec<Row>,
     pub apis: Vec<Row>,
+    /// Operators of PyTorch (`aten::mm`): the host's own time in each, without the operators inside it.
+    pub ops: Vec<Row>,
     pub layers: Vec<Row>,
 }
 
@@ -64,8 +66,39 @@ pub fn measure(timeline: &Timeline, steps: &Steps) -> PerStep {
         kernels: rows(kernels, count, name),
         copies: rows(copies, count, |direction| direction_name(direction as u8).to_owned()),
         apis: rows(apis, count, name),
+        ops: rows(operators(timeline, &mut owners), count, name),
         layers: rows(of_layers, count, name),
     }
+}
+
+/// Operators have a namespace in their names, and no Python function has.
+fn operators(timeline: &Timeline, owners: &mut Owners) -> Vec<Cell> {
+    let is_op: Vec<bool> =
+        (0..timeline.names.len() as u32).map(|name| timeline.names.text(NameIndex(name)).contains("::")).collect();
+    let slices = &timeline.slices;
+    let mut cells: Vec<Cell> = Vec::new();
+    for (place, track) in timeline.tracks.iter().enumerate() {
+        // Those around the one at hand: where each ends, and its cell, if a step has it.
+        let mut around: Vec<(u64, Option<usize>)> = Vec::new();
+        for index in track.slices.clone() {
+            if slices.kind(index) != SliceKind::CCall || !is_op[slices.name[index] as usize] {
+                continue;
+            }
+            let (start, dur) = (slices.start[index], slices.dur[index]);
+            while around.last().is_some_and(|(end, _)| *end <= start) {
+                around.pop();
+            }
+            if let Some((_, Some(cell))) = around.last() {
+                cells[*cell].2 = cells[*cell].2.saturating_sub(dur);
+            }
+            let cell = owners.of_call(TrackIndex(place as u32), start).map(|step| {
+                cells.push((slices.name[index], step, dur, 0));
+                cells.len() - 1
+            });
+            around.push((start.saturating_add(dur), cell));
+        }
+    }
+    cells
 }
 
 fn direction_name(direction: u8) -> &'static str {
