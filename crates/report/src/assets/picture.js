@@ -23,10 +23,10 @@ function laneCaption(lane, dur) {
 function laneBar(picture, lane, goTo, hover) {
   const said = lane.classes.map((one) => `${one.word} ${time(one.ns)}`).join(", ");
   const svg = svgNode("svg", { viewBox: `0 0 ${PICTURE_WIDTH} 100`, preserveAspectRatio: "none", role: "img", "aria-label": `${lane.title}: ${said}` });
-  for (const [from, dur, place, full] of lane.runs) {
+  for (const [from, dur, place, full, below] of lane.runs) {
     const one = lane.classes[place];
     const x = (PICTURE_WIDTH * from) / picture.dur;
-    const box = svgNode("rect", { x, y: 100 - full, width: Math.max((PICTURE_WIDTH * dur) / picture.dur, 8), height: full, class: `k-${one.code}` });
+    const box = svgNode("rect", { x, y: 100 - full - below, width: Math.max((PICTURE_WIDTH * dur) / picture.dur, 8), height: full, class: `k-${one.code}` });
     const lines = [one.word, `${time(dur)} at ${time(from)} of the step${full < 100 ? `, ${full} % of it` : ""}`, ...(one.top ? [`most in ${one.top}`] : []), "click: show on the timeline"];
     box.addEventListener("mousemove", (event) => hover({ type: "text", lines }, event));
     box.addEventListener("mouseleave", (event) => hover(null, event));
@@ -79,7 +79,7 @@ export function drawSlow($, slow, goTo) {
   const signed = (ns) => `${ns < 0 ? "−" : "+"}${time(Math.abs(ns))}`;
   if (slow.rows.length) {
     table($("slow-rows"), [
-      { title: "what", get: (row) => row.what, show: (row) => (row.side === "thread" ? `thread: ${row.what}` : row.what) },
+      { title: "what", get: (row) => row.what, show: (row) => element("span", { class: "path" }, row.side === "thread" ? `thread: ${row.what}` : row.what) },
       { title: "where", get: (row) => row.at, show: (row) => element("span", { class: "path" }, row.at) },
       { title: "more", get: (row) => Math.abs(more(row)), show: (row) => signed(more(row)), bar: (row) => Math.abs(more(row)) / most, number: true },
       { title: "slow steps", get: (row) => row.slow, show: (row) => time(row.slow), number: true },

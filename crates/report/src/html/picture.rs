@@ -24,8 +24,8 @@ pub struct Picture {
 struct OfLane {
     title: String,
     kind: &'static str,
-    /// Begin after that of the step, length, place in `classes`, and how full it is of it in percent.
-    runs: Vec<[u64; 4]>,
+    /// Begin after that of the step, length, place in `classes`, how full it is of it in percent, and how much lies below.
+    runs: Vec<[u64; 5]>,
     classes: Vec<Sum>,
 }
 
@@ -93,26 +93,35 @@ fn sum(lane: &Lane, total: &Total) -> Sum {
     Sum { code: total.class.code(), word: word(lane.kind, total.class), ns: total.ns, top: short(&top) }
 }
 
-/// Long stretches as they are; short neighbours in one cell are drawn as one, as full as they make it.
-fn runs(start: u64, dur: u64, lane: &Lane) -> Vec<[u64; 4]> {
+/// Long stretches as they are. Short neighbours share a cell, one upon the other, each as high as the part of the cell that it
+/// takes.
+fn runs(start: u64, dur: u64, lane: &Lane) -> Vec<[u64; 5]> {
     let cell = (dur / CELLS).max(1);
     let place = |class: Class| lane.totals.iter().position(|total| total.class == class).unwrap_or(0) as u64;
-    let mut runs: Vec<[u64; 4]> = Vec::new();
+    let mut runs: Vec<[u64; 5]> = Vec::new();
     let mut small: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
     for one in &lane.stretches {
-        let (from, length) = (one.start - start, one.end - one.start);
-        match length >= 2 * cell {
-            true => runs.push([from, length, place(one.class), 100]),
-            false => *small.entry(from / cell).or_default().entry(place(one.class)).or_default() += length,
+        let (mut from, to) = (one.start - start, one.end - start);
+        if to - from >= 2 * cell {
+            runs.push([from, to - from, place(one.class), 100, 0]);
+            continue;
+        }
+        while from < to {
+            let until = to.min((from / cell + 1) * cell);
+            *small.entry(from / cell).or_default().entry(place(one.class)).or_default() += until - from;
+            from = until;
         }
     }
     for (at, classes) in small {
-        let all: u64 = classes.values().sum();
-        let Some((class, _)) = classes.into_iter().max_by_key(|(class, ns)| (*ns, u64::MAX - class)) else { continue };
-        runs.push([at * cell, cell.min(dur - (at * cell).min(dur)), class, (100 * all / cell).clamp(1, 100)]);
+        let mut below = 0;
+        for (class, ns) in classes {
+            let full = (100 * ns / cell).clamp(1, 100);
+            runs.push([at * cell, cell, class, full, below]);
+            below += full;
+        }
     }
-    // What is long lies over what is short.
-    runs.sort_by_key(|run| (run[1] > cell, run[0]));
+    // What is long lies over the cells that it shares with what is short.
+    runs.sort_by_key(|run| (run[1] > cell, run[0], run[4]));
     runs
 }
 

@@ -38,7 +38,8 @@ pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
     if steps.source != StepSource::Whole {
         cards.push(Card { label: "step p50", value: units::duration(steps.p50()) });
         cards.push(Card { label: "step p99", value: units::duration(steps.p99()) });
-        cards.push(Card { label: "steps", value: units::count(steps.count() as u64) });
+        let label = if steps.count() == 1 { "step" } else { "steps" };
+        cards.push(Card { label, value: units::count(steps.count() as u64) });
     }
     cards.push(Card { label: "threads", value: units::count(metrics.threads.len() as u64) });
     cards.push(Card { label: "events", value: units::count(metrics.slices as u64) });
@@ -110,6 +111,9 @@ pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
 pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
     let steps = &diagnosis.steps;
     match steps.source {
+        _ if steps.source != StepSource::Whole && steps.count() == 1 => {
+            format!("Where the time of the {} goes", short(&steps.name))
+        }
         StepSource::Whole => format!("Where the recording's {} go", units::duration(steps.p50())),
         _ => {
             format!("Where the time of a {} goes (mean of {})", short(&steps.name), units::count(steps.count() as u64))
