@@ -57,6 +57,7 @@ def test_the_wheel_serves_every_python_and_is_complete():
     modules = {f"inferscope/{path.relative_to(REPOSITORY / 'python' / 'inferscope')}" for path in sources()}
     assert modules <= names, modules - names
     assert {"inferscope/py.typed", "inferscope/_native.abi3.so", "inferscope/_inject/sitecustomize.py"} <= names
+    assert "pytest_inferscope.py" in names
 
 
 def sources() -> list[Path]:
