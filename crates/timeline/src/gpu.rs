@@ -162,7 +162,7 @@ pub struct GpuClock {
     pub shortest_return_ns: Option<i64>,
     /// Work that seems to start before its launch call.
     pub violations: u64,
-    /// What the collector measured between its clock and CUPTI's.
+    /// What the collector measured between its clock and CUPTI's, and the host's own error.
     pub residual_ns: u64,
 }
 

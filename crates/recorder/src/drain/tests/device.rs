@@ -98,6 +98,41 @@ fn every_kind_of_record_becomes_its_row() {
 }
 
 #[test]
+fn what_the_device_says_is_in_nanoseconds_and_what_the_host_says_in_its_ticks() {
+    let mut bench = Bench::with("device-ticks", 1 << 20, Source::Tsc);
+    let anchor = |ticks, mono| trace::clock::Anchor { ticks, mono, ..trace::clock::Anchor::take(Source::Tsc) };
+    // Four ticks a nanosecond, from 1,000 on.
+    bench.drain.clock = Clock::again(Source::Tsc, anchor(0, 1_000), anchor(4_096, 2_024));
+    let at = |start, dur| Work { start, dur, ..work(1) };
+    for kind in [Kind::Kernel, Kind::Memcpy, Kind::Memset, Kind::Migration, Kind::Sync] {
+        bench.push_work(kind, at(800, 40));
+    }
+    let call =
+        |kind: Kind| Event { time: 800, value: 40, thread: 77, name: NameId(1), kind: kind as u16, flags: 0, extra: 1 };
+    for kind in [Kind::ApiCall, Kind::Nvtx, Kind::Overhead] {
+        bench.ring.writer.push(call(kind).to_words());
+    }
+    let (records, count) = Allocation { time: 800, ..Default::default() }.records();
+    records[..count].iter().for_each(|record| bench.ring.writer.push(*record));
+    bench.drain.turn();
+    assert!(bench.drain.close());
+    let (gpu, memory, slices) = (bench.rows(Table::Gpu), bench.rows(Table::Allocations), bench.rows(Table::Slices));
+    for (rows, kind, times) in [
+        (&gpu, "kind: 1,", ["start_ns: 800,", "dur_ns: 40,"]),
+        (&gpu, "kind: 2,", ["start_ns: 800,", "dur_ns: 40,"]),
+        (&gpu, "kind: 3,", ["start_ns: 800,", "dur_ns: 40,"]),
+        (&gpu, "kind: 5,", ["start_ns: 800,", "dur_ns: 40,"]),
+        (&slices, "kind: 10,", ["start_ns: 800,", "dur_ns: 40,"]),
+        (&gpu, "kind: 4,", ["start_ns: 1200,", "dur_ns: 10,"]),
+        (&slices, "kind: 7,", ["start_ns: 1200,", "dur_ns: 10,"]),
+        (&slices, "kind: 8,", ["start_ns: 1200,", "dur_ns: 10,"]),
+        (&memory, "operation: 1,", ["time_ns: 1200,", ""]),
+    ] {
+        assert!(has(rows, &[kind, times[0], times[1]]), "{kind} {rows:#?}");
+    }
+}
+
+#[test]
 fn what_is_unknown_or_half_gone_is_counted() {
     let mut bench = Bench::new("device-half");
     let (records, _) = kernel(3).records(Kind::Kernel);
