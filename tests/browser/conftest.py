@@ -15,6 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 INFERSCOPE = Path(sysconfig.get_path("scripts")) / "inferscope"
 
 # Requests with scopes and events on two threads, long enough for a few hundred samples.
@@ -131,6 +132,15 @@ def report(trace: Path, *options: str) -> Path:
     command = [INFERSCOPE, "analyze", trace, "--format", "html", "--output", path, "--quiet", *options]
     subprocess.run(command, check=True, timeout=100)
     return path
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages of the timelines of the `report` crate's own tests."""
+    folder = tmp_path_factory.mktemp("pages")
+    cargo = ["cargo", "run", "--locked", "--quiet", "-p", "inferscope-report", "--example", "pages", "--", folder]
+    subprocess.run(cargo, cwd=ROOT, check=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

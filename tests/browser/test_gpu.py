@@ -4,7 +4,6 @@ looks, arrows between calls and work, what a selected range holds, tables; and a
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SECTIONS = ["gpu", "kernels", "copies", "apis", "layers", "ranges"]
-
-
-@pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pages")
-    cargo = ["cargo", "run", "--locked", "--quiet", "-p", "inferscope-report", "--example", "pages", "--", folder]
-    subprocess.run(cargo, cwd=ROOT, check=True)
-    return folder
 
 
 def data_of(path: Path) -> Any:

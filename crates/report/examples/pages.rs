@@ -13,8 +13,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args_os().nth(1).ok_or("which folder? give its path")?);
     std::fs::create_dir_all(&folder)?;
     // The last has a million events of the device.
-    let all =
-        [("small", timelines::small()), ("model", timelines::model(60, 12)), ("million", timelines::model(5600, 24))];
+    let all = [
+        ("small", timelines::small()),
+        ("model", timelines::model(60, 12)),
+        ("tail", timelines::tail()),
+        ("million", timelines::model(5600, 24)),
+    ];
     for (name, timeline) in &all {
         let metrics = analysis::measure(timeline);
         let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());

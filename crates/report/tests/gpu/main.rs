@@ -60,6 +60,44 @@ fn the_reports_look_as_they_did() {
     same("small.page.json", &format!("{:#}\n", payload(&timeline)));
 }
 
+/// The sentence, the table and the numbers are in every report.
+#[test]
+fn slow_steps_are_explained_everywhere() {
+    let timeline = timelines::tail();
+    let (metrics, diagnosis) = analysed(&timeline);
+    let (mut text, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
+    report::text::write(
+        &timeline,
+        &metrics,
+        &diagnosis,
+        10,
+        &report::Style { width: 200, ..Default::default() },
+        &mut text,
+    )
+    .unwrap();
+    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let page = payload(&timeline);
+    let said = "The slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41.";
+    assert!(String::from_utf8(text).unwrap().contains(said));
+    let markdown = String::from_utf8(markdown).unwrap();
+    assert!(markdown.contains(&said.replace("serve.py:41", "`serve.py:41`")), "{markdown}");
+    assert!(
+        markdown.contains("| +12.0 ms | 12.0 ms | 0 ns | garbage collection | `build` `serve.py:41` |"),
+        "{markdown}"
+    );
+    assert_eq!((&json["slow_steps"]["sentence"], &page["slow"]["sentence"]), (&said.into(), &said.into()));
+    assert_eq!(json["slow_steps"]["differences"][0]["more_us"], 12_000.0);
+    assert_eq!((&json["slow_steps"]["count"], &page["slow"]["limit"]), (&2.into(), &20_000_000.into()));
+    // The picture of the median step is the same in both, and the whole of it.
+    assert_eq!(json["waterfall"]["lanes"][0]["totals"][0]["category"], "host_python");
+    assert_eq!(
+        (&json["waterfall"]["lanes"][0]["totals"][0]["percentage"], &page["picture"]["dur"]),
+        (&100.0.into(), &8_000_000.into())
+    );
+}
+
 #[test]
 fn ascii_is_ascii_and_narrow_is_narrow() {
     let timeline = timelines::small();

@@ -12,6 +12,22 @@ pub fn small() -> Timeline {
     Timeline::from_text(SMALL).expect("a timeline")
 }
 
+/// Sixty requests of 8 ms; in two of them garbage is collected for 12 ms more.
+pub fn tail() -> Timeline {
+    let mut text = "rate 1000\ntrack main\n".to_owned();
+    for number in 0..60 {
+        let at = |ms: u64| format!("{}ms", 30 * number + ms);
+        let slow = number == 20 || number == 40;
+        text += &format!("step request {}..{}\n", at(0), at(if slow { 20 } else { 8 }));
+        text += &format!("samples {}..{} every 1ms active gil main>serve@serve.py:30\n", at(0), at(8));
+        if slow {
+            text += &format!("gc collect {}..{}\n", at(8), at(20));
+            text += &format!("samples {}..{} every 1ms active gil main>build@serve.py:41\n", at(8), at(20));
+        }
+    }
+    Timeline::from_text(&text).expect("a timeline")
+}
+
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 
