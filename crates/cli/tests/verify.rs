@@ -75,6 +75,19 @@ fn a_prediction_from_a_trace_needs_no_recorded_run_and_caches_are_warmed() {
 }
 
 #[test]
+fn findings_that_a_switch_answers_say_so() {
+    let place = Place::new("verify-hint");
+    let trace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/copies");
+    let told = place.run(["analyze", trace.to_str().unwrap(), "--format", "json"]).fine();
+    let json: Value = serde_json::from_str(&told.out).unwrap();
+    let says = |code: &str| {
+        let finding = json["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == code);
+        finding.map(|finding| finding["verify"].as_str().unwrap().contains("inferscope verify --fix"))
+    };
+    assert_eq!((says("pageable-async-copy"), says("warmup-in-window")), (Some(true), Some(false)), "{}", told.out);
+}
+
+#[test]
 fn a_command_killed_by_a_signal_is_told() {
     let place = Place::new("verify-killed");
     let error = place.run(["verify", "--quiet", "--fix", "gc-freeze", "--", "sh", "-c", "kill -9 $$"]).refused(1);
