@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = json.loads((ROOT / "schema" / "analysis.schema.json").read_text(encoding="utf-8"))
+COMPARISON = json.loads((ROOT / "schema" / "comparison.schema.json").read_text(encoding="utf-8"))
 TIMELINES = ["service", "unwell", "no_steps", "empty", "nothing", "hostile", "gpu"]
 # All that the report itself writes as HTML.
 OURS = {"<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<!-- -->"}
@@ -42,7 +43,18 @@ def test_every_analysis_is_valid(analyses: Path, name: str) -> None:
     assert not errors, "\n".join(f"{error.json_path}: {error.message}" for error in errors)
 
 
-@pytest.mark.parametrize("break_it", ["gpu", "summary.total_gpu_time_us", "health.dropped", "steps.count"])
+@pytest.mark.parametrize("name", ["slower", "devices", "whole"])
+def test_every_comparison_is_valid(analyses: Path, name: str) -> None:
+    Draft202012Validator.check_schema(COMPARISON)
+    document = json.loads((analyses / f"{name}.comparison.json").read_text(encoding="utf-8"))
+    errors = list(Draft202012Validator(COMPARISON).iter_errors(document))
+    assert not errors, "\n".join(f"{error.json_path}: {error.message}" for error in errors)
+    for field in ["metrics", "environment", "gates"]:
+        broken = {key: value for key, value in document.items() if key != field}
+        assert not Draft202012Validator(COMPARISON).is_valid(broken), field
+
+
+@pytest.mark.parametrize("break_it", ["gpu", "answer", "waterfall.lanes", "slow_steps.sentence", "steps.count", "health.dropped", "host.lines"])
 def test_the_schema_refuses_what_lacks_a_field(analyses: Path, break_it: str) -> None:
     analysis = read(analyses, "service")
     *path, last = break_it.split(".")
@@ -110,7 +122,7 @@ def test_headings_tables_and_boxes_are_those_of_the_report(analyses: Path, name:
     analysis = read(analyses, name)
     assert page.count("<h1>") == 1
     assert page.count("<h2>") == 5 + bool(analysis["gpu"])
-    assert page.count("<h3>") == len(analysis["findings"])
+    assert page.count("<h3>") == len(analysis["findings"]) + bool(analysis["slow_steps"])
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>")
     for table in re.findall(r"<table>(.*?)</table>", page, re.DOTALL):
         widths = {len(re.findall(r"<t[hd][ >]", row)) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)}

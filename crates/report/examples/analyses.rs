@@ -4,7 +4,10 @@
 #[path = "../tests/verdicts/timelines.rs"]
 mod timelines;
 
-use report::{analysis_json, markdown};
+use analysis::compare::{Gate, Side, compare};
+use analysis::{Options, diagnose, measure};
+use report::comparison::Titles;
+use report::{analysis_json, comparison_json, markdown};
 use std::error::Error;
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,10 +17,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&folder)?;
     for (name, timeline) in &timelines::all() {
         let create = |end: &str| File::create(folder.join(format!("{name}.{end}")));
-        let metrics = analysis::measure(timeline);
-        let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+        let (metrics, diagnosis) = (measure(timeline), diagnose(timeline, &Options::default()));
         markdown::write(timeline, &metrics, &diagnosis, &mut create("md")?)?;
         analysis_json::write(timeline, &metrics, &diagnosis, &mut create("analysis.json")?)?;
+    }
+    for (name, a, b) in &timelines::pairs() {
+        let measured = [a, b].map(|one| (measure(one), diagnose(one, &Options::default())));
+        let side =
+            |timeline, place: usize| Side { timeline, metrics: &measured[place].0, diagnosis: &measured[place].1 };
+        let comparison = compare(side(a, 0), side(b, 1))?;
+        let gates = [Gate::parse("step_p50 > +5%")?.judge(&comparison)];
+        let mut file = File::create(folder.join(format!("{name}.comparison.json")))?;
+        comparison_json::write(&comparison, &Titles { a: "before", b: "after" }, &gates, &mut file)?;
     }
     Ok(())
 }

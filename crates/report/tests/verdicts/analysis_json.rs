@@ -12,7 +12,7 @@ fn analysis(timeline: &timeline::Timeline) -> Value {
 }
 
 /// Fields, and whether null and lists are where the schema has them.
-fn check(root: &Value, schema: &Value, value: &Value, at: &str) {
+pub fn check(root: &Value, schema: &Value, value: &Value, at: &str) {
     if let Some(name) = schema["$ref"].as_str() {
         return check(root, &root["$defs"][name.trim_start_matches("#/$defs/")], value, at);
     }

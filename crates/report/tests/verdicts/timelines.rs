@@ -177,6 +177,17 @@ fn device(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name:
 }
 
 /// All of them, with the names that their snapshots have.
+/// Two recordings of the same program, to be compared: the later one is slower; with a device in both; and as a whole.
+pub fn pairs() -> Vec<(&'static str, Timeline, Timeline)> {
+    let slower = SERVICE.replace("step request 0..40ms", "step request 0..44ms").replace("cpus 4", "cpus 8");
+    let devices = || parse(include_str!("../gpu/small.timeline"));
+    vec![
+        ("slower", parse(SERVICE), parse(&slower)),
+        ("devices", devices(), devices()),
+        ("whole", parse(NO_STEPS), parse(NO_STEPS)),
+    ]
+}
+
 pub fn all() -> [(&'static str, Timeline); 7] {
     [
         ("service", parse(SERVICE)),
