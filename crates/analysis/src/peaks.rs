@@ -19,6 +19,8 @@ pub struct Peaks {
     math: [Option<f64>; 7],
     pub l2_bytes: u64,
     pub watts: f64,
+    /// To other devices, GB/s one way. None: only the bus.
+    pub link: Option<f64>,
     /// Where the numbers are from.
     pub source: &'static str,
 }
@@ -57,8 +59,8 @@ fn read(mut fields: std::str::Split<'static, char>) -> Option<Peaks> {
     let mut next = || fields.next().map(|field| field.parse::<f64>().ok());
     let bandwidth = next()??;
     let math = [next()?, next()?, next()?, next()?, next()?, next()?, next()?];
-    let (l2, watts) = (next()??, next()??);
-    Some(Peaks { bandwidth, math, l2_bytes: (l2 * 1048576.0) as u64, watts, source: fields.next()? })
+    let (l2, link, watts) = (next()??, next()?, next()??);
+    Some(Peaks { bandwidth, math, l2_bytes: (l2 * 1048576.0) as u64, watts, link, source: fields.next()? })
 }
 
 #[cfg(test)]
@@ -92,6 +94,8 @@ mod tests {
             let peaks = Peaks::named(name).unwrap_or_else(|| panic!("{name}"));
             assert_eq!((peaks.bandwidth, peaks.math(Math::Bf16)), (bandwidth, bf16), "{name}");
         }
+        assert_eq!(Peaks::named("NVIDIA H200").and_then(|peaks| peaks.link), Some(450.0));
+        assert_eq!(Peaks::named("NVIDIA L4").and_then(|peaks| peaks.link), None);
         assert_eq!(Peaks::named("NVIDIA H2000"), None);
         assert_eq!(Peaks::named(""), None);
     }

@@ -2,14 +2,20 @@
 
 mod attention_fallback;
 mod below_roofline;
+mod bus_bandwidth_low;
 mod calls_in_steps;
 mod clock_residual;
+mod collectives;
+mod collectives_serialized;
+mod comm_exposed;
+mod comm_share;
 mod compile_in_request;
 mod compute_bound;
 mod conv_layout;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 mod created_on_cpu;
+mod data_parallel;
 pub(crate) mod dropped_records;
 mod event_loop_blocked;
 mod fp32_share;
@@ -48,6 +54,7 @@ mod queue_never_builds;
 mod roofline;
 mod short_kernel_gaps;
 mod single_threaded_loader;
+mod straggler_rank;
 mod sync_api;
 mod sync_memcpy;
 mod sync_memset;
@@ -60,12 +67,13 @@ mod unstable_iterations;
 pub(crate) mod waits_in_step;
 mod warmup_in_window;
 mod work_from_before_window;
+mod wrong_backend;
 mod wrong_numa_node;
 
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 57] = [
+pub static RULES: [&dyn Rule; 64] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -106,6 +114,13 @@ pub static RULES: [&dyn Rule; 57] = [
     &kernel_drift::KernelDrift,
     &kernel_hotspot::KernelHotspot,
     &throttled::Throttled,
+    &comm_share::CommShare,
+    &comm_exposed::CommExposed,
+    &collectives_serialized::CollectivesSerialized,
+    &straggler_rank::StragglerRank,
+    &bus_bandwidth_low::BusBandwidthLow,
+    &wrong_backend::WrongBackend,
+    &data_parallel::DataParallel,
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,

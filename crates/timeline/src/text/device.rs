@@ -11,6 +11,7 @@
 //! sync stream 6us..60us                             # the record of a wait: stream, context or event
 //! alloc 10us 4096 at 1 / free 20us 4096 at 1
 //! op aten::mm 0..9us dims 64,32/32,16 type c10::Half/c10::Half   # an operator with its arguments; `inputs` are its scalars
+//! op record_param_comms 0..9us message allreduce,1000,8,Half      # of a collective: elements, ranks, type
 //! ```
 //!
 //! Work has the number of the last `api` line unless it says `corr 7`; `corr 0` is work from before the window.
@@ -59,8 +60,19 @@ impl Reader {
                 };
                 let (dims, types, inputs) =
                     (list("dims", "[", "]"), list("type", "\"", "\""), list("inputs", "\"", "\""));
-                let args =
+                let mut args =
                     format!("{{\"Input Dims\":[{dims}],\"Input type\":[{types}],\"Concrete Inputs\":[{inputs}]}}");
+                if let Some(message) = value(words, "message") {
+                    let mut parts = message.split(',');
+                    let mut part = || parts.next().unwrap_or("");
+                    args = format!(
+                        "{{\"Collective name\":\"{}\",\"In msg nelems\":{},\"Group size\":{},\"dtype\":\"{}\"}}",
+                        part(),
+                        part(),
+                        part(),
+                        part()
+                    );
+                }
                 self.slice(SliceKind::CCall, name, span, offset, &["args", &args])?;
             }
             ("kernel", [name, span, words @ ..]) => {
