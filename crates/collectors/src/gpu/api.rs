@@ -6,7 +6,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// CUPTI's result codes that mean something to us.
 pub const SUCCESS: u32 = 0;
-pub const MAX_LIMIT_REACHED: u32 = 12;
 pub const MULTIPLE_SUBSCRIBERS: u32 = 39;
 
 pub type Subscriber = *mut c_void;

@@ -1,19 +1,51 @@
 //! Activity records become our records. Runs on the decoder's own thread; whatever is not understood is skipped and counted.
+//! Where records go, and what is behind CUPTI's pointers, is left to a [`Target`].
 
-use super::clock::Clock;
 use super::layout::{Device, Kernel, Memcpy, MemcpyPeer, Memset, Migration, Overhead};
 use super::names::Names;
-use crate::session::Session;
-use crate::thread::Writing;
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::fmt::Write;
-use std::sync::atomic::Ordering;
 use trace::NameId;
-use trace::device::{MOST_RECORDS, Work};
+use trace::device::Work;
 use trace::event::{EVENT_WORDS, Event, Kind};
-use trace::status::Collector;
 use trace::tables::detail;
+
+/// What the decoder needs of the process around it.
+pub trait Target {
+    fn push(&mut self, words: [u64; EVENT_WORDS]);
+    /// The decoder's own thread.
+    fn thread(&self) -> u32;
+    fn intern(&self, text: &str) -> NameId;
+    /// The string at an address out of a record. None: there is none.
+    ///
+    /// # Safety
+    /// 0, or what CUPTI wrote into a record that is not given back yet.
+    unsafe fn text(&self, address: usize) -> Option<&CStr>;
+    /// A time of CUPTI's on our clock.
+    fn time(&self, theirs: u64) -> u64;
+    fn count(&mut self, trouble: Trouble);
+}
+
+/// Why a record is not in the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Trouble {
+    /// It is of a kind that we do not know.
+    Unknown,
+    /// CUPTI could not tell when it was.
+    NoTimes,
+    /// The buffer ends in the middle of it, or CUPTI does not find it.
+    Cut,
+}
+
+/// CUPTI's `cuptiActivityGetNextRecord`, and what it says at the end of a buffer.
+pub type NextRecord = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> u32;
+const END_OF_BUFFER: u32 = 12;
+/// No record is shorter: its kind, and something.
+const SHORTEST: usize = 8;
+
+/// `CUPTI_ACTIVITY_KIND_KERNEL`: the same record, of kernels that were made to run one by one.
+const SERIAL_KERNEL: u32 = 3;
 
 /// What the decoder remembers from record to record.
 #[derive(Default)]
@@ -30,33 +62,68 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// Takes every record of a buffer.
+    ///
     /// # Safety
-    /// `record` is what CUPTI's GetNextRecord gave, and its buffer is not given back yet.
-    pub unsafe fn take(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: *const u8) {
+    /// `start` is a buffer of `valid` bytes that CUPTI filled and that is ours, and `next` walks through it.
+    pub unsafe fn take_all(&mut self, target: &mut impl Target, next: NextRecord, start: *mut u8, valid: usize) {
+        let mut record = std::ptr::null_mut();
+        // A library that goes round in circles does not hold us up.
+        for _ in 0..valid / SHORTEST {
+            // SAFETY: by the caller's promise, and `record` is null or the last record of it.
+            let code = unsafe { next(start, valid, &mut record) };
+            let offset = (record as usize).wrapping_sub(start as usize);
+            if code != 0 || offset >= valid {
+                if code != END_OF_BUFFER {
+                    target.count(Trouble::Cut);
+                }
+                return;
+            }
+            // SAFETY: so many bytes of the buffer are left at the record.
+            unsafe { self.take(target, record, valid - offset) };
+        }
+    }
+
+    /// # Safety
+    /// `record` is what CUPTI's GetNextRecord gave, with `left` bytes from there to the end of a buffer that is not given back yet.
+    unsafe fn take(&mut self, target: &mut impl Target, record: *const u8, left: usize) {
+        if left < SHORTEST {
+            return target.count(Trouble::Cut);
+        }
         // SAFETY: every record starts with its kind.
         let kind = unsafe { record.cast::<u32>().read_unaligned() };
-        // SAFETY: the kind says which record it is, and every version has at least the fields that are read.
+        let length = match kind {
+            Kernel::KIND | SERIAL_KERNEL => Kernel::LENGTH,
+            Memcpy::KIND => Memcpy::LENGTH,
+            MemcpyPeer::KIND => MemcpyPeer::LENGTH,
+            Memset::KIND => Memset::LENGTH,
+            Overhead::KIND => Overhead::LENGTH,
+            Migration::KIND => Migration::LENGTH,
+            Device::KIND => Device::LENGTH,
+            _ => return target.count(Trouble::Unknown),
+        };
+        if left < length {
+            return target.count(Trouble::Cut);
+        }
+        // SAFETY: the kind says which record it is, and every field that is read lies in the buffer.
         unsafe {
             match kind {
-                Kernel::KIND | 3 => self.kernel(session, writing, clock, Kernel::new(record)),
-                Memcpy::KIND => self.copy(session, writing, clock, Memcpy::new(record)),
-                MemcpyPeer::KIND => self.peer(session, writing, clock, MemcpyPeer::new(record)),
-                Memset::KIND => self.memset(session, writing, clock, Memset::new(record)),
-                Overhead::KIND => self.overhead(session, writing, clock, Overhead::new(record)),
-                Migration::KIND => self.migration(session, writing, clock, Migration::new(record)),
-                Device::KIND => self.device(session, writing, Device::new(record)),
-                _ => {
-                    session.status(Collector::Gpu).overflow.fetch_add(1, Ordering::Relaxed);
-                }
+                Memcpy::KIND => self.copy(target, Memcpy::new(record)),
+                MemcpyPeer::KIND => self.peer(target, MemcpyPeer::new(record)),
+                Memset::KIND => self.memset(target, Memset::new(record)),
+                Overhead::KIND => self.overhead(target, Overhead::new(record)),
+                Migration::KIND => self.migration(target, Migration::new(record)),
+                Device::KIND => self.device(target, Device::new(record)),
+                _ => self.kernel(target, Kernel::new(record)),
             }
         }
     }
 
-    unsafe fn kernel(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Kernel) {
+    unsafe fn kernel(&mut self, target: &mut impl Target, record: Kernel) {
         self.graphs |= record.graph() != 0;
         let work = Work {
             // SAFETY: CUPTI's own string.
-            name: unsafe { self.names.get(session, record.name()) },
+            name: unsafe { self.names.get(target, record.name()) },
             device: record.device(),
             context: record.context(),
             stream: record.stream(),
@@ -71,12 +138,12 @@ impl Decoder {
             node: record.node(),
             ..Work::default()
         };
-        self.put(session, writing, Kind::Kernel, times(clock, record.start(), record.end()), work);
+        self.put(target, Kind::Kernel, times(target, record.start(), record.end()), work);
     }
 
-    fn copy(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Memcpy) {
+    fn copy(&mut self, target: &mut impl Target, record: Memcpy) {
         let work = Work {
-            name: self.fixed(session, "memcpy"),
+            name: self.fixed(target, "memcpy"),
             device: record.device(),
             context: record.context(),
             stream: record.stream(),
@@ -87,12 +154,12 @@ impl Decoder {
             node: record.node(),
             ..Work::default()
         };
-        self.put(session, writing, Kind::Memcpy, times(clock, record.start(), record.end()), work);
+        self.put(target, Kind::Memcpy, times(target, record.start(), record.end()), work);
     }
 
-    fn peer(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: MemcpyPeer) {
+    fn peer(&mut self, target: &mut impl Target, record: MemcpyPeer) {
         let work = Work {
-            name: self.fixed(session, "memcpy"),
+            name: self.fixed(target, "memcpy"),
             device: record.device(),
             context: record.context(),
             stream: record.stream(),
@@ -103,12 +170,12 @@ impl Decoder {
             node: record.node(),
             ..Work::default()
         };
-        self.put(session, writing, Kind::Memcpy, times(clock, record.start(), record.end()), work);
+        self.put(target, Kind::Memcpy, times(target, record.start(), record.end()), work);
     }
 
-    fn memset(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Memset) {
+    fn memset(&mut self, target: &mut impl Target, record: Memset) {
         let work = Work {
-            name: self.fixed(session, "memset"),
+            name: self.fixed(target, "memset"),
             device: record.device(),
             context: record.context(),
             stream: record.stream(),
@@ -119,10 +186,10 @@ impl Decoder {
             node: record.node(),
             ..Work::default()
         };
-        self.put(session, writing, Kind::Memset, times(clock, record.start(), record.end()), work);
+        self.put(target, Kind::Memset, times(target, record.start(), record.end()), work);
     }
 
-    fn migration(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Migration) {
+    fn migration(&mut self, target: &mut impl Target, record: Migration) {
         let (direction, device) = match record.sort() {
             1 => (detail::H2D, record.target()),
             2 => (detail::D2H, record.source()),
@@ -131,17 +198,17 @@ impl Decoder {
             _ => return,
         };
         let work = Work {
-            name: self.fixed(session, "unified memory"),
+            name: self.fixed(target, "unified memory"),
             device,
             stream: record.stream(),
             bytes: record.bytes(),
             detail: detail::pack(direction, 5, 5, 1) as u32,
             ..Work::default()
         };
-        self.put(session, writing, Kind::Migration, times(clock, record.start(), record.end()), work);
+        self.put(target, Kind::Migration, times(target, record.start(), record.end()), work);
     }
 
-    fn overhead(&mut self, session: &'static Session, writing: &mut Writing, clock: &Clock, record: Overhead) {
+    fn overhead(&mut self, target: &mut impl Target, record: Overhead) {
         let name = match record.sort() {
             1 => "CUDA compiles",
             0x1_0000 => "CUPTI flushes",
@@ -153,20 +220,18 @@ impl Decoder {
             0x7_0000 => "CUPTI asks for a buffer",
             _ => "CUPTI",
         };
-        let Some((start, dur)) = times(clock, record.start(), record.end()) else { return };
-        let name = self.fixed(session, name);
-        let thread = writing.tid;
+        let Some((start, dur)) = times(target, record.start(), record.end()) else { return };
+        let name = self.fixed(target, name);
+        let thread = target.thread();
         let kind = Kind::Overhead as u16;
-        writing.push(Event { time: start, value: dur, thread, name, kind, flags: 0, extra: record.sort() }.to_words());
+        target.push(Event { time: start, value: dur, thread, name, kind, flags: 0, extra: record.sort() }.to_words());
     }
 
     /// One line of JSON: it is not in a hurry, and there are few devices.
-    unsafe fn device(&mut self, session: &'static Session, writing: &mut Writing, record: Device) {
-        let name = match record.name() {
-            0 => String::new(),
-            // SAFETY: CUPTI's own string.
-            address => unsafe { CStr::from_ptr(address as *const c_char) }.to_string_lossy().replace(['"', '\\'], ""),
-        };
+    unsafe fn device(&mut self, target: &mut impl Target, record: Device) {
+        // SAFETY: CUPTI's own string.
+        let name = unsafe { target.text(record.name()) };
+        let name = name.map(|name| name.to_string_lossy().replace(['"', '\\'], "")).unwrap_or_default();
         let uuid = record.uuid();
         let mut text = String::new();
         for (at, byte) in uuid.iter().enumerate() {
@@ -185,43 +250,30 @@ impl Decoder {
         let event = Event {
             time: trace::clock::now(),
             value: 0,
-            thread: writing.tid,
-            name: session.intern(&json),
+            thread: target.thread(),
+            name: target.intern(&json),
             kind: Kind::Device as u16,
             flags: 0,
             extra: ordinal,
         };
-        writing.push(event.to_words());
+        target.push(event.to_words());
     }
 
-    fn fixed(&mut self, session: &'static Session, name: &'static str) -> NameId {
-        *self.fixed.entry(name).or_insert_with(|| session.intern(name))
+    fn fixed(&mut self, target: &impl Target, name: &'static str) -> NameId {
+        *self.fixed.entry(name).or_insert_with(|| target.intern(name))
     }
 
     /// Writes work whose times CUPTI could tell; the rest is counted.
-    fn put(
-        &mut self,
-        session: &'static Session,
-        writing: &mut Writing,
-        kind: Kind,
-        times: Option<(u64, u64)>,
-        work: Work,
-    ) {
+    fn put(&mut self, target: &mut impl Target, kind: Kind, times: Option<(u64, u64)>, work: Work) {
         self.newest = self.newest.max(work.correlation);
-        let Some((start, dur)) = times else {
-            session.status(Collector::Gpu).unpaired.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
+        let Some((start, dur)) = times else { return target.count(Trouble::NoTimes) };
         self.work += 1;
         self.launched += u64::from(work.graph == 0);
-        push(writing, Work { start, dur, ..work }.records(kind));
+        let (records, count) = Work { start, dur, ..work }.records(kind);
+        records[..count].iter().for_each(|words| target.push(*words));
     }
 }
 
-fn times(clock: &Clock, start: u64, end: u64) -> Option<(u64, u64)> {
-    (start != 0 && end >= start).then(|| (clock.ours(start), end - start))
-}
-
-fn push(writing: &mut Writing, (records, count): ([[u64; EVENT_WORDS]; MOST_RECORDS], usize)) {
-    records[..count].iter().for_each(|words| writing.push(*words));
+fn times(target: &impl Target, start: u64, end: u64) -> Option<(u64, u64)> {
+    (start != 0 && end >= start).then(|| (target.time(start), end - start))
 }

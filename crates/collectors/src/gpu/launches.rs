@@ -86,11 +86,9 @@ pub unsafe extern "C" fn called(_: *mut c_void, domain: u32, id: u32, data: *con
     }
     // SAFETY: the data of these domains is a CallbackData.
     let data = unsafe { &*data.cast::<CallbackData>() };
-    guard::guarded(
-        Collector::Launches,
-        (),
-        || if data.site == 0 { begin(domain, id, data) } else { end(domain, id, data) },
-    );
+    guard::guarded(Collector::Launches, (), || {
+        if data.site == 0 { begin(domain, id, data) } else { end(domain, id, data) }
+    });
 }
 
 fn keep(data: &CallbackData, value: u64) {

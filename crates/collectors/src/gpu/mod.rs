@@ -12,6 +12,7 @@ mod layout;
 mod library;
 mod names;
 mod parameters;
+mod target;
 mod windows;
 mod worker;
 

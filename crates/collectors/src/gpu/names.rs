@@ -1,9 +1,8 @@
 //! Names that CUPTI gives as pointers: each is written into the segment once. A pointer is believed only as long as the same
 //! bytes are behind it, for a module may be unloaded and its memory used again.
 
-use crate::session::Session;
+use super::decode::Target;
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char};
 use trace::NameId;
 
 /// Names remembered at a time; beyond it the table starts anew.
@@ -16,19 +15,16 @@ pub struct Names {
 
 impl Names {
     /// # Safety
-    /// 0, or the address of a string with a zero at its end.
-    pub unsafe fn get(&mut self, session: &Session, address: usize) -> NameId {
-        if address == 0 {
-            return NameId::NONE;
-        }
+    /// As for [`Target::text`].
+    pub unsafe fn get(&mut self, target: &impl Target, address: usize) -> NameId {
         // SAFETY: by the caller's promise.
-        let text = unsafe { CStr::from_ptr(address as *const c_char) };
+        let Some(text) = (unsafe { target.text(address) }) else { return NameId::NONE };
         if let Some((bytes, id)) = self.known.get(&address)
             && **bytes == *text.to_bytes()
         {
             return *id;
         }
-        let id = match session.intern(&text.to_string_lossy()) {
+        let id = match target.intern(&text.to_string_lossy()) {
             // The table is full, and work has no room for a name of its own.
             NameId::INLINE => NameId::NONE,
             id => id,

@@ -2,6 +2,7 @@
 //! in a crash, keeps the budget, and notices when nothing comes any more.
 
 use super::decode::Decoder;
+use super::target::Ring;
 use super::windows::Windows;
 use super::{Collecting, buffers, launches, say};
 use crate::session::{self, Session};
@@ -117,21 +118,9 @@ impl Worker {
         let status = self.session.status(Collector::Gpu);
         if let (Some(next), Some(writing)) = (cupti.next_record, thread::writing(self.session, Collector::Gpu)) {
             let clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let mut record = std::ptr::null_mut();
-            // Every record is at least 8 bytes: a library that goes round in circles does not hold us up.
-            for _ in 0..full.valid / 8 {
-                // SAFETY: the buffer is ours until it is given back, and `record` is null or the last record of it.
-                let code = unsafe { next(full.start(), full.valid, &mut record) };
-                let inside = (record as usize).wrapping_sub(full.start() as usize) < full.valid;
-                if code != 0 || !inside {
-                    if code != 0 && code != super::api::MAX_LIMIT_REACHED {
-                        status.errors.fetch_add(1, Ordering::Relaxed);
-                    }
-                    break;
-                }
-                // SAFETY: given by GetNextRecord, in a buffer that we hold.
-                unsafe { self.decoder.take(self.session, writing, &clock, record) };
-            }
+            let mut ring = Ring { session: self.session, writing, clock: &clock };
+            // SAFETY: the buffer is ours until it is given back.
+            unsafe { self.decoder.take_all(&mut ring, next, full.start(), full.valid) };
         }
         if let Some(dropped) = cupti.dropped_records {
             let mut count = 0;

@@ -1,0 +1,54 @@
+//! Where the decoder's records go in a recorded process: the ring of the decoder's thread, the segment's names and status page.
+
+use super::clock::Clock;
+use super::decode::{Target, Trouble};
+use crate::session::Session;
+use crate::thread::Writing;
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
+use trace::NameId;
+use trace::event::EVENT_WORDS;
+use trace::status::Collector;
+
+pub struct Ring<'a> {
+    pub session: &'static Session,
+    pub writing: &'a mut Writing,
+    pub clock: &'a Clock,
+}
+
+impl Target for Ring<'_> {
+    #[inline]
+    fn push(&mut self, words: [u64; EVENT_WORDS]) {
+        self.writing.push(words);
+    }
+
+    fn thread(&self) -> u32 {
+        self.writing.tid
+    }
+
+    fn intern(&self, text: &str) -> NameId {
+        self.session.intern(text)
+    }
+
+    #[inline]
+    unsafe fn text(&self, address: usize) -> Option<&CStr> {
+        // SAFETY: by the caller's promise; CUPTI's strings end with a zero.
+        (address != 0).then(|| unsafe { CStr::from_ptr(address as *const c_char) })
+    }
+
+    #[inline]
+    fn time(&self, theirs: u64) -> u64 {
+        self.clock.ours(theirs)
+    }
+
+    #[cold]
+    fn count(&mut self, trouble: Trouble) {
+        let status = self.session.status(Collector::Gpu);
+        let counter = match trouble {
+            Trouble::Unknown => &status.overflow,
+            Trouble::NoTimes => &status.unpaired,
+            Trouble::Cut => &status.errors,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
