@@ -183,11 +183,14 @@ pub fn measure(case: &Case) -> Option<GpuMetrics> {
     }
     let layers = Layers::find(timeline);
     let busy = busy::Busy::new(timeline);
+    let (devices, copies) = (busy.devices(case), copies::rows(timeline, &busy));
+    // Of millions of kernels it is large, and so is what follows.
+    drop(busy);
     let steps = steps::of_steps(case);
     Some(GpuMetrics {
-        devices: busy.devices(case),
+        devices,
         kernels: kernels::rows(case, &layers),
-        copies: copies::rows(timeline, &busy),
+        copies,
         apis: apis::rows(timeline),
         launch: launches::measure(timeline),
         layers: layers.rows(timeline),

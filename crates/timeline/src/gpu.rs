@@ -249,12 +249,20 @@ impl Work {
         &self.by_launch
     }
 
+    /// Whether any of it ran in a CUDA graph.
+    pub fn any_graph(&self) -> bool {
+        self.mores.iter().any(|more| more.graph != 0)
+    }
+
     /// What an API call asked for, by its slice: one piece, all nodes of a graph, or nothing.
     pub fn of_launch(&self, slice: usize) -> &[u32] {
         let launch = |work: &u32| self.launch[*work as usize] as usize;
         let from = self.by_launch.partition_point(|work| launch(work) <= slice);
-        let to = from + self.by_launch[from..].partition_point(|work| launch(work) == slice + 1);
-        &self.by_launch[from..to]
+        // Nearly always one piece, at times a graph's many.
+        let own = |work: &u32| launch(work) == slice + 1;
+        let few = self.by_launch[from..].iter().take(8).take_while(|work| own(work)).count();
+        let count = if few < 8 { few } else { self.by_launch[from..].partition_point(own) };
+        &self.by_launch[from..from + count]
     }
 }
 

@@ -80,6 +80,15 @@ impl Slices {
         sort::gather(&mut self.detail, order);
     }
 
+    /// Makes room for this many more.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.start.reserve(more);
+        self.dur.reserve(more);
+        self.name.reserve(more);
+        self.kind.reserve(more);
+        self.detail.reserve(more);
+    }
+
     pub(crate) fn shrink(&mut self) {
         self.start.shrink_to_fit();
         self.dur.shrink_to_fit();

@@ -52,6 +52,9 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
         }),
         _ => false,
     };
+    if !work.any_graph() {
+        return None;
+    }
     let (mut found, mut graphs, mut parts) = (Vec::new(), 0u64, vec![0u64; windows.len()]);
     for track in timeline.tracks_of(process) {
         let mut before: Vec<u32> = Vec::new();

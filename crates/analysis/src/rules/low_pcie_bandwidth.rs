@@ -2,7 +2,7 @@
 
 use super::pcie_saturated::{LARGE_BYTES, Link};
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::gpu::moved::{Copy, Moved};
+use crate::gpu::moved::Copy;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -34,7 +34,7 @@ impl Rule for LowPcieBandwidth {
 
     fn look(&self, case: &Case) -> Verdict {
         let fits = |copy: &Copy| copy.host_memory() == detail::PINNED && copy.piece.bytes >= LARGE_BYTES;
-        let moved = Moved::find(case);
+        let moved = case.moved();
         let most = moved
             .iter()
             .max_by_key(|moved| moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).sum::<u64>());

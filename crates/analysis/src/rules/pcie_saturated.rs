@@ -1,7 +1,7 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
 use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
-use crate::gpu::moved::{Copy, Moved};
+use crate::gpu::moved::Copy;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
@@ -31,7 +31,7 @@ impl Rule for PcieSaturated {
 
     fn look(&self, case: &Case) -> Verdict {
         let fits = |copy: &Copy| copy.piece.bytes >= LARGE_BYTES;
-        let moved = Moved::find(case);
+        let moved = case.moved();
         let most = moved
             .iter()
             .max_by_key(|moved| moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).sum::<u64>());

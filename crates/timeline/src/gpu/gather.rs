@@ -58,6 +58,17 @@ impl Gather {
         self.gpu.work.len()
     }
 
+    /// Makes room for this many more.
+    pub fn reserve(&mut self, more: usize) {
+        let work = &mut self.gpu.work;
+        work.start.reserve(more);
+        work.dur.reserve(more);
+        for column in [&mut work.name, &mut work.correlation, &mut work.shape, &mut work.more, &mut self.stream] {
+            column.reserve(more);
+        }
+        work.kind.reserve(more);
+    }
+
     pub fn push(&mut self, job: Job) {
         let Some(stream) = self.stream(job.site).filter(|_| self.len() < u32::MAX as usize - 1) else {
             self.refused += 1;

@@ -66,6 +66,8 @@ impl SliceRows {
             (rows.ints("process"), rows.ints("thread"), rows.ints("kind"), rows.ints("name"));
         let (ids, parents, args) = (rows.ints("id"), rows.ints("parent"), rows.texts("args"));
         let any_args = args.any();
+        self.slices.reserve(rows.expected);
+        self.thread.reserve(rows.expected);
         for row in 0..rows.count {
             let Some(kind) = SliceKind::from_i32(kinds[row]).filter(|_| self.slices.len() < MOST_ROWS) else {
                 loader.odd.kinds += 1;

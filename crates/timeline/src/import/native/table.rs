@@ -15,6 +15,9 @@ use trace::tables::{ColumnType, Table};
 /// Small enough to stay in the processor's cache, large enough to make a batch's own cost vanish.
 const BATCH: usize = 8192;
 
+/// A file that says it holds more than it does costs this much room at most.
+const MOST_EXPECTED: u64 = 1 << 20;
+
 /// Why a file could not be read to its end, and how many of its rows were.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -27,6 +30,8 @@ pub struct Rows {
     table: Table,
     columns: Vec<Buffer>,
     pub count: usize,
+    /// As many rows are said to come, with these: room to make, within reason.
+    pub expected: usize,
 }
 
 enum Values {
@@ -165,7 +170,7 @@ fn read_group(
     };
     let buffer = |kind| Buffer { values: empty(kind), levels: Vec::new(), places: Vec::new() };
     let columns = table.columns().iter().map(|column| buffer(column.kind)).collect();
-    let mut rows = Rows { table, columns, count: 0 };
+    let mut rows = Rows { table, columns, count: 0, expected: 0 };
     let mut left = count;
     while left > 0 {
         let want = left.min(BATCH as u64) as usize;
@@ -173,6 +178,7 @@ fn read_group(
             readers.iter_mut().zip(&mut rows.columns).try_for_each(|(reader, buffer)| buffer.fill(reader, want))
         })?;
         rows.count = want;
+        rows.expected = left.min(MOST_EXPECTED) as usize;
         each(&rows);
         *rows_read += want as u64;
         left -= want as u64;

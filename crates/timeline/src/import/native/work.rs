@@ -18,6 +18,7 @@ impl Loader {
         let shaped = rows.levels("grid_x");
         let sides = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"].map(|side| rows.ints(side));
         let [registers, fixed, dynamic] = ["registers", "shared_static", "shared_dynamic"].map(|key| rows.ints(key));
+        self.work.reserve(rows.expected);
         for row in 0..rows.count {
             let Some(kind) = WorkKind::from_i32(kinds[row]) else {
                 self.odd.work_kinds += 1;
