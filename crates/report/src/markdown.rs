@@ -56,6 +56,7 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
             warmups => format!(", and {} of warm-up", count(warmups as u64)),
         };
         say("steps", format!("{} {}{left_out}", count(steps.count() as u64), code(&steps.name)));
+        say("why these", prose(&steps.why));
         say("step p50", duration(steps.p50()));
         say("step p99", duration(steps.p99()));
     }

@@ -48,6 +48,7 @@ pub fn write(
     page.marks(out)?;
     page.processes(out)?;
     page.threads(out)?;
+    page.trust(out, diagnosis)?;
     page.missing(out)
 }
 

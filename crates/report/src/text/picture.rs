@@ -17,6 +17,10 @@ impl Page<'_> {
         let from = self.time(picture.start.saturating_sub(self.timeline.start));
         let note = format!("{} from {from} after the start", self.time(picture.end - picture.start));
         self.heading(out, "The median step", &note)?;
+        for line in wrapped(self.style, &format!("steps: {}", diagnosis.steps.why), self.style.width.saturating_sub(2))
+        {
+            writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
+        }
         let titles: Vec<String> =
             picture.lanes.iter().map(|lane| title(self.timeline, lane, several(picture))).collect();
         let wide = titles.iter().map(|title| title.width()).max().unwrap_or(0);

@@ -3,7 +3,7 @@
 use super::Page;
 use crate::escape::visible;
 use crate::style::{Ink, Style};
-use analysis::{Diagnosis, Finding, Severity};
+use analysis::{Diagnosis, Finding, HealthState, Severity};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -51,6 +51,31 @@ impl Page<'_> {
         writeln!(out, "    {code}")?;
         for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
             writeln!(out, "    {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What the box of health says of the numbers; what is missing is said apart.
+const TRUST: [&str; 6] = ["steps", "clock", "GPU clock", "pace", "overhead", "replay"];
+
+impl Page<'_> {
+    pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        self.heading(out, "How far to trust it", "")?;
+        for line in diagnosis.health.iter().filter(|line| TRUST.contains(&line.label)) {
+            let ink = if line.state == HealthState::Ok { Ink::Good } else { Ink::Warn };
+            let mark = match (line.state, self.style.unicode) {
+                (HealthState::Ok, true) => "✓",
+                (HealthState::Ok, false) => "+",
+                (HealthState::Warn, _) => "!",
+                (HealthState::Bad, true) => "✗",
+                (HealthState::Bad, false) => "x",
+            };
+            let text = format!("{}: {}", line.label, line.text);
+            for (place, said) in wrapped(self.style, &text, self.style.width.saturating_sub(4)).iter().enumerate() {
+                let mark = if place == 0 { mark } else { " " };
+                writeln!(out, "  {} {said}", self.style.ink(ink, mark))?;
+            }
         }
         Ok(())
     }
