@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use timeline::ProcessIndex;
 
 /// These change what the devices do, not what the host does.
-const OF_THE_DEVICE: [&str; 22] = [
+const OF_THE_DEVICE: [&str; 20] = [
     "pageable-async-copy",
     "many-small-copies",
     "h2d-spike",
@@ -29,8 +29,6 @@ const OF_THE_DEVICE: [&str; 22] = [
     "comm-exposed",
     "bus-bandwidth-low",
     "straggler-rank",
-    "stream-straggler",
-    "prefill-blocks-decode",
 ];
 
 pub fn by_device(case: &Case, findings: &mut [Finding]) {

@@ -17,11 +17,14 @@ mod cpu_oversubscribed;
 mod created_on_cpu;
 mod data_parallel;
 pub(crate) mod dropped_records;
+mod engine_steps;
 mod event_loop_blocked;
 mod fp32_share;
 mod gap;
 mod gc_pauses;
 mod gil_contention;
+mod gpu_shared;
+mod graph_breaks;
 mod graph_input_copies;
 mod graph_not_used;
 mod h2d_spike;
@@ -31,9 +34,11 @@ mod implicit_sync;
 mod input_pipeline;
 mod kernel_drift;
 mod kernel_hotspot;
+mod known_fusion_missing;
 mod launch_bound;
 mod launch_queue_full;
 mod launch_thread_descheduled;
+mod layer_outlier;
 mod logging_in_step;
 mod logits_to_host;
 mod low_occupancy;
@@ -48,10 +53,13 @@ mod overhead_in_window;
 mod pageable_async_copy;
 mod pcie_saturated;
 mod postprocess_tail;
+mod prefill_blocks_decode;
 mod preprocess_before_first_kernel;
 mod python_loop_over_tensors;
 mod queue_never_builds;
 mod roofline;
+mod sampler_share;
+mod scheduler_gap;
 mod short_kernel_gaps;
 mod single_threaded_loader;
 mod straggler_rank;
@@ -73,7 +81,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 64] = [
+pub static RULES: [&dyn Rule; 71] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -81,6 +89,7 @@ pub static RULES: [&dyn Rule; 64] = [
     &short_kernel_gaps::ShortKernelGaps,
     &graph_not_used::GraphNotUsed,
     &graph_input_copies::GraphInputCopies,
+    &graph_breaks::GraphBreaks,
     &module_loading::ModuleLoading,
     &compile_in_request::CompileInRequest,
     &pageable_async_copy::PageableAsyncCopy,
@@ -108,10 +117,13 @@ pub static RULES: [&dyn Rule; 64] = [
     &unaligned_matmul::UnalignedMatmul,
     &attention_fallback::AttentionFallback,
     &unfused_elementwise::UnfusedElementwise,
+    &known_fusion_missing::KnownFusionMissing,
     &below_roofline::BelowRoofline,
     &conv_layout::ConvLayout,
     &low_occupancy::LowOccupancy,
     &kernel_drift::KernelDrift,
+    &layer_outlier::LayerOutlier,
+    &gpu_shared::GpuShared,
     &kernel_hotspot::KernelHotspot,
     &throttled::Throttled,
     &comm_share::CommShare,
@@ -121,6 +133,9 @@ pub static RULES: [&dyn Rule; 64] = [
     &bus_bandwidth_low::BusBandwidthLow,
     &wrong_backend::WrongBackend,
     &data_parallel::DataParallel,
+    &sampler_share::SamplerShare,
+    &prefill_blocks_decode::PrefillBlocksDecode,
+    &scheduler_gap::SchedulerGap,
     &hot_line::HotLine,
     &waits_in_step::WaitsInStep,
     &gil_contention::GilContention,

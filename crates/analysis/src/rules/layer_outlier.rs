@@ -1,0 +1,136 @@
+//! `layer-outlier`: one of many layers of the same sort takes far longer than the others.
+
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::gpu::{LayerRow, percentile};
+use crate::phrase;
+use crate::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
+use std::collections::HashMap;
+
+pub struct LayerOutlier;
+
+/// Of the kernels' time, and times its sisters.
+const LEVEL: f64 = 0.02;
+const TIMES: f64 = 1.5;
+/// With fewer sisters there is no usual.
+const FEWEST: usize = 4;
+
+impl Rule for LayerOutlier {
+    fn code(&self) -> &'static str {
+        "layer-outlier"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time or more above it.",
+            why: "Layers whose names differ only in their number do the same. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
+                  The gain is what it takes above the median of its sisters, as a part of the step; at worst half of it.",
+            needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
+            example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(gpu) = case.gpu() else { return Verdict::Silent };
+        if gpu.layers.is_empty() {
+            return Verdict::Abstain(not_recorded(case.timeline, "layers", "layers were not recorded (--layers)"));
+        }
+        let mut sorts: HashMap<String, Vec<&LayerRow>> = HashMap::new();
+        for row in &gpu.layers {
+            sorts.entry(sort(case.timeline.names.text(row.name))).or_default().push(row);
+        }
+        let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).sum();
+        let outliers = sorts.values().filter(|rows| rows.len() > FEWEST).filter_map(|rows| {
+            let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
+            times.sort_unstable();
+            let (usual, row) = (percentile(&times, 50), rows.iter().max_by_key(|row| row.total_ns)?);
+            (row.total_ns as f64 >= TIMES * usual as f64).then(|| (row.total_ns - usual, usual, *row, rows.len() - 1))
+        });
+        let Some((above, usual, row, sisters)) = outliers.max_by_key(|one| one.0) else { return Verdict::Silent };
+        if (above as f64) < LEVEL * all as f64 {
+            return Verdict::Silent;
+        }
+        let busy = case.kernels().iter().map(|device| device.kernels_busy(case)).fold(0.0, f64::max);
+        let share = above as f64 / all.max(1) as f64 * busy;
+        let name = case.timeline.names.text(row.name);
+        let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{name} takes {:.1} times as long as its {sisters} sisters: {} a step instead of {}",
+                row.total_ns as f64 / usual.max(1) as f64,
+                each(row.total_ns),
+                each(usual)
+            ),
+            place: Place { module: Some(name.to_owned()), ..Place::default() },
+            gain: Some(Gain { low: 50.0 * share, mid: 100.0 * share, high: 100.0 * share, by: GainBy::Recorded }),
+            severity: Severity::Low,
+            confidence: 0.8,
+            evidence: vec![Evidence::said(format!(
+                "{} of its kernels, {} in all",
+                phrase::count(row.kernels),
+                phrase::duration(row.total_ns)
+            ))],
+            actions: vec![
+                "Compare its kernels with a sister's: a scope around each, or the kernel table by layer.".into(),
+                "See its shapes: print(layer.weight.shape, layer.weight.dtype, layer.weight.is_contiguous()).".into(),
+            ],
+            verify: proof::verify(case, share),
+        };
+        finding.into()
+    }
+}
+
+/// A name with its numbers left out.
+fn sort(name: &str) -> String {
+    let number = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_digit());
+    name.split('.').map(|part| if number(part) { "*" } else { part }).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(slow: u64) -> String {
+        let mut text = String::from("track main\n repeat 10 every 10ms\n step r 0..9ms\n stream 7\n");
+        for layer in 0..8u64 {
+            let at = layer * 1000;
+            let us = if layer == 5 { slow } else { 200 };
+            text += &format!(
+                "layer layers.{layer}.mlp {at}us..{}us\n api cudaLaunchKernel {}us..{}us\n kernel gemm {}us..{}us\n",
+                at + 50,
+                at + 10,
+                at + 15,
+                at + 20,
+                at + 20 + us
+            );
+        }
+        text + "end"
+    }
+
+    #[test]
+    fn one_layer_of_eight() {
+        let found = found(&LayerOutlier, &steps(800));
+        assert_eq!(
+            found[0].title,
+            "layers.5.mlp takes 4.0 times as long as its 7 sisters: 800 µs a step instead of 200 µs"
+        );
+        assert!(found[0].gain.is_some_and(|gain| (gain.mid - 6.7).abs() < 0.5), "{:?}", found[0].gain);
+    }
+
+    #[test]
+    fn silent_when_all_are_alike_and_without_a_gpu() {
+        silent(&LayerOutlier, &steps(220));
+        silent(&LayerOutlier, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_layers() {
+        abstains(
+            &LayerOutlier,
+            "track main\n step r 0..1ms\n api cudaLaunchKernel 0..1us\n stream 7\n kernel k 2us..9us",
+            "layers",
+        );
+    }
+}
