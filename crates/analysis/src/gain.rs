@@ -7,8 +7,12 @@ use crate::replay::{Change, Chosen, Player, Refusal};
 use crate::rule::Case;
 use crate::seen::{Doing, Seen};
 use crate::share::Share;
+use crate::windows::Window;
 use std::cell::{OnceCell, RefCell};
 use timeline::TrackIndex;
+
+/// In periods: a sample stands for no more than this to either side.
+const HOLE: u64 = 5;
 
 /// So many samples in a step show where in it something is; with fewer, only how much there is.
 const DENSE: u64 = 8;
@@ -41,9 +45,13 @@ impl<'a> Case<'a> {
     /// What a step would gain by the changes, by replay. What was recorded, or seen in samples, stands in where no replay is
     /// possible: without a GPU, without steps, or where the replay does not reproduce the steps.
     pub fn gain(&self, changes: &[Change], recorded: Share) -> Gain {
-        match self.player().map(|player| player.gain(changes)) {
+        let changes: Vec<Change> = changes.iter().filter(|change| !change.is_empty()).cloned().collect();
+        if changes.is_empty() {
+            return recorded.into();
+        }
+        match self.player().map(|player| player.gain(&changes)) {
             Ok(Ok(gain)) => {
-                self.gains.asked.borrow_mut().push((gain.mid, changes.to_vec()));
+                self.gains.asked.borrow_mut().push((gain.mid, changes));
                 gain
             }
             _ => recorded.into(),
@@ -64,20 +72,53 @@ impl<'a> Case<'a> {
     pub fn gain_of_samples(&self, fits: impl Fn(&Seen) -> bool, share: Share) -> Gain {
         let period = self.seen.period_ns;
         if period == 0 || self.steps.p50() / DENSE < period {
-            let of_host = |one: &&Seen| one.doing != Doing::Gpu;
-            let all = self.seen.all.iter().filter(of_host).count().max(1);
-            let those = self.seen.all.iter().filter(of_host).filter(|one| fits(one)).count();
-            return self.gain_of(&[Change::HostCode(1.0 - those as f64 / all as f64)], share);
+            return self.gain_of(&self.thinned(&fits), share);
         }
         let chosen = |time: u64| self.chosen().is_some_and(|chosen| chosen.has(time));
-        let stretch = |one: &Seen| {
-            let time = self.sample(one).time;
+        let all = &self.seen.all;
+        let stretch = |place: usize| {
+            let (one, time) = (&all[place], self.sample(&all[place]).time);
             let window = &self.windows.all()[one.window as usize];
-            let (from, to) = (time.saturating_sub(period / 2), time.saturating_add(period.div_ceil(2)));
+            // As far as to the middle of the way to the next sample: stacks that could not be read leave holes.
+            let near = |other: Option<usize>| {
+                let other = other.and_then(|other| all.get(other)).filter(|other| other.window == one.window);
+                other.map(|other| self.sample(other).time.midpoint(time))
+            };
+            let from = near(place.checked_sub(1)).unwrap_or(window.start).max(time.saturating_sub(HOLE * period));
+            let to = near(Some(place + 1)).unwrap_or(window.end).min(time.saturating_add(HOLE * period));
             chosen(time).then(|| (self.track(one), from.max(window.start), to.min(window.end)))
         };
-        let those: Vec<_> = self.seen.all.iter().filter(|one| fits(one)).filter_map(stretch).collect();
+        let those: Vec<_> = (0..all.len()).filter(|place| fits(&all[*place])).filter_map(stretch).collect();
         self.gain_of(&[Change::Stretches(those, 0.0)], share)
+    }
+
+    /// Samples that are too few to say where: how much of the host's time they are before the first work of a step, between
+    /// its works and after the last, which is measured whatever samples were lost.
+    fn thinned(&self, fits: &impl Fn(&Seen) -> bool) -> Vec<Change> {
+        let zones: &[[u64; 4]] = self.idle().first().map_or(&[], |device| &device.sums.zones);
+        let zone_of = |time: u64| {
+            let place = zones.partition_point(|zone| zone[0] <= time).checked_sub(1)?;
+            let zone = &zones[place];
+            (time < zone[3]).then(|| (place, usize::from(time >= zone[1]) + usize::from(time >= zone[2])))
+        };
+        let (mut all, mut those) = ([0u32; 3], [0u32; 3]);
+        for one in self.seen.all.iter().filter(|one| one.doing != Doing::Gpu) {
+            if let Some((_, part)) = zone_of(self.sample(one).time) {
+                all[part] += 1;
+                those[part] += u32::from(fits(one));
+            }
+        }
+        let chosen = |time: u64| self.chosen().is_some_and(|chosen| chosen.has(time));
+        let change = |part: usize| {
+            let windows = self.windows.all().iter().filter(|window| chosen(window.start));
+            let stretch = |window: &Window| {
+                let zone = &zones[zone_of(window.start)?.0];
+                Some((window.track, zone[part].max(window.start), zone[part + 1].min(window.end)))
+            };
+            let stretches = windows.filter_map(stretch).filter(|one| one.1 < one.2).collect();
+            Change::Stretches(stretches, 1.0 - f64::from(those[part]) / f64::from(all[part]))
+        };
+        (0..3).filter(|part| those[*part] > 0).map(change).collect()
     }
 
     /// What it would gain if the steps' threads did not lose this share of the steps' time, wherever in them that is.

@@ -14,6 +14,9 @@ const SWITCH_INTERVAL_NS: f64 = 5e6;
 /// Threads are looked at one after the other, so the GIL may have changed hands in between in so many of the looks.
 const LOOSE: f64 = 0.1;
 
+/// A line that blocks in fewer samples than this says little.
+const ENOUGH_HELD: u64 = 10;
+
 /// What was seen of a line of the steps' threads, in samples.
 #[derive(Clone, Copy, Default)]
 struct Line {
@@ -65,7 +68,9 @@ pub fn settle(timeline: &Timeline, windows: &Windows, frames: &Frames, readings:
         return;
     }
     let threads = holding_threads(timeline).max(2);
-    let verdicts: HashMap<_, _> = lines.iter().map(|(key, line)| (*key, line.judge(&all, threads))).collect();
+    // Where CUDA's calls are recorded, a line of Python that waits outside of them does not wait for the device.
+    let calls = calls_recorded(timeline, windows);
+    let verdicts: HashMap<_, _> = lines.iter().map(|(key, line)| (*key, line.judge(&all, threads, calls))).collect();
     let waits: Vec<(usize, Verdict)> = (0..seen.all.len())
         .filter_map(|place| {
             let one = &seen.all[place];
@@ -97,7 +102,7 @@ impl Line {
         self.same += other.same;
     }
 
-    fn judge(&self, all: &Line, threads: u64) -> Verdict {
+    fn judge(&self, all: &Line, threads: u64, calls: bool) -> Verdict {
         let of = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         // The GIL is only waited for while it is held. A line that waits as often while it is free waits for something else.
         if of(self.free, self.free + self.held) >= (of(all.free, all.free + all.held) / 2.0).max(LOOSE) {
@@ -105,7 +110,8 @@ impl Line {
         }
         // Plain Python that takes turns with other threads runs in its turn. A line that hardly does is a call that blocks.
         if self.runs * 2 * threads < self.held {
-            return Verdict::Maybe;
+            // What it may block in is the device, a lock or a socket. Locks and sockets have frames of their own.
+            return if calls && self.held >= ENOUGH_HELD { Verdict::Gil } else { Verdict::Maybe };
         }
         // When the holder is in the same function it may hold a lock that this line wants. Threads that lose the GIL lose it
         // where they run; threads that want a lock all stand at one line.
@@ -123,6 +129,13 @@ fn switches_allow(windows: &Windows, readings: &Readings, waited: f64) -> bool {
     });
     let counts: Vec<f64> = counts.collect();
     counts.is_empty() || counts.iter().sum::<f64>() * SWITCH_INTERVAL_NS >= waited / 2.0
+}
+
+/// Whether the calls of the steps' threads to CUDA were recorded.
+fn calls_recorded(timeline: &Timeline, windows: &Windows) -> bool {
+    let slices = |track: timeline::TrackIndex| timeline.tracks[track.0 as usize].slices.clone();
+    let call = |index: usize| timeline.slices.kind(index) == timeline::SliceKind::ApiCall;
+    windows.tracks().all(|(track, _)| slices(track).any(call))
 }
 
 /// How many threads were seen with the GIL.

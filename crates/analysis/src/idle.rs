@@ -13,7 +13,7 @@ mod looks;
 mod pace;
 mod sums;
 
-pub(crate) use bubbles::{SMALL_BYTES, Wait};
+pub(crate) use bubbles::{SMALL_BYTES, Wait, is_synchronous};
 pub(crate) use calls::{ApiClass, class_of};
 pub(crate) use host::{Piece, Who};
 pub(crate) use pace::between_launches;

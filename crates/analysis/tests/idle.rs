@@ -87,9 +87,9 @@ fn recorded_calls_and_pauses_have_their_time_exactly() {
 #[test]
 fn what_nobody_saw_is_unknown() {
     assert_eq!(causes("track main\n step r 0..1ms\n stream 7\n kernel k 100us..350us corr 0"), [(Cause::Unknown, 750)]);
-    // A sample stands for one period: 10 ms here.
+    // A sample stands for two periods to either side: 20 ms here.
     let text = "rate 100\n track main\n step r 0..100ms\n sample 50ms active gil work:3\n stream 7\n kernel k 99ms..100ms corr 0";
-    assert_eq!(causes(text), [(Cause::Unknown, 79_000), (Cause::Python, 20_000)]);
+    assert_eq!(causes(text), [(Cause::Unknown, 59_000), (Cause::Python, 40_000)]);
 }
 
 #[test]

@@ -42,8 +42,8 @@ pub const ROOM_NS: u64 = 2_000;
 const CALLS_BETWEEN: usize = 3;
 const TIME_BETWEEN_NS: u64 = 100_000;
 
-/// The wait that a device's work ended in, if the host stood in one.
-pub fn wait_at<'h>(case: &Case, host: &'h Host, time: u64) -> Option<(Wait, &'h Part)> {
+/// The wait that a device's work ended in, if the host stood in one, and the call that copied what it waited for.
+pub fn wait_at<'h>(case: &Case, host: &'h Host, time: u64) -> Option<(Wait, &'h Part, Option<u32>)> {
     let (place, part) = host.call_at(time, ROOM_NS)?;
     let copied = |part: &Part| to_host(case, part.slice as usize);
     match part.cause {
@@ -51,16 +51,16 @@ pub fn wait_at<'h>(case: &Case, host: &'h Host, time: u64) -> Option<(Wait, &'h 
             let start = case.timeline.slices.start[part.slice as usize];
             let before = host.exact[..place].iter().rev().take(CALLS_BETWEEN);
             let near = before.take_while(|one| start.saturating_sub(one.end) <= TIME_BETWEEN_NS);
-            let bytes = near.filter(|one| one.cause == Cause::Copy).find_map(copied);
-            Some((bytes.map_or(Wait::Api, of_bytes), part))
+            let copy = near.filter(|one| one.cause == Cause::Copy).find_map(|one| Some((copied(one)?, one.slice)));
+            Some((copy.map_or(Wait::Api, |copy| of_bytes(copy.0)), part, copy.map(|copy| copy.1)))
         }
         Cause::Copy => {
             let name = case.timeline.names.text(NameIndex(case.timeline.slices.name[part.slice as usize]));
             if is_synchronous(name) {
-                return Some((Wait::Memcpy, part));
+                return Some((Wait::Memcpy, part, None));
             }
             // Into pageable memory also the asynchronous copy returns only when it is done.
-            copied(part).map(|bytes| (of_bytes(bytes), part))
+            copied(part).map(|bytes| (of_bytes(bytes), part, Some(part.slice)))
         }
         _ => None,
     }

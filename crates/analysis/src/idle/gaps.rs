@@ -118,6 +118,11 @@ impl Device<'_, '_, '_> {
     fn window(&mut self, window: &Window, spans: &[(u64, u64, u32)]) -> u64 {
         let whole = self.case.steps.source == StepSource::Whole;
         let (mut at, mut any, mut idle) = (window.start, false, 0);
+        let inside = spans.iter().take_while(|span| span.0 < window.end);
+        let (first, last) = inside.fold((window.end, window.start), |(first, last), span| {
+            (first.min(span.0.max(window.start)), last.max(span.1.min(window.end)))
+        });
+        self.sums.zones.push([window.start, first, last.max(first), window.end]);
         let mut place = 0;
         while let Some((start, end, next)) = spans.get(place).filter(|span| span.0 < window.end) {
             if at < *start {
@@ -277,7 +282,8 @@ impl Device<'_, '_, '_> {
         self.sums.late += u64::from(launch.is_some());
         let mut saved = 0;
         let host = self.hosts.of(track);
-        if let Some((wait, part)) = wait_at(self.case, host, gap.start).filter(|_| gap.begins_here && launch.is_some())
+        if let Some((wait, part, copy)) =
+            wait_at(self.case, host, gap.start).filter(|_| gap.begins_here && launch.is_some())
         {
             let slice = part.slice as usize;
             let begin = slices.start[slice].max(window.start);
@@ -288,6 +294,8 @@ impl Device<'_, '_, '_> {
             self.sums.save(wait.measure(), saved, (begin, gap.end, track));
             if self.case.chosen().is_some_and(|chosen| chosen.has(gap.start)) {
                 self.sums.calls[wait.measure() as usize].push(slice as u32);
+                let copies = copy.map(|copy| self.case.timeline.gpu.work.of_launch(copy as usize)).unwrap_or_default();
+                self.sums.work[wait.measure() as usize].extend_from_slice(copies);
             }
         }
         let left = length - saved;

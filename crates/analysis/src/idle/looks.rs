@@ -1,5 +1,5 @@
 //! The samples of a thread, each with what it says about an idle device. A sample stands for the time that is nearer to it
-//! than to any other, up to one period away; further off nothing is known.
+//! than to any other, up to two periods away, or to the next one where that shows the same; further off nothing is known.
 
 use super::Cause;
 use crate::frames::{Frames, is};
@@ -16,6 +16,10 @@ pub struct Look {
     /// The frame to name. 0: none.
     pub frame: StackIndex,
 }
+
+/// In periods: how far a look reaches, and how far towards one that shows the same.
+const REACH: u64 = 2;
+const SAME: u64 = 10;
 
 /// By time.
 #[derive(Default, Debug)]
@@ -37,10 +41,14 @@ impl Looks {
         seek(all, near, |look| look.time <= start);
         let mut place = near.saturating_sub(1);
         while let Some(look) = all.get(place) {
-            let before = place.checked_sub(1).map(|one| all[one].time.midpoint(look.time));
-            let after = all.get(place + 1).map(|next| look.time.midpoint(next.time));
-            let from = look.time.saturating_sub(period).max(before.unwrap_or(0));
-            let to = look.time.saturating_add(period).min(after.unwrap_or(u64::MAX));
+            let before = place.checked_sub(1).map(|one| &all[one]);
+            let after = all.get(place + 1);
+            let same = |other: &Look| (other.cause, other.frame) == (look.cause, look.frame);
+            // Stacks that could not be read leave holes: what is the same on both sides was so between.
+            let reach = |other: Option<&Look>| period * if other.is_some_and(same) { SAME } else { REACH };
+            let middle = |other: &Look| other.time.midpoint(look.time);
+            let from = look.time.saturating_sub(reach(before)).max(before.map_or(0, middle));
+            let to = look.time.saturating_add(reach(after)).min(after.map_or(u64::MAX, middle));
             if from >= end {
                 break;
             }
@@ -144,9 +152,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_stands_for_what_is_nearest_and_no_further_than_a_period() {
+    fn a_look_stands_for_what_is_nearest_and_no_further_than_two_periods() {
         let look = |time| Look { time, cause: Cause::Python, frame: StackIndex(time as u32) };
-        let looks = Looks(vec![look(100), look(120), look(200)]);
+        let looks = Looks(vec![look(100), look(120), look(220)]);
         let mut near = 0;
         let said = |stretch, near: &mut usize| {
             let (mut found, mut left) = (Vec::new(), Vec::new());
@@ -154,12 +162,21 @@ mod tests {
             (found, left)
         };
         assert_eq!(
-            said((70, 230), &mut near),
-            (vec![(80, 110, 100), (110, 140, 120), (180, 220, 200)], vec![(70, 80), (140, 180), (220, 230)])
+            said((50, 270), &mut near),
+            (vec![(60, 110, 100), (110, 160, 120), (180, 260, 220)], vec![(50, 60), (160, 180), (260, 270)])
         );
         assert_eq!(said((105, 107), &mut near).0, [(105, 107, 100)]);
         // Going back is allowed: each device is looked at from its start.
         assert_eq!(said((111, 112), &mut near).0, [(111, 112, 120)]);
         assert_eq!(said((300, 310), &mut near).1, [(300, 310)]);
+    }
+
+    #[test]
+    fn between_two_that_show_the_same_it_was_the_same() {
+        let look = |time, frame| Look { time, cause: Cause::Python, frame: StackIndex(frame) };
+        let looks = Looks(vec![look(100, 7), look(200, 7), look(400, 8)]);
+        let (mut found, mut left) = (Vec::new(), Vec::new());
+        looks.split(&mut 0, (100, 400), 20, |a, b, look| found.push((a, b, look.time)), |a, b| left.push((a, b)));
+        assert_eq!((found, left), (vec![(100, 150, 100), (150, 240, 200), (360, 400, 400)], vec![(240, 360)]));
     }
 }

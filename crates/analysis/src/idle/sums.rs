@@ -56,6 +56,10 @@ pub struct Sums {
     /// In the steps that are replayed: what the host does in each, and the calls that wait.
     pub stretches: [Vec<(TrackIndex, u64, u64)>; MEASURES],
     pub calls: [Vec<u32>; MEASURES],
+    /// The copies that those calls wait for.
+    pub work: [Vec<u32>; MEASURES],
+    /// Of every step: its start, its first work, the end of its last work, its end.
+    pub zones: Vec<[u64; 4]>,
     /// Waits by what they are, their call and who made them: what they cost, and how many.
     pub waits: Map<(Wait, u32, Who), (u64, u64)>,
     /// Gaps after which the work was launched too late, and after which it was queued already; lengths of the latter.

@@ -103,7 +103,7 @@ pub fn assumed(change: &Change) -> &'static str {
             "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was"
         }
         Change::GraphSteps => {
-            "launches with no other call between them become one launch of a graph, and the host code between them goes; in the low case only the calls go. It costs what this trace's graph launches take a node; without any, between nothing (high) and one of the launches (low)"
+            "launches with no wait, allocation or copy of pageable memory between them become one launch of a graph, and the host code between them goes; in the low case only the calls go. It costs what this trace's graph launches take a node; without any, between nothing (high) and one of the launches (low)"
         }
     }
 }

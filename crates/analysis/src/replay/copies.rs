@@ -8,6 +8,9 @@ use crate::phrase;
 use timeline::WorkKind;
 use timeline::gpu::{Piece, detail};
 
+/// Powers of two between the sizes: the speed of a copy sixteen times as large or as small says nothing.
+const NEAR: usize = 4;
+
 /// A copy between host and device, and the kind of the host's memory.
 fn side(piece: &Piece) -> Option<(usize, u8)> {
     let copy = piece.copy();
@@ -57,7 +60,8 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
     for (index, direction, piece) in pageable {
         let size = piece.bytes.ilog2() as usize;
         let buckets = pinned[direction].iter().enumerate().filter(|(_, bucket)| !bucket.speeds.is_empty());
-        let Some((_, bucket)) = buckets.min_by_key(|(place, _)| place.abs_diff(size)) else {
+        let near = buckets.filter(|(place, _)| place.abs_diff(size) <= NEAR);
+        let Some((_, bucket)) = near.min_by_key(|(place, _)| place.abs_diff(size)) else {
             left[direction] += 1;
             continue;
         };

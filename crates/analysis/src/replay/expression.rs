@@ -33,6 +33,17 @@ pub enum Target {
     Host(String),
 }
 
+impl Change {
+    /// It names nothing.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Change::Stretches(all, _) => all.is_empty(),
+            Change::Calls(all, _) | Change::Work(all, _) => all.is_empty(),
+            _ => false,
+        }
+    }
+}
+
 /// Where, counted in letters from one, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {

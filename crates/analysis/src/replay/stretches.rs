@@ -1,12 +1,14 @@
-//! `graph steps`: launches that follow each other on a thread with no other CUDA call between them become one launch of a
-//! graph. What that costs is what this recording's graph launches cost for each node, or lies between nothing and one of its
+//! `graph steps`: launches that follow each other on a thread with no wait, allocation or copy that a graph cannot hold between
+//! them become one launch of a graph. What that costs is what this recording's graph launches cost for each node, or lies between nothing and one of its
 //! launches; never more than the launches that it replaces.
 
 use super::apply::{Changed, note};
 use super::graph::{Call, Graph};
 use super::plan::{Cut, Plan};
 use super::{Assume, Refusal};
+use crate::idle::{ApiClass, class_of, is_synchronous};
 use crate::spans::Spans;
+use timeline::gpu::detail;
 use timeline::{NameIndex, WorkKind};
 
 pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
@@ -37,12 +39,20 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
     let mut between: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
     let mut changed = Changed::new();
     // Calls lie by thread and begin.
+    let stays: Vec<bool> = (0..graph.calls.len()).map(|index| !plain(&index) && stays(graph, index)).collect();
     let same = |a: &usize, b: &usize| {
         let (first, second) = (graph.calls[*a], graph.calls[*b]);
-        first.track == second.track && first.step == second.step && plain(a) && plain(b)
+        first.track == second.track && first.step == second.step && !stays[*a] && !stays[*b]
     };
     let all: Vec<usize> = (0..graph.calls.len()).collect();
-    for stretch in all.chunk_by(same).filter(|stretch| stretch.len() > 1 && graph.calls[stretch[0]].step != 0) {
+    for stretch in all.chunk_by(same).filter(|stretch| graph.calls[stretch[0]].step != 0) {
+        // What comes before the first launch and after the last is no part of the graph.
+        let first = stretch.iter().position(plain).unwrap_or(0);
+        let last = stretch.iter().rposition(plain).map_or(0, |last| last + 1);
+        let stretch = &stretch[first..last.max(first)];
+        if stretch.len() < 2 {
+            continue;
+        }
         let cost = cost(stretch);
         for (place, index) in stretch.iter().enumerate() {
             let call = graph.calls[*index];
@@ -55,6 +65,23 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
     }
     plan.cuts.push(Cut { spans: between.into_iter().map(Spans::union).collect(), factor: 0.0 });
     Ok(changed)
+}
+
+/// A call that no graph can hold: it waits, takes memory, loads code, or copies from memory that may change.
+fn stays(graph: &Graph, index: usize) -> bool {
+    let call = &graph.calls[index];
+    let name = graph.timeline.names.text(NameIndex(call.name));
+    match class_of(name) {
+        ApiClass::Launch => name.contains("GraphLaunch") || call.wait != 0,
+        ApiClass::Copy => call.wait != 0 || is_synchronous(name) || pageable(graph, call),
+        ApiClass::Sync | ApiClass::Allocator | ApiClass::Compile | ApiClass::Communication => true,
+    }
+}
+
+fn pageable(graph: &Graph, call: &Call) -> bool {
+    let work = &graph.timeline.gpu.work;
+    let copies = work.of_launch(call.slice as usize).iter().map(|index| work.get(*index as usize).copy());
+    copies.into_iter().any(|copy| copy.source == detail::PAGEABLE || copy.target == detail::PAGEABLE)
 }
 
 fn took(call: &Call) -> i64 {

@@ -96,23 +96,19 @@ impl Gap<'_> {
         (place, count as f64 / case.steps.count().max(1) as f64)
     }
 
-    /// What would change: the host does not run there, and does not wait there.
+    /// What would change: the host does not run there, does not wait there, and what it waits for is not copied.
     fn changes(&self) -> Vec<Change> {
         let (sums, place) = (&self.device.sums, self.measure as usize);
-        let mut changes = Vec::new();
-        if !sums.stretches[place].is_empty() {
-            changes.push(Change::Stretches(sums.stretches[place].clone(), 0.0));
-        }
-        if !sums.calls[place].is_empty() {
-            changes.push(Change::Calls(sums.calls[place].clone(), 0.0));
-        }
-        changes
+        vec![
+            Change::Stretches(sums.stretches[place].clone(), 0.0),
+            Change::Calls(sums.calls[place].clone(), 0.0),
+            Change::Work(sums.work[place].clone(), 0.0),
+        ]
     }
 
     /// A finding whose gain is this time; as a replay without it says, where one can be made.
     pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, recorded: Share) -> Finding {
-        let changes = self.changes();
-        let gain = if changes.is_empty() { recorded.into() } else { case.gain_of(&changes, recorded) };
+        let gain = case.gain_of(&self.changes(), recorded);
         self.finding_with(case, code, title, place, gain)
     }
 

@@ -3,7 +3,7 @@
 use super::gap;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::moved::{Copy, Moved};
-use crate::idle::{Cause, Who};
+use crate::idle::{Cause, SMALL_BYTES, Who};
 use crate::phrase;
 use crate::proof;
 use crate::replay::Change;
@@ -48,7 +48,9 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let asynchronous = |name: NameIndex| case.timeline.names.text(name).contains("Async");
     let fits = |copy: &Copy| {
         let call = copy.piece.launch.map(|launch| NameIndex(case.timeline.slices.name[launch]));
-        copy.host_memory() == detail::PAGEABLE && call.is_some_and(asynchronous)
+        // Small copies take as long from any memory.
+        let large = copy.piece.bytes > SMALL_BYTES;
+        large && copy.host_memory() == detail::PAGEABLE && call.is_some_and(asynchronous)
     };
     let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
     let exposed = tally.measured();

@@ -107,16 +107,17 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
     }
     evidence.extend(proof::best_step(case, "it waits", &fits));
     let at = phrase::place(&place);
+    let gain = case.gain_of_samples(fits, share);
     Finding {
         code: WaitsInStep.code(),
         title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
         place,
-        gain: Some(share.into()),
-        severity: Severity::of(share),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
         confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
         evidence,
         actions,
-        verify: proof::verify(case, share.mid),
+        verify: proof::verify(case, gain.mid / 100.0),
     }
 }
 
