@@ -1,5 +1,5 @@
-"""The median step as a picture, the durations of the steps, why devices are idle, and the box of health: all of it jumps
-to the timeline."""
+"""The median step as a picture, the durations of the steps, why devices are idle, and the box of health: all of it
+jumps to the timeline."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_every_lane_is_drawn_and_says_what_it_shows(model: Page) -> None:
     # The device's lanes and its idle time make up the step: nothing of the picture is empty.
     totals = model.script("""
         const data = JSON.parse(document.getElementById("payload").textContent).picture;
-        const sum = (kind) => data.lanes.find((lane) => lane.kind === kind).classes.reduce((sum, one) => sum + one.ns, 0);
+        const lane = (kind) => data.lanes.find((lane) => lane.kind === kind);
+        const sum = (kind) => lane(kind).classes.reduce((sum, one) => sum + one.ns, 0);
         return [data.dur, sum("host"), sum("gpu") + sum("copies") + sum("idle")];
     """)
     whole, host, device = totals  # type: ignore[misc]

@@ -54,7 +54,10 @@ def test_every_comparison_is_valid(analyses: Path, name: str) -> None:
         assert not Draft202012Validator(COMPARISON).is_valid(broken), field
 
 
-@pytest.mark.parametrize("break_it", ["gpu", "answer", "waterfall.lanes", "slow_steps.sentence", "steps.count", "health.dropped", "host.lines"])
+@pytest.mark.parametrize(
+    "break_it",
+    ["gpu", "answer", "waterfall.lanes", "slow_steps.sentence", "steps.count", "health.dropped", "host.lines"],
+)
 def test_the_schema_refuses_what_lacks_a_field(analyses: Path, break_it: str) -> None:
     analysis = read(analyses, "service")
     *path, last = break_it.split(".")
