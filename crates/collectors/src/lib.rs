@@ -2,6 +2,7 @@
 //! extension (`extension` is its surface), and the one that the CUDA driver and NVTX load into any program (`injection`).
 
 mod guard;
+mod place;
 mod session;
 mod settings;
 mod thread;

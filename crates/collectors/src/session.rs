@@ -2,7 +2,7 @@
 //! every event, and find none when nobody records, when the recorder has left, or right after a fork.
 
 use crate::settings::Settings;
-use crate::thread;
+use crate::{place, thread};
 use std::fs;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -75,7 +75,7 @@ pub fn start(settings: Settings, program: String, python: String) -> Result<&'st
     }
     // SAFETY: plain system call.
     let parent = unsafe { libc::getppid() } as u32;
-    let who = Identity { pid, parent, start_ticks: start_ticks(), program, python };
+    let who = Identity { pid, parent, start_ticks: start_ticks(), program, python, place: place::of_environment() };
     create(settings, who)
 }
 
@@ -170,6 +170,7 @@ pub fn after_fork() -> Option<Result<&'static Session, String>> {
         start_ticks: start_ticks(),
         program: parent.who.program.clone(),
         python: parent.who.python.clone(),
+        place: place::of_environment(),
     };
     Some(create(parent.settings.clone(), who))
 }

@@ -17,7 +17,8 @@ fn main() {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc");
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let start_ticks = after_name.split_whitespace().nth(19).and_then(|word| word.parse().ok()).unwrap_or(0);
-    let who = Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into() };
+    let who =
+        Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into(), ..Identity::default() };
     let segment = Segment::create(&folder, 100 << 20, &who, true).expect("a segment");
 
     let stop = folder.join("stop");

@@ -24,7 +24,8 @@ fn main() {
     let stat = fs::read_to_string("/proc/self/stat").expect("/proc");
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let start_ticks = after_name.split_whitespace().nth(19).and_then(|word| word.parse().ok()).unwrap_or(0);
-    let who = Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into() };
+    let who =
+        Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into(), ..Identity::default() };
     let segment = Segment::create_with(&folder, 64 << 20, &who, true, Source::Monotonic).expect("a segment");
     let stop = folder.join("stop");
     let writing = std::thread::spawn(move || {

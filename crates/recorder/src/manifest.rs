@@ -137,6 +137,13 @@ pub struct Process {
     /// The devices that this process uses, as its collector describes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<serde_json::Value>,
+    /// Its place in a distributed program, as torchrun gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_rank: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world_size: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

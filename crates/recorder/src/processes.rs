@@ -78,6 +78,13 @@ impl Processes {
         let mut inner = self.lock();
         inner.changed = true;
         let is_python = !who.python.is_empty();
+        // The CUDA library comes later: by then a program may have said what it had not said at its start.
+        if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
+            && who.place.rank.is_some()
+        {
+            let trace::segment::Place { rank, local_rank, world_size } = who.place;
+            (process.rank, process.local_rank, process.world_size) = (rank, local_rank, world_size);
+        }
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
             && (is_python || process.python.is_empty())
         {

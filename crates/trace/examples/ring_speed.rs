@@ -12,7 +12,14 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("inferscope-ring-speed-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a new folder in the temporary folder");
     let pid = std::process::id();
-    let who = Identity { pid, parent: 0, start_ticks: 0, program: "ring_speed".into(), python: String::new() };
+    let who = Identity {
+        pid,
+        parent: 0,
+        start_ticks: 0,
+        program: "ring_speed".into(),
+        python: String::new(),
+        ..Identity::default()
+    };
     let segment = Segment::create(&folder, 100 << 20, &who, true).expect("a segment");
     let mut ring = segment.claim(pid).expect("a ring");
 

@@ -33,7 +33,14 @@ impl Bench {
         [&trace, &segments].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
         let pid = std::process::id();
         let start_ticks = crate::proc::stat(pid).unwrap().start_ticks;
-        let who = Identity { pid, parent: 1, start_ticks, program: "bench".into(), python: "3.12.1".into() };
+        let who = Identity {
+            pid,
+            parent: 1,
+            start_ticks,
+            program: "bench".into(),
+            python: "3.12.1".into(),
+            ..Identity::default()
+        };
         let segment = Segment::create_with(&segments, bytes, &who, bytes > 1 << 20, source).unwrap();
         let shared = Shared {
             dictionary: Arc::new(Dictionary::new(0)),

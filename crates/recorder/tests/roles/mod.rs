@@ -186,7 +186,14 @@ fn write_kernels(folder: &Path, who: &Identity, count: u64) {
 fn myself() -> Identity {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let start_ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
-    Identity { pid: std::process::id(), parent: 1, start_ticks, program: "writer".into(), python: "3.12.1".into() }
+    Identity {
+        pid: std::process::id(),
+        parent: 1,
+        start_ticks,
+        program: "writer".into(),
+        python: "3.12.1".into(),
+        ..Identity::default()
+    }
 }
 
 /// A workload without Python.

@@ -42,6 +42,16 @@ pub struct Identity {
     /// Program and script only: arguments may hold secrets.
     pub program: String,
     pub python: String,
+    pub place: Place,
+}
+
+/// Where a process stands in a distributed program, as its launcher said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    pub rank: Option<u32>,
+    /// Among those on this machine.
+    pub local_rank: Option<u32>,
+    pub world_size: Option<u32>,
 }
 
 #[repr(C)]
@@ -65,6 +75,8 @@ pub(crate) struct Header {
     pub latest: AnchorCell,
     pub program: [AtomicU64; TEXT_WORDS],
     pub python: [AtomicU64; 4],
+    /// Rank, local rank and world size, each plus one; 0: not said.
+    pub place: [AtomicU32; 3],
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE);
@@ -111,6 +123,21 @@ pub(crate) const FREE: u32 = 2;
 /// Bytes of a ring of that many records, open calls included.
 pub(crate) fn ring_bytes(records: u64) -> Option<u64> {
     records.checked_mul(EVENT_SIZE as u64)?.checked_add(OPEN_BYTES as u64)
+}
+
+impl Header {
+    pub fn set_place(&self, place: Place) {
+        let numbers = [place.rank, place.local_rank, place.world_size];
+        for (cell, number) in self.place.iter().zip(numbers) {
+            cell.store(number.and_then(|number| number.checked_add(1)).unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
+    pub fn get_place(&self) -> Place {
+        let [rank, local_rank, world_size] =
+            std::array::from_fn(|at| self.place[at].load(Ordering::Relaxed).checked_sub(1));
+        Place { rank, local_rank, world_size }
+    }
 }
 
 pub(crate) fn set_text(cells: &[AtomicU64], text: &str) {

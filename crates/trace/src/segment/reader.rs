@@ -124,6 +124,7 @@ impl SegmentReader {
             start_ticks: header.start_ticks.load(Ordering::Relaxed),
             program: get_text(&header.program),
             python: get_text(&header.python),
+            place: header.get_place(),
         }
     }
 

@@ -113,6 +113,7 @@ impl Segment {
         header.start.set(Anchor::take(source));
         set_text(&header.program, &who.program);
         set_text(&header.python, &who.python);
+        header.set_place(who.place);
         header.magic.store(MAGIC, Ordering::Release);
         std::fs::rename(hidden, path)?;
         Ok(Box::leak(Box::new(segment)))

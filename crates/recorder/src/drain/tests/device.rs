@@ -212,7 +212,8 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     bench.drain.turn();
     assert!(bench.drain.close());
     let reader = SegmentReader::open(bench.segment.path()).unwrap();
-    let who = Identity { program: "python3".into(), python: String::new(), ..reader.identity() };
+    let place = trace::segment::Place { rank: Some(3), local_rank: Some(1), world_size: Some(8) };
+    let who = Identity { program: "python3".into(), python: String::new(), place, ..reader.identity() };
     let segments = bench.root.join("segments");
     let cuda = Segment::create_with(&segments, 1 << 20, &who, true, Source::Monotonic).unwrap();
     status(cuda, status::Collector::Gpu, status::State::On, "CUPTI 130001");
@@ -223,6 +224,7 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     assert!(bench.drain.close());
     let processes = bench.drain.shared.processes.all();
     assert_eq!(processes.len(), 1);
+    assert_eq!((processes[0].rank, processes[0].local_rank, processes[0].world_size), (Some(3), Some(1), Some(8)));
     assert_eq!((processes[0].program.as_str(), processes[0].python.as_str()), ("bench", "3.12.1"));
     let line = |name: &str| processes[0].collectors.iter().find(|collector| collector.name == name).unwrap().clone();
     assert_eq!((line("scopes").state.as_str(), line("calls").state.as_str()), ("on", "off"));

@@ -111,14 +111,21 @@ fn exit(exit: &Object<'_>) -> Option<Exit> {
 }
 
 fn process(process: &Object<'_>) -> Process {
+    let small = |key| process.number(key).and_then(|number| u32::try_from(number).ok());
+    let (program, rank) = (process.text("program"), small("rank"));
+    // As in a folder with a file for each rank: everything that names the process names its rank.
+    let program = match rank.filter(|_| small("world_size").is_some_and(|all| all > 1)) {
+        Some(rank) => format!("rank {rank} {program}").trim_end().to_owned(),
+        None => program,
+    };
     Process {
         pid: process.0.get("pid").and_then(Value::as_i64).unwrap_or(0),
         parent_pid: process.0.get("parent_pid").and_then(Value::as_i64).unwrap_or(0),
-        program: process.text("program"),
+        program,
         python: process.text("python"),
         started_ns: process.number("started_ns").filter(|time| *time > 0),
         ended_ns: process.number("ended_ns").filter(|time| *time > 0),
-        rank: None,
+        rank,
         collectors: process
             .list("collectors")
             .map(Object)
@@ -210,6 +217,18 @@ mod tests {
         let brief: Vec<_> = devices.iter().map(|d| (d.process.map(|p| p.0), d.ordinal, &*d.cupti)).collect();
         assert_eq!(brief, [(None, 1, ""), (None, 0, ""), (Some(1), 0, "130001"), (Some(1), 0, "")]);
         assert_eq!(devices[2].multiprocessors, Some(132));
+    }
+
+    #[test]
+    fn ranks_of_a_distributed_program_are_named() {
+        let text = r#"{"format":"inferscope-trace","format_version":1,"processes":[{"program":"torchrun"},
+            {"program":"serve.py","rank":1,"local_rank":1,"world_size":2},{"program":"alone.py","rank":0,"world_size":1},
+            {"program":"odd.py","rank":"0","world_size":2},{"program":"odd.py","rank":-1,"world_size":2}]}"#;
+        let processes = parse(text.as_bytes()).unwrap().processes;
+        let brief: Vec<_> = processes.iter().map(|process| (&*process.program, process.rank)).collect();
+        let named = [("torchrun", None), ("rank 1 serve.py", Some(1)), ("alone.py", Some(0))];
+        assert_eq!(brief[..3], named);
+        assert_eq!(brief[3..], [("odd.py", None); 2]);
     }
 
     #[test]
