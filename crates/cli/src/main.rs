@@ -11,6 +11,7 @@ mod finish;
 #[cfg(test)]
 mod fuzz;
 mod interrupt;
+mod memory;
 mod open;
 mod output;
 mod rule_file;

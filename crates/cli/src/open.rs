@@ -23,6 +23,7 @@ pub fn named(settings: &Settings, given: Option<&Path>) -> Result<(PathBuf, Time
     if given.is_none() {
         settings.say(format_args!("opening {}", path.display()));
     }
+    crate::memory::keep_what_is_freed();
     recover(settings, &path);
     let timeline = read(settings, &path)?;
     Ok((path, timeline))
