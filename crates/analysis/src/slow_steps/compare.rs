@@ -92,7 +92,7 @@ fn idle(cause: Cause) -> String {
 
 fn threads(case: &Case, groups: &Groups) -> Vec<Difference> {
     let windows = [USUAL, SLOW].map(|group| case.windows.only(|window| groups.of(window.step) == Some(group)));
-    let [usual, slow] = [USUAL, SLOW].map(|group| host::account(case, &windows[group]));
+    let [usual, slow] = host::accounts(case, &windows);
     // One row a function and kind; its line is the one that differs most.
     let mean = |times: &HashMap<Key, u64>, key: &Key, group: usize| {
         times.get(key).copied().unwrap_or(0) / windows[group].all().len().max(1) as u64

@@ -11,15 +11,23 @@ use timeline::NameIndex;
 /// Samples that stand for less of the time leave the rest unknown; above that, they stand for all of it.
 const SEEN: f64 = 0.75;
 /// Fewer samples of a group say nothing of where its time went.
-const FEWEST: f64 = 10.0;
+const FEWEST: u64 = 10;
 
-pub fn account(case: &Case, windows: &Windows) -> HashMap<Key, u64> {
+/// Both groups by the same means: where one has too few samples, neither goes by samples.
+pub fn accounts(case: &Case, groups: &[Windows; 2]) -> [HashMap<Key, u64>; 2] {
+    let counts = groups.each_ref().map(|windows| counts(case, windows));
+    let enough = counts.iter().all(|counts| counts.values().sum::<u64>() >= FEWEST);
+    let [usual, slow] = counts.map(|counts| if enough { counts } else { HashMap::new() });
+    [account(case, &groups[0], usual), account(case, &groups[1], slow)]
+}
+
+fn account(case: &Case, windows: &Windows, counts: HashMap<Key, u64>) -> HashMap<Key, u64> {
     let mut times: HashMap<Key, u64> = HashMap::new();
     if case.breakdown.by_calls {
         times.extend(call_times(case.timeline, windows, &case.frames));
     } else {
         exact(case, windows, &mut times);
-        sampled(case, windows, &mut times);
+        sampled(case, windows, counts, &mut times);
     }
     let known = times.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     if windows.total() > known {
@@ -45,7 +53,8 @@ fn exact(case: &Case, windows: &Windows, times: &mut HashMap<Key, u64>) {
     }
 }
 
-fn sampled(case: &Case, windows: &Windows, times: &mut HashMap<Key, u64>) {
+/// Samples inside the windows that no pause and no recorded wait explains.
+fn counts(case: &Case, windows: &Windows) -> HashMap<Key, u64> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
     for one in &case.seen.all {
         let (sample, track) = (case.sample(one), case.track(one));
@@ -57,9 +66,8 @@ fn sampled(case: &Case, windows: &Windows, times: &mut HashMap<Key, u64>) {
             Doing::Gpu => PartKind::Gpu,
             Doing::Gc => continue,
         };
-        if windows.at(track, sample.time).is_none()
-            || kind == PartKind::Gpu && case.seen.device_wait(track, sample.time).is_some()
-        {
+        let explained = kind == PartKind::Gpu && case.seen.device_wait(track, sample.time).is_some();
+        if explained || windows.at(track, sample.time).is_none() {
             continue;
         }
         let frame = case.blame().frame(case, one);
@@ -67,10 +75,11 @@ fn sampled(case: &Case, windows: &Windows, times: &mut HashMap<Key, u64>) {
         let name = if frame.0 == 0 { NameIndex(u32::MAX) } else { line.name };
         *counts.entry(Key { kind, name, line: line.line }).or_default() += 1;
     }
+    counts
+}
+
+fn sampled(case: &Case, windows: &Windows, counts: HashMap<Key, u64>, times: &mut HashMap<Key, u64>) {
     let count = counts.values().sum::<u64>() as f64;
-    if count < FEWEST {
-        return;
-    }
     let known = times.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let left = windows.total().saturating_sub(known) as f64;
     let stand_for = count * case.seen.period_ns as f64;
