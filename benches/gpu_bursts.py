@@ -29,6 +29,7 @@ FLOORS: dict[str, dict[str, str]] = {
     "floor": {},
     "floor-calls": {"FLOOR_KINDS": "0"},
     "floor-kernels": {"FLOOR_CALLS": "0"},
+    "floor-beats": {"FLOOR_KINDS": "0", "FLOOR_CALLS": "165"},
     "floor-stopped": {"FLOOR_STOP_AFTER": "3"},
     "floor-finalized": {"FLOOR_STOP_AFTER": "3", "FLOOR_FINALIZE": "1"},
     "floor-flush": {"FLOOR_FLUSH": "1000"},
@@ -127,11 +128,11 @@ def main() -> int:
             ]
             for process in processes:
                 process.line()
-            before, began = [process.cpu_s() for process in processes], time.monotonic()
+            before, began = {process: process.cpu_s() for process in processes}, time.monotonic()
             seen = rounds(processes, chosen.rounds, chosen.seconds)
             passed = time.monotonic() - began
-            for process, cpu in zip(processes, before, strict=True):
-                process.cpu = (process.cpu_s() - cpu) / passed
+            for process in processes:
+                process.cpu = (process.cpu_s() - before[process]) / passed
             for process in processes:
                 process.end()
         for variant in chosen.variants.split(","):
