@@ -38,6 +38,9 @@ pub fn open(path: &Path) -> Result<Timeline, OpenError> {
 
 /// As [`open`]; `progress` is called now and then with the bytes read so far and the bytes to read.
 pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+    if let Some((trace, rank)) = one_rank(path) {
+        return native::read(trace, Some(rank), progress);
+    }
     let metadata = std::fs::metadata(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => OpenError::Missing { path: path.into() },
         _ => OpenError::Unreadable { path: path.into(), source },
@@ -54,9 +57,16 @@ pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Time
     Err(OpenError::NotATrace { path: path.into(), why: why.into() })
 }
 
+/// `TRACE/rank-3`: one rank of a recording. There is no such file.
+fn one_rank(path: &Path) -> Option<(&Path, u32)> {
+    let rank = path.file_name()?.to_str()?.strip_prefix("rank-")?.parse().ok()?;
+    let trace = path.parent().filter(|folder| folder.join(trace::tables::MANIFEST).is_file())?;
+    (!path.exists()).then_some((trace, rank))
+}
+
 /// A trace of ours; a folder that is none, but has JSON in it, is of ranks.
 fn folder(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
-    let read = native::read(path, progress);
+    let read = native::read(path, None, progress);
     if matches!(read, Err(OpenError::NotATrace { .. })) && !path.join(trace::tables::MANIFEST).exists() {
         let files = kineto::files(path);
         if !files.is_empty() {

@@ -4,6 +4,7 @@
 use crate::gpu::Device;
 use crate::timeline::*;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// 40,000 processes fit; more is not a manifest of ours, and is not taken into memory.
 pub const LARGEST: u64 = 16 << 20;
@@ -21,6 +22,37 @@ pub struct Manifest {
     /// Those of the machine first, then those that each process sees.
     pub devices: Vec<Device>,
     pub notes: Vec<String>,
+}
+
+impl Manifest {
+    /// Leaves the processes of one rank: itself and what it started. Gives the new number of each process, or the ranks that
+    /// there are.
+    pub fn only(&mut self, rank: u32) -> Result<Vec<Option<i32>>, BTreeSet<u32>> {
+        let mut numbers = vec![None; self.processes.len()];
+        let ours = (0..self.processes.len()).filter(|at| self.processes[*at].rank == Some(rank));
+        for (new, old) in ours.enumerate() {
+            numbers[old] = Some(new as i32);
+        }
+        let all = self.processes.len();
+        let ranks: BTreeSet<u32> = self.processes.iter().filter_map(|process| process.rank).collect();
+        if !ranks.contains(&rank) {
+            return Err(ranks);
+        }
+        self.processes.retain(|process| process.rank == Some(rank));
+        self.devices.retain_mut(|device| match device.process {
+            Some(process) => match numbers[process.0 as usize] {
+                Some(number) => {
+                    device.process = Some(ProcessIndex(number as u32));
+                    true
+                }
+                None => false,
+            },
+            None => true,
+        });
+        let count = self.processes.len();
+        self.notes.push(format!("Only rank {rank} of this recording is here: {count} of its {all} processes."));
+        Ok(numbers)
+    }
 }
 
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod work;
 use crate::{OpenError, Timeline};
 use load::Loader;
 use manifest::{Manifest, Refused};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use trace::tables::{self, MANIFEST, Table};
@@ -34,17 +35,23 @@ const ORDER: [Table; 9] = [
 /// A living recorder joins files while we read: those it has joined are looked for anew this often.
 const MOST_TRIES: usize = 5;
 
-pub fn read(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+/// The whole recording, or one rank of it.
+pub fn read(folder: &Path, rank: Option<u32>, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     for _ in 1..MOST_TRIES {
-        if let Some(timeline) = read_once(folder, false, progress)? {
+        if let Some(timeline) = read_once(folder, rank, false, progress)? {
             return Ok(timeline);
         }
     }
-    Ok(read_once(folder, true, progress)?.unwrap_or_default())
+    Ok(read_once(folder, rank, true, progress)?.unwrap_or_default())
 }
 
 /// None: a file was there and is gone, and `last` says that there may be another try.
-fn read_once(folder: &Path, last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
+fn read_once(
+    folder: &Path,
+    rank: Option<u32>,
+    last: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Option<Timeline>, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: folder.into(), source };
     let (mut files, mut entries) = (Vec::new(), 0usize);
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -53,7 +60,12 @@ fn read_once(folder: &Path, last: bool, progress: &mut dyn FnMut(u64, u64)) -> R
         files.extend(name.to_str().and_then(tables::parse_file_name));
     }
     let files = tables::current_files(files);
-    let (manifest, note) = read_manifest(folder, entries, !files.is_empty())?;
+    let (mut manifest, note) = read_manifest(folder, entries, !files.is_empty())?;
+    let kept = match rank.map(|rank| manifest.only(rank)) {
+        None => None,
+        Some(Ok(kept)) => Some(kept),
+        Some(Err(ranks)) => return Err(no_rank(folder, &ranks)),
+    };
     let size = |(table, first, last): &(Table, u32, u32)| {
         std::fs::metadata(folder.join(tables::file_name(*table, *first, *last))).map_or(0, |metadata| metadata.len())
     };
@@ -64,7 +76,12 @@ fn read_once(folder: &Path, last: bool, progress: &mut dyn FnMut(u64, u64)) -> R
     for table in ORDER {
         for file in files.iter().filter(|file| file.0 == table) {
             let name = tables::file_name(file.0, file.1, file.2);
-            let result = table::read(&folder.join(&name), table, &mut |rows| loader.take(table, rows));
+            let result = table::read(&folder.join(&name), table, &mut |rows| {
+                if let Some(kept) = &kept {
+                    rows.keep(kept);
+                }
+                loader.take(table, rows);
+            });
             if let Err(damage) = result {
                 if !last && !folder.join(&name).exists() {
                     return Ok(None);
@@ -80,6 +97,15 @@ fn read_once(folder: &Path, last: bool, progress: &mut dyn FnMut(u64, u64)) -> R
         }
     }
     Ok(Some(loader.finish()))
+}
+
+fn no_rank(folder: &Path, ranks: &BTreeSet<u32>) -> OpenError {
+    let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    let why = match ranks.is_empty() {
+        true => "the recording in it has no ranks: RANK and WORLD_SIZE were not set".to_owned(),
+        false => format!("the recording in it has no such rank, only {}", ranks.join(", ")),
+    };
+    OpenError::NotATrace { path: folder.into(), why }
 }
 
 /// The manifest; where it is broken but tables are there, an empty one and a note that says so.

@@ -1,6 +1,8 @@
 //! Reads one Parquet file of a table in batches of rows. Columns are found by name: an unknown one is passed over, and a
 //! missing one reads as null where the table allows that. What the columns mean is left to the caller.
 
+mod keep;
+
 use super::quiet::quietly;
 use super::vet;
 use parquet::basic::{Compression, Type};
@@ -96,12 +98,12 @@ impl Texts<'_> {
 }
 
 /// Calls `each` for every batch of the file. Returns how many rows there were.
-pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&Rows)) -> Result<u64, Damage> {
+pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&mut Rows)) -> Result<u64, Damage> {
     let mut rows_read = 0;
     read_into(path, table, &mut rows_read, each).map_err(|what| Damage { what, rows_read }).map(|()| rows_read)
 }
 
-fn read_into(path: &Path, table: Table, rows_read: &mut u64, each: &mut dyn FnMut(&Rows)) -> Result<(), String> {
+fn read_into(path: &Path, table: Table, rows_read: &mut u64, each: &mut dyn FnMut(&mut Rows)) -> Result<(), String> {
     let file = File::open(path).map_err(|error| format!("it cannot be opened ({error})"))?;
     let metadata = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?;
     if !metadata.is_file() {
@@ -161,7 +163,7 @@ fn read_group(
     table: Table,
     count: u64,
     rows_read: &mut u64,
-    each: &mut dyn FnMut(&Rows),
+    each: &mut dyn FnMut(&mut Rows),
 ) -> Result<(), String> {
     let empty = |kind| match kind {
         ColumnType::Int32 => Values::Int32(Vec::new()),
@@ -179,7 +181,7 @@ fn read_group(
         })?;
         rows.count = want;
         rows.expected = left.min(MOST_EXPECTED) as usize;
-        each(&rows);
+        each(&mut rows);
         *rows_read += want as u64;
         left -= want as u64;
     }
