@@ -126,4 +126,7 @@ export function amount(value, unit) {
   return `${whole(Number(value.toFixed(2)))}${unit ? ` ${unit}` : ""}`;
 }
 
+// Only what was counted is certain; an estimate never rounds up to it.
+export const sure = (confidence) => (confidence < 1 && confidence >= 0.995 ? "over 99 %" : `${(confidence * 100).toFixed(0)} %`);
+
 export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");

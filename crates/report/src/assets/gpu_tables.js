@@ -39,16 +39,16 @@ function device(row, window) {
     row.about ? element("p", { class: "muted" }, row.about) : null,
     bar, element("div", { class: "legend" }, ...said),
     element("p", { class: "muted" }, gaps),
-    row.idle.length ? idle(row) : null,
+    row.idle.length ? idle(row, window) : null,
     row.per_step.length > 1 ? element("div", {}, element("h4", {}, row.per_step.length > 240 ? "Busy share of each step (the lowest of neighbours)" : "Busy share of each step"), perStep(row.per_step)) : null);
 }
 
 // Why it had nothing to do, most first; with the busy time it is the whole step.
-function idle(row) {
+function idle(row, window) {
   const host = element("div", { class: "idle-causes" });
   table(host, [
     { title: "idle because", get: (one) => one.cause },
-    { title: "of a step", get: (one) => one.ns, show: (one) => time(one.ns), number: true },
+    { title: window === "of the steps" ? "of a step" : "time", get: (one) => one.ns, show: (one) => time(one.ns), number: true },
     { title: "share", get: (one) => one.ns, show: (one) => percent(one.ns, row.window), bar: (one) => one.ns / Math.max(row.window, 1), number: true },
     { title: "most in", get: (one) => one.top, show: (one) => element("span", { class: "path" }, one.top) },
   ], row.idle, { limit: 15 });

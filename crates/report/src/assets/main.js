@@ -1,6 +1,6 @@
 // Puts the report together: reads the payload, fills the page, connects timeline, flame graph, tables and keys.
 
-import { amount, load, percent, time } from "./data.js";
+import { amount, load, percent, sure, time } from "./data.js";
 import { FlameView } from "./flame.js";
 import { plural, reasons } from "./gpu.js";
 import { drawDurations, drawPicture, drawSlow } from "./picture.js";
@@ -163,7 +163,7 @@ function finding(found) {
       element("div", {}, element("h4", {}, "Evidence"), element("ul", {}, ...evidence)),
       element("div", {}, element("h4", {}, "What to do"), element("ul", {}, ...found.actions.map((action) => element("li", {}, action))),
         found.verify ? element("p", { class: "muted" }, `To check: ${found.verify}`) : null)),
-    element("p", { class: "muted" }, `Confidence ${(found.confidence * 100).toFixed(0)} %`));
+    element("p", { class: "muted" }, `Confidence ${sure(found.confidence)}`));
 }
 
 // What the box of health says first.
@@ -186,7 +186,7 @@ function fill() {
   $("health").replaceChildren(...data.health.map((line) => element("li", { class: line.state }, element("b", {}, line.label), ` ${line.text}`)));
   const chips = data.health.filter((line) => TRUST.includes(line.label.replace(":", "")));
   $("verdict").replaceChildren(
-    ...(data.verdict.confidence > 0 ? [element("span", { class: "chip verdict" }, data.verdict.kind.replaceAll("_", " "), element("small", {}, ` ${(data.verdict.confidence * 100).toFixed(0)} % sure`))] : []),
+    ...(data.verdict.confidence > 0 ? [element("span", { class: "chip verdict" }, data.verdict.kind.replaceAll("_", " "), element("small", {}, ` ${sure(data.verdict.confidence)} sure`))] : []),
     ...chips.map((line) => element("a", { class: `chip ${line.state}`, href: "#health-section", title: line.text, onclick: toHealth }, line.label.replace(":", ""))));
   $("waterfall-section").hidden = !data.waterfall.length && !data.picture;
   $("picture-part").hidden = !data.picture;
