@@ -76,7 +76,7 @@ impl<'a> Slow<'a> {
         // A call takes no less than its start and its end.
         let good = good.max(SHORT_NS as f64 / 2.0 * group.calls as f64 / group.ns.max(1) as f64);
         let long = group.ns / group.calls.max(1) >= SHORT_NS;
-        (long && good < HALF).then(|| Slow { group, peak, good, saved_ns: group.ns as f64 * (1.0 - good) })
+        (long && good < HALF).then_some(Slow { group, peak, good, saved_ns: group.ns as f64 * (1.0 - good) })
     }
 }
 

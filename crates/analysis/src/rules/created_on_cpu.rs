@@ -85,7 +85,7 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
                 SliceKind::CCall if makes[slices.name[index] as usize] && made.is_none_or(|(_, end)| start >= end) => {
                     made = Some((index, end))
                 }
-                SliceKind::ApiCall => {
+                SliceKind::ApiCall if made.is_some() => {
                     let Some(piece) = work.of_launch(index).first().map(|piece| *piece as usize) else { continue };
                     let moved = work.kind(piece) == WorkKind::Memcpy && work.get(piece).copy().direction == detail::H2D;
                     let soon = made.take().filter(|(_, end)| moved && start >= *end && start - end <= SOON_NS);

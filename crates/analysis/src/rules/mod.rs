@@ -180,5 +180,5 @@ pub fn page() -> String {
             docs.example
         );
     }
-    page
+    page + &crate::peaks::page()
 }

@@ -61,7 +61,7 @@ fn by_shapes(case: &Case, device: &StepKernels) -> Option<Parts> {
 }
 
 fn by_names(device: &StepKernels) -> Parts {
-    Parts { compute: device.of_kernels(computes), memory: device.of_kernels(|row| streams(row)) }
+    Parts { compute: device.of_kernels(computes), memory: device.of_kernels(streams) }
 }
 
 /// By its name, memory limits it: little arithmetic for each byte, or a product with few rows or columns.
