@@ -50,18 +50,28 @@ class Trace:
     def report(self) -> str:
         return (self.folder / "report.md").read_text(encoding="utf-8")
 
-    def table(self, name: str) -> list[dict[str, Any]]:
+    def files(self, name: str) -> list[Path]:
         files = []
         for file in self.folder.glob(f"{name}.*.parquet"):
             first, last = re.fullmatch(rf"{name}\.(\d+)-(\d+)\.parquet", file.name).groups()
             files.append((int(first), -int(last), file))
-        rows, covered = [], 0
+        found, covered = [], 0
         for _, last, file in sorted(files):
             if -last > covered:  # Else a wider, compacted file has replaced it.
                 covered = -last
-                there = pyarrow.parquet.read_metadata(file).num_rows
-                assert len(rows) + there <= MOST_ROWS, f"{file}: too many rows for a test to read: bound its work"
-                rows += pyarrow.parquet.read_table(file).to_pylist()
+                found.append(file)
+        return found
+
+    def count(self, name: str) -> int:
+        """Rows of a table, however many, without reading them."""
+        return sum(pyarrow.parquet.read_metadata(file).num_rows for file in self.files(name))
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        rows = []
+        for file in self.files(name):
+            there = pyarrow.parquet.read_metadata(file).num_rows
+            assert len(rows) + there <= MOST_ROWS, f"{file}: too many rows for a test to read: bound its work"
+            rows += pyarrow.parquet.read_table(file).to_pylist()
         return rows
 
     def names(self) -> dict[int, str]:

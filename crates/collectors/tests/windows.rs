@@ -59,10 +59,27 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
 }
 
 #[test]
+fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
+    // Faster and slower by a seventh, over and over, as processors of a shared machine are.
+    let (mut now, mut beats, mut plain) = (START, 0u64, 0.0);
+    let mut windows = Windows::from_whole(10.0, START, START, 0);
+    while now - START < 30_000 * MS {
+        let pace = 1.0 + 0.15 * ((now / MS) as f64 / 700.0).sin();
+        let beat = 5.0 * MS as f64 * pace;
+        plain += beat;
+        now += (beat * if windows.recording { 1.2 } else { 1.0 }) as u64;
+        beats += 1;
+        windows.turn(now, beats);
+    }
+    let slower = (now - START) as f64 / plain - 1.0;
+    assert!(slower < 0.12, "{slower:.3} slower, with a cost that is taken for {:?}", windows.cost());
+}
+
+#[test]
 fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
     let windows = Windows::from_whole(10.0, START / 2, START, 0);
     let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 60);
-    assert!(share > 0.95, "{share}");
+    assert!(share > 0.9, "{share}");
 }
 
 #[test]

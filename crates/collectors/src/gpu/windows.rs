@@ -16,19 +16,20 @@ const LEAST: f64 = 0.02;
 /// Longest time without a look.
 const LONGEST: Duration = Duration::from_secs(20);
 /// Share recorded while the cost is not known, of a program that asked for windows.
-const UNKNOWN: f64 = 0.05;
+const UNKNOWN: f64 = 0.1;
 /// Windows in which the cost has to be told by a program that did not; else all of it is recorded.
 const PATIENT: u64 = 8;
-/// Pairs of neighbouring windows that are remembered, and the fewest from which the cost is told. A program that starts, or changes
-/// what it does between two windows, spoils a pair or two: the middle one counts.
+/// Recorded windows between unrecorded ones whose cost is remembered, and the fewest from which it is told. A program that
+/// starts, or changes what it does meanwhile, spoils one or two: the middle one counts.
 const MOST_PAIRS: usize = 15;
-const FEWEST_PAIRS: usize = 3;
+const FEWEST_PAIRS: usize = 5;
 
 pub struct Windows {
     /// A share: 0.02.
     budget: f64,
-    /// Nanoseconds from beat to beat in the unrecorded window before this one, if it had enough.
+    /// Nanoseconds from beat to beat in the last unrecorded and the last recorded window, if they had enough.
     before: Option<f64>,
+    recorded: Option<f64>,
     /// Recorded against unrecorded, the latest pairs.
     pairs: Vec<f64>,
     /// Nobody asked for windows: everything is recorded, as long as it is cheap enough.
@@ -48,6 +49,7 @@ impl Windows {
         Windows {
             budget: percent / 100.0,
             before: None,
+            recorded: None,
             pairs: Vec::with_capacity(MOST_PAIRS + 1),
             whole: false,
             recording: false,
@@ -75,13 +77,10 @@ impl Windows {
             return false;
         }
         let pace = (seen >= FEW).then(|| passed as f64 / seen as f64);
-        if !self.recording {
-            self.before = pace;
-        } else if let (Some(before), Some(pace)) = (self.before, pace) {
-            self.pairs.push(pace / before);
-            if self.pairs.len() > MOST_PAIRS {
-                self.pairs.remove(0);
-            }
+        if self.recording {
+            self.recorded = pace;
+        } else {
+            self.compare(pace);
         }
         self.total[usize::from(!self.recording)] += passed;
         self.recording = !self.recording;
@@ -89,6 +88,18 @@ impl Windows {
         (self.since, self.beats) = (now, beats);
         self.lasts = self.length();
         true
+    }
+
+    /// Holds the recorded window against the unrecorded ones on both sides of it: a machine that gets slower or faster
+    /// meanwhile is neither.
+    fn compare(&mut self, after: Option<f64>) {
+        let before = std::mem::replace(&mut self.before, after);
+        if let (Some(before), Some(recorded), Some(after)) = (before, self.recorded.take(), after) {
+            self.pairs.push(2.0 * recorded / (before + after));
+            if self.pairs.len() > MOST_PAIRS {
+                self.pairs.remove(0);
+            }
+        }
     }
 
     /// How much longer a beat takes when it is recorded. None: not known.
@@ -115,8 +126,10 @@ impl Windows {
             Some(share) => share,
         };
         if share == 1.0 {
-            // Still looked at now and then: a program changes what it does.
-            return if self.recording { LONGEST } else { FIRST };
+            // Looked at again and again until it is sure, and then now and then: a program changes what it does.
+            let sure = self.pairs.len() >= MOST_PAIRS || self.whole && self.share().is_none();
+            let lasts = if sure { LONGEST } else { FIRST.mul_f64(self.pairs.len() as f64) };
+            return if self.recording { lasts } else { FIRST };
         }
         let window = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
         if self.recording {
