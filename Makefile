@@ -93,6 +93,10 @@ suite-replay: .venv/installed ## Hold the diagnosis to the suite's recordings an
 	cd tests/suite && ../../$(TOOLS)/python -m unittest -q
 	$(TOOLS)/python tests/suite/replay.py --command .venv/bin/inferscope
 
+.PHONY: gpu-bursts
+gpu-bursts: ## As gpu-bench, only how much slower models get, by short bursts of loaded processes in turn: the most exact. GPU="--models mlp"
+	$(PYTHON) benches/gpu_bursts.py $(GPU)
+
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.
 	rm -rf .venv .venvs build dist python/*.egg-info
