@@ -54,7 +54,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         }
     }
     limit::by_device(&case, &mut findings);
-    rank::rank(&mut findings);
+    rank::rank(&mut findings, |a, b| case.same_time(a, b));
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);

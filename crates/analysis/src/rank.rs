@@ -1,10 +1,14 @@
 //! The order of findings: most to gain first. Where one rule says why and another only where (a loader without workers, and a slow line inside it),
 //! and both speak of about the same time, the one that says why comes first.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Gain};
 
 /// Rules that name a cause, and those that show the same time without naming it.
-const EXPLAINS: [(&str, &[&str]); 9] = [
+const EXPLAINS: [(&str, &[&str]); 13] = [
+    ("implicit-sync", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
+    ("sync-api", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
+    ("logits-to-host-each-step", &["pageable-async-copy", "host-wait", "hot-line", "waits-in-step"]),
+    ("many-small-copies", &["pageable-async-copy", "launch-bound", "host-wait"]),
     ("no-request-waiting", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
     ("single-threaded-loader", &["preprocess-before-first-kernel", "host-wait", "hot-line", "waits-in-step"]),
     ("input-pipeline", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
@@ -23,20 +27,26 @@ const EXPLAINS: [(&str, &[&str]); 9] = [
 ];
 /// They speak of the same time if the gain of the one is no less than this part of the other's.
 const SAME: f64 = 0.5;
+/// Or of this part, and a replay shows that it is the same time.
+const SAME_BY_REPLAY: f64 = 0.2;
 
 /// Without a gain: these say what sets the pace, the others only show it.
 const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
 
-pub fn rank(findings: &mut [Finding]) {
-    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
-    let weights: Vec<(&'static str, f64)> = findings.iter().map(|finding| (finding.code, gain(finding))).collect();
+/// `same_time` says of two gains whether a replay with both gains hardly more than with one.
+pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) {
+    let gains: Vec<(&'static str, Gain)> =
+        findings.iter().filter_map(|finding| Some((finding.code, finding.gain?))).collect();
     // A cause weighs as much as what it explains, and a little more.
     let weight = |finding: &Finding| {
-        let own = gain(finding);
-        let explained = EXPLAINS.iter().filter(|(code, _)| *code == finding.code).flat_map(|(_, codes)| codes.iter());
-        let most =
-            explained.filter_map(|code| weights.iter().filter(|one| one.0 == *code).map(|one| one.1).reduce(f64::max));
-        most.filter(|most| own > 0.0 && own >= SAME * most).fold(own, |all, most| all.max(most + 0.001))
+        let Some(own) = finding.gain else { return -1.0 };
+        let codes = EXPLAINS.iter().filter(|(code, _)| *code == finding.code).flat_map(|(_, codes)| codes.iter());
+        let explained = codes.flat_map(|code| gains.iter().filter(move |one| one.0 == *code).map(|one| one.1));
+        let same = |other: &Gain| {
+            own.mid > 0.0
+                && (own.mid >= SAME * other.mid || own.mid >= SAME_BY_REPLAY * other.mid && same_time(&own, other))
+        };
+        explained.filter(same).fold(own.mid, |all, other| all.max(other.mid + 0.001))
     };
     let pace = |finding: &Finding| finding.gain.is_none() && PACE.contains(&finding.code);
     findings.sort_by(|a, b| {
@@ -68,7 +78,7 @@ mod tests {
 
     #[track_caller]
     fn order(mut findings: Vec<Finding>) -> Vec<&'static str> {
-        rank(&mut findings);
+        rank(&mut findings, |_, _| false);
         findings.iter().map(|finding| finding.code).collect()
     }
 

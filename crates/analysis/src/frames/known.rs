@@ -64,7 +64,12 @@ const EVENT_LOOP: [(&str, &[&str]); 4] = [
 
 /// Functions that compile or tune device code; an empty list stands for all of a file or folder. What these packages do in every call
 /// of compiled code (`eval_frame.py`, `Autotuner.run`) is not among them.
-const COMPILE: [(&str, &[&str]); 12] = [
+const COMPILE: [(&str, &[&str]); 17] = [
+    ("torch/_dynamo/symbolic_convert.py", &[]),
+    ("torch/_dynamo/variables/", &[]),
+    ("torch/_dynamo/bytecode_transformation.py", &[]),
+    ("torch/_subclasses/fake_tensor.py", &[]),
+    ("torch/fx/experimental/symbolic_shapes.py", &[]),
     ("torch/_dynamo/convert_frame.py", &["_compile", "compile_inner", "_compile_inner", "transform"]),
     ("torch/_dynamo/output_graph.py", &["compile_and_call_fx_graph", "call_user_compiler", "_call_user_compiler"]),
     (

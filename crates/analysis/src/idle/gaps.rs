@@ -1,7 +1,7 @@
 //! The gaps of a device inside the steps, and whose they are: the thread that launched the work which ends a gap, or the step's
 //! own thread where nothing follows in the step or the launching thread itself waits for something to do.
 
-use super::bubbles::wait_at;
+use super::bubbles::{Wait, wait_at};
 use super::host::{Hosts, Piece, Who};
 use super::pace::LONGEST_NS;
 use super::sums::{Map, Measure, Sums, Zone};
@@ -280,7 +280,7 @@ impl Device<'_, '_, '_> {
             return self.sums.save(Measure::QueuedGap, length, at);
         }
         self.sums.late += u64::from(launch.is_some());
-        let mut saved = 0;
+        let (mut saved, mut result) = (0, false);
         let host = self.hosts.of(track);
         if let Some((wait, part, copy)) =
             wait_at(self.case, host, gap.start).filter(|_| gap.begins_here && launch.is_some())
@@ -296,7 +296,14 @@ impl Device<'_, '_, '_> {
                 self.sums.calls[wait.measure() as usize].push(slice as u32);
                 let copies = copy.map(|copy| self.case.timeline.gpu.work.of_launch(copy as usize)).unwrap_or_default();
                 self.sums.work[wait.measure() as usize].extend_from_slice(copies);
+                // What the host does with a large result goes to the device with it.
+                if wait == Wait::Result {
+                    result = true;
+                }
             }
+        }
+        if result {
+            self.blame(Measure::ResultToHost, track, u64::MAX);
         }
         let left = length - saved;
         match length < self.hosts.launch_ns {

@@ -5,6 +5,7 @@ use super::graph::Graph;
 use super::plan::Plan;
 use super::{Assume, Refusal};
 use crate::phrase;
+use crate::rules::pcie_saturated::Link;
 use timeline::WorkKind;
 use timeline::gpu::{Piece, detail};
 
@@ -27,6 +28,19 @@ struct Pinned {
     speeds: Vec<f64>,
     calls: Vec<i64>,
     latencies: Vec<i64>,
+}
+
+/// Without a pinned copy to compare with: what the recorded link can do, less what its protocol takes.
+fn by_link(graph: &Graph, plan: &mut Plan, index: usize, piece: &Piece, gb_per_s: f64, assume: Assume) {
+    let part = [0.95, 0.85, 0.6][assume as usize];
+    let least = (piece.bytes as f64 / (gb_per_s * part)).round() as i64;
+    plan.dur[index] = plan.dur[index].min(least);
+    let Some(place) = (graph.jobs[index].call as usize).checked_sub(1).filter(|_| assume != Assume::Worst) else {
+        return;
+    };
+    let call = &graph.calls[place];
+    plan.cost[place] = Some((call.end - call.begin).min(graph.floors.shortest(call.name)));
+    plan.latency.insert(index as u32, graph.floors.soonest());
 }
 
 pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
@@ -56,13 +70,23 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         bucket.calls.sort_unstable();
         bucket.latencies.sort_unstable();
     }
-    let (mut changed, mut left) = (Changed::new(), [0u64; 2]);
+    let (mut changed, mut left, mut linked) = (Changed::new(), [0u64; 2], 0u64);
+    let link = Link::of(graph.timeline);
     for (index, direction, piece) in pageable {
         let size = piece.bytes.ilog2() as usize;
         let buckets = pinned[direction].iter().enumerate().filter(|(_, bucket)| !bucket.speeds.is_empty());
         let near = buckets.filter(|(place, _)| place.abs_diff(size) <= NEAR);
         let Some((_, bucket)) = near.min_by_key(|(place, _)| place.abs_diff(size)) else {
-            left[direction] += 1;
+            match &link {
+                Ok(link) => by_link(graph, plan, index, &piece, link.gb_per_s, assume),
+                Err(_) => {
+                    left[direction] += 1;
+                    continue;
+                }
+            }
+            linked += 1;
+            let call = (graph.jobs[index].call as usize).checked_sub(1);
+            note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
             continue;
         };
         let at = |count: usize, percent: usize| count.saturating_sub(1) * percent / 100;
@@ -82,6 +106,14 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
             plan.latency.insert(index as u32, soon);
         }
         note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+    }
+    if let (true, Ok(link)) = (linked > 0, &link) {
+        let text = format!(
+            "{} pageable copies have no pinned ones of about their size to compare with: they get 85 % of what the link can do (low 60, high 95), {}",
+            phrase::count(linked),
+            link.words()
+        );
+        plan.notes.push(text);
     }
     for (count, way) in left.into_iter().zip(["host to device", "device to host"]).filter(|(count, _)| *count > 0) {
         let why =

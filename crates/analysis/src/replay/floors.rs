@@ -109,6 +109,11 @@ impl Floors {
         self.latencies.get(&name).copied().unwrap_or(self.latency)
     }
 
+    /// From the begin of any call to the start of its work in an idle stream, as it usually is.
+    pub fn soonest(&self) -> i64 {
+        self.latency.usual.at(Assume::Usual)
+    }
+
     /// Longer than this from a launch to its start, something else held the work back.
     pub fn explained(&self) -> i64 {
         let gap = self.gaps.iter().map(|gap| gap.at(Assume::Worst)).max().unwrap_or(0);

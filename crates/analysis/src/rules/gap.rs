@@ -152,14 +152,19 @@ pub fn after_a_wait(
     if let Some(reason) = without_launches(case) {
         return Verdict::Abstain(reason);
     }
-    let Some(gap) = most(case, measure).filter(|gap| gap.share.mid >= LEAST_AFTER_A_WAIT) else {
+    let Some(gap) = most(case, measure) else { return Verdict::Silent };
+    // A host that has lost its lead launches late for a while: that costs more than the gap after the wait.
+    let idle = gap.share.mid >= LEAST_AFTER_A_WAIT;
+    let late = if idle { 0.0 } else { case.gain(&gap.changes(), Share::default()).share().mid };
+    if !idle && late < LEAST_AFTER_A_WAIT {
         return Verdict::Silent;
-    };
+    }
     let (place, each) = gap.wait(case, wait);
     let call = place.api.as_deref().unwrap_or("a call");
+    let (what, part) = if idle { ("is idle in", gap.share.mid) } else { ("gets its work late, in all by", late) };
     let title = format!(
-        "The GPU is idle in {} of {} because the host first {}{}",
-        phrase::percent(gap.share.mid),
+        "The GPU {what} {} of {} because the host first {}{}",
+        phrase::percent(part),
         case.the_step(),
         first(call),
         at(&place)

@@ -116,15 +116,24 @@ fn between<'a>(case: &Case, copies: impl Iterator<Item = &'a Copy>) -> Vec<(Trac
         copies.filter(chosen).filter_map(|copy| Some((copy.piece.launch?, copy.window))).collect();
     calls.sort_unstable();
     calls.dedup();
-    let next = |two: &[(usize, u32)]| {
-        let ((a, window), (b, other)) = (two[0], two[1]);
-        let alone = || (a + 1..b).all(|index| slices.kind(index) != SliceKind::ApiCall);
-        (window == other && alone()).then(|| {
-            let track = case.timeline.tracks.partition_point(|track| track.slices.end <= a);
-            (TrackIndex(track as u32), slices.get(a).end(), slices.start[b])
-        })
+    let until_next = |place: usize| {
+        let (a, window) = calls[place];
+        let track = case.timeline.tracks.partition_point(|track| track.slices.end <= a);
+        let rest = a + 1..case.timeline.tracks[track].slices.end;
+        let next = rest.into_iter().find(|index| slices.kind(*index) == SliceKind::ApiCall)?;
+        let is_copy = calls.get(place + 1) == Some(&(next, window));
+        Some((window, is_copy, (TrackIndex(track as u32), slices.get(a).end(), slices.start[next])))
     };
-    calls.windows(2).filter_map(next).filter(|one| one.1 < one.2).collect()
+    let all: Vec<_> = (0..calls.len()).filter_map(until_next).filter(|(_, _, one)| one.1 < one.2).collect();
+    let mut stretches = Vec::new();
+    for step in all.chunk_by(|a, b| a.0 == b.0) {
+        let copying: u64 = step.iter().filter(|one| one.1).map(|one| one.2.2 - one.2.1).sum();
+        stretches.extend(step.iter().filter(|one| one.1).map(|one| one.2));
+        // Also from the last to what takes them up, unless that is longer than all of it: then it is something else.
+        let last = step.last().filter(|one| !one.1 && one.2.2 - one.2.1 <= copying);
+        stretches.extend(last.map(|one| one.2));
+    }
+    stretches
 }
 
 /// All but one of every step that is replayed.

@@ -51,7 +51,7 @@ mod no_steps_found;
 mod on_path;
 mod overhead_in_window;
 mod pageable_async_copy;
-mod pcie_saturated;
+pub(crate) mod pcie_saturated;
 mod postprocess_tail;
 mod prefill_blocks_decode;
 mod preprocess_before_first_kernel;

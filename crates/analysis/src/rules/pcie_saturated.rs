@@ -6,6 +6,8 @@ use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
 
+use timeline::Timeline;
+
 pub struct PcieSaturated;
 
 const LEVEL: f64 = 0.10;
@@ -101,14 +103,18 @@ pub struct Link {
 impl Link {
     /// At the best that was seen: an idle link slows down to save power.
     pub fn find(case: &Case) -> Result<Link, String> {
+        Link::of(case.timeline)
+    }
+
+    pub fn of(timeline: &Timeline) -> Result<Link, String> {
         let read = |name: &str| -> Vec<i64> {
-            let counters = case.timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name);
+            let counters = timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name);
             counters.filter_map(|counter| counter.value.iter().copied().max()).collect()
         };
         let (generations, widths) = (read("gpu_pcie_link_gen"), read("gpu_pcie_link_width"));
         let ([generation], [width]) = (&generations[..], &widths[..]) else {
             return Err(match generations.len() {
-                0 | 1 => not_recorded(case.timeline, "devices", "the link between host and device was not recorded"),
+                0 | 1 => not_recorded(timeline, "devices", "the link between host and device was not recorded"),
                 _ => "the machine has several GPUs: whose link was used is not in the trace".into(),
             });
         };
