@@ -26,6 +26,8 @@ def expected(traces: Path) -> list[Program]:
     for program in rows:
         if now.get(program.name) != program:
             raise SystemExit(f"{program.name}: its file says otherwise than expected.json; record it again")
+    for name in sorted(set(now) - folders):
+        print(f"not held to anything: {name} has no recording here yet")
     return rows
 
 

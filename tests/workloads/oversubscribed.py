@@ -16,7 +16,8 @@ WORKERS = 8
 
 
 class Oversubscribed(Workload):
-    STEPS = 30
+    # Threads in the hundreds are looked at once a second.
+    STEPS = 200
 
     def setup(self) -> None:
         self.model = vision(self)
