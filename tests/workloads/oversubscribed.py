@@ -16,8 +16,9 @@ WORKERS = 8
 
 
 class Oversubscribed(Workload):
+    STEPS = 400
     # Threads in the hundreds are looked at once a second.
-    STEPS = 200
+    SECONDS = 3.0
 
     def setup(self) -> None:
         self.model = vision(self)
