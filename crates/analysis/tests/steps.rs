@@ -88,6 +88,23 @@ fn steps_of_varying_lengths_are_steps_and_what_comes_before_them_is_none() {
     assert!(found.confidence < 0.97, "they are not all alike: {}", found.why);
 }
 
+/// A file of a device alone has steps and a length, though no thread is known.
+#[test]
+fn a_device_alone_has_steps_too() {
+    let kernels = ["embed", "norm", "attention", "mlp", "norm", "attention", "mlp", "sample"];
+    let mut all = "process serve.py\nstream 7\nrepeat 12 every 500us\n".to_owned();
+    for (place, name) in kernels.iter().enumerate() {
+        all += &format!("kernel {name} {}us..{}us corr 0\n", 20 * place, 20 * place + 15);
+    }
+    let timeline = text(&(all + "end\n"));
+    let found = Steps::find(&timeline, None);
+    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 500_000), "{}", found.why);
+    assert!(found.count() >= 11 && found.confidence < 0.6, "{}", found.why);
+    let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+    assert!(diagnosis.answer[0].contains("the GPU is at work in 24 % of it"), "{:?}", diagnosis.answer);
+    assert_eq!(&*timeline.tracks[0].name, "(no thread recorded)");
+}
+
 #[test]
 fn kernels_without_a_rhythm_are_no_steps() {
     let mut all = "track main\n".to_owned();

@@ -209,11 +209,21 @@ impl Builder {
         let (devices, allocations) = (timeline.gpu.devices, timeline.gpu.allocations);
         timeline.gpu = Gpu { devices, allocations, ..self.work.finish() };
         timeline.gpu.allocations.sort_by_key(|allocation| allocation.time);
+        if timeline.tracks.is_empty() {
+            // A file of devices alone: its processes had threads, and nothing is known of them.
+            let mut processes: Vec<ProcessIndex> = timeline.gpu.streams.iter().map(|stream| stream.process).collect();
+            processes.dedup();
+            let unknown = |process| Track { process, tid: 0, name: NO_THREAD.into(), slices: 0..0, samples: 0..0 };
+            timeline.tracks = processes.into_iter().map(unknown).collect();
+        }
         span(&mut timeline);
         link::link(&mut timeline);
         timeline
     }
 }
+
+/// What the one thread of a process is called of which only work of devices was recorded.
+const NO_THREAD: &str = "(no thread recorded)";
 
 fn span(timeline: &mut Timeline) {
     let ends = timeline.slices.start.iter().zip(&timeline.slices.dur).map(|(start, dur)| start.saturating_add(*dur));

@@ -27,7 +27,7 @@ pub struct Found {
 
 /// None: no sequence repeats well enough to be called steps.
 pub fn find(timeline: &Timeline) -> Option<Found> {
-    let threads = threads(timeline);
+    let threads = if timeline.gpu.work.linked().is_empty() { streams(timeline) } else { threads(timeline) };
     let mut best: HashMap<u32, (TrackIndex, &[Token], Period)> = HashMap::new();
     for (track, tokens) in &threads {
         let Some(period) = periods::find(tokens) else { continue };
@@ -68,6 +68,27 @@ fn steps(timeline: &Timeline, track: TrackIndex, tokens: &[Token], period: &Peri
     };
     let end = rest.iter().map(ends).max().unwrap_or(0).min(timeline.end);
     found.steps.push(step(starts(period.starts.len() - 1), end));
+}
+
+/// Where no launch was recorded: what each stream did, as if its process had launched each piece when it began.
+fn streams(timeline: &Timeline) -> Vec<(TrackIndex, Vec<Token>)> {
+    let work = &timeline.gpu.work;
+    let mut ids: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut all = Vec::new();
+    for stream in &timeline.gpu.streams {
+        let Some(track) = timeline.tracks.iter().position(|track| track.process == stream.process) else { continue };
+        let mut tokens = Vec::with_capacity(stream.work.len());
+        for index in stream.work.clone().filter(|index| work.kind(*index).is_busy()) {
+            let next = ids.len() as u32;
+            let id = *ids.entry((work.name[index], work.more(index).detail & 0xff)).or_insert(next);
+            let (start, end) = (work.start[index], work.end(index));
+            tokens.push(Token { id, start, end, slice: u32::MAX, waited: 0, weight: 1 });
+        }
+        if tokens.len() >= periods::FEWEST {
+            all.push((TrackIndex(track as u32), tokens));
+        }
+    }
+    all
 }
 
 /// What each thread asked devices for, in its order. Threads with little to say are left out.
