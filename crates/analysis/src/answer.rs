@@ -5,6 +5,7 @@ use crate::finding::{Abstention, Finding};
 use crate::health::{HealthLine, HealthState};
 use crate::idle::Cause;
 use crate::phrase;
+use crate::rank::PACE;
 use crate::rule::Case;
 use crate::share::Share;
 use crate::steps::StepSource;
@@ -14,13 +15,16 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
     [how_long(case), what(case, best), first(case, best, abstentions, health)]
 }
 
-/// What gains the most, unless that is little and a kernel, a wait for the device or one function is known to take far more.
+/// What gains the most, unless that is little and what sets the pace, a kernel, a wait for the device or one function is known to take far more.
 pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
     let gains = findings.iter().find(|finding| finding.gain.is_some());
     let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
     // Where a device sets the pace, the line that feeds it is not what takes the time.
     let hot = without("hot-line").filter(|_| busiest(case) <= HALF);
-    let device = without("kernel-hotspot").filter(|_| busiest(case) > HALF).or_else(|| without("waits-in-step"));
+    // What sets the pace says more than which kernel runs meanwhile.
+    let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
+    let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
+    let device = device.or_else(|| without("waits-in-step"));
     gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(device).or(hot).or(gains)
 }
 

@@ -31,7 +31,7 @@ const SAME: f64 = 0.5;
 const SAME_BY_REPLAY: f64 = 0.2;
 
 /// Without a gain: these say what sets the pace, the others only show it.
-const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
+pub const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
 
 /// `same_time` says of two gains whether a replay with both gains hardly more than with one.
 pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) {

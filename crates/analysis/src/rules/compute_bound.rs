@@ -8,6 +8,9 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 
 pub struct ComputeBound;
 
+/// A device that waits for more than a tenth of the step is not as it should be.
+const BUSY: f64 = 0.9;
+
 impl Rule for ComputeBound {
     fn code(&self) -> &'static str {
         "compute-bound"
@@ -15,7 +18,7 @@ impl Rule for ComputeBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU runs kernels in 80 % of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
+            summary: "The GPU runs kernels in 90 % of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
             why: "Nothing is wrong with such a step: the device does what it is best at. It is said so that nobody looks for a fault, and \
                   because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the \
                   data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more \
@@ -26,7 +29,7 @@ impl Rule for ComputeBound {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let Some(bound) = roofline::look(case, |one| one.compute) else { return Verdict::Silent };
+        let Some(bound) = roofline::look(case, BUSY, |one| one.compute) else { return Verdict::Silent };
         let Bound { device, busy, part, by_shapes, .. } = bound;
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
@@ -81,7 +84,7 @@ mod tests {
     fn shapes_decide_where_they_are_known() {
         let text = |rows: &str, end: &str| {
             format!(
-                "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n\
+                "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..900us\n\
                  op aten::mm 0..30us dims {rows},8192/8192,8192 type c10::BFloat16/c10::BFloat16\n api cudaLaunchKernel 10us..20us\n\
                  stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 30us..{end}\n end"
             )

@@ -1,6 +1,6 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
-use super::pcie_saturated::{LARGE_BYTES, Link};
+use super::pcie_saturated::Link;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::moved::Copy;
 use crate::phrase;
@@ -12,6 +12,8 @@ use timeline::gpu::detail;
 pub struct LowPcieBandwidth;
 
 const LEVEL: f64 = 0.03;
+/// Of smaller copies a good part is their start and their end.
+const LARGE_BYTES: u64 = 8 << 20;
 /// Of the link.
 const LOW: f64 = 0.6;
 /// What pinned copies reach on a healthy link.
@@ -24,7 +26,7 @@ impl Rule for LowPcieBandwidth {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of 1 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
+            summary: "Copies of 8 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
             why: "Pinned copies of this size reach 85 % of the link and more. Less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
                   copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The gain is this time at 85 % of the link; at worst nothing.",
             needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
@@ -113,7 +115,7 @@ mod tests {
     fn silent_at_full_speed_from_pageable_memory_and_for_small_ones() {
         silent(&LowPcieBandwidth, &steps(220_000_000, "pinned", GEN5));
         silent(&LowPcieBandwidth, &steps(40_000_000, "pageable", GEN5));
-        silent(&LowPcieBandwidth, &steps(40_000, "pinned", GEN5));
+        silent(&LowPcieBandwidth, &steps(4_000_000, "pinned", GEN5));
         silent(&LowPcieBandwidth, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
     }
 

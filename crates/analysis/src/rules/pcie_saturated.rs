@@ -14,7 +14,7 @@ const LEVEL: f64 = 0.10;
 /// Of the link.
 const FULL: f64 = 0.7;
 /// Smaller copies take as long as it takes to start one.
-pub const LARGE_BYTES: u64 = 1 << 20;
+const LARGE_BYTES: u64 = 1 << 20;
 
 impl Rule for PcieSaturated {
     fn code(&self) -> &'static str {

@@ -9,8 +9,6 @@ use crate::rule::Case;
 use crate::step_kernels::{Row, StepKernels};
 use timeline::NameIndex;
 
-/// Its kernels set the pace from here on.
-const BUSY: f64 = 0.8;
 /// And most of its time goes there.
 const MOST: f64 = 0.5;
 /// Shapes speak for the kernels where they cover so much of their time.
@@ -36,10 +34,10 @@ pub struct Parts {
     pub memory: f64,
 }
 
-/// The busiest device, where it sets the pace and most of its time is what is asked for.
-pub fn look<'a>(case: &'a Case, part: impl Fn(&Parts) -> f64) -> Option<Bound<'a>> {
+/// The busiest device, where its kernels run for at least this part of the steps and most of their time is what is asked for.
+pub fn look<'a>(case: &'a Case, least_busy: f64, part: impl Fn(&Parts) -> f64) -> Option<Bound<'a>> {
     let devices = case.kernels().iter().map(|device| (device, device.kernels_busy(case)));
-    let (device, busy) = devices.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy >= BUSY)?;
+    let (device, busy) = devices.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, busy)| *busy >= least_busy)?;
     let shapes = by_shapes(case, device);
     let by_shapes = shapes.is_some();
     let part = part(&shapes.unwrap_or_else(|| by_names(device)));
