@@ -1,8 +1,11 @@
 """The GPU beside others: PyTorch's own profiler in the same program, several processes under one command, and a budget
 that lets only some of the steps be recorded."""
 
+import json
+import shutil
+
 from fake_gpu import KERNEL, OnGpu
-from recording import SCOPE
+from recording import SCOPE, inferscope
 
 WORK = "repeat 20\nkernel k us=5\nend\nsync device\n"
 
@@ -102,3 +105,32 @@ def test_every_kernel_is_recorded_whatever_it_costs_if_that_is_asked_for(gpu):
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.trace.count("gpu") == 488_000, "kernels and waits"
     assert "GPU work was recorded for" not in seen.notes()
+
+
+def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
+    """Half of each step the host prepares something; most steps lie outside the windows."""
+    program = gpu.python("""
+        import sys, time
+        from inferscope import step
+        assert driver.cuInit(0) == 0
+        end = time.monotonic() + int(sys.argv[1])
+        for _ in step(iter(lambda: time.monotonic() < end, False), name="request"):
+            until = time.monotonic() + 0.004
+            while time.monotonic() < until:
+                pass
+            do("repeat 8\\nkernel k us=500\\nend\\nsync stream")
+    """)
+    said = {}
+    # A tenth of the time is recorded at first.
+    for budget, seconds in (("none", 3), ("2%", 12)):
+        seen = gpu.play("", command=(program, seconds), options=("--overhead-budget", budget))
+        assert seen.recorded.code == 0, seen.recorded.told
+        done = inferscope("analyze", seen.trace.folder, "--format", "json")
+        said[budget] = json.loads(done.stdout)
+        shutil.rmtree(seen.trace.folder)
+    whole, part = said["none"], said["2%"]
+    assert "set apart" in part["steps"]["why"], part["steps"]["why"]
+    assert part["bottleneck"]["type"] == whole["bottleneck"]["type"]
+    assert part["findings"][0]["code"] == whole["findings"][0]["code"]
+    busy = {name: one["gpu"][0]["busy_percent_of_step"] for name, one in said.items()}
+    assert abs(busy["none"] - busy["2%"]) < 15, busy
