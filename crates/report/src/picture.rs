@@ -116,9 +116,11 @@ fn times(picture: &Waterfall, lane: &Lane, count: usize) -> Vec<HashMap<Class, f
     let mut times: Vec<HashMap<Class, f64>> = vec![HashMap::new(); count];
     for one in &lane.stretches {
         let (from, to) = ((one.start - picture.start) as f64 / length, (one.end - picture.start) as f64 / length);
-        for place in from as usize..(to.ceil() as usize).min(count) {
+        let first = from as usize;
+        let cells = times.iter_mut().enumerate().take(to.ceil() as usize).skip(first);
+        for (place, cell) in cells {
             let inside = to.min(place as f64 + 1.0) - from.max(place as f64);
-            *times[place].entry(one.class).or_default() += inside;
+            *cell.entry(one.class).or_default() += inside;
         }
     }
     times

@@ -134,6 +134,6 @@ mod tests {
     #[test]
     fn one_that_begins_recorded_is_recorded_before_its_first_turn() {
         assert_eq!(between(vec![(7, false), (9, true)]), [0..7, 9..u64::MAX]);
-        assert_eq!(between(vec![(7, true), (8, true), (9, false), (10, false)]), [7..9]);
+        assert_eq!(between(vec![(7, true), (8, true), (9, false), (10, false)]), vec![Range { start: 7, end: 9 }]);
     }
 }
