@@ -15,9 +15,10 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
     [how_long(case), what(case, best), first(case, best, abstentions, health)]
 }
 
-/// What gains the most, unless that is little and what sets the pace, a kernel, a wait for the device or one function is known to take far more.
+/// What gains the most, if that is worth it; else what is known to set the pace.
 pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
-    let gains = findings.iter().find(|finding| finding.gain.is_some());
+    let least = worth(case);
+    let gains = findings.iter().find(|finding| finding.gain.is_some_and(|gain| gain.mid >= least));
     let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
     // Where a device sets the pace, the line that feeds it is not what takes the time.
     let hot = without("hot-line").filter(|_| busiest(case) <= HALF);
@@ -25,8 +26,22 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
     let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
     let device = device.or_else(|| without("waits-in-step"));
-    gains.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 10.0)).or(device).or(hot).or(gains)
+    gains.or(device).or(hot)
 }
+
+/// Percent of a step that a fix must gain to be named as the cause: what is less is not worth changing code for, or cannot be told from
+/// how much the steps differ by themselves.
+fn worth(case: &Case) -> f64 {
+    let (count, mean) = (case.steps.count() as f64, case.steps.mean() as f64);
+    let squares: f64 = case.steps.measured().map(|step| (step.dur() as f64 - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt();
+    let noise = if mean > 0.0 { 100.0 * 2.0 * error / mean } else { 0.0 };
+    noise.clamp(LEAST, MOST_NOISE)
+}
+
+const LEAST: f64 = 3.0;
+/// However much steps differ: a fifth of a step is worth naming.
+const MOST_NOISE: f64 = 20.0;
 
 /// A device that is busy for more than this sets the pace.
 const HALF: f64 = 0.5;
@@ -103,7 +118,10 @@ fn name(name: &str) -> String {
 fn what(case: &Case, best: Option<&Finding>) -> String {
     if let Some(finding) = best {
         let title = finding.title.trim_end_matches('.');
-        let Some(gain) = finding.gain else { return format!("{title}.") };
+        let Some(gain) = finding.gain else {
+            let healthy = busiest(case) > HALF && title.starts_with("Healthy");
+            return if healthy { format!("Nothing to fix was found: {}.", lower(title)) } else { format!("{title}.") };
+        };
         let range = Share { low: gain.low / 100.0, mid: gain.mid / 100.0, high: gain.high / 100.0 };
         let left = (case.steps.p50() as f64 * (1.0 - range.mid)) as u64;
         let it = if case.steps.source == StepSource::Whole { "the recording would last" } else { "a step would take" };
@@ -123,13 +141,20 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
     }
 }
 
+/// A sentence after a colon.
+fn lower(title: &str) -> String {
+    let title = title.strip_prefix("Healthy: ").unwrap_or(title);
+    let mut letters = title.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 /// The device sets the pace, and no rule found fault with that.
-fn device(case: &Case) -> Option<String> {
+pub fn device(case: &Case) -> Option<String> {
     let busy = busiest(case);
     let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
     let name: String = case.timeline.names.text(kernel.name).chars().take(80).collect();
     Some(format!(
-        "The GPU sets the pace, at work in {} of it; the kernel that takes the most of that is {name} with {}.",
+        "Nothing to fix was found: the GPU sets the pace, at work in {} of it; the kernel that takes the most of that is {name} with {}.",
         phrase::percent(busy),
         phrase::percent(kernel.share)
     ))

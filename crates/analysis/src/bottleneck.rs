@@ -76,8 +76,15 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
         _ => (kind, confidence),
     };
-    let cause = crate::answer::most_telling(case, findings).map(|finding| finding.title.clone());
-    let primary_cause = cause.unwrap_or_else(|| match breakdown.functions().first() {
+    let telling = crate::answer::most_telling(case, findings);
+    // As sure as what it rests on.
+    let confidence = match telling.filter(|finding| finding.gain.is_some()) {
+        Some(finding) => confidence.min(finding.confidence),
+        None => confidence,
+    };
+    let cause = telling.map(|finding| finding.title.clone());
+    let device = || crate::answer::device(case);
+    let primary_cause = cause.or_else(device).unwrap_or_else(|| match breakdown.functions().first() {
         _ if !case.breakdown_tells() => "too little was seen to say".into(),
         Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),
         None => "nothing was recorded that takes time".into(),

@@ -3,6 +3,7 @@
 use crate::answer;
 use crate::bottleneck::{self, Bottleneck};
 use crate::breakdown::Breakdown;
+use crate::confidence;
 use crate::finding::{Abstention, Finding};
 use crate::gpu::{GpuMetrics, limit};
 use crate::health::{self, HealthLine};
@@ -55,6 +56,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     }
     limit::by_device(&case, &mut findings);
     rank::rank(&mut findings, |a, b| case.same_time(a, b));
+    confidence::settle(&case, &mut findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);

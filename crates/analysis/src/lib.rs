@@ -22,6 +22,7 @@ mod blame;
 mod bottleneck;
 pub mod breakdown;
 pub mod compare;
+mod confidence;
 mod diagnose;
 pub mod expression;
 pub mod finding;

@@ -4,7 +4,11 @@
 use crate::finding::{Finding, Gain};
 
 /// Rules that name a cause, and those that show the same time without naming it.
-const EXPLAINS: [(&str, &[&str]); 13] = [
+const EXPLAINS: [(&str, &[&str]); 14] = [
+    (
+        "cpu-oversubscribed",
+        &["waits-in-step", "preprocess-before-first-kernel", "hot-line", "host-wait", "launch-thread-descheduled"],
+    ),
     ("implicit-sync", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
     ("sync-api", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
     ("logits-to-host-each-step", &["pageable-async-copy", "host-wait", "hot-line", "waits-in-step"]),

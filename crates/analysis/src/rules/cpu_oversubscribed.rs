@@ -5,8 +5,9 @@ use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
+use crate::seen::Doing;
 use crate::series::Nature;
-use crate::share::Tally;
+use crate::share::{Share, Tally};
 use std::collections::HashMap;
 use timeline::{ProcessIndex, TrackIndex};
 
@@ -121,7 +122,10 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
     if let Some(growth) = &case.run_queue {
         evidence.extend(stretches(case, growth, "the steps' thread had no core"));
     }
-    let gain = share.map(|share| case.gain_of_host(share));
+    // A step that waits for its own threads waits longer by what they wait for a core.
+    let pool = case.share(|one| one.doing == Doing::Waiting).0.scaled(own);
+    let plus = |share: Share| Share { low: share.low, mid: share.mid + pool.mid, high: share.high + pool.high };
+    let gain = share.map(|share| case.gain_of_host(plus(share)));
     Finding {
         code: CpuOversubscribed.code(),
         title: format!(
