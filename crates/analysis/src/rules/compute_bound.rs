@@ -100,6 +100,7 @@ mod tests {
         silent(&ComputeBound, &steps("nvjet_tst_64x8_64x16_4x1_v_bz_TNT", "9.9ms"));
         silent(&ComputeBound, &steps("vectorized_elementwise_kernel<4,add<float>>", "9.9ms"));
         silent(&ComputeBound, &steps("volta_sgemm_128x128_tn", "9.9ms"));
+        silent(&ComputeBound, &steps("cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1", "9.9ms"));
         silent(&ComputeBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "3ms"));
         silent(&ComputeBound, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
     }

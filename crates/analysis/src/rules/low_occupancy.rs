@@ -80,6 +80,12 @@ impl Rule for LowOccupancy {
     }
 }
 
+/// Whether the device is so empty for so long that neither its arithmetic nor its memory sets the pace.
+pub fn is_empty(case: &Case, device: &StepKernels) -> bool {
+    let processors = device.device(case).and_then(|device| device.multiprocessors).unwrap_or(0);
+    alone(case, device, |index| fills_little(case, device, index, processors)).mid() >= LEVEL
+}
+
 fn blocks(case: &Case, index: usize) -> Option<u64> {
     case.timeline
         .gpu

@@ -1,6 +1,6 @@
 //! `memory-bandwidth-bound`: the device works most of the step, on kernels that do little arithmetic for each byte.
 
-use super::roofline;
+use super::{low_occupancy, roofline};
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
@@ -32,6 +32,9 @@ impl Rule for MemoryBandwidthBound {
     fn look(&self, case: &Case) -> Verdict {
         let Some(bound) = roofline::look(case, BUSY, |one| one.memory) else { return Verdict::Silent };
         let device = bound.device;
+        if low_occupancy::is_empty(case, device) {
+            return Verdict::Silent;
+        }
         let row = device.rows.iter().find(|row| !roofline::computes(row));
         let most = match row.map(|row| row.kind.class) {
             Some(Class::Elementwise) => ", most elementwise ones",
@@ -117,6 +120,14 @@ mod tests {
             stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 12us..90us\n end";
         let found = found(&MemoryBandwidthBound, text);
         assert!(found[0].evidence[1].text.contains("1,721 of 4,800 GB/s"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn a_grid_that_leaves_the_device_empty_is_not_limited_by_its_memory() {
+        let text = steps("vectorized_elementwise_kernel<4,add<float>>", "9.9ms grid 12")
+            .replace("NVIDIA_H200", "NVIDIA_H200 sms 132");
+        silent(&MemoryBandwidthBound, &text);
+        assert_eq!(found(&MemoryBandwidthBound, &text.replace("grid 12", "grid 1200")).len(), 1);
     }
 
     #[test]

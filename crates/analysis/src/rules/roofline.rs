@@ -73,7 +73,10 @@ pub fn computes(row: &Row) -> bool {
     let kind = &row.kind;
     let large = kind.tile.is_none_or(|tile| tile >= LARGE_TILE);
     match kind.class {
-        Class::Matmul | Class::Convolution => kind.tensor_cores == Some(true) && large,
+        // What lies badly in memory is fed too slowly, whatever the units could do.
+        Class::Matmul | Class::Convolution => {
+            kind.tensor_cores == Some(true) && large && kind.unaligned() != Some(true)
+        }
         Class::Attention => true,
         _ => false,
     }
