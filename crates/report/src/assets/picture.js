@@ -5,8 +5,9 @@ import { element, table } from "./tables.js";
 
 const PICTURE_WIDTH = 10000;
 
+// The page has one empty picture, which knows the namespace of all: no address stands in a page that needs no network.
 function svgNode(tag, attributes) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const node = document.createElementNS(document.getElementById("shape").namespaceURI, tag);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   return node;
 }
