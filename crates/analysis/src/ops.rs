@@ -56,7 +56,8 @@ impl Ops {
         for device in case.kernels() {
             device.each(case, |_, index| inside[index] = true);
         }
-        ops.kernel_ns = case.kernels().iter().flat_map(|device| &device.rows).map(|row| row.ns).sum();
+        ops.kernel_ns =
+            case.kernels().iter().flat_map(|device| &device.rows).map(|row| row.ns).fold(0, u64::saturating_add);
         let mut groups = Groups::default();
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
         let mut linked = work.linked().iter().map(|index| *index as usize).peekable();
@@ -92,7 +93,7 @@ impl Ops {
 
     /// The part of the kernels' time that the operators known here have.
     pub fn covered(&self) -> f64 {
-        self.groups.iter().map(|group| group.ns).sum::<u64>() as f64 / self.kernel_ns.max(1) as f64
+        self.groups.iter().map(|group| group.ns).fold(0, u64::saturating_add) as f64 / self.kernel_ns.max(1) as f64
     }
 }
 

@@ -52,7 +52,7 @@ impl StepKernels {
 
     fn of(case: &Case, process: ProcessIndex, ordinal: u32) -> StepKernels {
         let windows = windows_of(case, process);
-        let window_ns = windows.iter().map(|window| window.end - window.start).sum();
+        let window_ns = windows.iter().map(|window| window.end - window.start).fold(0, u64::saturating_add);
         let mut all = StepKernels { process, ordinal, windows, window_ns, rows: Vec::new(), kinds: HashMap::new() };
         let mut places: Vec<u32> = vec![u32::MAX; case.timeline.names.len()];
         let mut rows: Vec<Row> = Vec::new();
@@ -102,20 +102,20 @@ impl StepKernels {
 
     /// The part of the steps' time that kernels of these names take.
     pub fn share(&self, fits: impl Fn(&Row) -> bool) -> f64 {
-        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).sum();
+        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).fold(0, u64::saturating_add);
         ns as f64 / self.window_ns.max(1) as f64
     }
 
     /// Of the time of all kernels.
     pub fn of_kernels(&self, fits: impl Fn(&Row) -> bool) -> f64 {
-        let all: u64 = self.rows.iter().map(|row| row.ns).sum();
-        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).sum();
+        let all: u64 = self.rows.iter().map(|row| row.ns).fold(0, u64::saturating_add);
+        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).fold(0, u64::saturating_add);
         ns as f64 / all.max(1) as f64
     }
 
     /// How many a step.
     pub fn per_step(&self, case: &Case, fits: impl Fn(&Row) -> bool) -> f64 {
-        let count: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.count).sum();
+        let count: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.count).fold(0, u64::saturating_add);
         count as f64 / case.steps.count().max(1) as f64
     }
 

@@ -35,7 +35,10 @@ impl Rule for BelowRoofline {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let Some(device) = case.kernels().iter().max_by_key(|device| device.rows.iter().map(|row| row.ns).sum::<u64>())
+        let Some(device) = case
+            .kernels()
+            .iter()
+            .max_by_key(|device| device.rows.iter().map(|row| row.ns).fold(0, u64::saturating_add))
         else {
             return Verdict::Silent;
         };
@@ -82,7 +85,7 @@ impl<'a> Slow<'a> {
 
 fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], first: &Slow) -> Finding {
     let name = case.timeline.names.text(first.group.name);
-    let ns: u64 = slow.iter().map(|one| one.group.ns).sum();
+    let ns: u64 = slow.iter().map(|one| one.group.ns).fold(0, u64::saturating_add);
     let changes = slow
         .iter()
         .map(|one| (one.group.work.clone(), Left { best: one.peak, usual: one.good, worst: (1.0 + one.good) / 2.0 }))

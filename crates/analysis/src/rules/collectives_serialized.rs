@@ -102,13 +102,14 @@ impl Rows {
         if !near {
             return;
         }
-        let ns: u64 = run.iter().map(|index| dur(*index)).sum();
+        let ns: u64 = run.iter().map(|index| dur(*index)).fold(0, u64::saturating_add);
         self.count += 1;
         self.kernels += run.len();
-        self.ns += ns;
+        self.ns = self.ns.saturating_add(ns);
         // The first stays too: what it waited for in other streams the rest would have waited for.
         let others = run.iter().skip(1).filter(|index| *index != longest);
-        self.saved_ns += others.clone().map(|index| dur(*index)).sum::<u64>();
+        self.saved_ns =
+            self.saved_ns.saturating_add(others.clone().map(|index| dur(*index)).fold(0, u64::saturating_add));
         self.saved.extend(others);
     }
 }

@@ -97,7 +97,8 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
                             slices.start[maker],
                             slices.get(maker).end(),
                         ));
-                        parts[window] += slices.dur[maker] + (end - start).max(work.dur[piece]);
+                        parts[window] = parts[window]
+                            .saturating_add(slices.dur[maker].saturating_add((end - start).max(work.dur[piece])));
                     }
                 }
                 _ => {}

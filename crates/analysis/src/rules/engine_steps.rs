@@ -19,7 +19,7 @@ pub struct EngineStep {
 
 impl EngineStep {
     pub fn ns(&self) -> u64 {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 }
 

@@ -105,7 +105,8 @@ fn rival<'a>(case: &'a Case, device: &StepKernels) -> Option<(&'a StepKernels, f
     let others = case.kernels().iter().filter(|one| one.process != device.process && uuid(one).as_ref() == Some(&mine));
     let shares = others.map(|other| {
         let theirs = work(other);
-        let inside: u64 = device.windows.iter().map(|window| theirs.overlap(window.start, window.end)).sum();
+        let inside: u64 =
+            device.windows.iter().map(|window| theirs.overlap(window.start, window.end)).fold(0, u64::saturating_add);
         (other, inside as f64 / device.window_ns.max(1) as f64)
     });
     shares.max_by(|a, b| a.1.total_cmp(&b.1))

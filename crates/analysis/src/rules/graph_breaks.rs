@@ -61,7 +61,7 @@ impl Rule for GraphBreaks {
                         continue;
                     }
                     if let Some(done) = done {
-                        between += start - done;
+                        between = u64::saturating_add(between, start - done);
                         if widest.is_none_or(|(from, to)| to - from < start - done) {
                             widest = Some((done, *start));
                         }

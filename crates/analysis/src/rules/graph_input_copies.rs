@@ -64,7 +64,9 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
                 if let Some(window) = at(&windows, timeline.slices.start[index]) {
                     graphs += 1;
                     let near = &before[before.len().saturating_sub(NEAR)..];
-                    parts[window] += near.iter().map(|piece| work.dur[*piece as usize]).sum::<u64>();
+                    parts[window] = parts[window].saturating_add(
+                        near.iter().map(|piece| work.dur[*piece as usize]).fold(0, u64::saturating_add),
+                    );
                     found.extend(near);
                 }
                 before.clear();

@@ -78,7 +78,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         return None;
     }
     let usual = median(&Step::beyond, &with);
-    let saved: u64 = without.iter().map(|step| step.beyond().saturating_sub(usual)).sum();
+    let saved: u64 = without.iter().map(|step| step.beyond().saturating_sub(usual)).fold(0, u64::saturating_add);
     let share = saved as f64 / device.window_ns.max(1) as f64;
     let (slow, fast) = (median(&|step| step.ns, &without), median(&|step| step.ns, &with));
     if share < LEVEL {

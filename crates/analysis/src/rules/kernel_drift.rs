@@ -46,7 +46,7 @@ impl Rule for KernelDrift {
         let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
             return Verdict::Silent;
         };
-        let share = drift.saved / device.window_ns.max(1) as f64 * 4.0;
+        let share = (drift.saved / device.window_ns.max(1) as f64 * 4.0).min(1.0);
         if share < LEVEL {
             return Verdict::Silent;
         }

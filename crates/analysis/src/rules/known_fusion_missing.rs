@@ -152,11 +152,11 @@ impl Found {
             place = at + 1;
             let dur = |index: u32| work.dur[index as usize];
             let Some(longest) = all.iter().max_by_key(|index| dur(**index)) else { continue };
-            let ns: u64 = all.iter().map(|index| dur(*index)).sum();
+            let ns: u64 = all.iter().map(|index| dur(*index)).fold(0, u64::saturating_add);
             self.count += 1;
             self.kernels += all.len();
-            self.ns += ns;
-            self.saved_ns += ns - dur(*longest);
+            self.ns = self.ns.saturating_add(ns);
+            self.saved_ns = self.saved_ns.saturating_add(ns - dur(*longest));
             self.saved.extend(all.iter().filter(|index| *index != longest));
         }
     }

@@ -47,7 +47,7 @@ impl Rule for LaunchQueueFull {
         let all = calls_in_steps::find(case, launches, |_| true);
         let mut times: Vec<u64> = all.all.iter().map(|call| slices.dur[*call as usize]).collect();
         times.sort_unstable();
-        let long = LEAST_NS.max(TIMES * percentile(&times, 50));
+        let long = LEAST_NS.max(percentile(&times, 50).saturating_mul(TIMES));
         // What it launches starts long after the call: there was work before it.
         let waits = |call: usize| {
             let end = slices.start[call].saturating_add(slices.dur[call]);

@@ -39,7 +39,7 @@ impl Rule for LayerOutlier {
         for row in &gpu.layers {
             sorts.entry(sort(case.timeline.names.text(row.name))).or_default().push(row);
         }
-        let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).sum();
+        let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).fold(0, u64::saturating_add);
         let outliers = sorts.values().filter(|rows| rows.len() > FEWEST).filter_map(|rows| {
             let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
             times.sort_unstable();

@@ -33,7 +33,10 @@ impl Rule for LowOccupancy {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let Some(device) = case.kernels().iter().max_by_key(|device| device.rows.iter().map(|row| row.ns).sum::<u64>())
+        let Some(device) = case
+            .kernels()
+            .iter()
+            .max_by_key(|device| device.rows.iter().map(|row| row.ns).fold(0, u64::saturating_add))
         else {
             return Verdict::Silent;
         };

@@ -37,9 +37,9 @@ impl Rule for LowPcieBandwidth {
     fn look(&self, case: &Case) -> Verdict {
         let fits = |copy: &Copy| copy.host_memory() == detail::PINNED && copy.piece.bytes >= LARGE_BYTES;
         let moved = case.moved();
-        let most = moved
-            .iter()
-            .max_by_key(|moved| moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).sum::<u64>());
+        let most = moved.iter().max_by_key(|moved| {
+            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
+        });
         let Some(moved) = most.filter(|moved| moved.all.iter().any(fits)) else { return Verdict::Silent };
         let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
         if tally.mid() < LEVEL {

@@ -103,7 +103,8 @@ fn by_calls(case: &Case, wanted: &[bool]) -> OnPath {
             if let (true, Some(window)) = (call && slice.start >= done, case.windows.at(track, slice.start)) {
                 done = slice.end();
                 let end = done.min(case.windows.all()[window].end);
-                parts[window - windows.start] += end - slice.start;
+                let part = &mut parts[window - windows.start];
+                *part = part.saturating_add(end.saturating_sub(slice.start));
                 stretches.push((track, slice.start, end));
                 if place.function.is_none() {
                     let name = case.timeline.names.get(slice.name);

@@ -40,9 +40,9 @@ impl Rule for PrefillBlocksDecode {
         let span = last.end.saturating_sub(first.start);
         let from = steps.iter().position(|step| step.phase == Phase::Decode).unwrap_or(0);
         let to = steps.iter().rposition(|step| step.phase == Phase::Decode).unwrap_or(0);
-        let long = |step: &&engine_steps::EngineStep| step.phase != Phase::Decode && step.ns() >= TIMES * usual;
+        let long = |step: &&engine_steps::EngineStep| step.phase != Phase::Decode && step.ns() / TIMES >= usual;
         let blocks: Vec<_> = steps[from..=to].iter().filter(long).collect();
-        let held: u64 = blocks.iter().map(|step| step.ns()).sum();
+        let held: u64 = blocks.iter().map(|step| step.ns()).fold(0, u64::saturating_add);
         let Some(longest) = blocks.iter().max_by_key(|step| step.ns()).filter(|_| held as f64 >= LEVEL * span as f64)
         else {
             return Verdict::Silent;

@@ -137,7 +137,7 @@ impl Loops {
             };
             let all = &run[place..place + body * rounds];
             place += body * rounds;
-            let ns: u64 = all.iter().map(|index| work.dur[*index as usize]).sum();
+            let ns: u64 = all.iter().map(|index| work.dur[*index as usize]).fold(0, u64::saturating_add);
             if ns / all.len() as u64 > SHORT_NS {
                 continue;
             }

@@ -43,13 +43,13 @@ impl Rule for SchedulerGap {
         );
         let (mut idle, mut all, mut count, mut widest) = (0u64, steps[0].ns(), 0u64, (0, 0));
         for two in steps.windows(2) {
-            all += two[1].ns();
+            all = u64::saturating_add(all, two[1].ns());
             let gap = two[1].start.saturating_sub(two[0].end);
-            if gap == 0 || gap > LONGEST * two[0].ns().max(two[1].ns()) {
+            if gap == 0 || gap / LONGEST > two[0].ns().max(two[1].ns()) {
                 continue;
             }
             let free = gap - busy.overlap(two[0].end, two[1].start).min(gap);
-            (idle, all, count) = (idle + free, all + gap, count + 1);
+            (idle, all, count) = (u64::saturating_add(idle, free), all.saturating_add(gap), count + 1);
             if free > widest.1 - widest.0 {
                 widest = (two[0].end, two[1].start);
             }

@@ -55,11 +55,14 @@ impl Rule for StragglerRank {
             let all: Vec<u64> = (0..ranks.len()).map(|rank| dur(rank, place)).collect();
             let shortest = all.iter().copied().min().unwrap_or(0);
             last[all.iter().position(|one| *one == shortest).unwrap_or(0)] += 1;
-            waited += all.iter().map(|one| one - shortest).sum::<u64>() / (ranks.len() as u64 - 1);
+            waited = u64::saturating_add(
+                waited,
+                all.iter().map(|one| one - shortest).fold(0, u64::saturating_add) / (ranks.len() as u64 - 1),
+            );
         }
         let (slowest, times) =
             last.iter().enumerate().max_by_key(|(_, times)| **times).map_or((0, 0), |(rank, times)| (rank, *times));
-        let share = waited as f64 / ranks[0].0.window_ns.max(1) as f64;
+        let share = (waited as f64 / ranks[0].0.window_ns.max(1) as f64).min(1.0);
         let often = times as f64 / count as f64;
         if share < LEVEL || often < MOST {
             return Verdict::Silent;

@@ -99,7 +99,7 @@ fn by_name(align: Option<u32>, peaks: Option<Peaks>) -> Left {
 
 /// What is left at the speed that good kernels reach. None: no shapes.
 fn by_shapes(groups: &[&Group], peaks: &Peaks) -> Option<Left> {
-    let ns: u64 = groups.iter().map(|group| group.ns).sum();
+    let ns: u64 = groups.iter().map(|group| group.ns).fold(0, u64::saturating_add);
     let floor = groups.iter().map(|group| group.floor_ns(peaks).map(|floor| floor.0)).sum::<Option<f64>>()?;
     let best = floor / ns.max(1) as f64;
     (ns > 0).then(|| Left {

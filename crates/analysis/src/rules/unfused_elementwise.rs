@@ -135,14 +135,15 @@ impl Rows {
         if run.len() < FEWEST {
             return;
         }
-        let ns: u64 = run.iter().map(|index| dur(*index)).sum();
+        let ns: u64 = run.iter().map(|index| dur(*index)).fold(0, u64::saturating_add);
         self.count += 1;
         self.kernels += run.len();
-        self.ns += ns;
+        self.ns = self.ns.saturating_add(ns);
         for together in run.chunks(TOGETHER) {
             let Some(stays) = together.iter().max_by_key(|index| dur(**index)) else { continue };
             let others = together.iter().filter(|index| *index != stays);
-            self.saved_ns += others.clone().map(|index| dur(*index)).sum::<u64>();
+            self.saved_ns =
+                self.saved_ns.saturating_add(others.clone().map(|index| dur(*index)).fold(0, u64::saturating_add));
             self.saved.extend(others);
         }
         if ns > self.longest_ns {

@@ -49,7 +49,7 @@ impl Rule for WrongBackend {
                         at(&windows, slice.start).filter(|_| slice.start >= done && slice.kind != SliceKind::ApiCall);
                     if let Some(window) = window {
                         done = slice.end();
-                        parts[window] += done.min(windows[window].end) - slice.start;
+                        parts[window] = parts[window].saturating_add(done.min(windows[window].end) - slice.start);
                         first.get_or_insert(slice);
                     }
                 }
