@@ -9,6 +9,7 @@ use crate::gpu::{GpuMetrics, limit};
 use crate::health::{self, HealthLine};
 use crate::idle::DeviceIdle;
 use crate::rank;
+use crate::replay::Check;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
 use crate::slow_steps::{self, SlowSteps};
@@ -38,6 +39,8 @@ pub struct Diagnosis {
     pub slow_steps: Option<SlowSteps>,
     /// The median step as a picture. None: there are no steps.
     pub waterfall: Option<Waterfall>,
+    /// How well a replay of unchanged steps reproduces them, or why there is none: what gains rest on.
+    pub replay: Result<Check, String>,
     /// None: no device work was recorded.
     pub gpu: Option<GpuMetrics>,
     /// Why each device was idle inside the steps; as many as `gpu` has.
@@ -62,7 +65,21 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let answer = answer::say(&case, &findings, &abstentions, &health);
     let slow_steps = slow_steps::measure(&case);
     let waterfall = waterfall::measure(&case);
+    let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
     let (gpu, idle) = (case.take_gpu(), case.take_idle());
     let (steps, breakdown) = (case.steps, case.breakdown);
-    Diagnosis { steps, breakdown, findings, abstentions, bottleneck, answer, health, slow_steps, waterfall, gpu, idle }
+    Diagnosis {
+        steps,
+        breakdown,
+        findings,
+        abstentions,
+        bottleneck,
+        answer,
+        health,
+        slow_steps,
+        waterfall,
+        replay,
+        gpu,
+        idle,
+    }
 }

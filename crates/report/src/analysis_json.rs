@@ -32,6 +32,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         slow_steps: picture::slow(timeline, diagnosis),
         gpu: devices,
         gpu_work: diagnosis.gpu.as_ref().map(|metrics| gpu::work(timeline, metrics)),
+        replay: shape::replay(diagnosis),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
         idle_breakdown: parts::idle_breakdown(timeline, diagnosis),
         host: hot::host(timeline, metrics, diagnosis),

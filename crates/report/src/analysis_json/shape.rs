@@ -28,11 +28,44 @@ pub struct Analysis<'a> {
     /// Not there where no work of a device was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_work: Option<Work<'a>>,
+    /// Not there where no work of a device was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay<'a>>,
     pub timeline_breakdown: Vec<Category>,
     pub idle_breakdown: Vec<Idle<'a>>,
     pub host: Host<'a>,
     pub health: Health<'a>,
     pub recording: Recorded<'a>,
+}
+
+/// How well the unchanged steps are reproduced by a replay.
+#[derive(Serialize)]
+pub struct Replay<'a> {
+    steps: u64,
+    explained: u64,
+    error_percent: Option<f64>,
+    worst_percent: Option<f64>,
+    /// Whether gains come from it; if not, why.
+    used: bool,
+    why_not: Option<&'a str>,
+}
+
+pub fn replay(diagnosis: &Diagnosis) -> Option<Replay<'_>> {
+    diagnosis.gpu.as_ref()?;
+    let thousandths = |part: f64| (part * 100_000.0).round() / 1000.0;
+    Some(match &diagnosis.replay {
+        Ok(check) => Replay {
+            steps: check.steps,
+            explained: check.explained,
+            error_percent: Some(thousandths(check.off)),
+            worst_percent: Some(thousandths(check.worst)),
+            used: check.tells(),
+            why_not: (!check.tells()).then_some("it does not reproduce the recorded steps within 2 %"),
+        },
+        Err(why) => {
+            Replay { steps: 0, explained: 0, error_percent: None, worst_percent: None, used: false, why_not: Some(why) }
+        }
+    })
 }
 
 #[derive(Serialize)]
