@@ -22,7 +22,8 @@ class Cost:
     peak_bytes: int
 
     def __str__(self) -> str:
-        return f"{self.seconds:.2f} s, {self.peak_bytes / MB:.0f} MB"
+        # Where the two differ, the machine had other things to do.
+        return f"{self.seconds:.2f} s ({self.cpu_seconds:.2f} s of processor time), {self.peak_bytes / MB:.0f} MB"
 
 
 @dataclass
