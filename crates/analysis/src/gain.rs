@@ -36,7 +36,7 @@ impl<'a> Case<'a> {
     pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
         let build = || match self.chosen() {
             Some(chosen) => Player::new(self.timeline, &self.steps, chosen),
-            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no GPU work was recorded".into())),
+            None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no work of a device was recorded".into())),
             None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
         };
         self.gains.player.get_or_init(build).as_ref()

@@ -242,10 +242,13 @@ fn odd_timelines_are_answered_or_refused_and_never_panic() {
     }
 }
 
+/// Every step of every trace that was recorded on a GPU, those of the suite as well.
 #[test]
 fn recorded_traces_are_reproduced_within_two_percent() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
-    for name in ["bert", "copies", "decode", "graphs"] {
+    let names =
+        ["bert", "copies", "decode", "graphs", "suite/tiny_kernels", "suite/sync_each_layer", "suite/graph_decode"];
+    for name in names.into_iter().filter(|name| folder.join(name).exists()) {
         let timeline = timeline::open(&folder.join(name)).unwrap();
         let check = check(&timeline, &Steps::find(&timeline, None)).unwrap();
         println!(
@@ -256,6 +259,45 @@ fn recorded_traces_are_reproduced_within_two_percent() {
         );
         assert!(check.worst < 0.02 && check.explained == check.steps, "{name}: {check:?}");
     }
+}
+
+/// Its launch was seen 3 ms before, nothing in its stream: it started when the other stream's kernel ended.
+#[test]
+fn work_that_starts_when_another_stream_is_done_waited_for_it() {
+    let text = "track main
+        repeat 12 every 10ms
+          step token 0..8.1ms
+          api cudaLaunchKernel 0..10us
+          stream 7
+          kernel a 20us..4ms
+          api cudaLaunchKernel 20us..30us
+          stream 8
+          kernel early 40us..60us
+          api cudaLaunchKernel 40us..50us
+          kernel b 4.002ms..8ms
+          api cudaStreamSynchronize 60us..8.01ms
+          sync stream 60us..8.01ms
+        end";
+    let answer = ask(text, "scale kernel:a 0.5").unwrap();
+    assert_eq!((answer.check.explained, answer.mid_ns), (12, 1_990_000), "{answer:?}");
+}
+
+/// A launch of a graph takes as long as it takes: the first node starts by its end.
+#[test]
+fn a_graph_starts_by_the_end_of_its_launch() {
+    let mut text = String::from("track main\n");
+    for step in 0..12 {
+        let (at, took) = (step * 1000, 80 + 7 * (step % 5));
+        text.push_str(&format!("step token {at}us..{}us\n", at + took + 120));
+        text.push_str(&format!("api cudaGraphLaunch {at}us..{}us corr {step}1\n stream 7\n", at + took));
+        text.push_str(&format!("kernel a {0}us..{1}us corr {step}1\n", at + took - 5, at + took + 40));
+        text.push_str(&format!("kernel b {0}us..{1}us corr {step}1\n", at + took + 41, at + took + 100));
+        text.push_str(&format!("api cudaStreamSynchronize {0}us..{1}us\n", at + took + 2, at + took + 106));
+    }
+    let answer = ask(&text, "scale api:cudaGraphLaunch 0.5").unwrap();
+    assert_eq!(answer.check.explained, answer.check.steps);
+    // Half of the launch, of about 94 µs.
+    assert!((42_000..=52_000).contains(&answer.mid_ns), "{answer:?}");
 }
 
 /// `graphs` is the same model as `decode`, captured as a CUDA graph: what was predicted for the one was measured on the other.

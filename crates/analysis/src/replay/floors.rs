@@ -31,6 +31,13 @@ impl Usual {
         }
     }
 
+    /// However many there are: what is longer is none of its kind.
+    fn at_most(mut self, longest: i64) -> Usual {
+        self.most = self.most.min(longest);
+        self.three = self.three.map(|one| one.min(longest));
+        self
+    }
+
     pub fn at(&self, assume: Assume) -> i64 {
         self.three[assume as usize]
     }
@@ -101,7 +108,14 @@ impl Floors {
         let any_return = Usual::of(returns.values().flatten().copied().collect());
         let returns = returns.into_iter().map(|(name, all)| (name, Usual::of(all))).collect();
         let latency = Latency { from_end: false, usual: Usual::of(all) };
-        Floors { latencies, latency, gaps: gaps.map(Usual::of), shortest, returns, any_return }
+        Floors {
+            latencies,
+            latency,
+            gaps: gaps.map(|all| Usual::of(all).at_most(LONGEST_NS)),
+            shortest,
+            returns,
+            any_return,
+        }
     }
 
     /// Of a call with this name.
