@@ -69,7 +69,7 @@ impl<W: Write> Out<W> {
             &python(id),
         );
         let shapes = format!(
-            ", \"args\": {{\n      \"External id\": {id},\"Record function id\": 0, \"Fwd thread id\": 0, \"Sequence number\": {id}, \"Module Hierarchy\": \"\", \"Call stack\": \"\", \"Concrete Inputs\": [\"\", \"\", \"\", \"[1, 1]\", \"9223372036854775807\"], \"Input type\": [\"c10::BFloat16\", \
+            ", \"args\": {{\n      \"External id\": {id},\"Record function id\": 0, \"Fwd thread id\": 0, \"Sequence number\": {id}, \"Module Hierarchy\": \"\", \"Call stack\": \"modeling_llama.py(312): forward;modules/linear.py(117): forward\", \"Concrete Inputs\": [\"\", \"\", \"\", \"[1, 1]\", \"9223372036854775807\"], \"Input type\": [\"c10::BFloat16\", \
              \"c10::BFloat16\", \"c10::BFloat16\", \"ScalarList\", \"Scalar\"], \"Input Strides\": [[{k}, 1], [1, {k}], [1], [], []], \"Input Dims\": [[4, 512, {k}], [{k}, {k}], [{k}], [], []], \"Ev Idx\": {id}\n    }}",
             k = 1024 + 64 * (number % 16)
         );
