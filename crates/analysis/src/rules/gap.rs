@@ -53,7 +53,7 @@ pub fn unseen(case: &Case, level: f64) -> Option<String> {
     }
     let device = case.idle().iter().max_by(|a, b| a.share(Cause::Unknown).total_cmp(&b.share(Cause::Unknown)))?;
     let unknown = device.ns(Cause::Unknown);
-    (device.share(Cause::Unknown) >= level && 2 * unknown > device.idle_ns()).then(|| {
+    (device.share(Cause::Unknown) >= level && unknown > device.idle_ns().saturating_sub(unknown)).then(|| {
         format!(
             "no call and no sample tells what the host does in {} of the GPU's idle time",
             phrase::percent(unknown as f64 / device.idle_ns().max(1) as f64)

@@ -34,6 +34,8 @@ impl Default for Joined {
 
 impl Loader<'_> {
     pub fn finish(mut self, about: About) -> Joined {
+        // Also where all of it is too far away to be kept: its stream stays, and must be somebody's.
+        let any_work = self.builder.work.len() > self.mark.work;
         self.odd.far = drop_far(self.builder, self.mark);
         let base = about.base.unwrap_or(0);
         self.builder.moments_since(self.mark).for_each(|time| *time = time.saturating_add(base));
@@ -41,7 +43,7 @@ impl Loader<'_> {
             Some(span.map_or((*time, *time), |(first, last)| (first.min(*time), last.max(*time))))
         });
         let absolute = span.is_none_or(|(first, _)| first > EPOCH);
-        if self.builder.work.len() > self.mark.work {
+        if any_work {
             self.own_work(&about);
         }
         self.name(about.rank);
