@@ -118,6 +118,10 @@ fn times_that_cannot_be() {
     jump.extend([call("cudaLaunchKernel", 50, 4200, 5), kernel("early", 7, 50, 4199, 2)]);
     jump.extend([call("cudaLaunchKernel", 51, 4300, 5), kernel("late", 7, 51, 3_600_000_000, 2)]);
     odd("jump", &jump, &["gemm"]);
+    // All that the device did lies a century away.
+    let mut far: Vec<String> = steps(8).into_iter().filter(|event| !event.contains("\"kernel\"")).collect();
+    far.push(kernel("far", 7, 3, 4_000_000_000_000_000, 5));
+    odd("far", &far, &["ProfilerStep"]);
     let absurd: Vec<String> = steps(8).into_iter().map(|event| event.replace(r#""dur":90"#, r#""dur":9e15"#)).collect();
     odd("absurd", &absurd, &[]);
 }
