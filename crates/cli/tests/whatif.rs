@@ -20,7 +20,7 @@ fn it_says_now_then_gain_and_what_limits_the_step() {
         assert!(told.out.contains(text), "{text}: {}", told.out);
     }
     assert!(told.out.contains("Limit now  the host's own code") && told.out.contains("Then       the GPU's kernels"));
-    assert!(told.out.contains("Assumed\n- launches with no other call between them"), "{}", told.out);
+    assert!(told.out.contains("Assumed\n- launches with no wait, allocation or copy"), "{}", told.out);
     let both = place.run(["whatif", &recorded("decode"), "graph steps; scale kernel:gemm* 0.5"]).fine();
     assert!(both.out.contains("143 × gemmSN_TN_kernel"), "{}", both.out);
 }
@@ -83,8 +83,8 @@ fn what_the_trace_cannot_say_is_refused() {
     let place = Place::with_trace("whatif-none");
     let error = place.run(["whatif", &recorded("decode"), "scale kernel:gemmSM* 0.5"]).refused(5);
     assert!(error.contains("the nearest name is \"gemmSN_TN_kernel"), "{error}");
-    let error = place.run(["whatif", &recorded("graphs"), "pin copies"]).refused(1);
-    assert!(error.contains("no pinned copies"), "{error}");
+    let error = place.run(["whatif", &recorded("graphs"), "pin copies"]).refused(5);
+    assert!(error.contains("no pageable copies"), "{error}");
     assert!(place.run(["whatif", "trace", "remove sync-api"]).refused(5).contains("no step has a wait"));
     assert!(place.run(["whatif", "trace", "graph steps", "--step", "nope"]).refused(5).contains("nope"));
     // Without a GPU the host's code can still be scaled.
