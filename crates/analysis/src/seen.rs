@@ -2,10 +2,12 @@
 //! for the GIL, collecting garbage. Also how much of the steps no sample stands for.
 
 use crate::frames::{Frames, WAITS, is};
+use crate::idle::{ApiClass, class_of};
 use crate::spans::Spans;
 use crate::windows::Windows;
 use std::collections::HashMap;
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex};
+use timeline::gpu::detail;
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Doing {
@@ -171,23 +173,68 @@ fn period(timeline: &Timeline, windows: &Windows) -> u64 {
 
 /// Garbage collection on a track, as stretches that do not overlap.
 fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
-    stretches(timeline, track, |index| timeline.slices.kind(index) == SliceKind::Gc)
+    let end = |index: usize| timeline.slices.get(index).end();
+    stretches(timeline, track, |index| (timeline.slices.kind(index) == SliceKind::Gc).then(|| end(index)))
 }
 
 /// Calls on a track that wait for a device, as stretches that do not overlap.
 fn device_waits(timeline: &Timeline, frames: &Frames, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
-    let waits = |name: u32| frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0;
-    let slices = &timeline.slices;
-    stretches(timeline, track, |index| slices.kind(index) == SliceKind::ApiCall && waits(slices.name[index]))
+    let mut waits = DeviceWaits::new(timeline, frames);
+    stretches(timeline, track, |index| waits.until(index))
 }
 
-fn stretches(timeline: &Timeline, track: TrackIndex, fits: impl Fn(usize) -> bool) -> Vec<(u64, u64, NameIndex)> {
+/// Which CUDA calls wait for a device, and until when.
+pub struct DeviceWaits<'a> {
+    timeline: &'a Timeline,
+    frames: &'a Frames,
+    /// By name: whether such a call copies.
+    copies: HashMap<u32, bool>,
+}
+
+impl<'a> DeviceWaits<'a> {
+    pub fn new(timeline: &'a Timeline, frames: &'a Frames) -> DeviceWaits<'a> {
+        DeviceWaits { timeline, frames, copies: HashMap::new() }
+    }
+
+    /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
+    pub fn until(&mut self, slice: usize) -> Option<u64> {
+        let slices = &self.timeline.slices;
+        if slices.kind(slice) != SliceKind::ApiCall {
+            return None;
+        }
+        let name = slices.name[slice];
+        if self.frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0 {
+            return Some(slices.get(slice).end());
+        }
+        let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
+        let copies = *self.copies.entry(name).or_insert_with(is_copy);
+        copies.then(|| result_begins(self.timeline, slice)).flatten()
+    }
+}
+
+/// A copy to the host that is over when its call returns was waited for, and so was all that the device had to do before it:
+/// until when. The copy itself is the call's own work.
+fn result_begins(timeline: &Timeline, call: usize) -> Option<u64> {
+    let (work, end) = (&timeline.gpu.work, timeline.slices.get(call).end());
+    let pieces = work.of_launch(call).iter().map(|index| work.get(*index as usize));
+    let results = pieces.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);
+    results.filter(|piece| piece.end() <= end).map(|piece| piece.start).max()
+}
+
+/// `until` says of a slice where its stretch ends. None: it has none.
+fn stretches(
+    timeline: &Timeline,
+    track: TrackIndex,
+    mut until: impl FnMut(usize) -> Option<u64>,
+) -> Vec<(u64, u64, NameIndex)> {
     let mut all: Vec<(u64, u64, NameIndex)> = Vec::new();
-    for index in timeline.tracks[track.0 as usize].slices.clone().filter(|index| fits(*index)) {
+    for index in timeline.tracks[track.0 as usize].slices.clone() {
+        let Some(end) = until(index) else { continue };
         let slice = timeline.slices.get(index);
         match all.last_mut() {
-            Some(last) if slice.start < last.1 => last.1 = last.1.max(slice.end()),
-            _ => all.push((slice.start, slice.end(), slice.name)),
+            Some(last) if slice.start < last.1 => last.1 = last.1.max(end),
+            _ if end >= slice.start => all.push((slice.start, end, slice.name)),
+            _ => {}
         }
     }
     all

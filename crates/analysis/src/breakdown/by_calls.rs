@@ -3,6 +3,7 @@
 
 use super::part::{Key, PartKind};
 use crate::frames::{Frames, WAITS, is};
+use crate::seen::DeviceWaits;
 use crate::windows::{Window, Windows};
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline};
@@ -10,6 +11,7 @@ use timeline::{NameIndex, SliceKind, Timeline};
 /// The time inside the windows by function, less what lies outside all calls.
 pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Key, u64)> {
     let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
+    let mut waits = DeviceWaits::new(timeline, frames);
     for (track, range) in windows.tracks() {
         let slices = timeline.tracks[track.0 as usize].slices.clone();
         let mut sweep = Sweep { windows: &windows.all()[range], at: 0, cursor: 0 };
@@ -17,12 +19,13 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
         for index in slices {
             let kind = timeline.slices.kind(index);
             let slice = timeline.slices.get(index);
-            let waits = kind == SliceKind::ApiCall && frames.bits(slice.name) & is::WAITS_FOR_GPU != 0;
-            if !waits && !matches!(kind, SliceKind::Call | SliceKind::CCall | SliceKind::Gc) {
-                continue;
-            }
+            let end = match kind {
+                SliceKind::Call | SliceKind::CCall | SliceKind::Gc => Some(slice.end()),
+                _ => waits.until(index),
+            };
+            let Some(end) = end else { continue };
             sweep.up_to(slice.start, &mut open, &mut sums);
-            open.push((slice.end(), slice.name, kind));
+            open.push((end, slice.name, kind));
         }
         sweep.up_to(u64::MAX, &mut open, &mut sums);
     }
@@ -30,6 +33,7 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
         SliceKind::Gc => Key::of(PartKind::Gc),
         _ => {
             let kind = match kind {
+                SliceKind::ApiCall => PartKind::Gpu,
                 _ if frames.bits(name) & is::WAITS_FOR_GPU != 0 => PartKind::Gpu,
                 _ if frames.bits(name) & WAITS != 0 => PartKind::Waiting,
                 SliceKind::CCall => PartKind::Native,

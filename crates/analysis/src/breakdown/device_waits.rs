@@ -36,3 +36,30 @@ pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<
     }
     times.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Case;
+
+    fn waited(copy: &str, returns: &str) -> f64 {
+        let text = format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..5us\n stream 7\n kernel gemm 10us..9ms\n\
+             api cudaMemcpyAsync 20us..{returns}\n copy {copy}\n end\n samples 0..200ms every 1ms active main>read:5"
+        );
+        let timeline = Timeline::from_text(&text).unwrap();
+        Case::new(&timeline, None).breakdown.share(PartKind::Gpu)
+    }
+
+    #[test]
+    fn a_result_that_is_there_when_its_copy_returns_was_waited_for() {
+        let share = waited("d2h 9ms..9050us 4 pageable", "9100us");
+        assert!((share - 0.898).abs() < 0.001, "{share}");
+    }
+
+    #[test]
+    fn a_copy_that_returns_before_or_goes_to_the_device_waits_for_nothing() {
+        assert_eq!(waited("d2h 9ms..9050us 4 pinned", "40us"), 0.0);
+        assert_eq!(waited("h2d 9ms..9050us 4 pageable", "9100us"), 0.0);
+    }
+}

@@ -56,7 +56,8 @@ pub fn finding(case: &Case) -> Option<Finding> {
 fn call(case: &Case) -> Option<NameIndex> {
     let mut times: HashMap<NameIndex, u64> = HashMap::new();
     for (track, waits) in &case.seen.gpu {
-        for (start, end, name) in waits {
+        // What a copy waits for is said of the copy.
+        for (start, end, name) in waits.iter().filter(|one| case.frames.bits(one.2) & is::WAITS_FOR_GPU != 0) {
             let sum = times.entry(*name).or_default();
             *sum = sum.saturating_add(case.windows.overlap(*track, *start, *end));
         }
