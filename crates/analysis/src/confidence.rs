@@ -35,7 +35,7 @@ fn seen(case: &Case) -> f64 {
 /// The part of the devices' work and launches that was not lost.
 fn kept(case: &Case) -> f64 {
     let of_device = |loss: &&timeline::Loss| ["gpu", "launches"].contains(&loss.collector.as_str());
-    let lost: u64 = case.timeline.losses.iter().filter(of_device).map(|loss| loss.count).sum();
+    let lost: u64 = case.timeline.losses.iter().filter(of_device).map(|loss| loss.count).fold(0, u64::saturating_add);
     let work = case.timeline.gpu.work.len() as f64;
     if lost == 0 { 1.0 } else { work / (work + lost as f64) }
 }

@@ -124,7 +124,9 @@ fn convolution(name: &str, dims: &[Vec<u64>], text: &str) -> Option<(f64, f64)> 
     };
     let (stride, padding) = (stride?, padding.unwrap_or([0, 0]));
     let result = |size: u64, kernel: u64, at: usize| {
-        size.saturating_add(padding[at].saturating_mul(2)).checked_sub(kernel).map(|left| left / stride[at].max(1) + 1)
+        size.saturating_add(padding[at].saturating_mul(2))
+            .checked_sub(kernel)
+            .map(|left| (left / stride[at].max(1)).saturating_add(1))
     };
     let (high, wide) = (result(height, rows, 0)? as f64, result(width, columns, 1)? as f64);
     let results = batch as f64 * out as f64 * high * wide;

@@ -175,7 +175,7 @@ impl Unfused {
 
     fn ns(&self, case: &Case) -> u64 {
         let dur = &case.timeline.gpu.work.dur;
-        self.between.iter().chain(&self.products).map(|index| dur[*index as usize]).sum()
+        self.between.iter().chain(&self.products).map(|index| dur[*index as usize]).fold(0, u64::saturating_add)
     }
 }
 

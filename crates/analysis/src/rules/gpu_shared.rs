@@ -63,10 +63,11 @@ impl Rule for GpuShared {
                 )
             };
         };
-        if used - own < BYTES {
+        let others = used.saturating_sub(own);
+        if others < BYTES {
             return Verdict::Silent;
         }
-        let title = format!("Other processes hold {} of the GPU's memory", phrase::bytes((used - own) as u64));
+        let title = format!("Other processes hold {} of the GPU's memory", phrase::bytes(others as u64));
         let text = format!(
             "{} in use, {} of them by the recorded processes",
             phrase::bytes(used as u64),
@@ -119,7 +120,7 @@ fn memory(case: &Case) -> Option<(i64, i64)> {
     let mut used = named("gpu_memory_used_bytes");
     let (first, None) = (used.next()?, used.next()) else { return None };
     let own: Vec<i64> = named("gpu_process_memory_bytes").filter_map(most).collect();
-    (!own.is_empty()).then(|| Some((most(first)?, own.iter().sum()))).flatten()
+    (!own.is_empty()).then(|| Some((most(first)?, own.iter().copied().fold(0, i64::saturating_add)))).flatten()
 }
 
 #[cfg(test)]

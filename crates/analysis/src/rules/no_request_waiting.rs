@@ -59,7 +59,7 @@ impl Rule for NoRequestWaiting {
         let (busy, others) = (at_work(case), Others::find(case));
         let quiet = all.iter().filter(|one| {
             let (time, half) = (case.sample(one).time, case.seen.period_ns / 2);
-            busy.overlap(time, time + 1) == 0
+            busy.overlap(time, time.saturating_add(1)) == 0
                 && !others.run(case.track(one), time.saturating_sub(half), time.saturating_add(half))
         });
         let quiet = quiet.count() as f64 / all.len().max(1) as f64;
