@@ -17,12 +17,12 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         return;
     }
     let of = |step: &Step| windows.get(&timeline.tracks[step.track.0 as usize].process);
+    let parts = |step: &Step| match of(step) {
+        Some(windows) => windows.iter().filter_map(|window| within(step, window)).collect(),
+        None => vec![*step],
+    };
     if steps.source == StepSource::Whole {
-        let stretches = steps.steps.iter().flat_map(|step| match of(step) {
-            Some(windows) => windows.iter().filter_map(|window| within(step, window)).collect(),
-            None => vec![*step],
-        });
-        steps.steps = stretches.collect();
+        steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
     }
     let all = steps.steps.len();
@@ -31,8 +31,11 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .filter(|step| of(step).is_none_or(|windows| windows.iter().any(|window| inside(step, window))))
         .copied()
         .collect();
-    if kept.is_empty() {
-        steps.why += " None of them lies whole in a window in which the GPU was recorded.";
+    if kept.is_empty() && all > 0 {
+        // Steps that are longer than the windows. Their unrecorded parts would look like an idle GPU.
+        steps.why += " None of them lies whole in a window in which the GPU was recorded: only the recorded parts are looked at.";
+        (steps.name, steps.source) = ("recording".into(), StepSource::Whole);
+        steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
     }
     if kept.len() < all {
@@ -115,6 +118,16 @@ mod tests {
         let starts: Vec<u64> = found.steps.iter().map(|step| step.start / 1_000_000).collect();
         assert_eq!(starts, [10, 20]);
         assert!(found.why.contains("4 of 6 lie outside the windows"), "{}", found.why);
+    }
+
+    #[test]
+    fn of_steps_that_are_longer_than_every_window_only_the_recorded_parts_count() {
+        let text: String = RUN.lines().filter(|line| !line.contains("step")).map(|line| format!("{line}\n")).collect();
+        let text = text.replace("track main", "track main\n step request 0..28ms\n step request 28ms..60ms");
+        let found = steps(&text);
+        let parts: Vec<(u64, u64)> = found.steps.iter().map(|s| (s.start / 1_000_000, s.end / 1_000_000)).collect();
+        assert_eq!((found.source, &parts[..]), (StepSource::Whole, &[(9, 28), (28, 31), (39, 45)][..]));
+        assert!(found.why.contains("only the recorded parts"), "{}", found.why);
     }
 
     #[test]
