@@ -114,6 +114,8 @@ impl Runner<'_> {
                 Detail::Steps | Detail::Full => "off",
             };
             run.args(["--no-stacks", "--memory-hz", "0", "--device-hz", "0", "--gpu-detail", gpu]);
+            // Windows would have some of the steps pay for being recorded and others not, with the fix more or fewer of them.
+            run.args(["--overhead-budget", "none"]);
             // What a file or the environment may ask for, and no flag takes back.
             run.envs([("INFERSCOPE_CALLS", "false"), ("INFERSCOPE_LAYERS", "false")]);
             // Has the package mark the moment when the program begins, in both sorts of runs.
