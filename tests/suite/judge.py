@@ -142,6 +142,11 @@ def figures(verdicts: list[Verdict], measured: dict[str, dict[str, Any]]) -> dic
     }
 
 
+def unmeasured(found: dict[str, Any]) -> list[str]:
+    """Figures of a whole suite that there is nothing to compute from: then they are not reached, either."""
+    return [f"{name} was not measured" for name, value in found.items() if value is None]
+
+
 def missed(found: dict[str, Any]) -> list[str]:
     """Which of the figures to reach were not."""
     lines = []

@@ -68,7 +68,7 @@ def main() -> int:
     for name, value in found.items():
         print(f"{name}: {value}")
     wrong = [f"{one.program.name}: {one.said} instead of {one.program.expect}" for one in verdicts if not one.right]
-    lines = wrong + judge.missed(found)
+    lines = wrong + judge.missed(found) + ([] if wanted else judge.unmeasured(found))
     print(*(f"NOT REACHED: {line}" for line in lines), sep="\n") if lines else print("all reached")
     return 1 if lines else 0
 

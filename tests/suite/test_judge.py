@@ -70,6 +70,12 @@ class Judging(unittest.TestCase):
             self.assertIn(word, said)
         self.assertNotIn("right_percent is", said)
 
+    def test_what_there_was_nothing_to_measure_of_is_named(self) -> None:
+        nothing = judge.figures([judge.judge(SYNC, analysis(finding("implicit-sync", 30.0)))], {})
+        self.assertEqual(judge.missed(nothing), ["the second bottleneck of item was not found"])
+        self.assertIn("gain_median_error was not measured", judge.unmeasured(nothing))
+        self.assertNotIn("right_percent was not measured", judge.unmeasured(nothing))
+
     def test_every_program_says_what_it_plants(self) -> None:
         every = programs()
         self.assertGreaterEqual(len(every), 26)
