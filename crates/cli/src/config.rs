@@ -154,13 +154,13 @@ impl Settings {
     /// A line on stderr, unless only errors are wanted.
     pub fn say(&self, text: impl fmt::Display) {
         if !self.quiet() {
-            eprintln!("inferscope: {text}");
+            crate::terminal::say(text);
         }
     }
 
     pub fn debug(&self, text: impl FnOnce() -> String) {
         if self.log_level == LogLevel::Debug {
-            eprintln!("inferscope: {}", text());
+            crate::terminal::say(text());
         }
     }
 }

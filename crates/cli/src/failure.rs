@@ -1,6 +1,7 @@
 //! Why a command could not do its work: one sentence, and the exit code that says of what sort it is.
 
 use crate::ending::Ending;
+use crate::terminal;
 use std::fmt::Display;
 use std::io;
 
@@ -34,12 +35,8 @@ impl Failure {
         Failure::new(u8::try_from(128 + signal).unwrap_or(1), "interrupted")
     }
 
-    /// An error of writing. A reader who has left is not one: nobody wants the rest.
     pub fn writing(what: impl Display, error: &io::Error) -> Failure {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure { code: 0, message: String::new(), to_stdout: false },
-            _ => Failure::error(format_args!("cannot write {what}: {error}")),
-        }
+        Failure::error(format_args!("cannot write {what}: {error}"))
     }
 
     pub fn message(&self) -> &str {
@@ -51,8 +48,8 @@ impl Failure {
         if self.to_stdout {
             // A closed pipe is no reason to complain about help.
             _ = io::stdout().lock().write_all(self.message.as_bytes());
-        } else if !self.message.is_empty() {
-            eprintln!("inferscope: {}", self.message.trim_end());
+        } else {
+            terminal::say(self.message.trim_end());
         }
         Ending::Code(self.code.into())
     }
@@ -62,7 +59,7 @@ impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Failure {
         if !error.use_stderr() {
             let text = error.render();
-            let styled = crate::terminal::stdout_style("auto").colour;
+            let styled = terminal::stdout_style("auto").colour;
             let message = if styled { text.ansi().to_string() } else { text.to_string() };
             return Failure { code: 0, message, to_stdout: true };
         }

@@ -20,7 +20,7 @@ pub fn finish(
     match try_finish(settings, trace, extra, rules) {
         Ok(report) => Some(report),
         Err(failure) => {
-            eprintln!("inferscope: no report: {}", failure.message());
+            terminal::say(format_args!("no report: {}", failure.message()));
             notes.iter().for_each(|note| settings.say(note));
             settings.say(format_args!("the trace is in {}", trace.display()));
             None
@@ -49,8 +49,7 @@ fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {
     let Verdict { timeline, metrics, diagnosis } = verdict;
     // Nobody is left to read it if stderr is gone.
     _ = report::brief::write(timeline, metrics, diagnosis, &style, &mut std::io::stderr().lock());
-    eprintln!("report   {}", page.display());
-    eprintln!("look at  inferscope analyze {}", quoted(trace));
+    terminal::tell(format_args!("report   {}\nlook at  inferscope analyze {}\n", page.display(), quoted(trace)));
 }
 
 /// A path as a shell takes it.

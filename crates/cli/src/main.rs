@@ -1,6 +1,9 @@
 //! The `inferscope` command: arguments in, exit code out. Each command is a file in `commands`; what they say when they
 //! cannot do their work is one sentence on stderr.
 
+// They panic when nobody reads: `output` and `terminal` do not.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod args;
 mod commands;
 mod config;

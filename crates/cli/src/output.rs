@@ -12,7 +12,8 @@ const BUFFER: usize = 1 << 20;
 pub fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let Some(path) = path.filter(|path| *path != Path::new("-")) else {
         let mut out = Counted::new(io::stdout().lock(), "writing");
-        return write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::writing("the result", &error));
+        let written = wanted(write(&mut out).and_then(|()| out.flush()));
+        return written.map_err(|error| Failure::writing("the result", &error));
     };
     to_file(path, write).map_err(|error| Failure::writing(path.display(), &error))
 }
@@ -21,7 +22,7 @@ pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     // A device or a pipe is written to as it is; only a file can be replaced.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         let mut out = Counted::new(File::options().write(true).open(path)?, "writing");
-        return write(&mut out).and_then(|()| out.flush());
+        return wanted(write(&mut out).and_then(|()| out.flush()));
     }
     // A link is followed: what it points to is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -36,6 +37,11 @@ pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
         _ = std::fs::remove_file(&unfinished);
     }
     written
+}
+
+/// A reader who has left is no error: nobody wants the rest. What was found still decides how the command ends.
+fn wanted(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
 /// A name in the same folder, so that the rename stays on one disk.

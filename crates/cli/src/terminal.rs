@@ -1,7 +1,8 @@
-//! What stdout and stderr are: a terminal of some width that shows colours, or a pipe that shows nothing of the kind. Also the
-//! line of progress, which only a terminal gets.
+//! What stdout and stderr are: a terminal of some width that shows colours, or a pipe that shows nothing of the kind. Also what
+//! is told on stderr, and the line of progress, which only a terminal gets.
 
 use report::Style;
+use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -9,6 +10,18 @@ use std::time::{Duration, Instant};
 /// Narrower, tables do not fit; wider, lines get hard to follow.
 const NARROWEST: usize = 60;
 const WIDEST: usize = 160;
+
+/// Everything for stderr goes this way. Nobody may be left to read it, or the disk that takes it may be full: that changes
+/// nothing about how a command ends.
+pub fn tell(text: fmt::Arguments) {
+    // Whole, so that lines of other processes do not come in between.
+    _ = std::io::stderr().lock().write_all(text.to_string().as_bytes());
+}
+
+/// A line on stderr, under our name.
+pub fn say(text: impl fmt::Display) {
+    tell(format_args!("inferscope: {text}\n"));
+}
 
 pub fn stdout_style(colour: &str) -> Style {
     style(std::io::stdout().is_terminal(), std::io::stdout().as_raw_fd(), colour)
@@ -66,8 +79,7 @@ impl Progress {
 
     pub fn at(&mut self, state: impl FnOnce() -> String) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
-            eprint!("\r\x1b[2K{} {}", self.what, state());
-            _ = std::io::stderr().flush();
+            tell(format_args!("\r\x1b[2K{} {}", self.what, state()));
             self.shown = true;
             self.next = Some(Instant::now() + REFRESH);
         }
@@ -77,8 +89,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
-            eprint!("\r\x1b[2K");
-            _ = std::io::stderr().flush();
+            tell(format_args!("\r\x1b[2K"));
         }
     }
 }

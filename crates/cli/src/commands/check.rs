@@ -88,38 +88,37 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
     let (mut failed, mut open) = (Vec::new(), Vec::new());
     let style = terminal::stdout_style(&settings.color);
-    output::write_to(None, |out| {
-        for limit in &limits {
-            let Some(metric) = find(limit.metric) else { continue };
-            let unit = METRICS[metric].unit;
-            let asked = format!("{} {}", limit.flag, unit.say(limit.value));
-            let whole = verdict.diagnosis.steps.source == StepSource::Whole && limit.metric != "gpu_memory_mib";
-            let measured = if whole { Err(NO_STEPS.to_owned()) } else { named.get(metric).clone() };
-            let (ink, word, said) = match measured {
-                Err(why) => {
-                    open.push(format!("{asked}: {} cannot be decided: {why}", limit.metric));
-                    (Ink::Warn, "cannot be decided", why)
+    // Judged before anything is written: the exit code must not depend on whether somebody reads.
+    let mut lines = Vec::new();
+    for limit in &limits {
+        let Some(metric) = find(limit.metric) else { continue };
+        let unit = METRICS[metric].unit;
+        let asked = format!("{} {}", limit.flag, unit.say(limit.value));
+        let whole = verdict.diagnosis.steps.source == StepSource::Whole && limit.metric != "gpu_memory_mib";
+        let measured = if whole { Err(NO_STEPS.to_owned()) } else { named.get(metric).clone() };
+        let (ink, word, said) = match measured {
+            Err(why) => {
+                open.push(format!("{asked}: {} cannot be decided: {why}", limit.metric));
+                (Ink::Warn, "cannot be decided", why)
+            }
+            Ok(measured) => {
+                let said = format!("{} is {}", limit.metric, unit.say(measured.value));
+                let passes = if limit.least { measured.value >= limit.value } else { measured.value <= limit.value };
+                if !passes {
+                    failed.push(format!("{asked}: {said}"));
                 }
-                Ok(measured) => {
-                    let said = format!("{} is {}", limit.metric, unit.say(measured.value));
-                    let passes =
-                        if limit.least { measured.value >= limit.value } else { measured.value <= limit.value };
-                    if !passes {
-                        failed.push(format!("{asked}: {said}"));
-                    }
-                    if passes { (Ink::Good, "passed", said) } else { (Ink::Warn, "FAILED", said) }
-                }
-            };
-            writeln!(out, "{} {}: {}", style.ink(ink, word), style.plain(&asked), style.plain(&said))?;
-        }
-        Ok(())
-    })?;
-    failed.iter().for_each(|line| eprintln!("inferscope: limit failed: {line}"));
+                if passes { (Ink::Good, "passed", said) } else { (Ink::Warn, "FAILED", said) }
+            }
+        };
+        lines.push(format!("{} {}: {}", style.ink(ink, word), style.plain(&asked), style.plain(&said)));
+    }
+    output::write_to(None, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+    failed.iter().for_each(|line| terminal::say(format_args!("limit failed: {line}")));
     match (failed.is_empty(), open.first()) {
         (true, None) => Ok(Ending::FINE),
         (true, Some(line)) => Err(Failure::bad_input(line)),
         (false, _) => {
-            open.iter().for_each(|line| eprintln!("inferscope: {line}"));
+            open.iter().for_each(|line| terminal::say(line));
             Ok(Ending::Code(4))
         }
     }

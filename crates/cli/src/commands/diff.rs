@@ -94,7 +94,7 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
 fn end(results: &[GateResult]) -> Result<Ending, Failure> {
     let of = |state| results.iter().filter(move |result| result.state == state);
     for failed in of(GateState::Failed) {
-        eprintln!("inferscope: gate failed: {}: {}", failed.text, failed.said);
+        terminal::say(format_args!("gate failed: {}: {}", failed.text, failed.said));
     }
     if let Some(open) = of(GateState::Undecided).next() {
         return Err(Failure::bad_input(format!("gate {} cannot be decided: {}", open.text, open.said)));
