@@ -50,9 +50,9 @@ impl Peaks {
 /// The table for the documentation.
 pub fn page() -> String {
     let mut page = String::from(
-        "\n# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/peaks/devices.csv`): the makers' data sheets, dense, without \\
-         sparsity. A bandwidth that the driver reported with the recording comes first. Good code reaches 80 % of the arithmetic and 90 % of the bandwidth: an H200 was seen to do \\
-         790 of its 989 TFLOP/s in BF16.\n\n\\
+        "\n# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/peaks/devices.csv`): the makers' data sheets, dense, without \
+         sparsity. A bandwidth that the driver reported with the recording comes first. Good code reaches 80 % of the arithmetic and 90 % of the bandwidth: an H200 was seen to do \
+         790 of its 989 TFLOP/s in BF16.\n\n\
          | device | GB/s | FP64 | FP32 | TF32 | FP16 | BF16 | FP8 | INT8 | L2 MiB | link GB/s | W | source |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for line in TABLE.lines().filter(|line| !line.starts_with('#')).skip(1) {
