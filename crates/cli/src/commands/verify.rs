@@ -178,7 +178,12 @@ impl Folder {
             let path = folder.path.display().to_string();
             Failure::error(format!("cannot write the recordings to {path}: {why}. Choose another place with --output."))
         };
-        std::fs::create_dir_all(&folder.path).map_err(|error| failed(&error))?;
+        // In the temporary folder, which others write to, it must be a new one.
+        let made = match asked {
+            Some(path) => std::fs::create_dir_all(path),
+            None => std::fs::create_dir(&folder.path),
+        };
+        made.map_err(|error| failed(&error))?;
         if std::fs::read_dir(&folder.path).map_err(|error| failed(&error))?.next().is_some() {
             return Err(failed(&"it is not empty"));
         }
