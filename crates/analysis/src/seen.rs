@@ -59,8 +59,9 @@ impl SeenSamples {
     pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames) -> SeenSamples {
         let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
         let holders = Holders::new(timeline, windows, seen.period_ns / 2);
+        let mut device = DeviceWaits::new(timeline, frames);
         for (track, _) in windows.tracks() {
-            let (pauses, waits) = (pauses(timeline, track), device_waits(timeline, frames, track));
+            let (pauses, waits) = (pauses(timeline, track), stretches(timeline, track, |index| device.until(index)));
             seen.take(timeline, windows, frames, &holders, track, [&pauses, &waits]);
             let plain = |all: Vec<(u64, u64, NameIndex)>| all.into_iter().map(|(from, to, _)| (from, to)).collect();
             if !pauses.is_empty() {
@@ -177,23 +178,17 @@ fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> 
     stretches(timeline, track, |index| (timeline.slices.kind(index) == SliceKind::Gc).then(|| end(index)))
 }
 
-/// Calls on a track that wait for a device, as stretches that do not overlap.
-fn device_waits(timeline: &Timeline, frames: &Frames, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
-    let mut waits = DeviceWaits::new(timeline, frames);
-    stretches(timeline, track, |index| waits.until(index))
-}
-
 /// Which CUDA calls wait for a device, and until when.
 pub struct DeviceWaits<'a> {
     timeline: &'a Timeline,
     frames: &'a Frames,
-    /// By name: whether such a call copies.
-    copies: HashMap<u32, bool>,
+    /// By name: whether such a call copies, once it was asked.
+    copies: Vec<Option<bool>>,
 }
 
 impl<'a> DeviceWaits<'a> {
     pub fn new(timeline: &'a Timeline, frames: &'a Frames) -> DeviceWaits<'a> {
-        DeviceWaits { timeline, frames, copies: HashMap::new() }
+        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()] }
     }
 
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
@@ -207,7 +202,7 @@ impl<'a> DeviceWaits<'a> {
             return Some(slices.get(slice).end());
         }
         let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
-        let copies = *self.copies.entry(name).or_insert_with(is_copy);
+        let copies = *self.copies.get_mut(name as usize)?.get_or_insert_with(is_copy);
         copies.then(|| result_begins(self.timeline, slice)).flatten()
     }
 }

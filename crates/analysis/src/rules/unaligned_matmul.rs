@@ -121,7 +121,7 @@ fn odd_side(group: &Group) -> Option<(u64, &'static str)> {
 }
 
 fn actions(odd: Option<(u64, &str)>) -> Vec<String> {
-    let next = odd.map(|(side, _)| format!(": {side} to {}", side.next_multiple_of(64)));
+    let next = odd.map(|(side, _)| format!(": {side} to {}", side.checked_next_multiple_of(64).unwrap_or(side)));
     vec![
         format!(
             "Pad the side to a multiple of 64 once, when the model is loaded{}; for a vocabulary model.resize_token_embeddings(n, pad_to_multiple_of=64).",
