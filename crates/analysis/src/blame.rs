@@ -6,6 +6,10 @@ use crate::seen::Seen;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
+/// A stack is read from outside, a little after its time was taken: of a call that ends sooner than this after a sample, the sample
+/// may show what comes next.
+pub const READ_LATE_NS: u64 = 100_000;
+
 pub struct Blame {
     /// By track: the depth up to which frames stand around the steps. Only where other time has a home inside them.
     around: HashMap<TrackIndex, u32>,

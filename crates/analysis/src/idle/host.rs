@@ -5,6 +5,7 @@ use super::Cause;
 use super::calls::Classes;
 use super::cores::{queued, without_core};
 use super::looks::{self, Looks, seek};
+use crate::blame::READ_LATE_NS;
 use crate::frames::{WAITS, is};
 use crate::rule::Case;
 use std::collections::HashMap;
@@ -220,9 +221,10 @@ impl Host {
         }
     }
 
-    /// Who made a call: the line that a sample in it shows, else the recorded function around it.
+    /// Who made a call: the line that a sample well inside it shows, else the recorded function around it.
     pub fn who_calls(&self, start: u64, end: u64) -> Who {
-        if let Some(look) = self.in_calls.inside(start, end).filter(|look| look.frame.0 != 0) {
+        let sure = end.saturating_sub(READ_LATE_NS);
+        if let Some(look) = self.in_calls.inside(start, sure).filter(|look| look.frame.0 != 0) {
             return Who::Frame(look.frame.0);
         }
         let place = self.functions.partition_point(|part| part.start <= start);

@@ -62,6 +62,15 @@ mod tests {
         assert!((found[0].gain.unwrap().mid - 25.1).abs() < 0.1 && found[0].actions.len() == 2);
     }
 
+    /// What was sampled at the very end of the call may be what runs after it.
+    #[test]
+    fn a_sample_at_the_end_of_the_call_names_no_line() {
+        let late =
+            STEPS.replace("samples 50us..3ms every 500us active gil main>decode", "sample 2960us active gil main>book");
+        let title = &found(&SyncApi, &late)[0].title;
+        assert!(title.ends_with("because the host first waits in cudaDeviceSynchronize"), "{title}");
+    }
+
     /// A wait of 20 µs explains 20 µs of what follows.
     #[test]
     fn a_short_wait_is_not_blamed_for_a_long_gap() {

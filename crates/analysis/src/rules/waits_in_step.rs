@@ -255,6 +255,23 @@ mod tests {
         assert!(found[0].evidence.iter().any(|one| one.text.ends_with("waited for gemm")), "{:?}", found[0].evidence);
     }
 
+    /// A stack is read a little after its time was taken: close to the end of the call it may show what runs next.
+    #[test]
+    fn a_sample_at_the_end_of_a_call_does_not_say_who_called_it() {
+        let with = |more: &str| {
+            let late = "samples 0..40ms every 10ms active gil main>generate:12";
+            let samples = format!(
+                "sample 37960us active gil main>book:3\n sample 37970us active gil main>book:3\n {more}\n samples 39ms..40ms every 250us active gil main>book:3"
+            );
+            found(&WaitsInStep, &DEVICE.replace(late, &samples)).remove(0)
+        };
+        let near = with("");
+        assert!(near.title.ends_with("in cudaStreamSynchronize, near book (app.py:3)"), "{}", near.title);
+        assert_eq!(near.place.function, None);
+        let sure = with("sample 20ms active gil main>wait:7");
+        assert!(sure.title.ends_with("in cudaStreamSynchronize, called at wait (app.py:7)"), "{}", sure.title);
+    }
+
     #[test]
     fn a_wait_for_the_device_needs_no_samples() {
         let without: String =

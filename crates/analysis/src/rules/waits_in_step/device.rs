@@ -1,6 +1,7 @@
 //! Waits for a device: recorded calls say how long, samples say which line makes them. What would be gained is not said here:
 //! that depends on what the device does meanwhile.
 
+use crate::blame::READ_LATE_NS;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
 use crate::phrase;
@@ -26,17 +27,25 @@ pub fn finding(case: &Case) -> Option<Finding> {
     if share.mid < LEVEL {
         return None;
     }
-    let mut place = line(case, call).map_or_else(Place::default, |frame| case.place(frame));
+    // Where no sample lies well inside such a call, those at its end show a line close by.
+    let (near, frame) = match line(case, call, READ_LATE_NS) {
+        Some(frame) => ("called at", Some(frame)),
+        None => ("near", line(case, call, 0)),
+    };
+    let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
     let title = format!(
         "{} of {} is spent waiting for the GPU in {call}{}",
         phrase::percent(share.mid),
         case.the_step(),
         match place.function {
-            Some(_) => format!(", called at {}", phrase::place(&place)),
+            Some(_) => format!(", {near} {}", phrase::place(&place)),
             None => String::new(),
         },
         call = case.timeline.names.text(call)
     );
+    if near == "near" {
+        place = Place::default();
+    }
     place.api = Some(case.timeline.names.text(call).to_owned());
     let busy = busy(case);
     Some(Finding {
@@ -72,10 +81,10 @@ fn sampled_call(case: &Case) -> Option<NameIndex> {
     most(waits.map(name))
 }
 
-/// The line of the program that most samples show in that call.
-fn line(case: &Case, call: NameIndex) -> Option<StackIndex> {
+/// The line of the program that most samples show in that call, of those that are so long before its end.
+fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<StackIndex> {
     let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
-        Some((_, _, name)) => name == call,
+        Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
         None => case.timeline.stacks.frame(case.sample(one).stack).name == call,
     };
     let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu).filter(in_call);
