@@ -1,11 +1,15 @@
 //! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
 //! the environment and the file, so that each has one meaning and one error.
 
+mod report_format;
+
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use report_format::ReportFormat;
+use report_format::report_file;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Records any Python or CUDA program, and tells where its time went.
 #[derive(Parser, Debug)]
@@ -88,7 +92,7 @@ pub struct Run {
     pub recording: Recording,
 
     /// Also write the report to this file: .md, .html, .json or .txt
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = report_file())]
     pub report: Option<PathBuf>,
 
     /// Your own rules [default: the nearest .inferscope_rules.yaml]
@@ -120,7 +124,7 @@ pub struct Attach {
     pub recording: Recording,
 
     /// Also write the report to this file: .md, .html, .json or .txt
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = report_file())]
     pub report: Option<PathBuf>,
 }
 
@@ -213,7 +217,7 @@ pub struct Analyze {
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// What to write [default: text; with --output by the file's ending, else markdown]
+    /// What to write [default: text; with --output by the file's ending, markdown if it has none]
     #[arg(short, long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
 
@@ -232,33 +236,6 @@ pub struct Analyze {
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top: Option<String>,
-}
-
-/// How a report is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum ReportFormat {
-    /// For a terminal
-    Text,
-    /// For a pull request
-    #[value(alias = "md")]
-    Markdown,
-    /// One page that opens offline, with timeline and flame graph
-    Html,
-    /// For programs; schema/analysis.schema.json describes it
-    Json,
-}
-
-impl ReportFormat {
-    /// The format that a file's ending asks for.
-    pub fn of(path: &Path) -> Option<ReportFormat> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Some(ReportFormat::Text),
-            "md" | "markdown" => Some(ReportFormat::Markdown),
-            "html" | "htm" => Some(ReportFormat::Html),
-            "json" => Some(ReportFormat::Json),
-            _ => None,
-        }
-    }
 }
 
 #[derive(Args, Debug)]
@@ -332,6 +309,19 @@ impl Recording {
             settings.recording.output = self.output.clone();
         }
         Ok(settings)
+    }
+
+    /// The first flag, if any, for what is recorded only from inside the process.
+    pub fn inside_only(&self) -> Option<&'static str> {
+        let flags = [
+            ("--calls", self.calls.is_some()),
+            ("--include", !self.include.is_empty()),
+            ("--exclude", !self.exclude.is_empty()),
+            ("--min-us", self.min_us.is_some()),
+            ("--layers", self.layers),
+            ("--gpu-detail", self.gpu_detail.as_ref().is_some_and(|detail| detail != "off")),
+        ];
+        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
 
     fn layer(&self) -> Layer {

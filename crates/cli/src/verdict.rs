@@ -37,7 +37,7 @@ impl Verdict {
 
     /// Writes to a file, in the format that was asked for or that its name asks for.
     pub fn write_file(&self, settings: &Settings, path: &Path, format: Option<ReportFormat>) -> Result<(), Failure> {
-        let format = format.or_else(|| ReportFormat::of(path)).unwrap_or(ReportFormat::Markdown);
+        let format = format.map_or_else(|| ReportFormat::of(path), Ok).map_err(Failure::usage)?;
         let written = output::to_file(path, |out| self.write(settings, format, &Style::default(), out));
         written.map_err(|error| Failure::writing(path.display(), &error))
     }

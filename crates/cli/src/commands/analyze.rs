@@ -8,6 +8,11 @@ use crate::verdict::Verdict;
 use crate::{open, output, rule_file, terminal};
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
+    if let (Some(path), None) = (&analyze.output, analyze.format) {
+        // Told before a large trace is read.
+        let hint = "choose one of these, or say what to write with --format";
+        ReportFormat::of(path).map_err(|why| Failure::usage(format_args!("{}: {why}; {hint}", path.display())))?;
+    }
     let rules = rule_file::load(analyze.rules.as_deref())?;
     let timeline = open::open(settings, analyze.trace.as_deref())?;
     let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;

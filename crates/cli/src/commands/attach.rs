@@ -7,6 +7,13 @@ use crate::failure::Failure;
 use crate::finish::finish;
 
 pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
+    // In the environment or a file they may be meant for other recordings; whoever types one waits for what never comes.
+    if let Some(flag) = attach.recording.inside_only() {
+        return Err(Failure::usage(format_args!(
+            "{flag} does nothing in a process that runs already: calls, layers and what GPUs did are recorded from inside; \
+             start it with `inferscope run {flag} ...`, or leave {flag} out"
+        )));
+    }
     let rules = crate::rule_file::load(None)?;
     let until = match attach.duration {
         Some(duration) => format!("for {duration:?}"),

@@ -118,7 +118,7 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
         (true, None) => Ok(Ending::FINE),
         (true, Some(line)) => Err(Failure::bad_input(line)),
         (false, _) => {
-            open.iter().for_each(|line| terminal::say(line));
+            open.iter().for_each(terminal::say);
             Ok(Ending::Code(4))
         }
     }

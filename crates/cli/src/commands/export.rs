@@ -7,12 +7,16 @@ use crate::failure::Failure;
 use crate::{open, output};
 use report::collapsed;
 use std::path::Path;
+use timeline::Timeline;
 
 pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
     let (path, timeline) = open::named(settings, export.trace.as_deref())?;
     timeline.notes.iter().for_each(|note| settings.say(note));
     if export.format == Format::Parquet {
         return tables(settings, &path, export.output.as_deref());
+    }
+    if export.format == Format::Collapsed {
+        stacks(&timeline)?;
     }
     output::write_to(export.output.as_deref(), |mut out| match export.format {
         Format::Chrome => report::chrome::write(&timeline, &mut out),
@@ -29,14 +33,37 @@ pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
     Ok(Ending::FINE)
 }
 
+/// Scripts take any line for a stack: without one there is no file to write.
+fn stacks(timeline: &Timeline) -> Result<(), Failure> {
+    let samples = &timeline.samples;
+    if samples.is_empty() {
+        return Err(Failure::error("nothing to write: no stack was sampled"));
+    }
+    if !(0..samples.len()).any(|index| samples.get(index).active) {
+        return Err(Failure::error("nothing to write: no thread was seen running when stacks were sampled"));
+    }
+    Ok(())
+}
+
 /// A trace is Parquet tables already: they are copied into a folder of their own, one file each.
 fn tables(settings: &Settings, trace: &Path, folder: Option<&Path>) -> Result<Ending, Failure> {
     let Some(folder) = folder.filter(|folder| *folder != Path::new("-")) else {
         return Err(Failure::usage("Parquet tables are files: name a folder for them with --output DIR"));
     };
+    if !trace.is_dir() {
+        return Err(Failure::bad_input(format_args!(
+            "Parquet export needs the folder of a trace that InferScope recorded, and {} is a file: choose another --format",
+            trace.display()
+        )));
+    }
+    // Copied onto themselves, the tables would be lost.
+    if folder.canonicalize().is_ok_and(|folder| trace.canonicalize().is_ok_and(|trace| trace == folder)) {
+        return Err(Failure::usage(format_args!("{} is the trace itself: name another folder", folder.display())));
+    }
     let failed = |error: std::io::Error| Failure::writing(folder.display(), &error);
+    let unread = |error| Failure::error(format_args!("cannot read {}: {error}", trace.display()));
     let names =
-        std::fs::read_dir(trace).map_err(failed)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        std::fs::read_dir(trace).map_err(unread)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let found = trace::tables::current_files(names.filter_map(|name| trace::tables::parse_file_name(&name)).collect());
     if found.is_empty() {
         let text = format!("{} holds no Parquet tables: only a recorded trace's folder does", trace.display());

@@ -22,7 +22,10 @@ Changes, joined by `;`:
   remove WHAT         sync-api, kernel:NAME, copy:NAME, api:NAME, host:FUNCTION
   scale WHAT FACTOR   the same, but for sync-api; `*` in a name is any text
   pin copies          pageable copies as fast as the trace's pinned ones
-  graph steps         launches in a row become one")]
+  graph steps         launches in a row become one
+
+Exit code 1: what was recorded gives no answer; 2: a change is not understood;
+5: no such trace or step, or nothing in the steps has the name (no such kernel).")]
 pub struct Whatif {
     /// The trace's folder, or a file of another tool
     #[arg(value_name = "TRACE")]
@@ -76,7 +79,7 @@ fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -
         check.off * 100.0,
         check.worst * 100.0
     )?;
-    writeln!(out, "Now        {}", phrase::duration(answer.now_ns))?;
+    writeln!(out, "Now        {} (mean)", phrase::duration(answer.now_ns))?;
     writeln!(out, "Then       {}", phrase::duration(answer.then_ns))?;
     let part = |ns: i64| format!("{} ({})", signed(ns), phrase::percent(ns as f64 / answer.now_ns.max(1) as f64));
     writeln!(
