@@ -65,7 +65,11 @@ pub fn bytes(number: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{number} bytes") } else { format!("{value:.1} {}", units[unit]) }
+    match (number, unit) {
+        (1, _) => "1 byte".into(),
+        (_, 0) => format!("{number} bytes"),
+        _ => format!("{value:.1} {}", units[unit]),
+    }
 }
 
 /// The end of a path by which people know a file. `__init__.py` alone says nothing.
@@ -109,6 +113,7 @@ mod tests {
             ("1 batch".into(), "3 batches".into(), "2 steps".into())
         );
         assert_eq!((bytes(12), bytes(3 << 30)), ("12 bytes".into(), "3.0 GiB".into()));
+        assert_eq!([bytes(0), bytes(1)], ["0 bytes", "1 byte"]);
     }
 
     #[test]

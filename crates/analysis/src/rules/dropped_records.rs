@@ -86,8 +86,20 @@ pub struct LossTotal {
 
 impl LossTotal {
     pub fn said(&self) -> String {
-        format!("{} {} ({})", phrase::count(self.count), self.what, self.collector)
+        let what = if self.count == 1 { of_one(&self.what) } else { self.what.clone() };
+        format!("{} {what} ({})", phrase::count(self.count), self.collector)
     }
+}
+
+/// What was lost is written down for many: "stacks that changed while they were read".
+fn of_one(what: &str) -> String {
+    let mut words: Vec<&str> = what.split(' ').collect();
+    // The noun is the first word or, as in "stack samples", the second.
+    if let Some(noun) = words.iter_mut().take(2).find(|word| word.ends_with('s')) {
+        *noun = &noun[..noun.len() - 1];
+    }
+    words.iter_mut().filter(|word| **word == "they").for_each(|word| *word = "it");
+    words.join(" ").replace(" it were ", " it was ")
 }
 
 /// Losses of one kind added up, most first.
@@ -123,6 +135,21 @@ mod tests {
         );
         assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten (scopes)");
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
+    }
+
+    #[test]
+    fn one_is_not_told_as_many() {
+        let title =
+            |loss: &str| found(&DroppedRecords, &format!("track main\n step r 0..1s\n loss {loss}"))[0].title.clone();
+        let torn = "stacks that could not be read because they changed meanwhile";
+        assert_eq!(
+            title(&format!("stacks 1 {torn}")),
+            "Lost: 1 stack that could not be read because it changed meanwhile (stacks)"
+        );
+        assert_eq!(title(&format!("stacks 2 {torn}")), format!("Lost: 2 {torn} (stacks)"));
+        let waiting = title("stacks 1 stack samples dropped while the disk took nothing");
+        assert_eq!(waiting, "Lost: 1 stack sample dropped while the disk took nothing (stacks)");
+        assert_eq!(title("gpu 1 torn"), "Lost: 1 torn (gpu)");
     }
 
     #[test]
