@@ -78,7 +78,7 @@ fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
 #[test]
 fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
     let windows = Windows::from_whole(10.0, START / 2, START, 0);
-    let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 60);
+    let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 150);
     assert!(share > 0.9, "{share}");
 }
 

@@ -173,6 +173,9 @@ impl Collecting {
             // SAFETY: one byte, as the attribute wants. A version that does not know it zeroes the buffers itself.
             unsafe { set(ZEROED_BUFFERS, &mut size, (&raw mut value).cast()) };
         }
+        if self.session.settings.gpu_detail == GpuDetail::All {
+            self.unified_memory();
+        }
         if matches!(self.session.settings.overhead_budget, Budget::Windows(_)) {
             self.callbacks(calls::BEATS, true);
             launches::RECORDED.store(false, Ordering::Relaxed);
@@ -181,9 +184,6 @@ impl Collecting {
             self.kinds(true)?;
             self.kinds(false)?;
             return Ok(());
-        }
-        if self.session.settings.gpu_detail == GpuDetail::All {
-            self.unified_memory();
         }
         self.kinds(true)?;
         self.calls(true);

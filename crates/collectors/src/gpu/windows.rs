@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-/// Long enough that switching, which takes CUPTI some milliseconds at most, does not show.
-const WINDOW: Duration = Duration::from_millis(500);
+/// Long enough that requests of up to a second lie whole in it, and that switching, which takes CUPTI some milliseconds at
+/// most, does not show.
+const WINDOW: Duration = Duration::from_secs(2);
 /// The first windows only find out what recording costs.
 const FIRST: Duration = Duration::from_millis(200);
 /// Beats in a window that say something.
@@ -14,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Recorded at least so much, whatever it costs: a recording without events is none.
 const LEAST: f64 = 0.02;
 /// Longest time without a look.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(60);
 /// Share recorded while the cost is not known, of a program that asked for windows.
 const UNKNOWN: f64 = 0.1;
 /// Windows in which the cost has to be told by a program that did not; else all of it is recorded.
