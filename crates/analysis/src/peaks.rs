@@ -6,8 +6,7 @@ use timeline::gpu::Device;
 
 const TABLE: &str = include_str!("peaks/devices.csv");
 
-/// What the best libraries reach on large problems: an H200 does 790 of its 989 TFLOP/s in bfloat16, and copies inside its memory at nine
-/// tenths of the data sheet.
+/// Levels from which code counts as good, by judgement: nothing reaches the data sheet for long, for power and clocks do not allow it.
 pub const REACHED_MATH: f64 = 0.8;
 pub const REACHED_BANDWIDTH: f64 = 0.9;
 
@@ -51,8 +50,8 @@ impl Peaks {
 pub fn page() -> String {
     let mut page = String::from(
         "\n# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/peaks/devices.csv`): the makers' data sheets, dense, without \
-         sparsity. A bandwidth that the driver reported with the recording comes first. Good code reaches 80 % of the arithmetic and 90 % of the bandwidth: an H200 was seen to do \
-         790 of its 989 TFLOP/s in BF16.\n\n\
+         sparsity. A bandwidth that the driver reported with the recording comes first. Code counts as good from 80 % of the arithmetic and 90 % of the \
+         bandwidth on: that is a judgement, for power and clocks let nothing reach the data sheet for long.\n\n\
          | device | GB/s | FP64 | FP32 | TF32 | FP16 | BF16 | FP8 | INT8 | L2 MiB | link GB/s | W | source |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for line in TABLE.lines().filter(|line| !line.starts_with('#')).skip(1) {
