@@ -61,7 +61,8 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         })
         .chain(device::evidence(case))
         .collect();
-    let device = device::of(case, findings);
+    let telling = crate::answer::most_telling(case, findings);
+    let device = device::of(case, findings, telling);
     let (kind, confidence) = match case.breakdown_tells() {
         _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
         _ if device.is_some() => device.unwrap_or((BottleneckKind::Unknown, 0.0)),
@@ -76,7 +77,6 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
         _ => (kind, confidence),
     };
-    let telling = crate::answer::most_telling(case, findings);
     // As sure as what it rests on.
     let confidence = match telling.filter(|finding| finding.gain.is_some()) {
         Some(finding) => confidence.min(finding.confidence),

@@ -4,15 +4,18 @@
 use crate::finding::{Finding, Gain};
 
 /// Rules that name a cause, and those that show the same time without naming it.
-const EXPLAINS: [(&str, &[&str]); 14] = [
+const EXPLAINS: [(&str, &[&str]); 17] = [
     (
         "cpu-oversubscribed",
         &["waits-in-step", "preprocess-before-first-kernel", "hot-line", "host-wait", "launch-thread-descheduled"],
     ),
     ("implicit-sync", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
     ("sync-api", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
-    ("logits-to-host-each-step", &["pageable-async-copy", "host-wait", "hot-line", "waits-in-step"]),
-    ("many-small-copies", &["pageable-async-copy", "launch-bound", "host-wait"]),
+    ("logits-to-host-each-step", &["pageable-async-copy", "copies-exposed", "host-wait", "hot-line", "waits-in-step"]),
+    ("many-small-copies", &["pageable-async-copy", "copies-exposed", "launch-bound", "host-wait"]),
+    ("pageable-async-copy", &["copies-exposed"]),
+    ("sync-memcpy", &["copies-exposed"]),
+    ("h2d-spike", &["copies-exposed"]),
     ("no-request-waiting", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
     ("single-threaded-loader", &["preprocess-before-first-kernel", "host-wait", "hot-line", "waits-in-step"]),
     ("input-pipeline", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
@@ -98,6 +101,9 @@ mod tests {
             ]),
             ["single-threaded-loader", "hot-line", "preprocess-before-first-kernel"]
         );
+        for cause in ["pageable-async-copy", "many-small-copies", "sync-memcpy", "logits-to-host-each-step"] {
+            assert_eq!(order(vec![of("copies-exposed", 40.0), of(cause, 30.0)]), [cause, "copies-exposed"]);
+        }
         // Another time: a tenth of it is logging.
         assert_eq!(order(vec![of("hot-line", 62.0), of("logging-in-step", 6.0)]), ["hot-line", "logging-in-step"]);
     }

@@ -69,6 +69,39 @@ fn preparing_before_the_first_kernel_is_cpu_bound() {
     assert!(diagnosis.answer[1].contains("preprocess (vision.py:44)"), "{:?}", diagnosis.answer);
 }
 
+/// However busy the GPU is: where the cause is that it is idle after a wait, it is not bound by itself.
+#[test]
+fn a_gpu_that_is_busy_for_most_of_the_step_and_idle_after_each_wait_is_sync_bound() {
+    let mut text = String::from("track main\n repeat 30 every 30ms\n step token 0..20ms\n stream 7\n");
+    for pass in 0..20 {
+        let us = |offset: u64| format!("{}us", pass * 1000 + offset);
+        text += &format!("api cudaLaunchKernel {}..{}\n kernel forward {}..{}\n", us(200), us(204), us(205), us(980));
+        text += &format!("api cudaDeviceSynchronize {}..{}\n", us(210), us(985));
+    }
+    text += "samples 50us..20ms every 100us active gil main>decode@engine.py:41\n end";
+    let diagnosis = of(&text);
+    assert_eq!(first(&diagnosis), ("sync-api", BottleneckKind::Sync));
+    assert!(diagnosis.bottleneck.primary_cause.contains("is idle in"), "{}", diagnosis.bottleneck.primary_cause);
+}
+
+/// A GPU that copies most of the time is at work, and not by its kernels.
+#[test]
+fn copies_that_no_kernel_hides_are_the_answer_where_they_take_most() {
+    let diagnosis = of("track main
+        repeat 20 every 12ms
+          step request 0..10ms
+          samples 0..10ms every 1ms active gil main>serve@engine.py:9
+          api cudaMemcpyAsync 0..10us
+          stream 7
+          copy h2d 20us..8ms 216000000 pinned
+          api cudaLaunchKernel 20us..30us
+          kernel forward 8ms..9.9ms
+          api cudaStreamSynchronize 40us..9.95ms
+        end");
+    assert_eq!(first(&diagnosis), ("copies-exposed", BottleneckKind::Memory));
+    assert!(diagnosis.answer[1].contains("host → device, pinned"), "{:?}", diagnosis.answer);
+}
+
 /// A GPU that has work all the time is nobody's fault, whatever the host does meanwhile.
 #[test]
 fn a_busy_gpu_is_never_blamed_on_the_host() {

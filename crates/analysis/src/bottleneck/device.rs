@@ -9,7 +9,7 @@ use crate::rule::Case;
 
 /// Kinds by the rules that tell them. A finding with less to gain does not decide.
 const LEAST_GAIN: f64 = 10.0;
-const RULES: [(&str, BottleneckKind); 16] = [
+const RULES: [(&str, BottleneckKind); 23] = [
     ("launch-bound", BottleneckKind::Launch),
     ("short-kernel-gaps", BottleneckKind::Launch),
     ("sync-api", BottleneckKind::Sync),
@@ -20,17 +20,33 @@ const RULES: [(&str, BottleneckKind); 16] = [
     ("pageable-async-copy", BottleneckKind::Memory),
     ("many-small-copies", BottleneckKind::Memory),
     ("low-pcie-bandwidth", BottleneckKind::Memory),
+    ("pcie-saturated", BottleneckKind::Memory),
+    ("copies-exposed", BottleneckKind::Memory),
+    ("no-request-waiting", BottleneckKind::Input),
+    ("input-pipeline", BottleneckKind::Input),
+    ("single-threaded-loader", BottleneckKind::Input),
     ("host-wait", BottleneckKind::Cpu),
     ("preprocess-before-first-kernel", BottleneckKind::Cpu),
     ("postprocess-tail", BottleneckKind::Cpu),
     ("compile-in-request", BottleneckKind::Cpu),
     ("module-loading", BottleneckKind::Cpu),
     ("logging-in-step", BottleneckKind::Cpu),
+    ("gc-pauses", BottleneckKind::Cpu),
+    ("python-loop-over-tensors", BottleneckKind::Launch),
 ];
 
-/// Kind and confidence. None: no device was recorded, or what keeps it waiting is not known.
-pub fn of(case: &Case, findings: &[Finding]) -> Option<(BottleneckKind, f64)> {
+fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
+    let (_, kind) = RULES.iter().find(|(code, _)| *code == finding.code)?;
+    Some((*kind, finding.confidence))
+}
+
+/// Kind and confidence. None: no device was recorded, or what keeps it waiting is not known. `cause` is what is said to be the cause.
+pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
     let device = busiest(case)?;
+    // However busy the device is: where the cause is what keeps it waiting, it is not bound by itself.
+    if let Some(kind) = cause.filter(|finding| finding.gain.is_some()).and_then(told) {
+        return Some(kind);
+    }
     let count = case.windows.all().len() as f64;
     let repeats = (count + 1.0) / (count + 2.0);
     let share = |ns: u64| ns as f64 / device.window_ns as f64;
@@ -44,12 +60,9 @@ pub fn of(case: &Case, findings: &[Finding]) -> Option<(BottleneckKind, f64)> {
         };
         return Some((kind, repeats));
     }
-    let told = findings.iter().filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= LEAST_GAIN));
-    if let Some((kind, confidence)) = told
-        .filter_map(|finding| Some((RULES.iter().find(|(code, _)| *code == finding.code)?.1, finding.confidence)))
-        .next()
-    {
-        return Some((kind, confidence));
+    let gains = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.mid >= LEAST_GAIN);
+    if let Some(kind) = findings.iter().filter(gains).find_map(told) {
+        return Some(kind);
     }
     let groups = [
         (

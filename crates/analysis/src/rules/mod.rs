@@ -12,6 +12,7 @@ mod comm_share;
 mod compile_in_request;
 mod compute_bound;
 mod conv_layout;
+mod copies_exposed;
 mod cpu_memory_pressure;
 mod cpu_oversubscribed;
 mod created_on_cpu;
@@ -81,7 +82,7 @@ mod wrong_numa_node;
 use crate::rule::Rule;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
-pub static RULES: [&dyn Rule; 71] = [
+pub static RULES: [&dyn Rule; 72] = [
     &host_wait::HostWait,
     &launch_bound::LaunchBound,
     &queue_never_builds::QueueNeverBuilds,
@@ -98,6 +99,7 @@ pub static RULES: [&dyn Rule; 71] = [
     &sync_api::SyncApi,
     &implicit_sync::ImplicitSync,
     &many_small_copies::ManySmallCopies,
+    &copies_exposed::CopiesExposed,
     &h2d_spike::H2dSpike,
     &created_on_cpu::CreatedOnCpu,
     &pcie_saturated::PcieSaturated,
