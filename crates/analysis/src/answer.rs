@@ -2,7 +2,7 @@
 //! costs the most and where, and what to do first.
 
 use crate::finding::{Abstention, Finding};
-use crate::health::{HealthLine, HealthState};
+use crate::health::{self, HealthLine, HealthState};
 use crate::idle::Cause;
 use crate::phrase;
 use crate::rank::PACE;
@@ -12,7 +12,8 @@ use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
     let best = most_telling(case, findings);
-    [how_long(case), what(case, best), first(case, best, abstentions, health)]
+    let cut = health::cut(case).map(|cut| cut + " ").unwrap_or_default();
+    [cut + &how_long(case), what(case, best), first(case, best, abstentions, health)]
 }
 
 /// What gains the most, if that is worth it; else what is known to set the pace.

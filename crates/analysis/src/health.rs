@@ -55,10 +55,13 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         line("steps", steps(case)),
         line("samples", samples(case)),
     ];
-    for (code, label, fine) in [
-        ("unstable-iterations", "pace", "the steps keep one pace"),
-        ("overhead-in-window", "overhead", "not measured; samples are taken from outside the program"),
-    ] {
+    let unmeasured = match case.timeline.samples.is_empty() {
+        true => "not measured",
+        false => "not measured; samples are taken from outside the program",
+    };
+    for (code, label, fine) in
+        [("unstable-iterations", "pace", "the steps keep one pace"), ("overhead-in-window", "overhead", unmeasured)]
+    {
         if code == "overhead-in-window" && device::overhead(case).is_some() {
             lines.extend(device::overhead(case).map(|said| line(label, said)));
             continue;
@@ -84,18 +87,40 @@ fn recording(case: &Case) -> (HealthState, String) {
         State::Complete => (Ok, format!("complete, {took}")),
         State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
         State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
+        State::Cut { .. } => (Warn, format!("{took}; only the beginning could be read")),
         State::Unknown => (Warn, format!("{took}; the trace does not say whether it is complete")),
+    }
+}
+
+/// Said before everything else of a file that could not be read to its end.
+pub fn cut(case: &Case) -> Option<String> {
+    match case.timeline.info.state {
+        State::Cut { events: Some(events) } => {
+            let events = phrase::counted(events, "event");
+            Some(format!("Only the beginning of the file could be read: what follows is of its first {events}."))
+        }
+        State::Cut { events: None } => {
+            Some("Only the beginning of some of the files could be read: what follows is of that.".into())
+        }
+        _ => None,
     }
 }
 
 fn losses(case: &Case) -> (HealthState, String) {
     let losses = dropped_records::totals(case.timeline);
     let lost = losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+    let cut = match case.timeline.info.state {
+        State::Cut { events: Some(events) } => {
+            Some(format!("everything after the first {} of the file", phrase::counted(events, "event")))
+        }
+        State::Cut { events: None } => Some("the end of some of the files".into()),
+        _ => None,
+    };
     if lost == 0 {
-        return (Ok, "nothing was lost".into());
+        return cut.map_or((Ok, "nothing was lost".into()), |cut| (Warn, cut));
     }
     let recorded = dropped_records::recorded(case.timeline) as f64;
-    let each: Vec<String> = losses.iter().take(3).map(|loss| loss.said()).collect();
+    let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
     (HealthState::above(lost as f64 / (lost as f64 + recorded), 0.0, 0.05), each.join(", "))
 }
 

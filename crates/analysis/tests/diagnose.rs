@@ -220,6 +220,8 @@ fn health_says_what_is_missing_and_why() {
     assert_eq!(line("samples").2, "stacks were not sampled: not permitted: ptrace_scope is 2");
     assert_eq!(line("not recorded").2, "stacks: not permitted: ptrace_scope is 2");
     assert_eq!(line("note").2, "no NUMA readings: not permitted");
+    let overhead = ("overhead", "not measured");
+    assert!(said.iter().any(|line| (line.1, line.2) == overhead), "without samples nothing is said of them: {said:?}");
     let lossy = of(&format!("{SERVICE}\n loss scopes 100000 records overwritten"));
     assert_eq!(lossy.answer[2], "Read this with care: losses: 100,000 records overwritten (scopes).");
 }

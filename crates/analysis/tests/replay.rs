@@ -99,6 +99,13 @@ fn host_code_is_scaled_by_its_slices_or_samples() {
     let sampled = HOST_BOUND.replace("scope prepare 0..1ms", "samples 50us..950us every 100us active gil main>prepare");
     let mid = gain(&sampled, "remove host:prepare").1;
     assert!((900..=1000).contains(&mid), "{mid}");
+    // A function goes with what it calls, and what goes twice is gone once.
+    let nested = HOST_BOUND.replace("scope prepare 0..1ms", "scope prepare 0..1ms\n scope inner 200us..600us");
+    assert_eq!(gain(&nested, "remove host:inner").1, 400);
+    assert_eq!(gain(&nested, "remove host:prepare").1, gain(HOST_BOUND, "remove host:prepare").1);
+    assert_eq!(gain(&nested, "remove host:prepare; remove host:inner").1, gain(&nested, "remove host:prepare").1);
+    let asked = ask(&nested, "remove host:prepare; remove host:inner").unwrap();
+    assert_eq!(asked.assumed.iter().filter(|said| said.contains("with what it calls")).count(), 1);
     assert!(refused(HOST_BOUND, "remove host:nothing").contains("is called \"nothing\""));
 }
 

@@ -48,8 +48,30 @@ fn torch_profiler_of_every_age_says_the_same() {
 fn cut_files_say_where_they_end() {
     let place = Place::new("cut");
     let whole = torch(EVENTS);
-    let (text, _) = analyse(&place, "cut.json", &whole[..whole.len() - 30]);
+    let (text, json) = analyse(&place, "cut.json", &whole[..whole.len() - 30]);
     assert!(text.contains("The file ends too early, at byte"), "{text}");
+    let first = "Only the beginning of the file could be read: what follows is of its first 2 events. ";
+    assert!(text.split_once("The one").unwrap().0.ends_with(first), "{text}");
+    let lines = json["health"]["lines"].as_array().unwrap();
+    let losses = lines.iter().find(|line| line["label"] == "losses").unwrap();
+    assert_eq!((&json["health"]["state"], &losses["state"]), (&"cut".into(), &"warn".into()), "{losses}");
+    for format in ["markdown", "html"] {
+        let told = place.run(["analyze", "cut.json", "--format", format]).fine().out;
+        assert!(told.contains(first.trim()), "{format}: {told}");
+    }
+}
+
+#[test]
+fn a_file_without_events_is_refused() {
+    let place = Place::new("no-events");
+    for (name, text) in [("list.json", "[]"), ("torch.json", r#"{"traceEvents": []}"#)] {
+        place.write(name, text);
+        let error = place.run(["analyze", name]).refused(5);
+        assert!(
+            error.contains(&format!("there is nothing to analyse in {name}. The file holds no events.")),
+            "{error}"
+        );
+    }
 }
 
 #[test]

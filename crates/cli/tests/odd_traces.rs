@@ -84,8 +84,8 @@ fn nothing_to_divide_by() {
     odd("zero-length", &zero, &[]);
     let place = Place::new("no-events");
     place.write("empty.json", r#"{"schemaVersion":1,"traceEvents":[]}"#);
-    let (text, _) = analyse(&place, "empty.json");
-    assert!(text.contains("no events"), "{text}");
+    let error = place.run(["analyze", "empty.json"]).refused(5);
+    assert!(error.contains("no events"), "{error}");
 }
 
 #[test]

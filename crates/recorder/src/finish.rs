@@ -6,6 +6,7 @@ use crate::manifest::State;
 use crate::outcome::{Exit, Outcome};
 use crate::output;
 use crate::proc;
+use crate::processes::Processes;
 use crate::recording::Recording;
 use crate::recover::RESCUED;
 use crate::settings::Settings;
@@ -111,13 +112,21 @@ fn note_what_was_seen(seen: &Seen, settings: &Settings, injected: bool, shared: 
         explain_missing(seen, processes, notes);
     }
     if settings.rate_hz > 0 && seen.python.is_empty() {
-        notes.add("no stacks: no Python process was seen");
+        notes.add(without_stacks(processes));
     }
     if seen.not_sampled > 0 {
         notes.add("no stacks of some processes: 64 Python processes are sampled at a time");
     }
     if processes.left_out() > 0 {
         notes.add(format!("{} processes beyond 50000 are counted as one", processes.left_out()));
+    }
+}
+
+/// A Python that was never seen from outside may still have said itself that it ran.
+fn without_stacks(processes: &Processes) -> &'static str {
+    match processes.all().iter().any(|process| !process.python.is_empty()) {
+        true => "no stacks: the program ended before the first sample",
+        false => "no stacks: no Python process was seen",
     }
 }
 
@@ -139,4 +148,18 @@ fn finish_drain(drain: &mut Drain, segments: &Path) -> bool {
         drain.shared.notes.add(FOLDER_REMOVED);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_python_that_said_so_itself_ended_before_it_was_sampled() {
+        let processes = Processes::default();
+        let number = processes.register(7, 1, 1, "python3");
+        assert_eq!(without_stacks(&processes), "no stacks: no Python process was seen");
+        processes.set_python(number, "3.11.7".into());
+        assert_eq!(without_stacks(&processes), "no stacks: the program ended before the first sample");
+    }
 }

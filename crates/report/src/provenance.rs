@@ -11,6 +11,7 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
         State::Complete => "the recording is complete",
         State::Recording => "the recorder had not finished: the end is missing",
         State::Recovered => "the recorder was killed; this is what was saved afterwards",
+        State::Cut { .. } => "only the beginning of the file could be read",
         State::Unknown => "whether the recording is complete is not known",
     };
     // Another tool's file says neither which InferScope made it nor how good its times are.

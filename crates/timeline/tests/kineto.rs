@@ -169,7 +169,7 @@ fn half_a_story_and_strange_letters_open_too() {
     assert_eq!((&*name.file, name.line), (r"C:\models\a.py", 7));
     let cut = &NEW[..NEW.find(r#"{"ph":"s""#).unwrap()];
     let timeline = open(cut).unwrap();
-    assert_eq!((timeline.slices.len(), timeline.info.state), (6, State::Unknown));
+    assert_eq!((timeline.slices.len(), timeline.info.state), (6, State::Cut { events: Some(6) }));
     let note = timeline.notes.last().unwrap();
     assert!(
         note.starts_with("The file ends too early, at byte ") && note.contains("6 events before that were read"),

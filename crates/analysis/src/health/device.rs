@@ -103,11 +103,19 @@ fn records(case: &Case) -> (HealthState, String) {
 /// None: recording devices cost nothing that was measured.
 pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
     let overhead = case.gpu()?.overhead.as_ref()?;
-    let text = match overhead.percent {
+    let mut text = match overhead.percent {
         Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), overhead.how),
         None => overhead.how.clone(),
     };
-    Some((HealthState::above(overhead.percent.unwrap_or(0.0), 5.0, 25.0), text))
+    let state = HealthState::above(overhead.percent.unwrap_or(0.0), 5.0, 25.0);
+    // Of all threads together, some of them its own: it may be more than the recording lasts, and need not slow a step down.
+    let recorded = case.timeline.duration();
+    if overhead.cupti_ns < recorded / 20 || overhead.cupti_ns == 0 {
+        return Some((state, text));
+    }
+    let (cupti, recorded) = (phrase::duration(overhead.cupti_ns), phrase::duration(recorded));
+    text += &format!("; CUPTI says that it took {cupti} itself, in a recording of {recorded}");
+    Some((state.max(Warn), text))
 }
 
 #[cfg(test)]
@@ -155,6 +163,19 @@ mod tests {
         assert!(said[0].1.contains("1 of 2 launches seem to come after"), "{said:?}");
         assert_eq!(said[1], (Bad, "4 pieces of device work, by CUPTI 130001; 1 record lost".into()));
         assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
+    }
+
+    #[test]
+    fn what_cupti_took_of_a_recording_is_a_warning() {
+        let said = |text: &str| {
+            let timeline = Timeline::from_text(text).unwrap();
+            overhead(&Case::new(&timeline, None))
+        };
+        let much = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..700us\n stream 7")).unwrap();
+        assert_eq!(much.0, Warn);
+        assert!(much.1.ends_with("; CUPTI says that it took 100 µs itself, in a recording of 1.00 ms"), "{much:?}");
+        let little = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..610us\n stream 7")).unwrap();
+        assert!(little.0 == Ok && !little.1.contains("CUPTI says"), "{little:?}");
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn assumed(change: &Change) -> &'static str {
             "the host's time is scaled, but for calls that wait for a device"
         }
         Change::Scale(Target::Host(_), _) => {
-            "the function's time outside CUDA calls is scaled; where only samples show it, a sample stands for the time to its neighbours"
+            "the function's time with what it calls, outside CUDA calls, is scaled; where only samples show it, a sample stands for the time to its neighbours"
         }
         Change::PinCopies => {
             "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was"

@@ -1,4 +1,4 @@
-//! Where a function of the host ran: by the slices that have its name, else by the samples that show it.
+//! Where a function of the host ran, with what it calls: by the slices that have its name, else by the samples that show it.
 
 use super::apply::Changed;
 use super::expression::fits;
@@ -32,7 +32,7 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
     });
     let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
-    Changed::told(format!("{how} of {pattern}"), count)
+    Changed::told(format!("{how} of {pattern} with what it calls"), count)
 }
 
 /// Stretches of threads that a rule names: also what lies of them in calls, unless those wait for a device.

@@ -82,7 +82,13 @@ impl<'a> Player<'a> {
         }
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
         let now_ns = self.check.median_ns;
-        let mut assumed: Vec<String> = changes.iter().map(|change| apply::assumed(change).to_owned()).collect();
+        let mut assumed: Vec<String> = Vec::new();
+        for said in changes.iter().map(apply::assumed) {
+            // Two functions are changed under one assumption.
+            if !assumed.iter().any(|one| one == said) {
+                assumed.push(said.to_owned());
+            }
+        }
         assumed.extend(gained.notes);
         assumed.push(
             "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)"

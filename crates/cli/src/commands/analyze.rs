@@ -6,6 +6,8 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
 use crate::{open, output, rule_file, terminal};
+use std::path::Path;
+use timeline::Timeline;
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     if let (Some(path), None) = (&analyze.output, analyze.format) {
@@ -14,7 +16,8 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
         ReportFormat::of(path).map_err(|why| Failure::usage(format_args!("{}: {why}; {hint}", path.display())))?;
     }
     let rules = rule_file::load(analyze.rules.as_deref())?;
-    let timeline = open::open(settings, analyze.trace.as_deref())?;
+    let (path, timeline) = open::named(settings, analyze.trace.as_deref())?;
+    refuse_nothing(&path, &timeline)?;
     let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;
     match &analyze.output {
         Some(path) => {
@@ -28,4 +31,17 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
         }
     }
     Ok(Ending::FINE)
+}
+
+/// A file without an event. A recording of ours that has none is analysed: it says why.
+fn refuse_nothing(path: &Path, timeline: &Timeline) -> Result<(), Failure> {
+    let nothing = timeline.slices.is_empty()
+        && timeline.samples.is_empty()
+        && timeline.counters.is_empty()
+        && timeline.gpu.is_empty();
+    if !nothing || timeline.info.recorder.is_empty() && path.is_dir() {
+        return Ok(());
+    }
+    let why = timeline.notes.first().map_or("The file holds no events.", String::as_str);
+    Err(Failure::bad_input(format_args!("there is nothing to analyse in {}. {why}", path.display())))
 }

@@ -52,6 +52,7 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
             State::Recording => "recording",
             State::Complete => "complete",
             State::Recovered => "recovered",
+            State::Cut { .. } => "cut",
             State::Unknown => "unknown",
         },
         losses: metrics

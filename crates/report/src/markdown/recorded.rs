@@ -56,6 +56,7 @@ fn settings(timeline: &Timeline, metrics: &Metrics) -> Vec<Option<String>> {
         State::Complete => "complete",
         State::Recording => "not finished",
         State::Recovered => "saved after the recorder was killed",
+        State::Cut { .. } => "cut: only the beginning of the file could be read",
         State::Unknown => "whether it is complete is not known",
     };
     let rate = info.settings.rate_hz.map(|rate| match rate {

@@ -13,7 +13,7 @@ mod scopes;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};
-use crate::{OpenError, Timeline};
+use crate::{OpenError, State, Timeline};
 use document::Document;
 use foreign::Refused;
 use std::path::Path;
@@ -62,6 +62,7 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Ti
     let mut timeline = document.loader.finish();
     if let Some(stop) = stop {
         timeline.notes.push(json::cut_note(&stop, &place, events));
+        timeline.info.state = State::Cut { events: Some(events) };
     } else if events == 0 {
         timeline.notes.push("The file holds no events.".into());
     }

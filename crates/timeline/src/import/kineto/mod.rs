@@ -26,7 +26,8 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
     let mut builder = Builder::default();
     let file = take(path, &mut builder, 0, progress)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(finish(builder, file, name))
+    let events = Some(file.events);
+    Ok(finish(builder, file, name, events))
 }
 
 /// Reads one file into the builder; its number tells it from the others.
@@ -62,7 +63,8 @@ fn take(
     Ok(joined)
 }
 
-fn finish(mut builder: Builder, file: Joined, name: String) -> Timeline {
+/// `events` is what was read of the only file.
+fn finish(mut builder: Builder, file: Joined, name: String, events: Option<u64>) -> Timeline {
     Places::default().arrange(&mut builder);
     builder.outer_first();
     let (shared, refused) = (builder.work.shared, builder.work.refused);
@@ -73,7 +75,7 @@ fn finish(mut builder: Builder, file: Joined, name: String) -> Timeline {
     info.recorder = "torch.profiler".into();
     info.command = format!("torch.profiler: {name}");
     info.software = file.software;
-    info.state = if file.whole { State::Complete } else { State::Unknown };
+    info.state = if file.whole { State::Complete } else { State::Cut { events } };
     info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
     timeline.notes.extend(file.notes);
     let mut odd = odd::Odd::default();

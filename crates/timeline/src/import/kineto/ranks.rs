@@ -92,7 +92,8 @@ pub fn read_folder(
     }
     all.absolute = !clocks.contains(&false);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(finish(builder, all, format!("{read} files of {name}")))
+    let events = Some(all.events).filter(|_| files.len() == 1);
+    Ok(finish(builder, all, format!("{read} files of {name}"), events))
 }
 
 #[cfg(test)]
