@@ -1,9 +1,11 @@
 //! Evidence that several rules give: the step that shows it best, and the longest stretch in which it lasted.
 
-use crate::finding::Evidence;
+use crate::finding::{Evidence, Gain};
 use crate::phrase;
 use crate::rule::Case;
 use crate::seen::Seen;
+use crate::share::Share;
+use crate::steps::StepSource;
 
 /// The window with the most samples that fit, as a range to jump to.
 pub fn best_step(case: &Case, what: &str, fits: impl Fn(&Seen) -> bool) -> Option<Evidence> {
@@ -28,18 +30,30 @@ pub fn windows_with(case: &Case, fits: impl Fn(&Seen) -> bool) -> (u64, u64) {
     stretches.fold((0, 0), |(with, all), stretch| (with + u64::from(stretch.iter().any(&fits)), all + 1))
 }
 
-/// The latency that would remain, for the sentence that says how to verify.
+/// The share of the steps that a gain is made of: a replay gives time that no sample saw to the samples around it, and gains that too.
+pub fn blamed(share: Share, gain: &Gain) -> f64 {
+    share.mid.max(gain.mid / 100.0)
+}
+
+/// Why that is more than samples show.
+pub fn unseen(share: Share, gain: &Gain) -> Option<Evidence> {
+    let more = blamed(share, gain) >= share.mid + 0.02;
+    let text = "{} of the steps' time by samples alone; the rest was not seen, and lies around them";
+    more.then(|| Evidence::said(text.replace("{}", &phrase::percent(share.mid))).number("share", share.mid))
+}
+
+/// The time that would remain, for the sentence that says how to verify. Gains are of all steps together: so are these times.
 pub fn verify(case: &Case, saved: f64) -> String {
-    let before = case.steps.p50();
     if saved <= 0.0 {
-        return format!("Record again, and compare the p50: now {}.", phrase::duration(before));
+        return format!("Record again, and compare the p50: now {}.", phrase::duration(case.steps.p50()));
     }
+    let before = case.steps.mean();
     let after = (before as f64 * (1.0 - saved.clamp(0.0, 1.0))) as u64;
     let (before, after) = (phrase::duration(before), phrase::duration(after));
     match case.steps.source {
-        crate::steps::StepSource::Whole => {
+        StepSource::Whole => {
             format!("Record again with the same work: it should take towards {after} instead of {before}.")
         }
-        _ => format!("Record again: the p50 of \"{}\" should fall from {before} towards {after}.", case.steps.name),
+        _ => format!("Record again: the mean of \"{}\" should fall from {before} towards {after}.", case.steps.name),
     }
 }

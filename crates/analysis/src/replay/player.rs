@@ -65,7 +65,7 @@ impl<'a> Player<'a> {
     pub fn gain(&self, changes: &[Change]) -> Result<Gain, Refusal> {
         let gained = self.play(changes, |_, _, _| ())?;
         // What makes a step slower gains nothing.
-        let percent = |ns: i64| (ns as f64 * 100.0 / self.check.median_ns.max(1) as f64).clamp(0.0, 100.0);
+        let percent = |ns: i64| (ns as f64 * 100.0 / self.check.recorded_ns.max(1) as f64).clamp(0.0, 100.0);
         Ok(Gain {
             low: percent(gained.low_ns),
             mid: percent(gained.mid_ns),
@@ -81,7 +81,7 @@ impl<'a> Player<'a> {
             critical::tally(graph, &Plan::unchanged(graph), as_it_was, &mut before);
         }
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
-        let now_ns = self.check.median_ns;
+        let now_ns = self.check.recorded_ns;
         let mut assumed: Vec<String> = Vec::new();
         for said in changes.iter().map(apply::assumed) {
             // Two functions are changed under one assumption.
@@ -140,7 +140,7 @@ impl<'a> Player<'a> {
             let graphs: Vec<&Graph> = self.graphs.iter().map(|(graph, _)| graph).collect();
             return Err(apply::nothing(&graphs, change));
         }
-        let scaled = |fraction: f64| (fraction * self.check.median_ns as f64).round() as i64;
+        let scaled = |fraction: f64| (fraction * self.check.recorded_ns as f64).round() as i64;
         let at = |assume: Assume, percent: usize| {
             let fractions = spread(&gains[assume as usize]);
             scaled(fractions.get(fractions.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0.0))

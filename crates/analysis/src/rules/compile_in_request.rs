@@ -23,7 +23,7 @@ impl Rule for CompileInRequest {
             summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in 2 % of their time or more, warm-up aside.",
             why: "A new shape, a new type or a guard that fails makes torch.compile start again, and a kernel without a cached choice is tuned: \
                   seconds inside somebody's request. It is told by the functions of the compilers on the stack, in the steps that are not \
-                  warm-up. The gain is their share of the steps' time.",
+                  warm-up. The gain is their share of the steps' time, and of what lies unseen around them.",
             needs: "Stack samples inside the steps (at least 20).",
             example: "12 % of the step is spent compiling, for forward (model.py:31), in 4 of 200 steps",
         }
@@ -41,9 +41,10 @@ impl Rule for CompileInRequest {
         let blamed = blame::functions(case, compiles).into_iter().next();
         let place = blamed.and_then(|one| Some(case.place(one.lines.first()?.0))).unwrap_or_default();
         let (with, all) = proof::windows_with(case, compiles);
+        let gain = case.gain_of_samples(compiles, share);
         let title = format!(
             "{} of {} is spent compiling{}, in {} of {}",
-            phrase::percent(share.mid),
+            phrase::percent(proof::blamed(share, &gain)),
             case.the_step(),
             if place == Place::default() { String::new() } else { format!(", for {}", phrase::place(&place)) },
             phrase::count(with),
@@ -51,8 +52,8 @@ impl Rule for CompileInRequest {
         );
         let text = format!("{} samples show a compiler on the stack", phrase::count(tally.part as u64));
         let mut evidence = vec![Evidence::said(text).number("samples", tally.part)];
+        evidence.extend(proof::unseen(share, &gain));
         evidence.extend(proof::best_step(case, "it compiles", compiles));
-        let gain = case.gain_of_samples(compiles, share);
         let finding = Finding {
             code: self.code(),
             title,

@@ -140,10 +140,14 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         };
         evidence.push(Evidence::said(why));
     }
+    if saves {
+        evidence.extend(proof::unseen(share, &gain));
+    }
+    let part = if saves { proof::blamed(share, &gain) } else { share.mid };
     Finding {
         code: HotLine.code(),
-        title: format!("{} of {} is in {}", phrase::percent(share.mid), case.the_step(), phrase::place(&place)),
-        actions: actions(&place, native),
+        title: format!("{} of {} is in {}", phrase::percent(part), case.the_step(), phrase::place(&place)),
+        actions: actions(case, &place, native),
         place,
         gain: saves.then_some(gain),
         severity: Severity::of(share),
@@ -153,9 +157,8 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     }
 }
 
-fn actions(place: &Place, native: bool) -> Vec<String> {
-    let function = place.function.as_deref().unwrap_or("the function");
-    let line = place.line.map_or_else(|| "the call".to_owned(), |line| format!("line {line}"));
+fn actions(case: &Case, place: &Place, native: bool) -> Vec<String> {
+    let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
     let work = match native {
         true => format!(
             "{line} runs native code: give it more work at once (one call for the whole batch), or smaller or narrower data."
@@ -164,15 +167,30 @@ fn actions(place: &Place, native: bool) -> Vec<String> {
             format!("{line} runs Python: do its work in one call over the whole array or string instead of a loop.")
         }
     };
-    let again = format!(
-        "If {function} gives the same result every time, call it once before the steps and keep the result (@functools.cache does)."
-    );
-    let (first, second) = if native { (work, again) } else { (again, work) };
-    vec![
-        first,
-        second,
-        format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)),
-    ]
+    let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
+        format!("If {function} gives the same result every time, call it once before the steps and keep the result (@functools.cache does).")
+    });
+    // A file of another tool was not recorded by a command of ours.
+    let count = (case.timeline.info.recorder.is_empty() && is_python(place))
+        .then(|| format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)));
+    let (first, second) = if native { (Some(work), again) } else { (again, Some(work)) };
+    [first, second, count].into_iter().flatten().collect()
+}
+
+fn is_python(place: &Place) -> bool {
+    place.file.as_deref().is_some_and(|file| file.ends_with(".py") || file.ends_with(".ipynb"))
+}
+
+/// Whether the same call may be made again and again: a function of the program. Not what a model computes of every input, not the program
+/// itself, not an operator, nor a library's function.
+fn could_be_kept(place: &Place) -> bool {
+    let last = place.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("");
+    let model = matches!(last, "forward" | "__call__" | "_call_impl" | "_wrapped_call_impl" | "generate");
+    is_python(place) && !model && !last.starts_with('<') && !place.file.as_deref().is_some_and(is_library)
+}
+
+fn is_library(file: &str) -> bool {
+    ["/site-packages/", "/dist-packages/", "/lib/python3"].iter().any(|part| file.contains(part))
 }
 
 /// The module of a file, as `--include` takes it.
@@ -206,6 +224,8 @@ mod tests {
             found.iter().map(|f| f.place.function.clone().unwrap()).collect::<Vec<_>>(),
             ["build", "forward", "decode"]
         );
+        let kept = |finding: &Finding| finding.actions.iter().any(|action| action.contains("functools"));
+        assert_eq!(found.iter().map(kept).collect::<Vec<_>>(), [true, false, true]);
         let gain = found[0].gain.unwrap();
         assert!(gain.low > 40.0 && gain.high < 60.0 && found[0].confidence > 0.99);
         assert!(found[0].evidence.iter().any(|one| one.track.is_some() && one.start.is_some()));
@@ -256,6 +276,24 @@ mod tests {
             step request 0..1s
             samples 0..1s every 10ms serve>get:5",
         );
+    }
+
+    #[test]
+    fn only_functions_of_the_program_are_advised_to_be_kept() {
+        let place = |function: &str, file: &str| Place {
+            function: Some(function.into()),
+            file: Some(file.into()).filter(|file: &String| !file.is_empty()),
+            ..Place::default()
+        };
+        assert!(could_be_kept(&place("Vocabulary.build", "/srv/app.py")));
+        for (function, file) in [
+            ("Block.forward", "/srv/model.py"),
+            ("<module>", "/srv/app.py"),
+            ("aten::linear", ""),
+            ("dumps", "/usr/lib/python3.12/json/__init__.py"),
+        ] {
+            assert!(!could_be_kept(&place(function, file)), "{function}");
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct LayerOutlier;
 /// Of the kernels' time, and times its sisters.
 const LEVEL: f64 = 0.02;
 const TIMES: f64 = 1.5;
+/// Of the step: less is not worth changing code for.
+const WORTH: f64 = 0.01;
 /// With fewer sisters there is no usual.
 const FEWEST: usize = 4;
 
@@ -22,8 +24,8 @@ impl Rule for LayerOutlier {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time or more above it.",
-            why: "Layers whose names differ only in their number do the same. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
+            summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time and 1 % of the step or more above it.",
+            why: "Layers whose names differ in one number, that of the block that is repeated, do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
                   The gain is what it takes above the median of its sisters, as a part of the step; at worst half of it.",
             needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
             example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
@@ -35,10 +37,7 @@ impl Rule for LayerOutlier {
         if gpu.layers.is_empty() {
             return Verdict::Abstain(not_recorded(case.timeline, "layers", "layers were not recorded (--layers)"));
         }
-        let mut sorts: HashMap<String, Vec<&LayerRow>> = HashMap::new();
-        for row in &gpu.layers {
-            sorts.entry(sort(case.timeline.names.text(row.name))).or_default().push(row);
-        }
+        let sorts = sorts(&gpu.layers, |row| case.timeline.names.text(row.name));
         let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).fold(0, u64::saturating_add);
         let outliers = sorts.values().filter(|rows| rows.len() > FEWEST).filter_map(|rows| {
             let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
@@ -52,6 +51,9 @@ impl Rule for LayerOutlier {
         }
         let busy = case.kernels().iter().map(|device| device.kernels_busy(case)).fold(0.0, f64::max);
         let share = above as f64 / all.max(1) as f64 * busy;
+        if share < WORTH {
+            return Verdict::Silent;
+        }
         let name = case.timeline.names.text(row.name);
         let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
         let finding = Finding {
@@ -81,10 +83,30 @@ impl Rule for LayerOutlier {
     }
 }
 
-/// A name with its numbers left out.
-fn sort(name: &str) -> String {
-    let number = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_digit());
-    name.split('.').map(|part| if number(part) { "*" } else { part }).collect::<Vec<_>>().join(".")
+/// Layers by their name without one of its numbers: the first that others have another of.
+fn sorts<'a>(layers: &'a [LayerRow], name: impl Fn(&'a LayerRow) -> &'a str) -> HashMap<String, Vec<&'a LayerRow>> {
+    let mut alike: HashMap<String, u32> = HashMap::new();
+    for row in layers {
+        without_one_number(name(row)).for_each(|sort| *alike.entry(sort).or_default() += 1);
+    }
+    let mut sorts: HashMap<String, Vec<&LayerRow>> = HashMap::new();
+    for row in layers {
+        let sort = without_one_number(name(row)).find(|sort| alike[sort] > 1);
+        sort.into_iter().for_each(|sort| sorts.entry(sort).or_default().push(row));
+    }
+    sorts
+}
+
+/// `layers.*.mlp.2`, `layers.0.mlp.*`.
+fn without_one_number(name: &str) -> impl Iterator<Item = String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let number = |part: &&str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_digit());
+    let places: Vec<usize> = (0..parts.len()).filter(|place| number(&parts[*place])).collect();
+    places.into_iter().map(move |place| {
+        let mut parts = parts.clone();
+        parts[place] = "*";
+        parts.join(".")
+    })
 }
 
 #[cfg(test)]
@@ -117,6 +139,29 @@ mod tests {
             "layers.5.mlp takes 4.0 times as long as its 7 sisters: 800 µs a step instead of 200 µs"
         );
         assert!(found[0].gain.is_some_and(|gain| (gain.mid - 6.7).abs() < 0.5), "{:?}", found[0].gain);
+    }
+
+    /// Two layers of each block, one of which takes long in every block.
+    #[test]
+    fn silent_when_it_is_long_in_every_block_and_when_it_is_little_of_the_step() {
+        let text = steps(200).replace(".mlp ", ".mlp.0 ");
+        let mut both = text.trim_end_matches("end").to_owned();
+        for layer in 0..8u64 {
+            let at = layer * 1000 + 400;
+            both += &format!(
+                "layer layers.{layer}.mlp.2 {at}us..{}us\n api cudaLaunchKernel {}us..{}us\n kernel gemm {}us..{}us\n",
+                at + 50,
+                at + 10,
+                at + 15,
+                at + 20,
+                at + if layer < 2 { 420 } else { 421 }
+            );
+        }
+        silent(&LayerOutlier, &(both + "end"));
+        silent(
+            &LayerOutlier,
+            &steps(800).replace("step r 0..9ms", "step r 0..90ms").replace("every 10ms", "every 100ms"),
+        );
     }
 
     #[test]

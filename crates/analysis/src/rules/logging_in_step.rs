@@ -82,9 +82,10 @@ fn sampled(case: &Case) -> Option<Finding> {
         let text = format!("{} logs: {} samples", phrase::place(&case.place(*stack)), phrase::count(*count));
         evidence.push(Evidence::said(text).number("samples", *count as f64));
     }
+    let gain = case.gain_of_samples(logs, share);
+    evidence.extend(proof::unseen(share, &gain));
     evidence.extend(proof::best_step(case, "it logs", logs));
     let place = callers.first().map_or_else(Place::default, |(stack, _)| case.place(*stack));
-    let gain = case.gain_of_samples(logs, share);
     Some(finding(case, place, (share, gain), share.surely_above(LEVEL / 2.0) * case.coverage(), evidence))
 }
 
@@ -128,7 +129,11 @@ fn finding(
     let at = phrase::place(&place);
     Finding {
         code: LoggingInStep.code(),
-        title: format!("{} of {} is spent logging, from {at}", phrase::percent(share.mid), case.the_step()),
+        title: format!(
+            "{} of {} is spent logging, from {at}",
+            phrase::percent(proof::blamed(share, &gain)),
+            case.the_step()
+        ),
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),

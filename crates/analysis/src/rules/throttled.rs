@@ -126,7 +126,7 @@ impl Rule for Throttled {
                 "See what holds it: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),
                 "Raise the power limit if the machine allows it (nvidia-smi -pl), or cool it better; compare runs only at one clock.".into(),
             ],
-            verify: proof::verify(case, gain.mid / 200.0),
+            verify: proof::verify(case, if capped { 0.0 } else { gain.mid / 200.0 }),
         };
         finding.into()
     }
@@ -182,6 +182,7 @@ mod tests {
         );
         let found = found(&Throttled, &text);
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
+        assert!(!found[0].verify.contains("should"), "{}", found[0].verify);
     }
 
     #[test]

@@ -51,8 +51,7 @@ impl Rule for UnfusedElementwise {
         let finding = Finding {
             code: self.code(),
             title: format!(
-                "{} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
-                super::gap::each(each),
+                "{each:.0} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
                 phrase::percent(share),
                 case.the_step(),
                 step_kernels::short(place.kernel.as_deref().unwrap_or("")),
