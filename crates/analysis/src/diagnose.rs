@@ -62,7 +62,10 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     confidence::settle(&case, &mut findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
-    let answer = answer::say(&case, &findings, &abstentions, &health);
+    let mut answer = answer::say(&case, &findings, &abstentions, &health);
+    if let Some((_, Some(small))) = rank::dwarfs(&case, &findings) {
+        answer[1] += &format!(" After that: {}.", small.title);
+    }
     let slow_steps = slow_steps::measure(&case);
     let waterfall = waterfall::measure(&case);
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);

@@ -1,7 +1,9 @@
 //! The order of findings: most to gain first. Where one rule says why and another only where (a loader without workers, and a slow line inside it),
 //! and both speak of about the same time, the one that says why comes first.
 
+use crate::answer;
 use crate::finding::{Finding, Gain};
+use crate::rule::Case;
 
 /// Rules that name a cause, and those that show the same time without naming it.
 const EXPLAINS: [(&str, &[&str]); 17] = [
@@ -39,6 +41,26 @@ const SAME_BY_REPLAY: f64 = 0.2;
 
 /// Without a gain: these say what sets the pace, the others only show it.
 pub const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
+
+/// Such a part of the step is most of it; and a gain is small beside a place that has so many times as much.
+const MOST: f64 = 0.5;
+const SMALL: f64 = 4.0;
+
+/// The place that has most of the step, where what of it could be saved is not known and what is known to be saved is little beside
+/// it: that little is no answer to where the time goes. With it, the little, if that is worth a word.
+pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, Option<&'a Finding>)> {
+    let small = findings.first().filter(|finding| finding.gain.is_some())?;
+    let gain = small.gain.map_or(0.0, |gain| gain.mid);
+    let functions = case.breakdown.functions();
+    let share = |finding: &Finding| {
+        let (function, file) = (finding.place.function.as_deref(), finding.place.file.as_deref());
+        let same = |label: &str, of: &str| Some(label) == function && of == file.unwrap_or_default();
+        functions.iter().filter(|part| same(&part.label, &part.file)).map(|part| part.share).sum::<f64>()
+    };
+    let hot = findings.iter().filter(|finding| finding.code == "hot-line" && finding.gain.is_none());
+    let hot = hot.filter(|_| answer::busiest(case) <= MOST).find(|finding| share(finding) > MOST)?;
+    (SMALL * gain < 100.0 * share(hot)).then_some((hot, Some(small).filter(|_| gain >= answer::LEAST)))
+}
 
 /// `same_time` says of two gains whether a replay with both gains hardly more than with one.
 pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) {

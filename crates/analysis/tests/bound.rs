@@ -142,3 +142,24 @@ fn a_host_without_a_device_is_not_told_of_one() {
     }
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
 }
+
+/// What of it could be saved is not known, but it is where the time goes: a small gain that is known comes after it.
+#[test]
+fn a_place_with_most_of_the_step_is_named_before_a_small_gain() {
+    let text = "track main
+        repeat 20 every 100ms
+          step request 0..80ms
+          samples 0..80ms every 2ms active gil serve>work:5
+          samples 80ms..100ms every 2ms serve>wait@/usr/lib/python3.12/threading.py:3
+        end
+        counter runqueue_wait_ns 0..2s every 100ms grows";
+    let small = of(&format!("{text} 4ms"));
+    assert!(small.findings[0].code == "launch-thread-descheduled" && small.findings[0].gain.is_some());
+    assert!(small.answer[1].contains("% of the step is in work (app.py:5)."), "{:?}", small.answer);
+    assert!(small.answer[1].contains("After that: 5.0 % of the step is spent ready to run"), "{:?}", small.answer);
+    assert!(!small.answer[2].contains("pidstat"), "{:?}", small.answer);
+    assert_eq!(small.bottleneck.kind, BottleneckKind::Cpu);
+    assert!(small.bottleneck.primary_cause.contains("is in work (app.py:5)"), "{:?}", small.bottleneck);
+    let large = of(&format!("{text} 40ms"));
+    assert!(large.answer[1].starts_with("50 % of the step is spent ready to run"), "{:?}", large.answer);
+}
