@@ -273,6 +273,14 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_for_copies_is_not_sent_to_the_kernels() {
+        let copies =
+            DEVICE.replace("kernel gemm 2ms..38ms", "copy h2d 2ms..37ms 900000000 pinned\n kernel gemm 37ms..38ms");
+        assert!(found(&WaitsInStep, DEVICE)[0].actions[0].contains("kernel table"));
+        assert!(found(&WaitsInStep, &copies)[0].actions[0].contains("most of what it does is copies"));
+    }
+
+    #[test]
     fn a_wait_for_the_device_needs_no_samples() {
         let without: String =
             DEVICE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();

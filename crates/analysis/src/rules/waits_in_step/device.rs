@@ -56,7 +56,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         severity: Severity::Info,
         confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
         evidence: evidence(case, &recorded, share, busy),
-        actions: actions(busy),
+        actions: actions(busy, copies(case)),
         verify: proof::verify(case, 0.0),
     })
 }
@@ -109,6 +109,12 @@ fn busy(case: &Case) -> Option<f64> {
     devices.map(|device| device.busy_ns as f64 / device.window_ns as f64).max_by(f64::total_cmp)
 }
 
+/// How much of the steps a device copies while none of its kernels run, at most.
+fn copies(case: &Case) -> f64 {
+    let devices = case.gpu().into_iter().flat_map(|gpu| &gpu.devices).filter(|device| device.window_ns > 0);
+    devices.map(|device| device.exposed_copy_ns as f64 / device.window_ns as f64).fold(0.0, f64::max)
+}
+
 fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Option<f64>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     if recorded.count > 0 {
@@ -146,13 +152,16 @@ fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'
 /// More than half: the device sets the pace.
 const HALF: f64 = 0.5;
 
-fn actions(busy: Option<f64>) -> Vec<String> {
+fn actions(busy: Option<f64>, copies: f64) -> Vec<String> {
     match busy {
         Some(busy) if busy < HALF => vec![
             "Wait less often: .item(), .cpu(), print of a tensor and torch.cuda.synchronize() each drain the device, which is then idle \
              until the next launch arrives."
                 .into(),
             "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
+        ],
+        Some(_) if copies > HALF => vec![
+            "The device sets the pace, and most of what it does is copies: copy less, or while kernels run. The table of copies says which.".into(),
         ],
         Some(_) => vec![
             "The device sets the pace: make its work smaller. The kernel table says which kernels take the time.".into(),
