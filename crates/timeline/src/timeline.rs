@@ -72,7 +72,9 @@ pub enum State {
     /// The recorder was killed, and a later command saved what it had left.
     Recovered,
     /// A file of which only the beginning could be read: how many events that has. None: some of several files are so.
-    Cut { events: Option<u64> },
+    Cut {
+        events: Option<u64>,
+    },
     #[default]
     Unknown,
 }
