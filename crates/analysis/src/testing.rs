@@ -9,6 +9,16 @@ fn look(rule: &dyn Rule, text: &str) -> Verdict {
     rule.look(&Case::new(&timeline, None))
 }
 
+/// Twenty steps of these kernels, one behind the other, which fill half of a step if they are five.
+pub fn kernels_in_a_row(names: &[&str]) -> String {
+    let mut text = String::from("device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n");
+    for (place, name) in names.iter().enumerate() {
+        let at = 20 + 100 * place;
+        text += &format!("api cudaLaunchKernel {place}us..{}us\n kernel {name} {at}us..{}us\n", place + 1, at + 100);
+    }
+    text + &format!("api cudaStreamSynchronize 15us..{}us\n end", 25 + 100 * names.len())
+}
+
 #[track_caller]
 pub fn found(rule: &dyn Rule, text: &str) -> Vec<Finding> {
     match look(rule, text) {

@@ -1,7 +1,7 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
 use super::pcie_saturated::Link;
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Finding, Place, Severity};
 use crate::gpu::moved::Copy;
 use crate::phrase;
 use crate::proof;
@@ -57,15 +57,6 @@ impl Rule for LowPcieBandwidth {
         let share = tally.measured().scaled(part);
         let share = Share { low: 0.0, ..share };
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
-        let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
-        evidence.extend(longest.map(|copy| {
-            Evidence::at(
-                format!("the longest, {}", phrase::bytes(copy.piece.bytes)),
-                None,
-                copy.piece.start,
-                copy.piece.end(),
-            )
-        }));
         let finding = Finding {
             code: self.code(),
             title: format!(
@@ -78,7 +69,7 @@ impl Rule for LowPcieBandwidth {
             gain: Some(share.into()),
             severity: Severity::of(share),
             confidence: 0.8 * tally.repeats(),
-            evidence,
+            evidence: link.evidence(longest),
             actions: vec![
                 "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
                     .into(),

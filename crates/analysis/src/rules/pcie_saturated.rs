@@ -59,15 +59,6 @@ impl Rule for PcieSaturated {
         let bytes: u64 =
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.exposed_ns);
-        let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
-        evidence.extend(longest.map(|copy| {
-            Evidence::at(
-                format!("the longest, {}", phrase::bytes(copy.piece.bytes)),
-                None,
-                copy.piece.start,
-                copy.piece.end(),
-            )
-        }));
         let finding = Finding {
             code: self.code(),
             title: format!(
@@ -81,7 +72,7 @@ impl Rule for PcieSaturated {
             gain: Some(gain),
             severity: if most >= 40.0 { Severity::High } else { Severity::Medium },
             confidence: 0.9 * tally.repeats(),
-            evidence,
+            evidence: link.evidence(longest),
             actions: vec![
                 "Send fewer bytes: uint8 images and token ids cross as they are, and become floats on the device (x.to(device).float()).".into(),
                 "Copy the next batch in a stream of its own while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.".into(),
@@ -101,6 +92,16 @@ pub struct Link {
 }
 
 impl Link {
+    /// What the link can do, and where the longest copy over it is.
+    pub fn evidence(&self, longest: Option<&Copy>) -> Vec<Evidence> {
+        let mut evidence = vec![Evidence::said(self.words()).number("gb_per_s", self.gb_per_s)];
+        evidence.extend(longest.map(|copy| {
+            let text = format!("the longest, {}", phrase::bytes(copy.piece.bytes));
+            Evidence::at(text, None, copy.piece.start, copy.piece.end())
+        }));
+        evidence
+    }
+
     /// At the best that was seen: an idle link slows down to save power.
     pub fn find(case: &Case) -> Result<Link, String> {
         Link::of(case.timeline)

@@ -155,18 +155,8 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{found, silent};
+    use crate::testing::{found, kernels_in_a_row as steps, silent};
 
-    fn steps(names: &[&str]) -> String {
-        let mut text =
-            String::from("device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n");
-        for (place, name) in names.iter().enumerate() {
-            let at = 20 + 100 * place;
-            text +=
-                &format!("api cudaLaunchKernel {place}us..{}us\n kernel {name} {at}us..{}us\n", place + 1, at + 100);
-        }
-        text + &format!("api cudaStreamSynchronize 15us..{}us\n end", 25 + 100 * names.len())
-    }
     const ADD: &str = "vectorized_elementwise_kernel<4,CUDAFunctor_add<float>>";
 
     #[test]
