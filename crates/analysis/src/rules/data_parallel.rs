@@ -33,13 +33,10 @@ impl Rule for DataParallel {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, "it copies the model or the batch", fits, |_| true) {
+        let found = match on_path::find(case, LEVEL, "it copies the model or the batch", fits, |_| true) {
             Ok(found) => found,
-            Err(reason) => return Verdict::Abstain(reason),
+            Err(verdict) => return verdict,
         };
-        if found.share.mid < LEVEL || found.share.low < LEVEL / 2.0 {
-            return Verdict::Silent;
-        }
         let gain = found.gain(case, 0.0);
         let gain = Gain { low: gain.low / 2.0, ..gain };
         let finding = Finding {

@@ -27,13 +27,10 @@ impl Rule for InputPipeline {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, "it waits for a batch", waits, |_| true) {
+        let found = match on_path::find(case, LEVEL, "it waits for a batch", waits, |_| true) {
             Ok(found) => found,
-            Err(reason) => return Verdict::Abstain(reason),
+            Err(verdict) => return verdict,
         };
-        if found.share.mid < LEVEL || found.share.low < LEVEL / 2.0 {
-            return Verdict::Silent;
-        }
         let gain = found.gain(case, 0.0);
         let gain = Gain { low: gain.low / 3.0, ..gain };
         let mut evidence = found.evidence;

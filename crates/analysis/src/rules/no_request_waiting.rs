@@ -48,13 +48,10 @@ impl Rule for NoRequestWaiting {
             return Verdict::Abstain(reason);
         }
         let waits = |one: &Seen| one.doing == Doing::Waiting;
-        let found = match on_path::find(case, "it waits for a request", takes, waits) {
+        let found = match on_path::find(case, LEVEL, "it waits for a request", takes, waits) {
             Ok(found) => found,
-            Err(reason) => return Verdict::Abstain(reason),
+            Err(verdict) => return verdict,
         };
-        if found.share.mid < LEVEL || found.share.low < LEVEL / 2.0 {
-            return Verdict::Silent;
-        }
         let all: Vec<&Seen> = case.seen.all.iter().filter(|one| waits(one) && on_top(case, one)).collect();
         let (busy, others) = (at_work(case), Others::find(case));
         let quiet = all.iter().filter(|one| {

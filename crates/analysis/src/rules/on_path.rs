@@ -3,7 +3,7 @@
 use crate::finding::{Evidence, Gain, Place};
 use crate::proof;
 use crate::replay::Change;
-use crate::rule::Case;
+use crate::rule::{Case, Verdict};
 use crate::seen::Seen;
 use crate::share::{Share, Tally};
 use timeline::{Name, NameIndex, SliceKind, StackIndex, TrackIndex};
@@ -21,20 +21,26 @@ pub struct OnPath {
     stretches: Vec<(TrackIndex, u64, u64)>,
 }
 
-/// The time under functions that fit. `also` is asked of samples. Err: nothing can be said, and why.
+/// The time under functions that fit. `also` is asked of samples. Err: what the rule says, because nothing can be told or it is
+/// not surely near the `level` of the step from which it is worth a word.
 pub fn find(
     case: &Case,
+    level: f64,
     what: &str,
     fits: impl Fn(&Name) -> bool,
     also: impl Fn(&Seen) -> bool,
-) -> Result<OnPath, String> {
+) -> Result<OnPath, Verdict> {
     let names = &case.timeline.names;
     let wanted: Vec<bool> = (0..names.len() as u32).map(|name| fits(names.get(NameIndex(name)))).collect();
-    match case.without_samples() {
-        None => Ok(by_samples(case, what, &wanted, also)),
-        Some(_) if case.breakdown.by_calls => Ok(by_calls(case, &wanted)),
-        Some(reason) => Err(reason),
+    let found = match case.without_samples() {
+        None => by_samples(case, what, &wanted, also),
+        Some(_) if case.breakdown.by_calls => by_calls(case, &wanted),
+        Some(reason) => return Err(Verdict::Abstain(reason)),
+    };
+    if found.share.mid < level || found.share.low < level / 2.0 {
+        return Err(Verdict::Silent);
     }
+    Ok(found)
 }
 
 fn by_samples(case: &Case, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> bool) -> OnPath {

@@ -30,13 +30,10 @@ impl Rule for SingleThreadedLoader {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, "the batch is made", loads_here, |_| true) {
+        let found = match on_path::find(case, LEVEL, "the batch is made", loads_here, |_| true) {
             Ok(found) => found,
-            Err(reason) => return Verdict::Abstain(reason),
+            Err(verdict) => return verdict,
         };
-        if found.share.mid < LEVEL || found.share.low < LEVEL / 2.0 {
-            return Verdict::Silent;
-        }
         let workers =
             case.timeline.info.host.cpu_count.map_or(WORKERS / 2, |cores| cores.saturating_sub(1).clamp(1, WORKERS));
         let load = found.share.mid;
