@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = json.loads((ROOT / "schema" / "analysis.schema.json").read_text(encoding="utf-8"))
 COMPARISON = json.loads((ROOT / "schema" / "comparison.schema.json").read_text(encoding="utf-8"))
 TIMELINES = ["service", "unwell", "no_steps", "empty", "nothing", "hostile", "gpu"]
+COMPARISONS = ["slower", "devices", "whole", "evil"]
 # All that the report itself writes as HTML.
 OURS = {"<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>", "<!-- -->"}
 
@@ -43,7 +44,7 @@ def test_every_analysis_is_valid(analyses: Path, name: str) -> None:
     assert not errors, "\n".join(f"{error.json_path}: {error.message}" for error in errors)
 
 
-@pytest.mark.parametrize("name", ["slower", "devices", "whole"])
+@pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_is_valid(analyses: Path, name: str) -> None:
     Draft202012Validator.check_schema(COMPARISON)
     document = json.loads((analyses / f"{name}.comparison.json").read_text(encoding="utf-8"))
@@ -104,7 +105,7 @@ def rendered(analyses: Path, name: str) -> str:
     return MarkdownIt("gfm-like").render(text)
 
 
-@pytest.mark.parametrize("name", TIMELINES)
+@pytest.mark.parametrize("name", [*TIMELINES, *(f"{name}.comparison" for name in COMPARISONS)])
 def test_no_name_becomes_markup(analyses: Path, name: str) -> None:
     text = (analyses / f"{name}.md").read_text(encoding="utf-8")
     tokens = MarkdownIt("gfm-like").parse(text)

@@ -60,6 +60,26 @@ fn a_report_under_an_unknown_ending_is_not_written() {
 }
 
 #[test]
+fn a_comparison_is_written_as_its_file_is_called() {
+    let place = Place::with_trace("diff-ending");
+    for name in ["d.html", "d.pdf", "d.json.gz"] {
+        // Refused before either is opened.
+        let error = place.run(["diff", "nowhere", "nowhere", "--output", name]).refused(2);
+        assert!(error.contains(".md, .json or .txt") && error.contains("--format"), "{error}");
+        assert!(!place.at(name).exists());
+    }
+    let written = |arguments: &[&str], name| {
+        let told = place.run([&["diff", "trace", "trace", "--output", name], arguments].concat()).fine();
+        assert_eq!((told.out.as_str(), told.err), ("", format!("inferscope: wrote {name}\n")));
+        std::fs::read_to_string(place.at(name)).unwrap()
+    };
+    assert!(written(&[], "d.json").starts_with('{') && written(&[], "d.JSON").starts_with('{'));
+    assert!(written(&[], "d.md").starts_with("# InferScope: `trace`") && written(&[], "d").starts_with('#'));
+    assert!(written(&[], "d.txt").starts_with("A trace\n") && written(&["--format", "text"], "x.md").starts_with("A "));
+    assert!(place.run(["diff", "trace", "trace", "--output", "-"]).fine().out.starts_with("A trace\n"));
+}
+
+#[test]
 fn what_is_recorded_from_inside_cannot_be_asked_of_a_running_process() {
     let place = Place::new("inside");
     for flag in ["--calls", "--calls=c", "--layers", "--include=a", "--exclude=a", "--min-us=5", "--gpu-detail=all"] {

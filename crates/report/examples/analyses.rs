@@ -27,8 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             |timeline, place: usize| Side { timeline, metrics: &measured[place].0, diagnosis: &measured[place].1 };
         let comparison = compare(side(a, 0), side(b, 1))?;
         let gates = [Gate::parse("step_p50 > +5%")?.judge(&comparison)];
-        let mut file = File::create(folder.join(format!("{name}.comparison.json")))?;
-        comparison_json::write(&comparison, &Titles { a: "before", b: "after" }, &gates, &mut file)?;
+        let create = |end: &str| File::create(folder.join(format!("{name}.comparison.{end}")));
+        let titles = Titles { a: "before", b: "after" };
+        comparison_json::write(&comparison, &titles, &gates, &mut create("json")?)?;
+        markdown::comparison::write(&comparison, &titles, &gates, 12, &mut create("md")?)?;
     }
     Ok(())
 }

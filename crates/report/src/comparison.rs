@@ -19,7 +19,7 @@ pub struct Titles<'a> {
 }
 
 /// The metrics that say most; JSON has all.
-const SHOWN: [&str; 14] = [
+pub(crate) const SHOWN: [&str; 14] = [
     "step_p50",
     "step_p99",
     "total_time",
@@ -106,11 +106,11 @@ fn noun(group: Group) -> &'static str {
     }
 }
 
-fn name(change: &Change) -> &str {
+pub(crate) fn name(change: &Change) -> &str {
     if change.group == Group::Kernel { short_kernel(&change.label) } else { &change.label }
 }
 
-fn signed(ns: f64) -> String {
+pub(crate) fn signed(ns: f64) -> String {
     let sign = if ns.round() < 0.0 { "-" } else { "+" };
     format!("{sign}{}", duration(ns.abs().round() as u64))
 }
@@ -168,12 +168,8 @@ impl Page<'_> {
     }
 
     fn mark(&self, noise: Noise, same: bool) -> (Ink, String) {
-        match noise {
-            _ if same => (Ink::Faint, "same".into()),
-            Noise::Real => (Ink::Warn, "real".into()),
-            Noise::Within => (Ink::Faint, "noise".into()),
-            Noise::Unknown => (Ink::Faint, "?".into()),
-        }
+        let ink = if noise == Noise::Real && !same { Ink::Warn } else { Ink::Faint };
+        (ink, mark(noise, same).into())
     }
 
     fn group(&self, out: &mut impl Write, group: Group) -> io::Result<()> {
@@ -203,10 +199,7 @@ impl Page<'_> {
     }
 
     fn notes(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut notes = self.comparison.notes.clone();
-        if self.comparison.whole {
-            notes.push("neither has steps: the whole recordings are compared, and their noise is not known".into());
-        }
+        let notes = notes(self.comparison);
         if notes.is_empty() {
             return Ok(());
         }
@@ -220,17 +213,38 @@ impl Page<'_> {
         }
         self.heading(out, "Gates")?;
         for gate in gates {
-            let (ink, word) = match gate.state {
-                GateState::Holds => (Ink::Good, "passed"),
-                GateState::Failed => (Ink::Warn, "FAILED"),
-                GateState::Undecided => (Ink::Warn, "cannot be decided"),
-            };
-            writeln!(out, "  {} {}: {}", self.style.ink(ink, word), gate.text, self.style.plain(&gate.said))?;
+            let ink = if gate.state == GateState::Holds { Ink::Good } else { Ink::Warn };
+            let word = self.style.ink(ink, state(gate.state));
+            writeln!(out, "  {word} {}: {}", gate.text, self.style.plain(&gate.said))?;
         }
         Ok(())
     }
 }
 
-fn metric_noise(change: &MetricChange) -> Noise {
+/// What stands beside a difference.
+pub(crate) fn mark(noise: Noise, same: bool) -> &'static str {
+    match noise {
+        _ if same => "same",
+        Noise::Real => "real",
+        Noise::Within => "noise",
+        Noise::Unknown => "?",
+    }
+}
+
+pub(crate) fn state(state: GateState) -> &'static str {
+    match state {
+        GateState::Holds => "passed",
+        GateState::Failed => "FAILED",
+        GateState::Undecided => "cannot be decided",
+    }
+}
+
+/// What was not compared, or is to be read with care.
+pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
+    let whole = "neither has steps: the whole recordings are compared, and their noise is not known";
+    comparison.notes.iter().cloned().chain(comparison.whole.then(|| whole.to_owned())).collect()
+}
+
+pub(crate) fn metric_noise(change: &MetricChange) -> Noise {
     change.noise.unwrap_or(Noise::Unknown)
 }

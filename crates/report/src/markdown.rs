@@ -2,6 +2,7 @@
 //! goes, what was found and what to do about it; the tables and how far the recording can be trusted come after.
 
 mod code;
+pub mod comparison;
 mod findings;
 mod gpu;
 mod health;

@@ -1,6 +1,7 @@
 //! `inferscope diff A B`: opens two traces, lays them side by side, and tells what got slower and whether that is noise.
 //! Gates of `--fail-on` decide the exit code.
 
+use crate::args::ReportFormat;
 use crate::config::{Layer, Settings};
 use crate::ending::Ending;
 use crate::failure::Failure;
@@ -10,6 +11,7 @@ use analysis::compare::gate::GateState;
 use analysis::compare::{self, Gate, GateResult, Side};
 use clap::{Args, ValueEnum};
 use report::comparison::Titles;
+use report::markdown;
 use std::path::{Path, PathBuf};
 use timeline::Timeline;
 
@@ -17,6 +19,7 @@ use timeline::Timeline;
 #[command(after_help = "Examples:
   inferscope diff before after
   inferscope diff before after --fail-on \"step_p50 > +5%\" --fail-on \"kernels > +0\"
+  inferscope diff before after --output diff.md   for a pull request
   inferscope diff old.json new.json --format json | jq .answer
 
 A sign makes a gate a change against A; without one it is a limit for B. A
@@ -39,9 +42,9 @@ pub struct Diff {
     #[arg(long, value_name = "GATE", allow_hyphen_values = true)]
     fail_on: Vec<String>,
 
-    /// What to write
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    format: DiffFormat,
+    /// What to write [default: text; with --output by the file's ending, markdown if it has none]
+    #[arg(short, long, value_name = "FORMAT")]
+    format: Option<DiffFormat>,
 
     /// Write to this file [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -56,7 +59,10 @@ pub struct Diff {
 enum DiffFormat {
     /// For a terminal
     Text,
-    /// For programs
+    /// For a pull request
+    #[value(alias = "md")]
+    Markdown,
+    /// For programs; schema/comparison.schema.json describes it
     Json,
 }
 
@@ -66,10 +72,33 @@ impl Diff {
         layer.flag("top", "--top", self.top.as_deref());
         layer
     }
+
+    /// The file to write; None: stdout.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// What was asked for, or what the file's name asks for: as [`ReportFormat`], but there is no page.
+    fn format(&self) -> Result<DiffFormat, String> {
+        let Some(path) = self.file().filter(|_| self.format.is_none()) else {
+            return Ok(self.format.unwrap_or(DiffFormat::Text));
+        };
+        match ReportFormat::of(path) {
+            Ok(ReportFormat::Text) => Ok(DiffFormat::Text),
+            Ok(ReportFormat::Markdown) => Ok(DiffFormat::Markdown),
+            Ok(ReportFormat::Json) => Ok(DiffFormat::Json),
+            Ok(ReportFormat::Html) | Err(_) => {
+                let ending = path.extension().unwrap_or_default().to_string_lossy();
+                let hint = "choose one of these, or say what to write with --format";
+                Err(format!("{}: a comparison ends in .md, .json or .txt, not in .{ending}; {hint}", path.display()))
+            }
+        }
+    }
 }
 
 pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
-    // A slip in a gate is told before large files are read.
+    // A slip in a name or in a gate is told before large files are read.
+    let format = diff.format().map_err(Failure::usage)?;
     let gates: Vec<Gate> =
         diff.fail_on.iter().map(|text| Gate::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (a, b) = verdicts(settings, diff)?;
@@ -80,14 +109,18 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
     let results: Vec<GateResult> = gates.iter().map(|gate| gate.judge(&comparison)).collect();
     let (a, b) = (diff.a.display().to_string(), diff.b.display().to_string());
     let titles = Titles { a: &a, b: &b };
-    let style = match &diff.output {
+    let style = match diff.file() {
         Some(_) => report::Style::default(),
         None => terminal::stdout_style(&settings.color),
     };
-    output::write_to(diff.output.as_deref(), |mut out| match diff.format {
+    output::write_to(diff.file(), |mut out| match format {
         DiffFormat::Text => report::comparison::write(&comparison, &titles, &results, settings.top, &style, &mut out),
+        DiffFormat::Markdown => markdown::comparison::write(&comparison, &titles, &results, settings.top, &mut out),
         DiffFormat::Json => report::comparison_json::write(&comparison, &titles, &results, &mut out),
     })?;
+    if let Some(path) = diff.file() {
+        settings.say(format_args!("wrote {}", path.display()));
+    }
     end(&results)
 }
 

@@ -9,13 +9,20 @@ use serde_json::Value;
 const SCHEMA: &str = include_str!("../../../../schema/comparison.schema.json");
 
 fn compared(a: &timeline::Timeline, b: &timeline::Timeline, gates: &[&str]) -> Value {
+    serde_json::from_str(&both(a, b, gates).0).unwrap()
+}
+
+/// JSON and Markdown.
+fn both(a: &timeline::Timeline, b: &timeline::Timeline, gates: &[&str]) -> (String, String) {
     let measured = [a, b].map(|one| (analysis::measure(one), analysis::diagnose(one, &analysis::Options::default())));
     let side = |timeline, place: usize| Side { timeline, metrics: &measured[place].0, diagnosis: &measured[place].1 };
     let comparison = compare(side(a, 0), side(b, 1)).unwrap();
     let gates: Vec<_> = gates.iter().map(|gate| Gate::parse(gate).unwrap().judge(&comparison)).collect();
-    let mut json = Vec::new();
-    report::comparison_json::write(&comparison, &Titles { a: "before", b: "after" }, &gates, &mut json).unwrap();
-    serde_json::from_slice(&json).unwrap()
+    let (mut json, mut markdown) = (Vec::new(), Vec::new());
+    let titles = Titles { a: "before", b: "after" };
+    report::comparison_json::write(&comparison, &titles, &gates, &mut json).unwrap();
+    report::markdown::comparison::write(&comparison, &titles, &gates, 3, &mut markdown).unwrap();
+    (String::from_utf8(json).unwrap(), String::from_utf8(markdown).unwrap())
 }
 
 #[test]
@@ -41,4 +48,22 @@ fn the_slower_one_is_said_and_its_gate_fails() {
     assert_eq!(document["gates"][0]["state"], "failed");
     let machine = document["environment"].as_array().unwrap();
     assert!(machine.iter().any(|one| one["a"] == "4" && one["b"] == "8"), "{machine:?}");
+}
+
+#[test]
+fn a_pull_request_gets_the_answer_the_gates_and_tables() {
+    let pairs = timelines::pairs();
+    let (_, a, b) = &pairs[0];
+    let markdown = both(a, b, &["step_p50 > +5%", "kernels > 1"]).1;
+    for line in [
+        "# InferScope: `before` (A) and `after` (B)",
+        "| **FAILED** | `step_p50 > +5%` | `step_p50` went from 40.0 ms to 44.0 ms (+10.0 %) |",
+        "| what differs | A | B |",
+        "## Metrics of a step (160 in A, 160 in B)",
+        "| `step_p50` | 40.0 ms | 44.0 ms | +10.0 % | real |",
+    ] {
+        assert!(markdown.lines().any(|one| one == line), "{line}:\n{markdown}");
+    }
+    assert!(markdown.contains("\n> A step \"request\" is slower: ") && markdown.contains("| **cannot be decided** |"));
+    assert!(markdown.contains("## Functions\n") && markdown.contains(" more in the JSON.\n"), "{markdown}");
 }

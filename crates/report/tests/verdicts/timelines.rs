@@ -185,6 +185,7 @@ pub fn pairs() -> Vec<(&'static str, Timeline, Timeline)> {
         ("slower", parse(SERVICE), parse(&slower)),
         ("devices", devices(), devices()),
         ("whole", parse(NO_STEPS), parse(NO_STEPS)),
+        ("evil", hostile(), hostile()),
     ]
 }
 
