@@ -106,7 +106,22 @@ def test_a_program_that_launches_fast_is_recorded_in_windows_only_if_that_is_dea
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.trace.manifest["settings"]["overhead_budget"] == "auto"
     assert "GPU work was recorded for" in seen.notes(), "it was noticed, and the report says what was done"
+    assert "10.0 %" in seen.notes(), "what is accepted for launches"
     assert 0 < seen.trace.count("gpu") < int(seen.recorded.out), "some time went into finding out"
+
+
+def test_graphs_may_be_slowed_down_by_less_than_launches(gpu):
+    program = gpu.python("""
+        import sys, time
+        assert driver.cuInit(0) == 0
+        end = time.monotonic() + int(sys.argv[1])
+        while time.monotonic() < end:
+            do("repeat 40\\ngraph id=7\\nrepeat 60\\nkernel k us=1 node=3\\nend\\nend\\nsync stream\\nend")
+    """)
+    seen: OnGpu = gpu.play("", command=(program, 9))
+    assert seen.recorded.code == 0, seen.recorded.told
+    assert "GPU work was recorded for" in seen.notes()
+    assert " 1.0 %" in seen.notes() and "10.0 %" not in seen.notes(), "what is accepted for nodes of graphs"
 
 
 def test_every_kernel_is_recorded_whatever_it_costs_if_that_is_asked_for(gpu):

@@ -6,8 +6,8 @@ mod report_format;
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use report_format::ReportFormat;
 use report_format::report_file;
+pub use report_format::{DataFormat, ReportFormat};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -188,8 +188,8 @@ pub struct Recording {
     #[arg(long, value_name = "DETAIL")]
     gpu_detail: Option<String>,
 
-    /// Record CUDA in windows, so that it costs no more than this on average; auto: 10%, and only for programs that launch
-    /// so fast that recording all would cost more; none: all, whatever it costs [default: auto]
+    /// Record CUDA in windows, so that it costs no more than this on average; auto: 10% (1% of CUDA graphs), and only where
+    /// recording all would cost more; none: all, whatever it costs [default: auto]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     overhead_budget: Option<String>,
 

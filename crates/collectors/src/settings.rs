@@ -41,15 +41,12 @@ pub struct Settings {
 /// How much of the run recording the GPU may cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Budget {
-    /// Everything is recorded, unless the program launches so fast that it would cost more than so many per cent.
-    Auto(f64),
+    /// Everything is recorded, unless the program gives its GPU so many pieces of work that this costs too much.
+    Auto,
     Unlimited,
     /// Windows from the start, so that it costs no more than so many per cent.
     Windows(f64),
 }
-
-/// A program that recording all of slows down by more is recorded in windows.
-const AUTO_PERCENT: f64 = 10.0;
 
 impl Budget {
     fn from_text(text: &str) -> Budget {
@@ -57,7 +54,7 @@ impl Budget {
             Ok(percent) if percent > 0.0 => Budget::Windows(percent),
             Ok(_) => Budget::Unlimited,
             Err(_) if text.eq_ignore_ascii_case("none") => Budget::Unlimited,
-            Err(_) => Budget::Auto(AUTO_PERCENT),
+            Err(_) => Budget::Auto,
         }
     }
 }

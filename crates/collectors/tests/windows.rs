@@ -135,3 +135,14 @@ fn the_report_says_what_was_recorded_and_what_it_cost() {
     let words = windows.describe();
     assert!(words.contains("less than 2.0 %") && words.contains("10.0 % longer"), "{words}");
 }
+
+#[test]
+fn graphs_are_slowed_down_by_a_hundredth_at_most() {
+    // Recorded whole for three seconds; CUPTI times every node.
+    let start = START - 3000 * MS / 4;
+    for cost in [0.02, 0.036, 0.058] {
+        let (share, slower) = play_on(Windows::from_whole(1.0, start, START, 0), start, 5 * MS, cost, 60);
+        assert!(slower < 0.0105, "{cost}: {slower:.4} slower, recorded {share:.2}");
+        assert!(slower > 0.005, "{cost}: no reason to record so little: {share:.2}");
+    }
+}

@@ -40,18 +40,13 @@ impl GpuDetail {
 /// How much of the workload's time recording CUDA may cost.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Budget {
-    /// Everything is recorded, unless the program launches so fast that it would cost more than [`Budget::AUTO_PERCENT`].
+    /// Everything is recorded, unless the program gives its GPU so much work that this would cost more than the collectors allow.
     #[default]
     Auto,
     /// Whatever it costs.
     Unlimited,
     /// Windows, from the start.
     Percent(f64),
-}
-
-impl Budget {
-    /// As the collectors have it, too.
-    pub const AUTO_PERCENT: u32 = 10;
 }
 
 impl std::fmt::Display for Budget {

@@ -151,8 +151,12 @@ impl Windows {
             return format!(
                 "GPU work was recorded for {share:.0} % of the time; the rest was for finding out what recording costs: {}",
                 match self.cost() {
-                    Some(cost) => format!("{:.1} %", cost * 100.0),
-                    None => "too few waits and graph launches to tell".to_owned(),
+                    Some(cost) =>
+                        format!("{:.1} %, where up to {:.1} % is accepted", cost * 100.0, self.budget * 100.0),
+                    None => format!(
+                        "too few waits and graph launches to tell whether it is less than {:.1} %",
+                        self.budget * 100.0
+                    ),
                 }
             );
         }

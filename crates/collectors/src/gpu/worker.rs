@@ -23,6 +23,12 @@ const SILENT_ROUNDS: u32 = 10;
 const FEW_CALLS: u32 = 64;
 /// Launches a second from which recording them may cost some per cent: one costs a microsecond or two.
 const FAST: u64 = 20_000;
+/// Nodes of graphs a second from which recording them may cost one: each costs the device up to a microsecond.
+const FAST_NODES: u64 = 10_000;
+/// What recording a program that launches fast may cost, and one whose work comes from graphs, in per cent: CUPTI takes a part
+/// of every launch, which who records them has to pay, but nobody expects a graph to become slower.
+const LAUNCHES: f64 = 10.0;
+const GRAPHS: f64 = 1.0;
 /// A program that is over sooner is recorded as it is.
 const FAST_ROUNDS: u32 = 3;
 const TAKEN_OVER: &str =
@@ -60,8 +66,9 @@ struct Worker {
     decoder: Decoder,
     windows: Option<Windows>,
     began: u64,
-    /// Launches by the last round, and how many rounds in a row they have been many.
+    /// Launches and all work by the last round, and how many rounds in a row they have been many.
     launched: u64,
+    given: u64,
     fast: u32,
     /// What was there when work was last reported.
     captured: u64,
@@ -80,7 +87,7 @@ fn run(collecting: &'static Collecting) {
     PHASE.store(1, Ordering::Release);
     let windows = match session.settings.overhead_budget {
         Budget::Windows(percent) => Some(Windows::new(percent, monotonic().0, beats())),
-        Budget::Auto(_) | Budget::Unlimited => None,
+        Budget::Auto | Budget::Unlimited => None,
     };
     let mut worker = Worker {
         collecting,
@@ -89,6 +96,7 @@ fn run(collecting: &'static Collecting) {
         windows,
         began: monotonic().0,
         launched: 0,
+        given: 0,
         fast: 0,
         captured: 0,
         work: 0,
@@ -146,10 +154,12 @@ impl Worker {
     /// A program that launches fast, and goes on doing so, is the one that recording slows down: from then on it is found out
     /// by how much.
     fn notice_pace(&mut self) {
-        let Budget::Auto(percent) = self.session.settings.overhead_budget else { return };
         let launched = self.decoder.launched - std::mem::replace(&mut self.launched, self.decoder.launched);
-        self.fast = if launched >= FAST { self.fast + 1 } else { 0 };
-        if self.windows.is_none() && self.fast == FAST_ROUNDS {
+        let given = self.decoder.work - std::mem::replace(&mut self.given, self.decoder.work);
+        let nodes = given - launched;
+        self.fast = if launched >= FAST || nodes >= FAST_NODES { self.fast + 1 } else { 0 };
+        if self.session.settings.overhead_budget == Budget::Auto && self.windows.is_none() && self.fast == FAST_ROUNDS {
+            let percent = if nodes > launched { GRAPHS } else { LAUNCHES };
             self.windows = Some(Windows::from_whole(percent, self.began, monotonic().0, beats()));
         }
     }
