@@ -50,6 +50,21 @@ fn open(parts: &[&str]) -> Result<Timeline, OpenError> {
 }
 
 #[test]
+fn a_graph_that_was_timed_as_a_whole_keeps_its_device_busy() {
+    let graph = "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+            correlationId INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);
+        INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (5500,8500,0,1,7,8,PID,42,43);";
+    let timeline = open(&[STRINGS, RUNTIME, graph, REST]).unwrap();
+    let piece = timeline.gpu.work.get(0);
+    assert!(piece.kind.is_busy());
+    assert_eq!((piece.start, piece.dur, piece.graph, piece.node), (5500, 3000, 42, 0));
+    assert_eq!(timeline.names.text(piece.name), "CUDA graph 42, as a whole");
+    assert!(timeline.gpu.work.launch(0).is_some(), "by the call that launched it");
+    let notes = timeline.notes.join("\n");
+    assert!(notes.contains("1 launches of CUDA graphs") && notes.contains("--cuda-graph-trace=node"), "{notes}");
+}
+
+#[test]
 fn an_export_is_read_whole() {
     let timeline = open(&[STRINGS, RUNTIME, KERNEL, MEMCPY, REST]).unwrap();
     assert_eq!(

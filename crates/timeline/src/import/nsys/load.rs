@@ -18,7 +18,7 @@ pub struct Loader<'d> {
     texts: HashMap<i64, String>,
     names: HashMap<i64, NameIndex>,
     mark: Mark,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     times: u64,
     too_many: u64,
 }
@@ -40,7 +40,7 @@ impl<'d> Loader<'d> {
     }
 
     pub fn read(&mut self, progress: &mut dyn FnMut(u64, u64)) {
-        let steps: [fn(&mut Self); 10] = [
+        let steps: [fn(&mut Self); 11] = [
             Self::strings,
             Self::about,
             Self::calls,
@@ -48,6 +48,7 @@ impl<'d> Loader<'d> {
             Self::system_calls,
             Self::nvtx,
             Self::kernels,
+            Self::graphs,
             Self::copies,
             Self::memsets,
             Self::waits,

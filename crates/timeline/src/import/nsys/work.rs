@@ -1,4 +1,4 @@
-//! Device work of the file: kernels, copies, memsets and waits, and what is said of the devices.
+//! Device work of the file: kernels, graphs, copies, memsets and waits, and what is said of the devices.
 
 use super::database::Row;
 use super::load::Loader;
@@ -43,6 +43,23 @@ impl Loader<'_> {
                 job.more.graph = row.small(OWN + 11);
                 job.more.node = row.number(OWN + 12).unwrap_or(0) as u64;
             });
+        }
+    }
+
+    /// Unless it is told otherwise, Nsight Systems times a CUDA graph as a whole: its device is at work meanwhile, with kernels
+    /// that are not in the file.
+    pub(super) fn graphs(&mut self) {
+        let before = self.builder.work.len();
+        self.work("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", &["graphId"], |loader, row, job| {
+            job.more.graph = row.small(OWN);
+            job.name = loader.builder.name(&format!("CUDA graph {}, as a whole", job.more.graph), "", 0);
+        });
+        let graphs = self.builder.work.len() - before;
+        if graphs > 0 {
+            self.notes.push(format!(
+                "The file has {graphs} launches of CUDA graphs as a whole, without the kernels in them: each counts as one kernel. \
+                 Record with nsys profile --cuda-graph-trace=node to see into them."
+            ));
         }
     }
 
