@@ -232,7 +232,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{GainBy, Place, Severity};
+    use crate::finding::{Place, Severity};
 
     #[test]
     fn what_may_gain_is_named_where_nothing_surely_does() {
@@ -240,7 +240,7 @@ mod tests {
             code: "comm-exposed",
             title: "Collectives run alone in 9.8 % of the step".into(),
             place: Place::default(),
-            gain: Some(Gain { low: 0.0, mid: 2.0, high: 10.0, by: GainBy::Replay }),
+            gain: Some(Gain::recorded(0.0, 2.0, 10.0)),
             severity: Severity::Low,
             confidence: 0.9,
             evidence: Vec::new(),

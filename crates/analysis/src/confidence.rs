@@ -2,7 +2,7 @@
 //! likely it is that no other gains more. All of it comes from the data: steps that a replay does not explain, idle time that
 //! nothing explains, records that were lost, gains whose ranges overlap.
 
-use crate::finding::{Finding, GainBy};
+use crate::finding::Finding;
 use crate::idle::Cause;
 use crate::rule::Case;
 use crate::share::Share;
@@ -14,7 +14,7 @@ pub fn settle(case: &Case, findings: &mut [Finding]) {
     let (trust, replay) = (seen(case) * kept(case), explained(case));
     for finding in findings.iter_mut() {
         let Some(gain) = finding.gain else { continue };
-        let by = if gain.by == GainBy::Replay { replay } else { replay.max(NOT_EXPLAINED) };
+        let by = if case.replayed(&gain) { replay } else { replay.max(NOT_EXPLAINED) };
         finding.confidence = (finding.confidence * trust * by).clamp(0.0, 1.0);
     }
     let Some((first, others)) = findings.split_first_mut() else { return };

@@ -40,15 +40,26 @@ pub struct Gain {
     pub mid: f64,
     pub high: f64,
     pub by: GainBy,
+    /// The change that it is the gain of, where one was asked for.
+    pub change: Option<ChangeId>,
 }
 
-/// How a gain was computed.
+/// One of the changes that rules asked for while they looked at a case. `gain` keeps them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangeId(pub(crate) u32);
+
+/// What a gain rests on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GainBy {
-    /// The recorded steps were replayed with the blamed work changed.
+    /// The recorded steps were replayed with the blamed work gone, or as fast as other work of the same recording.
     Replay,
     /// The time that the blamed work takes, as it was recorded or sampled: what waits for it is not known.
     Recorded,
+    /// How much of the blamed work a fix takes away is not recorded. Its bounds are known: the ends of the range. The middle is what lies half
+    /// way between, or what the evidence says.
+    Bounded,
+    /// Bounds too; the middle is what the same fix brought elsewhere, which the evidence says.
+    Prior,
 }
 
 impl GainBy {
@@ -56,11 +67,29 @@ impl GainBy {
         match self {
             GainBy::Replay => "replay",
             GainBy::Recorded => "recorded",
+            GainBy::Bounded => "bounded",
+            GainBy::Prior => "prior",
         }
     }
 }
 
 impl Gain {
+    /// From what was recorded, in percent of the step.
+    pub fn recorded(low: f64, mid: f64, high: f64) -> Gain {
+        let [low, mid, high] = [low, mid, high].map(|percent| percent.clamp(0.0, 100.0));
+        Gain { low, mid, high, by: GainBy::Recorded, change: None }
+    }
+
+    /// Between nothing and so many percent, and no more is known.
+    pub fn up_to(most: f64) -> Gain {
+        Gain::recorded(most, most, most).at_most()
+    }
+
+    /// This is the most: a fix may bring all of it or nothing.
+    pub fn at_most(self) -> Gain {
+        Gain { low: 0.0, mid: self.mid / 2.0, by: GainBy::Bounded, ..self }
+    }
+
     /// Nanoseconds of a step that takes so long: low, mid, high.
     pub fn ns(&self, step_ns: u64) -> [i64; 3] {
         [self.low, self.mid, self.high].map(|percent| (percent / 100.0 * step_ns as f64).round() as i64)
@@ -73,8 +102,7 @@ impl Gain {
 
 impl From<Share> for Gain {
     fn from(share: Share) -> Gain {
-        let percent = |fraction: f64| (fraction * 100.0).clamp(0.0, 100.0);
-        Gain { low: percent(share.low), mid: percent(share.mid), high: percent(share.high), by: GainBy::Recorded }
+        Gain::recorded(100.0 * share.low, 100.0 * share.mid, 100.0 * share.high)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a rule asks for its gain: it names what would change, and the steps are replayed with that. Where they cannot be, what
 //! was recorded stands in, and the gain says so.
 
+mod touched;
+
 use crate::breakdown::PartKind;
-use crate::finding::{Gain, GainBy};
+use crate::finding::{ChangeId, Gain, GainBy};
 use crate::replay::{Change, Chosen, Player, Refusal};
 use crate::rule::Case;
 use crate::seen::{Doing, Seen};
@@ -21,8 +23,14 @@ const DENSE: u64 = 8;
 pub struct Gains<'a> {
     chosen: OnceCell<Option<Chosen>>,
     player: OnceCell<Result<Player<'a>, Refusal>>,
-    /// What was asked, with its answer.
-    asked: RefCell<Vec<(f64, Vec<Change>)>>,
+    /// What rules asked for: a gain refers to it by its place.
+    asked: RefCell<Vec<Asked>>,
+}
+
+struct Asked {
+    changes: Vec<Change>,
+    /// What they gain by replay, in percent. None: no replay is possible.
+    replayed: Option<f64>,
 }
 
 impl<'a> Case<'a> {
@@ -49,13 +57,17 @@ impl<'a> Case<'a> {
         if changes.is_empty() {
             return recorded.into();
         }
-        match self.player().map(|player| player.gain(&changes)) {
-            Ok(Ok(gain)) => {
-                self.gains.asked.borrow_mut().push((gain.mid, changes));
-                gain
-            }
-            _ => recorded.into(),
-        }
+        let replayed = self.player().ok().and_then(|player| player.gain(&changes).ok());
+        let mut asked = self.gains.asked.borrow_mut();
+        let change = Some(ChangeId(asked.len() as u32));
+        asked.push(Asked { changes, replayed: replayed.map(|gain| gain.mid) });
+        Gain { change, ..replayed.unwrap_or_else(|| recorded.into()) }
+    }
+
+    /// Whether a gain stands on a replay, however large its change is said to be.
+    pub fn replayed(&self, gain: &Gain) -> bool {
+        let asked = self.gains.asked.borrow();
+        gain.change.and_then(|id| asked.get(id.0 as usize)).is_some_and(|asked| asked.replayed.is_some())
     }
 
     /// The same for a share that has an error of its own: it comes on top.
@@ -138,15 +150,32 @@ impl<'a> Case<'a> {
         self.gain(&[Change::Stretches(those, 0.0)], share)
     }
 
-    /// Whether two gains are of the same time: both changes together gain little more than the larger one alone.
+    /// Whether two gains are of the same time. They are if they are of one change, or if both changes together gain little more than the larger
+    /// one alone. Where nothing can be replayed, they are if most of the smaller one's work is the other's too.
     pub fn same_time(&self, a: &Gain, b: &Gain) -> bool {
         let asked = self.gains.asked.borrow();
-        let of = |gain: &Gain| asked.iter().find(|(mid, _)| gain.by == GainBy::Replay && *mid == gain.mid);
-        let (Some((_, one)), Some((_, other)), Ok(player)) = (of(a), of(b), self.player()) else { return false };
-        let both: Vec<Change> = one.iter().chain(other).cloned().collect();
-        player.gain(&both).is_ok_and(|both| both.mid - a.mid.max(b.mid) < MOSTLY * a.mid.min(b.mid))
+        let of = |gain: &Gain| gain.change.and_then(|id| asked.get(id.0 as usize));
+        let (Some(one), Some(other)) = (of(a), of(b)) else { return false };
+        if a.change == b.change || one.changes == other.changes {
+            return true;
+        }
+        match (one.replayed, other.replayed, self.player()) {
+            (Some(a), Some(b), Ok(player)) => {
+                let both: Vec<Change> = one.changes.iter().chain(&other.changes).cloned().collect();
+                player.gain(&both).is_ok_and(|both| both.mid - a.max(b) < MOSTLY * a.min(b))
+            }
+            (None, None, _) => {
+                let (one, other) = (touched::by(self, &one.changes), touched::by(self, &other.changes));
+                let least = one.ns().min(other.ns());
+                least > 0 && one.shared_ns(&other) as f64 > MOSTLY * least as f64
+            }
+            _ => false,
+        }
     }
 }
 
-/// Less than this of the smaller one on top of the larger one: they are the same.
+/// Less than this of the smaller one on top of the larger one, or more than this of its work in both: they are the same.
 const MOSTLY: f64 = 0.5;
+
+#[cfg(test)]
+mod tests;

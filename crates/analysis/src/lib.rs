@@ -60,7 +60,7 @@ mod windows;
 pub use bottleneck::{Bottleneck, BottleneckKind};
 pub use breakdown::{Breakdown, Part, PartKind, Phase};
 pub use diagnose::{Diagnosis, Options, diagnose};
-pub use finding::{Abstention, Evidence, Finding, Gain, GainBy, Place, Severity};
+pub use finding::{Abstention, ChangeId, Evidence, Finding, Gain, GainBy, Place, Severity};
 pub use gpu::GpuMetrics;
 pub use health::{HealthLine, HealthState};
 pub use idle::{Cause, DeviceIdle, IdleCause};

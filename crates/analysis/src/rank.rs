@@ -87,10 +87,10 @@ pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Gain, GainBy, Place, Severity};
+    use crate::finding::{Place, Severity};
 
     fn finding(code: &'static str, gain: Option<f64>, severity: Severity) -> Finding {
-        let gain = gain.map(|mid| Gain { low: mid, mid, high: mid, by: GainBy::Recorded });
+        let gain = gain.map(|mid| Gain::recorded(mid, mid, mid));
         let (title, verify, place) = (String::new(), String::new(), Place::default());
         Finding {
             code,

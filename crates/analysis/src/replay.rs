@@ -91,7 +91,8 @@ impl Answer {
     /// In percent of the step.
     pub fn gain(&self) -> Gain {
         let percent = |ns: i64| ns as f64 * 100.0 / self.now_ns.max(1) as f64;
-        Gain { low: percent(self.low_ns), mid: percent(self.mid_ns), high: percent(self.high_ns), by: GainBy::Replay }
+        let (low, mid, high) = (percent(self.low_ns), percent(self.mid_ns), percent(self.high_ns));
+        Gain { low, mid, high, by: GainBy::Replay, change: None }
     }
 }
 

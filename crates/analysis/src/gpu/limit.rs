@@ -1,7 +1,7 @@
 //! What changing the host's code can gain at most: a step lasts at least as long as its devices are busy in it, so no finding
 //! about the host may promise more than the rest.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy};
+use crate::finding::{Evidence, Finding, Gain};
 use crate::phrase;
 use crate::rule::Case;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let most = 100.0 * (1.0 - busy);
     for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
         // A replay knows what else holds the step back.
-        let recorded = |gain: &Gain| gain.by == GainBy::Recorded && gain.high > most;
+        let recorded = |gain: &Gain| !case.replayed(gain) && gain.high > most;
         let Some(gain) = finding.gain.filter(recorded) else { continue };
         finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain });
         let text = format!(

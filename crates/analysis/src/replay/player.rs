@@ -71,6 +71,7 @@ impl<'a> Player<'a> {
             mid: percent(gained.mid_ns),
             high: percent(gained.high_ns),
             by: crate::finding::GainBy::Replay,
+            change: None,
         })
     }
 

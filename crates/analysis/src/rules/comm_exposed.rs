@@ -1,7 +1,7 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
 use super::collectives;
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
 use crate::proof;
@@ -37,7 +37,7 @@ impl Rule for CommExposed {
         };
         let others = device.share(|row| row.kind.class != Class::Collective);
         let most = 100.0 * tally.mid().min(others);
-        let gain = Gain { low: 0.0, mid: most / 2.0, high: most, by: GainBy::Recorded };
+        let gain = Gain::up_to(most);
         let kernel = case.timeline.names.text(row.name);
         let longest = exposed.all().iter().max_by_key(|(start, end)| end - start);
         let mut evidence: Vec<Evidence> =

@@ -1,7 +1,7 @@
 //! `copies-exposed`: the device copies to or from the host while no kernel runs. Copies of pageable memory are left to the rule that
 //! says why those are slow, small ones to the rule that counts them.
 
-use crate::finding::{Evidence, Finding, Gain, Place, Severity};
+use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::moved::{Copy, Moved};
 use crate::phrase;
 use crate::proof;
@@ -104,7 +104,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
     let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
     let those = || moved.all.iter().filter(|copy| fits(copy));
     let without = case.gain(&[Change::Work(those().filter(chosen).map(|copy| copy.work).collect(), 0.0)], share);
-    let gain = Gain { low: 0.0, mid: without.mid / 2.0, high: without.mid, by: without.by };
+    let gain = without.at_most();
     let mut evidence: Vec<Evidence> = ways
         .iter()
         .map(|(label, way)| {

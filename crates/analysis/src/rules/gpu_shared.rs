@@ -1,6 +1,6 @@
 //! `gpu-shared`: another process uses the same device.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -37,7 +37,7 @@ impl Rule for GpuShared {
             let pid = |process: timeline::ProcessIndex| {
                 case.timeline.processes.get(process.0 as usize).map_or(0, |process| process.pid)
             };
-            let gain = Gain { low: 0.0, mid: 50.0 * share, high: 100.0 * share, by: GainBy::Recorded };
+            let gain = Gain::up_to(100.0 * share);
             let title = format!(
                 "Process {} runs on the same GPU in {} of {} of process {}",
                 pid(other.process),

@@ -1,7 +1,7 @@
 //! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
 
 use super::gap;
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -81,7 +81,7 @@ impl Rule for GraphBreaks {
             code: self.code(),
             title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
             place: Place::default(),
-            gain: Some(Gain { low: 0.0, mid: 50.0 * share, high: 100.0 * share, by: GainBy::Recorded }),
+            gain: Some(Gain::up_to(100.0 * share)),
             severity: Severity::Medium,
             confidence: 0.7 * tally.repeats(),
             evidence: widest.map(|(start, end)| Evidence::at(format!("the longest stretch between two, {}", phrase::duration(end - start)), None, start, end)).into_iter().collect(),

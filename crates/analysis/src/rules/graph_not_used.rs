@@ -1,6 +1,6 @@
 //! `graph-not-used`: some steps replay a CUDA graph, others do the same work launch by launch.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::percentile;
 use crate::phrase;
 use crate::proof;
@@ -84,7 +84,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     if share < LEVEL {
         return None;
     }
-    let gain = Gain { low: 50.0 * share, mid: 100.0 * share, high: 100.0 * share, by: GainBy::Recorded };
+    let gain = Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share);
     let worst = device.windows.iter().zip(&steps).filter(|(_, step)| same(step)).max_by_key(|(_, step)| step.ns);
     let mut evidence = vec![Evidence::said(format!(
         "{} steps replay a graph of {} kernels",

@@ -1,7 +1,7 @@
 //! `kernel-drift`: the same kernel with the same grid takes longer at the end of the recording than at its start.
 
 use super::roofline;
-use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
+use crate::finding::{Evidence, Finding, Gain, Severity};
 use crate::gpu::percentile;
 use crate::kernel_kind::Class;
 use crate::phrase;
@@ -55,7 +55,7 @@ impl Rule for KernelDrift {
         let row = device.rows.iter().find(|row| row.name.0 == drift.name);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let (low, high) = (quarter.min(100.0), (4.0 * quarter).min(100.0));
-        let gain = Gain { low, mid: 100.0 * share, high, by: GainBy::Recorded };
+        let gain = Gain::recorded(low, 100.0 * share, high);
         let clock = |from: usize| {
             let counter = case.readings.host("gpu_sm_clock_mhz")?;
             let at = counter.time.partition_point(|time| *time <= device.windows[from].start);

@@ -1,6 +1,6 @@
 //! `layer-outlier`: one of many layers of the same sort takes far longer than the others.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::{LayerRow, percentile};
 use crate::phrase;
 use crate::proof;
@@ -65,7 +65,7 @@ impl Rule for LayerOutlier {
                 each(usual)
             ),
             place: Place { module: Some(name.to_owned()), ..Place::default() },
-            gain: Some(Gain { low: 50.0 * share, mid: 100.0 * share, high: 100.0 * share, by: GainBy::Recorded }),
+            gain: Some(Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share)),
             severity: Severity::Low,
             confidence: 0.8,
             evidence: vec![Evidence::said(format!(

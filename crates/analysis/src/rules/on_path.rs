@@ -135,8 +135,13 @@ impl OnPath {
             // So few samples tell how much it is, and not where in each step: no more than without any code of the host.
             let most = case.gain(&[Change::HostCode(left)], Share::exactly(1.0));
             let own = Gain::from(share);
-            let by = if own.mid <= most.mid { own.by } else { most.by };
-            return Gain { low: own.low.min(most.low), mid: own.mid.min(most.mid), high: own.high.min(most.high), by };
+            let by = if own.mid <= most.mid { own } else { most };
+            return Gain {
+                low: own.low.min(most.low),
+                mid: own.mid.min(most.mid),
+                high: own.high.min(most.high),
+                ..by
+            };
         }
         let chosen = case.chosen();
         let inside = |one: &&(TrackIndex, u64, u64)| chosen.is_none_or(|chosen| chosen.has(one.1));

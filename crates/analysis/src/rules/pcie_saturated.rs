@@ -1,6 +1,6 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::moved::Copy;
 use crate::phrase;
 use crate::proof;
@@ -55,7 +55,7 @@ impl Rule for PcieSaturated {
         });
         let kernels = device.map_or(0.0, |device| device.kernel_ns as f64 / device.window_ns.max(1) as f64);
         let most = 100.0 * tally.mid().min(kernels);
-        let gain = Gain { low: 0.0, mid: most / 2.0, high: most, by: GainBy::Recorded };
+        let gain = Gain::up_to(most);
         let bytes: u64 =
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.exposed_ns);

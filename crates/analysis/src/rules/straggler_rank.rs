@@ -1,7 +1,7 @@
 //! `straggler-rank`: in collectives the ranks wait for one that comes last.
 
 use super::collectives;
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -75,7 +75,7 @@ impl Rule for StragglerRank {
             })
         };
         let said = name(slowest);
-        let gain = Gain { low: 50.0 * share, mid: 100.0 * share, high: 100.0 * share, by: GainBy::Recorded };
+        let gain = Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share);
         let busy = |rank: usize| phrase::percent(ranks[rank].0.busy(case));
         let finding = Finding {
             code: self.code(),

@@ -1,6 +1,6 @@
 //! `throttled`: the GPU's clock is held down while the steps run, for power, heat or by the hardware.
 
-use crate::finding::{Evidence, Finding, Gain, Place, Severity};
+use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
 use crate::proof;
@@ -110,7 +110,7 @@ impl Rule for Throttled {
             ),
             place: Place::default(),
             // What memory limits does not follow the clock.
-            gain: (!capped).then_some(Gain { low: 0.0, mid: gain.mid / 2.0, ..gain }),
+            gain: (!capped).then_some(gain.at_most()),
             severity: match most {
                 _ if capped => Severity::Info,
                 most if most >= 5.0 => Severity::Medium,

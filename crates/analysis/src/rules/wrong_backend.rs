@@ -1,7 +1,7 @@
 //! `wrong-backend`: tensors of a GPU are exchanged through Gloo, which goes by way of the host.
 
 use super::calls_in_steps::at;
-use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
 use crate::proof;
@@ -65,7 +65,7 @@ impl Rule for WrongBackend {
             code: self.code(),
             title: format!("{name} takes {} of {} in a process that uses a GPU", phrase::percent(share), case.the_step()),
             place: Place { function: Some(name.to_owned()), ..Place::default() },
-            gain: Some(Gain { low: 0.0, mid: 50.0 * share, high: 100.0 * share, by: GainBy::Recorded }),
+            gain: Some(Gain::up_to(100.0 * share)),
             severity: Severity::Medium,
             confidence: 0.7 * tally.repeats(),
             evidence: vec![Evidence::at("the first of them", None, first.start, first.end())],

@@ -1,0 +1,48 @@
+//! Whether two gains are of the same time is decided by what was changed, not by what came out.
+
+use super::*;
+use timeline::Timeline;
+
+/// Twenty steps with two kernels that take the same time, one behind the other.
+fn two_alike(launches: &str) -> Timeline {
+    let text = format!(
+        "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n{launches} kernel one 20us..320us\n\
+         {launches} kernel two 320us..620us\n api cudaStreamSynchronize 15us..625us\n end"
+    );
+    Timeline::from_text(&text).unwrap()
+}
+
+fn pieces(timeline: &Timeline, name: &str) -> Vec<u32> {
+    let work = &timeline.gpu.work;
+    let named = |index: &u32| timeline.names.text(timeline::NameIndex(work.name[*index as usize])) == name;
+    (0..work.len() as u32).filter(named).collect()
+}
+
+#[test]
+fn equal_gains_of_different_work_are_two_times() {
+    let timeline = two_alike("api cudaLaunchKernel 0..1us\n");
+    let case = Case::new(&timeline, None);
+    let ask = |name: &str| case.gain(&[Change::Work(pieces(&timeline, name), 0.0)], Share::exactly(0.3));
+    let (one, two, again) = (ask("one"), ask("two"), ask("one"));
+    assert!(case.replayed(&one) && case.replayed(&two), "{one:?} {two:?}");
+    assert_eq!((one.mid, one.low, one.high), (two.mid, two.low, two.high));
+    assert!(!case.same_time(&one, &two) && case.same_time(&one, &again) && case.same_time(&one, &one));
+    // However a rule judges what of it remains.
+    assert!(case.same_time(&one.at_most(), &again) && !case.same_time(&one.at_most(), &two));
+}
+
+#[test]
+fn without_a_replay_what_is_touched_decides() {
+    // No launch was recorded: nothing says what waited for what.
+    let timeline = two_alike("");
+    let case = Case::new(&timeline, None);
+    let share = Share::exactly(0.3);
+    let ask = |pieces: Vec<u32>| case.gain(&[Change::Work(pieces, 0.0)], share);
+    let (one, two) = (pieces(&timeline, "one"), pieces(&timeline, "two"));
+    let (most, half) = (ask(one[..15].to_vec()), ask(one[..5].iter().chain(&two).copied().collect()));
+    let (one, two) = (ask(one), ask(two));
+    assert!(!case.replayed(&one) && one.by == GainBy::Recorded);
+    assert!(case.same_time(&one, &most) && case.same_time(&two, &half));
+    assert!(!case.same_time(&one, &two) && !case.same_time(&one, &half));
+    assert!(!case.same_time(&one, &Gain::recorded(30.0, 30.0, 30.0)));
+}
