@@ -55,6 +55,18 @@ def test_every_comparison_is_valid(analyses: Path, name: str) -> None:
         assert not Draft202012Validator(COMPARISON).is_valid(broken), field
 
 
+@pytest.mark.parametrize("name", [*(f"{name}.check" for name in TIMELINES), "gpu.whatif"])
+def test_every_short_result_is_valid(analyses: Path, name: str) -> None:
+    schema = json.loads((ROOT / "schema" / f"{name.split('.')[1]}.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    document = json.loads((analyses / f"{name}.json").read_text(encoding="utf-8"))
+    errors = list(Draft202012Validator(schema).iter_errors(document))
+    assert not errors, "\n".join(f"{error.json_path}: {error.message}" for error in errors)
+    for field in document:
+        broken = {key: value for key, value in document.items() if key != field}
+        assert not Draft202012Validator(schema).is_valid(broken), field
+
+
 @pytest.mark.parametrize(
     "break_it",
     ["gpu", "answer", "waterfall.lanes", "slow_steps.sentence", "steps.count", "health.dropped", "host.lines"],

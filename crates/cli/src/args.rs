@@ -54,7 +54,7 @@ pub enum Command {
     Analyze(Analyze),
     /// Say what got slower from one trace to another, where, and whether it is noise
     Diff(crate::commands::diff::Diff),
-    /// Hold a trace against limits, for CI: exit code 4 when one is passed
+    /// Hold a trace against limits, for CI: exit code 4 when one does not hold
     Check(crate::commands::check::Check),
     /// Show, explain and check rules, ours and yours
     Rules(crate::commands::rules::Rules),

@@ -188,6 +188,26 @@ fn rules_are_listed_explained_and_checked() {
 }
 
 #[test]
+fn programs_get_limits_as_json_with_the_same_exit_code() {
+    let place = place("check-json");
+    for (limits, code, state) in [
+        (&["--max-kernels", "2"][..], 0, "passed"),
+        (&["--max-kernels", "1", "--max-mib", "9"], 4, "failed"),
+        (&["--max-kernels", "2", "--max-mib", "9"], 5, "undecided"),
+    ] {
+        let told = place.run([&["check", "before", "--format", "json"], limits].concat());
+        assert_eq!(told.code, Some(code), "{}", told.err);
+        let document: Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!((&document["state"], &document["trace"]), (&state.into(), &"before".into()));
+        assert_eq!(document["limits"].as_array().unwrap().len(), limits.len() / 2);
+        assert_eq!(
+            (&document["limits"][0]["metric"], &document["limits"][0]["value"]),
+            (&"kernels".into(), &2.0.into())
+        );
+    }
+}
+
+#[test]
 fn the_documentation_has_every_metric() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/user-rules.md");
     let page = std::fs::read_to_string(page).unwrap();

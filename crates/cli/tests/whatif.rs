@@ -26,6 +26,19 @@ fn it_says_now_then_gain_and_what_limits_the_step() {
 }
 
 #[test]
+fn programs_get_the_answer_as_json() {
+    let place = Place::new("whatif-json");
+    let told = place.run(["whatif", &recorded("decode"), "graph steps", "--format", "json"]).fine();
+    let document: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((&document["changes"], &document["steps"]["count"]), (&"graph steps".into(), &11.into()));
+    assert_eq!(document["changed"][0], serde_json::json!({"name": "cudaLaunchKernel", "count": 440}));
+    let gain = |which: &str| document["gain_percent"][which].as_f64().unwrap();
+    assert!(gain("low") < gain("mid") && gain("mid") < gain("high") && gain("high") < 100.0, "{document}");
+    // No answer is no JSON.
+    place.run(["whatif", &recorded("graphs"), "pin copies", "--format", "json"]).refused(5);
+}
+
+#[test]
 fn every_sort_of_change_can_be_asked_for() {
     let place = Place::new("whatif-sorts");
     // In each step the host waits for a kernel, works, and launches another: without the wait the work is hidden.

@@ -20,6 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (metrics, diagnosis) = (measure(timeline), diagnose(timeline, &Options::default()));
         markdown::write(timeline, &metrics, &diagnosis, &mut create("md")?)?;
         analysis_json::write(timeline, &metrics, &diagnosis, &mut create("analysis.json")?)?;
+        timelines::limits(timeline, &mut create("check.json")?)?;
+        if *name == "gpu" {
+            timelines::whatif(timeline, "scale kernel:* 0.5", &mut create("whatif.json")?)?;
+        }
     }
     for (name, a, b) in &timelines::pairs() {
         let measured = [a, b].map(|one| (measure(one), diagnose(one, &Options::default())));

@@ -66,10 +66,13 @@ fn change(change: &analysis::compare::Change) -> Value {
 }
 
 fn gate(gate: &GateResult) -> Value {
-    let state = match gate.state {
+    json!({"gate": gate.text, "state": state_name(gate.state), "said": gate.said})
+}
+
+pub(crate) fn state_name(state: GateState) -> &'static str {
+    match state {
         GateState::Holds => "passed",
         GateState::Failed => "failed",
         GateState::Undecided => "undecided",
-    };
-    json!({"gate": gate.text, "state": state, "said": gate.said})
+    }
 }

@@ -1,4 +1,4 @@
-//! An analysis in, bytes out: text, JSON, Chrome.
+//! An analysis in, bytes out: text, Markdown, JSON, a page, and the formats of other tools.
 
 pub mod analysis_json;
 pub mod brief;
@@ -13,6 +13,7 @@ mod in_steps;
 pub mod json;
 mod json_text;
 mod lanes;
+pub mod limits;
 pub mod markdown;
 mod percentages;
 pub mod perfetto;
@@ -25,6 +26,7 @@ mod streams;
 mod style;
 pub mod text;
 mod units;
+pub mod whatif_json;
 
 pub use style::{Ink, Style};
 pub use units::{bytes, count, duration};

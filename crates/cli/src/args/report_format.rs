@@ -18,6 +18,15 @@ pub enum ReportFormat {
     Json,
 }
 
+/// How a short result is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DataFormat {
+    /// For a terminal
+    Text,
+    /// For programs
+    Json,
+}
+
 impl ReportFormat {
     /// The format that a file's ending asks for; Markdown if it has none. A report under a wrong ending opens nowhere.
     pub fn of(path: &Path) -> Result<ReportFormat, String> {

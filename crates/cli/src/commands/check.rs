@@ -1,23 +1,26 @@
 //! `inferscope check`: holds a trace against limits. A limit that the trace cannot decide is an error, never a pass.
 
+use crate::args::DataFormat;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use analysis::StepSource;
-use analysis::named::{METRICS, Named, find};
+use analysis::compare::gate::GateState;
+use analysis::named::{Named, find};
 use clap::Args;
-use report::Ink;
+use report::limits::{self, Judged};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   inferscope check trace --max-kernels 400 --max-implicit-syncs 0
   inferscope check trace --min-gpu-busy 60% --max-step-ms 25
+  inferscope check trace --max-kernels 400 --format json | jq .state
 
 Limits are of a step: the mean of all, and of its time the median. Exit code 4: a
-limit is passed; 5: the trace cannot decide one.")]
+limit does not hold; 5: the trace cannot decide one.")]
 pub struct Check {
     /// The trace [default: the newest in ./inferscope-traces]
     #[arg(value_name = "TRACE")]
@@ -50,6 +53,10 @@ pub struct Check {
     /// Milliseconds that half of the steps do not exceed
     #[arg(long, value_name = "MS", value_parser = number, allow_negative_numbers = true)]
     max_step_ms: Option<f64>,
+
+    /// What to write; schema/check.schema.json describes the JSON
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    format: DataFormat,
 }
 
 /// A flag with the metric that it limits, from above or from below.
@@ -84,44 +91,39 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     if limits.is_empty() {
         return Err(Failure::usage("nothing to check: name a limit, such as --max-kernels 400"));
     }
-    let verdict = Verdict::of(open::open(settings, check.trace.as_deref())?, check.step.as_deref(), &[])?;
+    let (path, timeline) = open::named(settings, check.trace.as_deref())?;
+    let verdict = Verdict::of(timeline, check.step.as_deref(), &[])?;
+    let steps = &verdict.diagnosis.steps;
     let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
-    let (mut failed, mut open) = (Vec::new(), Vec::new());
-    let style = terminal::stdout_style(&settings.color);
     // Judged before anything is written: the exit code must not depend on whether somebody reads.
-    let mut lines = Vec::new();
-    for limit in &limits {
-        let Some(metric) = find(limit.metric) else { continue };
-        let unit = METRICS[metric].unit;
-        let asked = format!("{} {}", limit.flag, unit.say(limit.value));
-        let whole = verdict.diagnosis.steps.source == StepSource::Whole && limit.metric != "gpu_memory_mib";
+    let judge = |limit: &Limit| {
+        let metric = find(limit.metric)?;
+        let whole = steps.source == StepSource::Whole && limit.metric != "gpu_memory_mib";
         let measured = if whole { Err(NO_STEPS.to_owned()) } else { named.get(metric).clone() };
-        let (ink, word, said) = match measured {
-            Err(why) => {
-                open.push(format!("{asked}: {} cannot be decided: {why}", limit.metric));
-                (Ink::Warn, "cannot be decided", why)
-            }
-            Ok(measured) => {
-                let said = format!("{} is {}", limit.metric, unit.say(measured.value));
-                let passes = if limit.least { measured.value >= limit.value } else { measured.value <= limit.value };
-                if !passes {
-                    failed.push(format!("{asked}: {said}"));
-                }
-                if passes { (Ink::Good, "passed", said) } else { (Ink::Warn, "FAILED", said) }
-            }
-        };
-        lines.push(format!("{} {}: {}", style.ink(ink, word), style.plain(&asked), style.plain(&said)));
+        Some(Judged { flag: limit.flag, metric, least: limit.least, limit: limit.value, measured })
+    };
+    let judged: Vec<Judged> = limits.iter().filter_map(judge).collect();
+    output::write_to(None, |mut out| match check.format {
+        DataFormat::Text => limits::write(&judged, &terminal::stdout_style(&settings.color), &mut out),
+        DataFormat::Json => limits::write_json(&path.display().to_string(), steps, &judged, &mut out),
+    })?;
+    end(&judged)
+}
+
+fn end(judged: &[Judged]) -> Result<Ending, Failure> {
+    let of = |state| judged.iter().filter(move |limit| limit.state() == state);
+    of(GateState::Failed)
+        .for_each(|limit| terminal::say(format_args!("limit failed: {}: {}", limit.asked(), limit.said())));
+    let failed = of(GateState::Failed).next().is_some();
+    let mut open = of(GateState::Undecided).map(|limit| {
+        let metric = limit.metric().name;
+        format!("{}: {metric} cannot be decided: {}", limit.asked(), limit.said())
+    });
+    if failed {
+        open.for_each(terminal::say);
+        return Ok(Ending::Code(4));
     }
-    output::write_to(None, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
-    failed.iter().for_each(|line| terminal::say(format_args!("limit failed: {line}")));
-    match (failed.is_empty(), open.first()) {
-        (true, None) => Ok(Ending::FINE),
-        (true, Some(line)) => Err(Failure::bad_input(line)),
-        (false, _) => {
-            open.iter().for_each(terminal::say);
-            Ok(Ending::Code(4))
-        }
-    }
+    open.next().map_or(Ok(Ending::FINE), |line| Err(Failure::bad_input(line)))
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -1,6 +1,7 @@
 //! `inferscope whatif`: replays the recorded steps with something changed, and prints what that would gain. The replay itself
 //! is in `analysis`.
 
+use crate::args::DataFormat;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
   inferscope whatif trace \"remove sync-api\"       no waits in the step
   inferscope whatif trace \"scale kernel:flash* 0.5; graph steps\"
   inferscope whatif trace \"scale host:tokenise 0\"
+  inferscope whatif trace \"pin copies\" --format json | jq .gain_percent
 
 Changes, joined by `;`:
   remove WHAT         sync-api, kernel:NAME, copy:NAME, api:NAME, host:FUNCTION
@@ -38,6 +40,10 @@ pub struct Whatif {
     /// The step or scope whose time is replayed [default: the step with most time]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
+
+    /// What to write; schema/whatif.schema.json describes the JSON
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub format: DataFormat,
 }
 
 /// Names of kernels are long; what was changed is told by the most frequent.
@@ -59,7 +65,11 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
         Refusal::NotThere(_) => Failure::bad_input(refusal),
         Refusal::Unknown(_) => Failure::error(refusal),
     })?;
-    output::write_to(None, |out| write(out, whatif, &steps, &answer))?;
+    let trace = whatif.trace.display().to_string();
+    output::write_to(None, |mut out| match whatif.format {
+        DataFormat::Text => write(out, whatif, &steps, &answer),
+        DataFormat::Json => report::whatif_json::write(&trace, &whatif.changes, &steps, &answer, &mut out),
+    })?;
     Ok(Ending::FINE)
 }
 

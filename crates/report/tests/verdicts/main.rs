@@ -2,6 +2,7 @@
 //! well, one without steps and one with nothing in it; and with names that try to break out of both.
 
 mod analysis_json;
+mod asked;
 mod comparison;
 mod markdown;
 mod timelines;
