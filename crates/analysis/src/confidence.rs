@@ -1,21 +1,26 @@
-//! How sure a finding is: what its rule says, times how far the recording can be trusted for it, and for the first one how
-//! likely it is that no other gains more. All of it comes from the data: steps that a replay does not explain, idle time that
-//! nothing explains, records that were lost, gains whose ranges overlap.
+//! How sure a finding is, from the data alone. Its rule says how often the recording shows it and how surely it takes the time that the rule looks
+//! for ([`of`]). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
+//! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the first one how likely it is
+//! that no other gains more. Each of these is a factor from 0 to 1 that only grows with better data.
 
-use crate::finding::Finding;
+use crate::answer::LEAST;
+use crate::finding::{Finding, Gain, GainBy};
 use crate::idle::Cause;
 use crate::rule::Case;
-use crate::share::Share;
+use crate::share::{Share, Tally};
 
-/// Where the steps could be replayed and did not come out as recorded, time is not where it seems to be.
-const NOT_EXPLAINED: f64 = 0.7;
+/// How sure what was seen step by step makes a finding: the chance to see it again, by the number of steps that show it, times the chance that it
+/// takes more than half of the part of the steps that its rule asks for, by how much the steps differ.
+pub fn of(tally: &Tally, level: f64) -> f64 {
+    tally.repeats() * tally.measured().surely_above(level / 2.0)
+}
 
 pub fn settle(case: &Case, findings: &mut [Finding]) {
-    let (trust, replay) = (seen(case) * kept(case), explained(case));
+    let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
     for finding in findings.iter_mut() {
         let Some(gain) = finding.gain else { continue };
-        let by = if case.replayed(&gain) { replay } else { replay.max(NOT_EXPLAINED) };
-        finding.confidence = (finding.confidence * trust * by).clamp(0.0, 1.0);
+        let by = if case.replayed(&gain) { replay } else { recorded };
+        finding.confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
     }
     let Some((first, others)) = findings.split_first_mut() else { return };
     let Some(gain) = first.gain else { return };
@@ -23,6 +28,19 @@ pub fn settle(case: &Case, findings: &mut [Finding]) {
     let other = others.iter().filter_map(|finding| finding.gain).find(|other| !case.same_time(&gain, other));
     if let Some(other) = other.filter(|other| other.mid < gain.mid) {
         first.confidence *= above(gain.share(), other.share());
+    }
+}
+
+/// How likely a gain is worth a change. Where its bounds alone are known, half of the chance lies below its middle and half above, evenly. What was replayed or
+/// recorded is there, however small it is.
+fn worth(gain: &Gain) -> f64 {
+    let part = |from: f64, to: f64| match to > from {
+        true => ((to - LEAST) / (to - from)).clamp(0.0, 1.0),
+        false => f64::from(u8::from(to >= LEAST)),
+    };
+    match gain.by {
+        GainBy::Replay | GainBy::Recorded => 1.0,
+        GainBy::Bounded | GainBy::Prior => (part(gain.low, gain.mid) + part(gain.mid, gain.high)) / 2.0,
     }
 }
 
@@ -42,15 +60,14 @@ fn kept(case: &Case) -> f64 {
 
 /// The part of the replayed steps that came out as recorded.
 fn explained(case: &Case) -> f64 {
-    match case.player() {
-        Ok(player) if player.check().tells() => {
-            let check = player.check();
-            check.explained as f64 / check.steps.max(1) as f64
-        }
-        Ok(_) => NOT_EXPLAINED,
-        // Nothing to replay: that says nothing against what was recorded.
-        Err(_) => 1.0,
-    }
+    // Nothing to replay: that says nothing against what was recorded.
+    case.player().map_or(1.0, |player| player.check().explained as f64 / player.check().steps.max(1) as f64)
+}
+
+/// The part of the mean step that a replay accounts for: what it misses is not where it seems to be.
+fn reproduced(case: &Case) -> f64 {
+    let missed = case.player().map_or(0.0, |player| player.check().off);
+    explained(case).max(1.0 - missed.min(1.0))
 }
 
 /// How likely the one is larger than the other, by their ranges.
@@ -71,5 +88,28 @@ mod tests {
         assert!(above(share(0.35, 0.4, 0.45), share(0.05, 0.1, 0.15)) > 0.99);
         let close = above(share(0.1, 0.31, 0.5), share(0.1, 0.3, 0.5));
         assert!((0.5..0.6).contains(&close), "{close}");
+    }
+
+    #[test]
+    fn bounds_that_reach_down_to_nothing_leave_doubt_and_less_of_it_the_more_there_is() {
+        let bounded = |most: f64| worth(&Gain::up_to(most));
+        assert_eq!(bounded(2.0), 0.0);
+        assert!((bounded(6.0) - 0.5).abs() < 1e-9 && bounded(6.0) < bounded(20.0) && bounded(20.0) < bounded(80.0));
+        let prior = |low, mid, high| worth(&Gain { by: GainBy::Prior, ..Gain::recorded(low, mid, high) });
+        assert!(prior(0.0, 5.0, 90.0) < prior(0.0, 60.0, 90.0) && prior(0.0, 60.0, 90.0) < prior(10.0, 60.0, 90.0));
+        assert_eq!((prior(10.0, 60.0, 90.0), worth(&Gain::recorded(0.0, 1.0, 2.0))), (1.0, 1.0));
+    }
+
+    #[test]
+    fn more_steps_that_agree_make_it_surer() {
+        let of = |parts: &[f64]| {
+            let mut tally = Tally::default();
+            parts.iter().for_each(|part| tally.add(*part, 100.0));
+            super::of(&tally, 0.05)
+        };
+        assert!(of(&[10.0; 3]) < of(&[10.0; 30]) && of(&[10.0; 30]) < of(&[10.0; 300]));
+        let mut uneven = [0.0; 30];
+        uneven[0] = 300.0;
+        assert!(of(&uneven) < 0.6, "{}", of(&uneven));
     }
 }

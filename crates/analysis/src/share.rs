@@ -41,6 +41,8 @@ pub struct Tally {
     pub part: f64,
     pub whole: f64,
     pub stretches: u64,
+    /// Stretches with a part.
+    seen: u64,
     part_squared: f64,
     product: f64,
     whole_squared: f64,
@@ -52,6 +54,7 @@ impl Tally {
             self.part += part;
             self.whole += whole;
             self.stretches += 1;
+            self.seen += u64::from(part > 0.0);
             self.part_squared += part * part;
             self.product += part * whole;
             self.whole_squared += whole * whole;
@@ -62,6 +65,7 @@ impl Tally {
         self.part += other.part;
         self.whole += other.whole;
         self.stretches += other.stretches;
+        self.seen += other.seen;
         self.part_squared += other.part_squared;
         self.product += other.product;
         self.whole_squared += other.whole_squared;
@@ -99,10 +103,15 @@ impl Tally {
         Share { low: (mid - error).max(0.0), mid, high: (mid + error).min(1.0) }
     }
 
-    /// Laplace's rule: what was seen in all of `n` stretches is seen in the next one with this chance.
+    /// How sure it is that this is no accident: by the stretches in which it was seen.
     pub fn repeats(&self) -> f64 {
-        (self.stretches as f64 + 1.0) / (self.stretches as f64 + 2.0)
+        again(self.seen as usize)
     }
+}
+
+/// Laplace's rule: what was seen each of so many times is seen the next time with this chance.
+pub fn again(times: usize) -> f64 {
+    (times as f64 + 1.0) / (times as f64 + 2.0)
 }
 
 pub fn wilson(mid: f64, count: f64) -> Share {
@@ -150,6 +159,18 @@ mod tests {
         let (alike, mixed) = (alike.sampled(), mixed.sampled());
         assert_eq!(alike.mid, mixed.mid);
         assert!(alike.high - alike.low > 2.5 * (mixed.high - mixed.low));
+    }
+
+    #[test]
+    fn what_was_seen_more_often_is_surer() {
+        let of = |parts: &[f64]| {
+            let mut tally = Tally::default();
+            parts.iter().for_each(|part| tally.add(*part, 10.0));
+            tally.repeats()
+        };
+        // A stretch in which it did not happen is no proof of it.
+        assert_eq!(of(&[1.0, 0.0, 0.0]), of(&[1.0]));
+        assert!(of(&[]) < of(&[1.0]) && of(&[1.0]) < of(&[1.0, 1.0]) && of(&[1.0; 1000]) < 1.0);
     }
 
     #[test]
