@@ -33,7 +33,22 @@ pub fn load(given: Option<&Path>) -> Result<Vec<UserRule>, Failure> {
     found.map_or(Ok(Vec::new()), |path| read(&path))
 }
 
+/// The rules of a file; of several faults the first is told.
 pub fn read(path: &Path) -> Result<Vec<UserRule>, Failure> {
+    check(path)?.map_err(|faults| {
+        let first = faults.first().map_or("", String::as_str);
+        match faults.len() - 1 {
+            0 => Failure::bad_input(first),
+            more => Failure::bad_input(format_args!(
+                "{first} (and {more} more: `inferscope rules check {}` shows all)",
+                path.display()
+            )),
+        }
+    })
+}
+
+/// The rules of a file, or everything that is wrong with it, in the order of its lines.
+pub fn check(path: &Path) -> Result<Result<Vec<UserRule>, Vec<String>>, Failure> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| Failure::bad_input(format!("cannot read {shown}: {error}"));
     let mut text = String::new();
@@ -42,10 +57,10 @@ pub fn read(path: &Path) -> Result<Vec<UserRule>, Failure> {
     if text.len() as u64 > LARGEST {
         return Err(Failure::bad_input(format!("{shown} is larger than 1 MB: it cannot be rules")));
     }
-    parse(path, &text).map_err(Failure::bad_input)
+    Ok(parse(path, &text))
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<UserRule>, String> {
+fn parse(path: &Path, text: &str) -> Result<Vec<UserRule>, Vec<String>> {
     let blank = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line == "---");
     if blank {
         return Ok(Vec::new());
@@ -59,138 +74,172 @@ fn parse(path: &Path, text: &str) -> Result<Vec<UserRule>, String> {
         budget.max_events = 100_000;
         budget.max_depth = 16;
     }
-    let file = File { path };
-    let tree =
-        serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options).map_err(|error| file.syntax(&error))?;
-    let Tree::Map(top) = &tree.value else {
-        return Err(file.at(line(&tree), format!("the file begins with `{TOP}:`")));
-    };
-    file.keys(top, &[TOP])?;
-    let rules = match top.first().map(|(_, value)| value) {
-        Some(Spanned { value: Tree::List(rules), .. }) => rules,
-        Some(Spanned { value: Tree::Nothing, .. }) | None => return Ok(Vec::new()),
-        Some(other) => {
-            return Err(file.at(line(other), format!("{TOP} must be a list of rules, not {}", other.value.kind())));
+    let mut file = File { path, faults: Vec::new(), names: Vec::new() };
+    let rules = match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
+        Ok(tree) => file.rules(&tree),
+        Err(error) => {
+            file.syntax(&error);
+            Vec::new()
         }
     };
-    if rules.len() > MOST_RULES {
-        return Err(file.at(line(&tree), format!("{} rules; {MOST_RULES} are the most", rules.len())));
+    if file.faults.is_empty() {
+        return Ok(rules);
     }
-    let mut read: Vec<UserRule> = Vec::new();
-    for rule in rules {
-        let rule = file.rule(rule, &read)?;
-        read.push(rule);
-    }
-    Ok(read)
+    file.faults.sort_by_key(|fault| fault.0);
+    Err(file.faults.into_iter().map(|fault| fault.1).collect())
 }
 
 fn line<T>(at: &Spanned<T>) -> u64 {
     at.referenced.line()
 }
 
+/// A file that is read to its end, whatever is wrong in it. What has a fault is None.
 struct File<'a> {
     path: &'a Path,
+    /// By line.
+    faults: Vec<(u64, String)>,
+    /// The rules so far, those with faults too, and where they are.
+    names: Vec<(String, String)>,
 }
 
 impl File<'_> {
-    fn at(&self, line: u64, why: impl std::fmt::Display) -> String {
-        format!("{}:{line}: {why}", self.path.display())
+    fn fault<T>(&mut self, line: u64, why: impl std::fmt::Display) -> Option<T> {
+        self.faults.push((line, format!("{}:{line}: {why}", self.path.display())));
+        None
     }
 
-    fn syntax(&self, error: &serde_saphyr::Error) -> String {
+    /// YAML that is none is not read further.
+    fn syntax(&mut self, error: &serde_saphyr::Error) {
         let error = error.without_snippet();
         let text = error.to_string();
         // The message ends with the place, which stands in front already.
         let text = text.split(" at line ").next().unwrap_or(&text).lines().next().unwrap_or_default().to_owned();
         let line = error.location().map(|location| format!(":{}", location.line())).unwrap_or_default();
-        format!("{}{line}: {text}; rules are written as in docs/user-rules.md", self.path.display())
+        let said = format!("{}{line}: {text}; rules are written as in docs/user-rules.md", self.path.display());
+        self.faults.push((0, said));
+    }
+
+    fn rules(&mut self, tree: &Spanned<Tree>) -> Vec<UserRule> {
+        let Tree::Map(top) = &tree.value else {
+            self.fault::<()>(line(tree), format_args!("the file begins with `{TOP}:`"));
+            return Vec::new();
+        };
+        self.keys(top, &[TOP]);
+        let rules = match top.iter().find(|(key, _)| key.value == TOP).map(|(_, value)| value) {
+            Some(Spanned { value: Tree::List(rules), .. }) => rules,
+            Some(Spanned { value: Tree::Nothing, .. }) | None => return Vec::new(),
+            Some(other) => {
+                let why = format!("{TOP} must be a list of rules, not {}", other.value.kind());
+                self.fault::<()>(line(other), why);
+                return Vec::new();
+            }
+        };
+        if rules.len() > MOST_RULES {
+            self.fault::<()>(line(tree), format_args!("{} rules; {MOST_RULES} are the most", rules.len()));
+            return Vec::new();
+        }
+        rules.iter().filter_map(|rule| self.rule(rule)).collect()
     }
 
     /// Every key is known and there once.
-    fn keys(&self, map: &Map, known: &[&str]) -> Result<(), String> {
+    fn keys(&mut self, map: &Map, known: &[&str]) {
         for (place, (key, _)) in map.iter().enumerate() {
             if !known.contains(&key.value.as_str()) {
                 let near = nearest_of(&key.value, known.iter().copied());
                 let hint =
                     near.map_or(format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
-                return Err(self.at(line(key), format!("there is no key {}: {hint}", plain(&key.value))));
-            }
-            if map[..place].iter().any(|(before, _)| before.value == key.value) {
-                return Err(self.at(line(key), format!("{} is set twice", key.value)));
+                self.fault::<()>(line(key), format_args!("there is no key {}: {hint}", plain(&key.value)));
+            } else if map[..place].iter().any(|(before, _)| before.value == key.value) {
+                self.fault::<()>(line(key), format_args!("{} is set twice", key.value));
             }
         }
-        Ok(())
     }
 
-    fn rule(&self, rule: &Spanned<Tree>, before: &[UserRule]) -> Result<UserRule, String> {
+    fn rule(&mut self, rule: &Spanned<Tree>) -> Option<UserRule> {
         let Tree::Map(map) = &rule.value else {
-            return Err(self
-                .at(line(rule), format!("a rule has name, condition and suggestion; this is {}", rule.value.kind())));
+            let why = format!("a rule has name, condition and suggestion; this is {}", rule.value.kind());
+            return self.fault(line(rule), why);
         };
-        self.keys(map, &KEYS)?;
-        let find = |key: &str| map.iter().find(|(name, _)| name.value == key).map(|(_, value)| value);
-        let needed = |key: &str| find(key).ok_or_else(|| self.at(line(rule), format!("the rule has no {key}")));
-        let name = self.name(needed("name")?, before)?;
-        let written = needed("condition")?;
-        let text = self.text("condition", written)?;
-        let condition = Condition::parse(&text)
-            .map_err(|wrong| self.at(line(written), format!("condition, letter {}: {}", wrong.at, wrong.why)))?;
-        let advice = needed("suggestion")?;
-        let suggestions = match &advice.value {
-            Tree::List(all) if !all.is_empty() => {
-                all.iter().map(|one| self.text("suggestion", one)).collect::<Result<_, _>>()?
-            }
-            _ => vec![self.text("suggestion", advice)?],
-        };
-        let confidence_weight = match find("confidence_weight") {
-            None => 1.0,
-            Some(Spanned { value: Tree::Number(weight), .. }) if *weight > 0.0 && *weight <= HIGHEST_WEIGHT => *weight,
-            Some(other) => {
-                let why = format!(
-                    "confidence_weight must be a number above 0, at most {HIGHEST_WEIGHT}, not {}",
-                    other.value.kind()
-                );
-                return Err(self.at(line(other), why));
-            }
-        };
-        let severity = find("severity").map_or(Ok(Severity::Medium), |value| self.severity(value))?;
+        self.keys(map, &KEYS);
         let origin = format!("{}:{}", self.path.display(), line(rule));
-        Ok(UserRule { name, text, condition, suggestions, severity, confidence_weight, origin })
+        let find = |key: &str| map.iter().find(|(name, _)| name.value == key).map(|(_, value)| value);
+        let mut needed =
+            |key: &str| find(key).or_else(|| self.fault(line(rule), format_args!("the rule has no {key}")));
+        let (name, condition, advice) = (needed("name"), needed("condition"), needed("suggestion"));
+        let name = name.and_then(|value| self.name(value, &origin));
+        let condition = condition.and_then(|value| self.condition(value));
+        let suggestions = advice.and_then(|value| self.suggestions(value));
+        let confidence_weight = find("confidence_weight").map_or(Some(1.0), |value| self.weight(value));
+        let severity = find("severity").map_or(Some(Severity::Medium), |value| self.severity(value));
+        let (text, condition) = condition?;
+        let (name, suggestions) = (name?, suggestions?);
+        let (severity, confidence_weight) = (severity?, confidence_weight?);
+        Some(UserRule { name, text, condition, suggestions, severity, confidence_weight, origin })
     }
 
-    fn text(&self, key: &str, value: &Spanned<Tree>) -> Result<String, String> {
+    fn text(&mut self, key: &str, value: &Spanned<Tree>) -> Option<String> {
         match &value.value {
-            Tree::Text(text) if !text.trim().is_empty() && text.chars().count() <= LONGEST_TEXT => {
-                Ok(text.trim().to_owned())
-            }
-            Tree::Text(text) if text.trim().is_empty() => Err(self.at(line(value), format!("{key} is empty"))),
-            Tree::Text(_) => Err(self.at(line(value), format!("{key} is longer than {LONGEST_TEXT} letters"))),
-            other => Err(self.at(line(value), format!("{key} must be text, not {}", other.kind()))),
+            Tree::Text(text) if text.trim().is_empty() => self.fault(line(value), format_args!("{key} is empty")),
+            Tree::Text(text) if text.chars().count() <= LONGEST_TEXT => Some(text.trim().to_owned()),
+            Tree::Text(_) => self.fault(line(value), format_args!("{key} is longer than {LONGEST_TEXT} letters")),
+            other => self.fault(line(value), format_args!("{key} must be text, not {}", other.kind())),
         }
     }
 
-    fn name(&self, value: &Spanned<Tree>, before: &[UserRule]) -> Result<String, String> {
+    fn name(&mut self, value: &Spanned<Tree>, origin: &str) -> Option<String> {
         let name = self.text("name", value)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.len() > LONGEST_NAME || !name.chars().all(fits) {
             let why = format!("name {} must be letters, digits, _ and -, at most {LONGEST_NAME}", plain(&name));
-            return Err(self.at(line(value), why));
+            return self.fault(line(value), why);
         }
-        if let Some(same) = before.iter().find(|rule| rule.name == name) {
-            return Err(self.at(line(value), format!("the name {name} is taken already, at {}", same.origin)));
+        if let Some((_, same)) = self.names.iter().find(|(before, _)| *before == name) {
+            let why = format!("the name {name} is taken already, at {same}");
+            return self.fault(line(value), why);
         }
         if RULES.iter().any(|rule| rule.code() == name) {
-            return Err(self.at(line(value), format!("the name {name} is that of one of our own rules")));
+            return self.fault(line(value), format_args!("the name {name} is that of one of our own rules"));
         }
-        Ok(name)
+        self.names.push((name.clone(), origin.to_owned()));
+        Some(name)
     }
 
-    fn severity(&self, value: &Spanned<Tree>) -> Result<Severity, String> {
+    /// Read up to the first thing that is wrong in it.
+    fn condition(&mut self, value: &Spanned<Tree>) -> Option<(String, Condition)> {
+        let text = self.text("condition", value)?;
+        match Condition::parse(&text) {
+            Ok(condition) => Some((text, condition)),
+            Err(wrong) => self.fault(line(value), format_args!("condition, letter {}: {}", wrong.at, wrong.why)),
+        }
+    }
+
+    fn suggestions(&mut self, value: &Spanned<Tree>) -> Option<Vec<String>> {
+        match &value.value {
+            Tree::List(all) if !all.is_empty() => {
+                let texts: Vec<Option<String>> = all.iter().map(|one| self.text("suggestion", one)).collect();
+                texts.into_iter().collect()
+            }
+            _ => Some(vec![self.text("suggestion", value)?]),
+        }
+    }
+
+    fn weight(&mut self, value: &Spanned<Tree>) -> Option<f64> {
+        match &value.value {
+            Tree::Number(weight) if *weight > 0.0 && *weight <= HIGHEST_WEIGHT => Some(*weight),
+            other => {
+                let must = format!("confidence_weight must be a number above 0, at most {HIGHEST_WEIGHT}");
+                self.fault(line(value), format_args!("{must}, not {}", other.kind()))
+            }
+        }
+    }
+
+    fn severity(&mut self, value: &Spanned<Tree>) -> Option<Severity> {
         let all = [Severity::Info, Severity::Low, Severity::Medium, Severity::High];
         let word = self.text("severity", value)?;
-        all.into_iter()
-            .find(|severity| severity.name() == word)
-            .ok_or_else(|| self.at(line(value), format!("severity {} must be info, low, medium or high", plain(&word))))
+        let found = all.into_iter().find(|severity| severity.name() == word);
+        found.or_else(|| {
+            self.fault(line(value), format_args!("severity {} must be info, low, medium or high", plain(&word)))
+        })
     }
 }
 

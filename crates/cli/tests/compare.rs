@@ -166,6 +166,11 @@ fn a_fault_in_the_rules_stops_before_anything_is_recorded() {
         assert!(error.contains(said), "{error}");
     }
     assert!(!place.at("started").exists());
+    place.write("bad.yaml", RULES.replace("gpu_busy", "gpu_bussy").replace("suggestion", "sugestion"));
+    let error = place.run(["rules", "check", "bad.yaml"]).refused(5);
+    assert_eq!(error.lines().filter(|line| line.starts_with("inferscope: bad.yaml:")).count(), 3, "{error}");
+    let error = place.run(["analyze", "before", "--rules", "bad.yaml"]).refused(5);
+    assert!(error.ends_with("(and 2 more: `inferscope rules check bad.yaml` shows all)\n"), "{error}");
     assert!(place.run(["rules", "check", "nowhere.yaml"]).refused(5).contains("cannot read nowhere.yaml"));
 }
 

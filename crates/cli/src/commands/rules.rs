@@ -10,7 +10,7 @@ use analysis::rules::RULES;
 use analysis::user_rules::UserRule;
 use clap::{Args, Subcommand};
 use report::Ink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -39,7 +39,7 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         rules: Option<PathBuf>,
     },
-    /// Read a file of rules and say what is wrong with it
+    /// Read a file of rules and say everything that is wrong with it, by line
     Check { file: PathBuf },
 }
 
@@ -47,13 +47,29 @@ pub fn run(settings: &Settings, rules: &Rules) -> Result<Ending, Failure> {
     match &rules.action {
         Action::List { rules } => list(settings, &rule_file::load(rules.as_deref())?)?,
         Action::Explain { code, rules } => explain(settings, code, &rule_file::load(rules.as_deref())?)?,
-        Action::Check { file } => {
-            let rules = rule_file::read(file)?;
-            let word = if rules.len() == 1 { "rule" } else { "rules" };
-            output::write_to(None, |out| writeln!(out, "{}: {} {word}, no fault", file.display(), rules.len()))?;
-        }
+        Action::Check { file } => return check(file),
     }
     Ok(Ending::FINE)
+}
+
+/// A page of faults is enough to see what is wrong.
+const MOST_FAULTS: usize = 100;
+
+fn check(file: &Path) -> Result<Ending, Failure> {
+    match rule_file::check(file)? {
+        Ok(rules) => {
+            let word = if rules.len() == 1 { "rule" } else { "rules" };
+            output::write_to(None, |out| writeln!(out, "{}: {} {word}, no fault", file.display(), rules.len()))?;
+            Ok(Ending::FINE)
+        }
+        Err(faults) => {
+            faults.iter().take(MOST_FAULTS).for_each(terminal::say);
+            if faults.len() > MOST_FAULTS {
+                terminal::say(format_args!("{}: {} more", file.display(), faults.len() - MOST_FAULTS));
+            }
+            Ok(Ending::Code(5))
+        }
+    }
 }
 
 fn list(settings: &Settings, own: &[UserRule]) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn parsed(text: &str) -> Result<Vec<UserRule>, String> {
-    parse(Path::new("r.yaml"), text)
+    parse(Path::new("r.yaml"), text).map_err(|faults| faults.into_iter().next().unwrap())
 }
 
 const GOOD: &str = "# mine
@@ -76,6 +76,44 @@ fn what_is_wrong_is_said_with_line_and_nearest_name() {
         let error = parsed(text).unwrap_err();
         assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
     }
+}
+
+#[test]
+fn every_fault_of_a_file_is_told_by_line() {
+    let text = "bottleneck_rules:
+  - name: a b
+    condition: gpu_bussy > 1
+    sugestion: x
+  - 5
+  - name: twice
+    condition: steps >
+    suggestion: [x, 7, '']
+    severity: awful
+    severity: high
+  - name: twice
+    condition: steps > 1
+    suggestion: x
+    confidence_weight: 99
+more: 1
+";
+    let faults = parse(Path::new("r.yaml"), text).unwrap_err();
+    let said = [
+        "r.yaml:2: the rule has no suggestion",
+        "r.yaml:2: name a b must be letters",
+        "r.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?",
+        "r.yaml:4: there is no key sugestion: did you mean suggestion?",
+        "r.yaml:5: a rule has name, condition and suggestion; this is a number",
+        "r.yaml:7: condition, letter",
+        "r.yaml:8: suggestion must be text, not a number",
+        "r.yaml:8: suggestion is empty",
+        "r.yaml:9: severity awful must be info, low, medium or high",
+        "r.yaml:10: severity is set twice",
+        "r.yaml:11: the name twice is taken already, at r.yaml:6",
+        "r.yaml:14: confidence_weight must be a number above 0, at most 10",
+        "r.yaml:15: there is no key more: known are bottleneck_rules",
+    ];
+    let fits = said.iter().zip(&faults).all(|(said, fault)| fault.starts_with(said));
+    assert!(fits && said.len() == faults.len(), "{faults:#?}");
 }
 
 #[test]
