@@ -116,7 +116,7 @@ def test_graphs_may_be_slowed_down_by_less_than_launches(gpu):
         assert driver.cuInit(0) == 0
         end = time.monotonic() + int(sys.argv[1])
         while time.monotonic() < end:
-            do("repeat 40\\ngraph id=7\\nrepeat 60\\nkernel k us=1 node=3\\nend\\nend\\nsync stream\\nend")
+            do("repeat 40\\ngraph id=7\\n" + "kernel k us=1 node=3\\n" * 60 + "end\\nsync stream\\nend")
     """)
     seen: OnGpu = gpu.play("", command=(program, 9))
     assert seen.recorded.code == 0, seen.recorded.told
