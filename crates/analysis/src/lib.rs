@@ -40,6 +40,7 @@ mod peaks;
 pub mod phrase;
 mod proof;
 mod rank;
+mod reach;
 mod recorded;
 pub mod replay;
 mod rule;
