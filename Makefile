@@ -97,6 +97,10 @@ suite-replay: .venv/installed ## Hold the diagnosis to the suite's recordings an
 gpu-bursts: ## As gpu-bench, only how much slower models get, by short bursts of loaded processes in turn: the most exact. GPU="--models mlp"
 	$(PYTHON) benches/gpu_bursts.py $(GPU)
 
+.PHONY: gpu-cycles
+gpu-cycles: ## As gpu-bench, only what recording and an overhead budget cost a model, by turns within one process. GPU="--models gpt2 --variants 2%"
+	$(PYTHON) benches/gpu_cycles.py $(GPU)
+
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.
 	rm -rf .venv .venvs build dist python/*.egg-info

@@ -22,6 +22,13 @@ static int taken[BUFFERS];
 static FILE *kept;
 static int (*flush)(uint32_t);
 
+/* FLOOR_CYCLE names a file for what was recorded when, in turns of a second: nothing, everything, and everything with CUDA
+   graphs as a whole. A program is then held against itself. */
+enum { MOST_KINDS = 64, GRAPH_AS_A_WHOLE = 51 };
+static FILE *cycles;
+static uint64_t counts[MOST_KINDS];
+static int (*next_record)(uint8_t *, size_t, void **);
+
 static void keep_all(void) {
     flush(1);
     fclose(kept);
@@ -53,6 +60,10 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
         fwrite(&head, sizeof head, 1, kept);
         fwrite(buffer, 1, valid, kept);
     }
+    void *record = NULL;
+    while (cycles && !next_record(buffer, valid, &record))
+        if (*(uint32_t *)record < MOST_KINDS)
+            counts[*(uint32_t *)record]++;
     memset(buffer, 0, valid);
     pthread_mutex_lock(&lock);
     taken[(buffer - pool) / BYTES] = 0;
@@ -97,6 +108,44 @@ static void *flush_often(void *every) {
     for (;;) {
         nanosleep(&time, NULL);
         flush(0);
+    }
+    return NULL;
+}
+
+static void switch_all(int on, int (*kind)(uint32_t)) {
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        kind(KINDS[i]);
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        callback(on, subscriber, CALLS[i][0], CALLS[i][1]);
+}
+
+/* A line for each turn: what it was, since when, which code the last switch gave, and the records of it by kind. */
+static void *take_turns(void *cupti) {
+    static const char *const TURNS[] = {"off", "all", "whole"};
+    int (*off)(uint32_t) = dlsym(cupti, "cuptiActivityDisable");
+    int code = 0;
+    for (unsigned turn = 1;; turn++) {
+        uint64_t since = now();
+        memset(counts, 0, sizeof counts);
+        struct timespec second = {1, 0};
+        nanosleep(&second, NULL);
+        fprintf(cycles, "%s %lu %d", TURNS[turn % 3], (unsigned long)since, code);
+        /* What is still inside CUPTI belongs to this turn. */
+        flush(0);
+        for (unsigned kind = 0; kind < MOST_KINDS; kind++)
+            if (counts[kind])
+                fprintf(cycles, " %u:%lu", kind, (unsigned long)counts[kind]);
+        fputc('\n', cycles);
+        fflush(cycles);
+        code = 0;
+        if (turn % 3 == 0)
+            switch_all(1, activity);
+        else if (turn % 3 == 1)
+            code = activity(GRAPH_AS_A_WHOLE);
+        else {
+            code = off(GRAPH_AS_A_WHOLE);
+            switch_all(0, off);
+        }
     }
     return NULL;
 }
@@ -161,6 +210,11 @@ int InitializeInjection(void) {
         code |= !kept || atexit(keep_all);
     }
     pthread_t thread;
+    next_record = dlsym(cupti, "cuptiActivityGetNextRecord");
+    if (getenv("FLOOR_CYCLE") && flush && next_record) {
+        cycles = fopen(getenv("FLOOR_CYCLE"), "w");
+        code |= !cycles || pthread_create(&thread, NULL, take_turns, cupti);
+    }
     if (getenv("FLOOR_STOP_AFTER"))
         code |= pthread_create(&thread, NULL, stop_later, cupti);
     if (getenv("FLOOR_FLUSH") && flush)

@@ -94,7 +94,11 @@ fn one_without_beats_is_recorded_whole_in_the_end() {
     }
     let unrecorded = windows.total[1] - since.1;
     assert!(unrecorded < 20_000 * MS, "{unrecorded}");
-    assert!(windows.describe().contains("too few waits"), "{}", windows.describe());
+    assert!(
+        windows.describe(START + 200_000 * MS).contains("too few waits"),
+        "{}",
+        windows.describe(START + 200_000 * MS)
+    );
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn a_program_without_beats_is_still_recorded_sometimes() {
     }
     assert!(windows.count > 2 && windows.cost().is_none());
     assert!(windows.total[0] < windows.total[1], "carefully, as long as the cost is not known");
-    assert!(windows.describe().contains("could not be told"), "{}", windows.describe());
+    assert!(windows.describe(120_000 * MS).contains("could not be told"), "{}", windows.describe(120_000 * MS));
 }
 
 #[test]
@@ -132,7 +136,7 @@ fn the_report_says_what_was_recorded_and_what_it_cost() {
         beats += 1;
         windows.turn(now, beats);
     }
-    let words = windows.describe();
+    let words = windows.describe(now);
     assert!(words.contains("less than 2.0 %") && words.contains("10.0 % longer"), "{words}");
 }
 
@@ -145,4 +149,20 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
         assert!(slower < 0.0105, "{cost}: {slower:.4} slower, recorded {share:.2}");
         assert!(slower > 0.005, "{cost}: no reason to record so little: {share:.2}");
     }
+}
+
+#[test]
+fn the_window_that_is_open_at_the_end_counts() {
+    let mut windows = Windows::new(2.0, 0, 0);
+    let (mut now, mut beats) = (0, 0);
+    while windows.count < 20 || windows.recording {
+        now += if windows.recording { 11 * MS } else { 10 * MS };
+        beats += 1;
+        windows.turn(now, beats);
+    }
+    let so_far = windows.total[0] as f64 / (windows.total[0] + windows.total[1]) as f64 * 100.0;
+    let long_after = now + 9 * (windows.total[0] + windows.total[1]);
+    let (at_once, later) = (windows.describe(now), windows.describe(long_after));
+    assert!(at_once.contains(&format!("for {so_far:.0} %")), "{at_once}");
+    assert!(later.contains(&format!("for {:.0} %", so_far / 10.0)), "nothing was recorded since: {later}");
 }

@@ -143,9 +143,11 @@ impl Windows {
         Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
     }
 
-    /// For the report.
-    pub fn describe(&self) -> String {
-        let (recorded, all) = (self.total[0] as f64, (self.total[0] + self.total[1]) as f64);
+    /// For the report. `now`: the window that is open counts as well.
+    pub fn describe(&self, now: u64) -> String {
+        let mut total = self.total;
+        total[usize::from(!self.recording)] += now.saturating_sub(self.since);
+        let (recorded, all) = (total[0] as f64, (total[0] + total[1]) as f64);
         let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
         if self.whole && self.share().is_none_or(|share| share == 1.0) {
             return format!(

@@ -220,7 +220,7 @@ impl Worker {
     /// Everything that CUPTI still has.
     fn finish(&mut self) {
         if let Some(windows) = &self.windows {
-            say(self.session, &windows.describe());
+            say(self.session, &windows.describe(monotonic().0));
         }
         let subscribed = self.collecting.is_subscribed();
         self.flush(1);
