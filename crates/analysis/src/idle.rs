@@ -50,7 +50,7 @@ pub enum Cause {
     NoRequest,
     /// Recording it took this.
     Overhead,
-    /// No call and no sample tells.
+    /// No call and no sample tells. Where it has a call, that one launched the work that does not begin: see [`DeviceIdle::held_ns`].
     Unknown,
 }
 
@@ -155,6 +155,20 @@ impl DeviceIdle {
 
     pub fn ns(&self, cause: Cause) -> u64 {
         self.causes.iter().find(|one| one.cause == cause).map_or(0, |one| one.ns)
+    }
+
+    /// The time in which launched work does not begin although nothing recorded runs before it: the recording lacks what the
+    /// device did, or waited for. It is not the host's.
+    pub fn held_ns(&self) -> u64 {
+        let held = |((_, cause, who), _): &(&(Zone, Cause, Who), &u64)| {
+            *cause == Cause::Unknown && matches!(who, Who::Api(_) | Who::Earlier)
+        };
+        self.sums.by.iter().filter(held).map(|(_, ns)| ns).sum()
+    }
+
+    /// As a part of the window, 0 to 1.
+    pub fn held(&self) -> f64 {
+        self.held_ns() as f64 / self.window_ns.max(1) as f64
     }
 
     pub fn share(&self, cause: Cause) -> f64 {

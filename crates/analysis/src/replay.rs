@@ -9,6 +9,7 @@ mod few;
 mod floors;
 mod follows;
 mod graph;
+mod held;
 mod host;
 mod plan;
 mod player;
@@ -66,6 +67,8 @@ pub struct Check {
     pub off: f64,
     /// Of the step that is worst reproduced.
     pub worst: f64,
+    /// The part of the steps that is holes of a device which lacks records, 0 to 1: see `held`.
+    pub held: f64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -138,6 +141,7 @@ impl Check {
             replayed_ns: is.max(0) as u64,
             off: off(was, is),
             worst,
+            held: held::share(graphs),
         };
         Ok((check, explained))
     }

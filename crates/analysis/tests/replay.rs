@@ -322,3 +322,28 @@ fn a_graph_predicted_for_a_recorded_trace_is_as_fast_as_the_recorded_graph() {
     println!("predicted {} ns, measured {} ns, before {} ns", answer.then_ns, measured.mean(), answer.now_ns);
     assert!(off.abs() < 0.05 * answer.now_ns as f64, "{answer:?}");
 }
+
+/// A hole between nodes of a graph, in which the device shows nothing: the recording lacks it, and the replay keeps it.
+const HOLE: &str = "
+    track main
+    repeat 20 every 10ms
+      step token 0..9ms
+      stream 7
+      api cudaGraphLaunch 0..20us
+      kernel first 30us..1ms graph 3 node 1
+      kernel last 5ms..8ms graph 3 node 2
+      api cudaStreamSynchronize 30us..8010us
+      sync stream 30us..8010us
+    end";
+
+#[test]
+fn what_the_recording_lacks_stays_as_long_as_it_was() {
+    let answer = ask(HOLE, "scale kernel:last 0.5").unwrap();
+    assert!((answer.check.held - 4.0 / 9.0).abs() < 0.001 && answer.check.off < 0.001, "{:?}", answer.check);
+    assert_eq!(answer.mid_ns, 1_500_000);
+    assert!(answer.assumed.iter().any(|said| said.contains("not recorded")));
+    // Another stream that works meanwhile may be what it waited for: that is no hole.
+    let busy = HOLE.replace("graph 3 node 2", "graph 3 node 2\n      stream 9\n      kernel other 1ms..4990us corr 0");
+    let timeline = Timeline::from_text(&busy).unwrap();
+    assert_eq!(check(&timeline, &Steps::find(&timeline, None)).unwrap().held, 0.0);
+}

@@ -3,7 +3,7 @@
 
 use super::bubbles::{Wait, wait_at};
 use super::host::{Hosts, Piece, Who};
-use super::pace::LONGEST_NS;
+use super::pace::{LONGEST_NS, QUEUED_NS};
 use super::sums::{Map, Measure, Sums, Zone};
 use super::{Cause, DeviceIdle};
 use crate::gpu::windows_of;
@@ -30,6 +30,8 @@ struct Device<'c, 'a, 'h> {
     hosts: &'h mut Hosts<'c, 'a>,
     /// The thread that launches most of the device's work.
     usual: Option<TrackIndex>,
+    /// Of each stream: its works, and the first of them whose launch was recorded. Those before it were launched earlier.
+    first: Vec<(std::ops::Range<usize>, usize)>,
     sums: Sums,
     pieces: Vec<Piece>,
     second: Vec<Piece>,
@@ -50,6 +52,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
         case,
         hosts,
         usual,
+        first: streams.iter().filter_map(|stream| Some((stream.work.clone(), first_linked(case, stream)?))).collect(),
         sums: Sums::default(),
         pieces: Vec::new(),
         second: Vec::new(),
@@ -109,6 +112,11 @@ fn usual_thread(case: &Case, streams: &[Stream]) -> Option<TrackIndex> {
     counts.into_iter().max_by_key(|(track, count)| (*count, std::cmp::Reverse(*track))).map(|(track, _)| track)
 }
 
+/// None: no launch of the stream's work was recorded, so that a missing one says nothing.
+fn first_linked(case: &Case, stream: &Stream) -> Option<usize> {
+    stream.work.clone().find(|index| case.timeline.gpu.work.launch(*index).is_some())
+}
+
 fn track_of(case: &Case, slice: usize) -> TrackIndex {
     TrackIndex(case.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
 }
@@ -150,10 +158,16 @@ impl Device<'_, '_, '_> {
         let launch = gap.next.and_then(|next| work.launch(next as usize));
         let launcher = launch.map(|launch| track_of(case, launch)).or(self.usual);
         // After a step's last work it is the step's own thread that has not finished.
-        let Some(track) = (if gap.zone == Zone::Tail { step.or(launcher) } else { launcher.or(step) }) else {
-            self.sums.add(gap.zone, Cause::Unknown, Who::Nobody, gap.end - gap.start);
+        // What was launched before the recording does not wait for what the host does now.
+        let unlinked = gap.next.filter(|_| launch.is_none() && gap.zone != Zone::Tail);
+        let earlier = unlinked.is_some_and(|next| self.is_earlier(next as usize));
+        let track = if gap.zone == Zone::Tail { step.or(launcher) } else { launcher.or(step) };
+        let Some(track) = track.filter(|_| !earlier) else {
+            let who = if earlier { Who::Earlier } else { Who::Nobody };
+            let cause = if earlier && gap.end - gap.start < QUEUED_NS { Cause::Launch } else { Cause::Unknown };
+            self.sums.add(gap.zone, cause, who, gap.end - gap.start);
             self.pieces.clear();
-            self.pieces.push(Piece { start: gap.start, end: gap.end, cause: Cause::Unknown, who: Who::Nobody });
+            self.pieces.push(Piece { start: gap.start, end: gap.end, cause, who });
             self.keep();
             return;
         };
@@ -189,6 +203,11 @@ impl Device<'_, '_, '_> {
             }
         }
         self.saves(window, gap, track, launch, runs, launching);
+    }
+
+    fn is_earlier(&self, work: usize) -> bool {
+        let stream = self.first.partition_point(|(works, _)| works.end <= work);
+        self.first.get(stream).is_some_and(|(works, first)| works.contains(&work) && work < *first)
     }
 
     /// Keeps the pieces of a gap for those who compare steps.
@@ -236,12 +255,12 @@ impl Device<'_, '_, '_> {
             _ => Cause::Launch,
         };
         let in_call = Piece { start, end: returned, cause, who };
-        // No launch takes so long: something that was not recorded holds the work back. For a collective that is its peers.
-        let after = match end - returned {
-            usual if usual < LONGEST_NS => Piece { start: returned, end, cause: Cause::Launch, who },
-            _ if self.hosts.is_collective(next) => Piece { start: returned, end, cause: Cause::Communication, who },
-            _ => Piece { start: returned, end, cause: Cause::Unknown, who: Who::Nobody },
-        };
+        // No launch takes so long, and no device from one work to the next: something that was not recorded holds the work back.
+        // It is known which call launched it, and no more: also a collective waits for its peers while it runs, not before.
+        let usual =
+            if slices.start[launch].saturating_add(slices.dur[launch]) <= start { QUEUED_NS } else { LONGEST_NS };
+        let cause = if end - returned < usual { Cause::Launch } else { Cause::Unknown };
+        let after = Piece { start: returned, end, cause, who };
         let host = self.hosts.of(track);
         for whole in [in_call, after].into_iter().filter(|piece| piece.start < piece.end) {
             host.but_for_the_profiler(whole, &mut self.pieces);

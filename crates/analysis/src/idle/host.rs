@@ -15,6 +15,8 @@ use timeline::{NameIndex, SliceKind, TrackIndex};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Who {
     Nobody,
+    /// A call that was made before the recording.
+    Earlier,
     Api(u32),
     Function(u32),
     Frame(u32),
@@ -81,12 +83,6 @@ impl<'c, 'a> Hosts<'c, 'a> {
     pub fn is_first(&self, work: usize) -> bool {
         let all = &self.case.timeline.gpu.work;
         self.first.get(all.name[work] as usize) == Some(&all.start[work])
-    }
-
-    /// Whether work is a kernel of NCCL or RCCL.
-    pub fn is_collective(&self, work: usize) -> bool {
-        let name = self.case.timeline.names.text(NameIndex(self.case.timeline.gpu.work.name[work]));
-        name.contains("ncclDevKernel") || name.contains("ncclKernel") || name.starts_with("nccl")
     }
 
     pub fn of(&mut self, track: TrackIndex) -> &mut Host {

@@ -10,6 +10,8 @@ const USUAL_NS: u64 = 100_000;
 const FEW: u64 = 4;
 /// No operation takes this long to launch.
 pub const LONGEST_NS: u64 = 1_000_000;
+/// No device takes this long from one work to the next that is launched already: some microseconds, with an event between them.
+pub const QUEUED_NS: u64 = 100_000;
 
 /// The median time between two launches of a thread that follow each other inside the steps. 0: there are none.
 pub fn between_launches(case: &Case) -> u64 {

@@ -145,7 +145,7 @@ pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
     let mut sums: HashMap<(bool, u32, u32), (u64, Who)> = HashMap::new();
     for (who, ns) in tops {
         let key = match who {
-            Who::Nobody => continue,
+            Who::Nobody | Who::Earlier => continue,
             Who::Api(name) => (true, *name, 0),
             Who::Function(name) => (false, *name, 0),
             Who::Frame(frame) => {
@@ -163,7 +163,7 @@ pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
 pub fn place(case: &Case, who: Who) -> Option<Place> {
     let names = &case.timeline.names;
     match who {
-        Who::Nobody => None,
+        Who::Nobody | Who::Earlier => None,
         Who::Api(name) => Some(Place { api: Some(names.text(NameIndex(name)).to_owned()), ..Place::default() }),
         Who::Function(name) => {
             let name = names.get(NameIndex(name));

@@ -3,7 +3,7 @@
 
 use super::few::Chosen;
 use super::floors::Floors;
-use super::{follows, waits};
+use super::{follows, held, waits};
 use crate::steps::Steps;
 use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
@@ -36,6 +36,8 @@ pub struct Job {
     pub after: u32,
     pub start: i64,
     pub end: i64,
+    /// So long the device showed nothing before it, although it was launched.
+    pub held: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +87,8 @@ impl<'a> Graph<'a> {
         };
         graph.steps(steps, chosen);
         graph.calls(chosen);
-        let streams = graph.jobs(process, chosen);
+        let (streams, devices) = graph.jobs(process, chosen);
+        held::find(&mut graph, &streams, &devices);
         graph.order(&streams);
         waits::find(&mut graph, &streams);
         graph.floors = Floors::measure(&graph);
@@ -138,11 +141,15 @@ impl<'a> Graph<'a> {
         (call.slice as usize == slice || same).then_some(place)
     }
 
-    /// The jobs of each stream, in order.
-    fn jobs(&mut self, process: ProcessIndex, chosen: &Chosen) -> Vec<std::ops::Range<u32>> {
-        let (timeline, mut streams) = (self.timeline, Vec::new());
+    /// The jobs of each stream, in order, and its device, numbered.
+    fn jobs(&mut self, process: ProcessIndex, chosen: &Chosen) -> (Vec<std::ops::Range<u32>>, Vec<u32>) {
+        let (timeline, mut streams, mut devices) = (self.timeline, Vec::new(), Vec::new());
+        let (mut number, mut last) = (0, None);
         for stream in timeline.gpu.streams.iter().filter(|stream| stream.process == process) {
             let first = self.jobs.len() as u32;
+            // Streams lie by device.
+            number += u32::from(last.replace(stream.device).is_some_and(|last| last != stream.device));
+            devices.push(number);
             for work in inside(&timeline.gpu.work.start, stream.work.clone(), chosen).flatten() {
                 if matches!(timeline.gpu.work.kind(work), WorkKind::Sync | WorkKind::Migration) {
                     continue;
@@ -152,11 +159,11 @@ impl<'a> Graph<'a> {
                 let (start, end) = (self.at(timeline.gpu.work.start[work]), self.at(timeline.gpu.work.end(work)));
                 let here = self.jobs.len() as u32;
                 let before = if here > first { here } else { 0 };
-                self.jobs.push(Job { work: work as u32, call, before, after: 0, start, end });
+                self.jobs.push(Job { work: work as u32, call, before, after: 0, start, end, held: 0 });
             }
             streams.push(first..self.jobs.len() as u32);
         }
-        streams
+        (streams, devices)
     }
 
     /// The events in an order in which everything comes after what it depends on, and which step is whose.

@@ -91,6 +91,11 @@ impl<'a> Player<'a> {
             }
         }
         assumed.extend(gained.notes);
+        if self.check.held > super::MOST_OFF {
+            assumed.push(
+                "launched work that did not begin, for a reason that was not recorded, begins as late as it did".into(),
+            );
+        }
         assumed.push(
             "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)"
                 .into(),

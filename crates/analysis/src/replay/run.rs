@@ -70,8 +70,8 @@ pub fn run(graph: &Graph, plan: &Plan, assume: Assume) -> Replayed {
     replay(graph, plan, assume, false)
 }
 
-/// With no more than what is usual from a launch, or from the work before, to the start of work: a step that comes out as
-/// recorded is explained by what the graph knows, one that does not waited for something else.
+/// With no more than what is usual from a launch, or from the work before, to the start of work, and with the holes that the
+/// device shows: a step that comes out as recorded is explained by what the graph knows, one that does not waited for something else.
 pub fn explain(graph: &Graph) -> Replayed {
     replay(graph, &Plan::unchanged(graph), Assume::Usual, true)
 }
@@ -219,7 +219,7 @@ impl Run<'_> {
         for (place, (recorded, now, usual, by)) in all {
             let distance = job.start - recorded;
             let distance = match Some(place) == binding {
-                true if self.strict && (place != 0 || self.plain(&job)) => distance.min(usual.most),
+                true if self.strict && (place != 0 || self.plain(&job)) => distance.min(usual.most + job.held),
                 true if place != 0 => distance.min(self.plan.gap.unwrap_or(i64::MAX)),
                 true => distance,
                 false => distance.min(usual.at(self.assume)),
