@@ -20,6 +20,8 @@ pub struct HealthLine {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum HealthState {
     Ok,
+    /// Neither good nor bad: not recorded, not asked for, or nothing to compare with.
+    Info,
     /// Read the numbers with it in mind.
     Warn,
     /// Numbers may mislead.
@@ -30,6 +32,7 @@ impl HealthState {
     pub fn name(self) -> &'static str {
         match self {
             HealthState::Ok => "ok",
+            HealthState::Info => "info",
             HealthState::Warn => "warn",
             HealthState::Bad => "bad",
         }
@@ -44,7 +47,7 @@ impl HealthState {
     }
 }
 
-use HealthState::{Bad, Ok, Warn};
+use HealthState::{Bad, Info, Ok, Warn};
 
 pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
     let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
@@ -59,9 +62,10 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         true => "not measured",
         false => "not measured; samples are taken from outside the program",
     };
-    for (code, label, fine) in
-        [("unstable-iterations", "pace", "the steps keep one pace"), ("overhead-in-window", "overhead", unmeasured)]
-    {
+    for (code, label, fine) in [
+        ("unstable-iterations", "pace", (Ok, "the steps keep one pace")),
+        ("overhead-in-window", "overhead", (Info, unmeasured)),
+    ] {
         if code == "overhead-in-window" && device::overhead(case).is_some() {
             lines.extend(device::overhead(case).map(|said| line(label, said)));
             continue;
@@ -70,8 +74,8 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         let steady = code != "unstable-iterations" || case.steps.count() >= 40;
         match said {
             Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
-            None if steady => lines.push(line(label, (Ok, fine.into()))),
-            None => lines.push(line(label, (Ok, "too few steps to see a change of pace".into()))),
+            None if steady => lines.push(line(label, (fine.0, fine.1.into()))),
+            None => lines.push(line(label, (Info, "too few steps to see a change of pace".into()))),
         }
     }
     lines.extend(device::lines(case));
@@ -88,7 +92,7 @@ fn recording(case: &Case) -> (HealthState, String) {
         State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
         State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
         State::Cut { .. } => (Warn, format!("{took}; only the beginning could be read")),
-        State::Unknown => (Warn, format!("{took}; the trace does not say whether it is complete")),
+        State::Unknown => (Info, format!("{took}; the trace does not say whether it is complete")),
     }
 }
 
@@ -117,7 +121,11 @@ fn losses(case: &Case) -> (HealthState, String) {
         _ => None,
     };
     if lost == 0 {
-        return cut.map_or((Ok, "nothing was lost".into()), |cut| (Warn, cut));
+        let nothing = match case.timeline.info.recorder.as_str() {
+            "" => (Ok, "nothing was lost".into()),
+            recorder => (Info, format!("the file of {recorder} tells of none")),
+        };
+        return cut.map_or(nothing, |cut| (Warn, cut));
     }
     let recorded = dropped_records::recorded(case.timeline) as f64;
     let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
@@ -127,7 +135,7 @@ fn losses(case: &Case) -> (HealthState, String) {
 fn clock(case: &Case) -> (HealthState, String) {
     let clock = &case.timeline.info.clock;
     if clock.residual_ns == 0 && clock.source.is_empty() {
-        return (Warn, "the trace does not say how exact its times are".into());
+        return (Info, "the trace does not say how exact its times are".into());
     }
     let state = match case.steps.p50() {
         0 => Ok,
@@ -166,12 +174,12 @@ fn steps(case: &Case) -> (HealthState, String) {
 fn samples(case: &Case) -> (HealthState, String) {
     let count = case.seen.all.len() as u64;
     if count == 0 {
-        let plain = if case.timeline.samples.is_empty() {
-            "stacks were not sampled"
-        } else {
-            "no stack was sampled inside the steps"
+        let (state, plain) = match case.timeline.samples.is_empty() {
+            true if failed(case, "stacks") => (Warn, "stacks were not sampled"),
+            true => (Info, "stacks were not sampled"),
+            false => (Warn, "no stack was sampled inside the steps"),
         };
-        return (Warn, not_recorded(case.timeline, "stacks", plain));
+        return (state, not_recorded(case.timeline, "stacks", plain));
     }
     if let Some(reason) = case.without_samples() {
         return match case.breakdown.by_calls {
@@ -183,6 +191,11 @@ fn samples(case: &Case) -> (HealthState, String) {
     let every = phrase::duration(case.seen.period_ns);
     let seen = phrase::percent(case.coverage());
     (state, format!("{} inside the steps, one every {every}; they stand for {seen} of the time", phrase::count(count)))
+}
+
+fn failed(case: &Case, collector: &str) -> bool {
+    let mut states = case.timeline.processes.iter().flat_map(|process| &process.collectors);
+    states.any(|state| state.name == collector && state.state == "failed")
 }
 
 /// Collectors that were not on, each with its reason and in how many processes.
@@ -203,7 +216,7 @@ fn collectors(case: &Case) -> Vec<(HealthState, String)> {
             if processes > 1 {
                 text += &format!(" (in {count} of {processes} processes)");
             }
-            (if state == "failed" { Warn } else { Ok }, text)
+            (if state == "failed" { Warn } else { Info }, text)
         })
         .collect()
 }

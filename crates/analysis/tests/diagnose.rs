@@ -228,6 +228,24 @@ fn health_says_what_is_missing_and_why() {
 }
 
 #[test]
+fn what_was_not_asked_for_is_neither_good_nor_a_warning() {
+    let diagnosis = of("
+        collector stacks off
+        collector calls off
+        track main
+        repeat 10 every 1s
+          step r 0..900ms
+        end");
+    for label in ["clock", "samples", "pace", "overhead", "not recorded"] {
+        let line = diagnosis.health.iter().find(|line| line.label == label).unwrap();
+        assert_eq!(line.state, HealthState::Info, "{line:?}");
+    }
+    let fine = |label: &str| diagnosis.health.iter().find(|line| line.label == label).unwrap().state;
+    assert_eq!((fine("losses"), fine("steps")), (HealthState::Ok, HealthState::Ok));
+    assert!(HealthState::Ok < HealthState::Info && HealthState::Info < HealthState::Warn);
+}
+
+#[test]
 fn a_step_that_is_one_function_is_told_so_without_a_promise() {
     let diagnosis = of(
         "track main\n repeat 30 every 50ms\n step r 0..40ms\n samples 1ms..40ms every 10ms active gil main>work@a.py:7\n end",

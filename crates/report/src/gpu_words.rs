@@ -79,7 +79,7 @@ pub fn overhead(metrics: &GpuMetrics) -> String {
     let Some(overhead) = &metrics.overhead else { return "not measured".into() };
     let launches = counted(overhead.launches as usize, "launch", "launches");
     let mut said = match (overhead.own_ns, overhead.percent) {
-        (0, _) => "not measured by the collectors".to_owned(),
+        (0, _) => "not measured".to_owned(),
         (own, Some(percent)) => format!("{percent:.2} %, {} of the collectors' own in {launches}", duration(own)),
         (own, None) => format!("{} of the collectors' own in {launches}", duration(own)),
     };

@@ -41,6 +41,7 @@ pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
             let share = inside as f64 / timeline.duration() as f64;
             (Some(100.0 * share), "the collectors' own time on the program's threads; what CUPTI adds to every launch comes on top, and only a run without inferscope shows it".into())
         }
+        None if !timeline.info.recorder.is_empty() => (None, "not measured".into()),
         None => (None, "the collectors' time on the program's threads was not measured".into()),
     };
     Some(Overhead { own_ns, launches, cupti_ns, percent, how })

@@ -2,7 +2,7 @@
 //! window. Says nothing where no device was recorded.
 
 use super::HealthLine;
-use super::HealthState::{self, Bad, Ok, Warn};
+use super::HealthState::{self, Bad, Info, Ok, Warn};
 use crate::phrase;
 use crate::rule::Case;
 use crate::rules::dropped_records;
@@ -21,7 +21,7 @@ pub fn lines(case: &Case) -> Vec<HealthLine> {
     if metrics.before_window > 0 {
         let pieces = phrase::counted(metrics.before_window, "piece");
         let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
-        lines.push(line("GPU window", (Ok, text)));
+        lines.push(line("GPU window", (Info, text)));
     }
     lines.extend(replay(case).map(|said| line("replay", said)));
     lines
@@ -44,7 +44,7 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
             }
             Some((HealthState::above(check.off.abs().max(check.held - HELD), 0.02, f64::INFINITY), text))
         }
-        Err(why) => Some((Ok, format!("gains are not from a replay: {why}"))),
+        Err(why) => Some((Info, format!("gains are not from a replay: {why}"))),
     }
 }
 
@@ -65,7 +65,7 @@ fn clock(case: &Case) -> (HealthState, String) {
         None => "nothing shows how well GPU times fit the host's".to_owned(),
     };
     let state = match (error, case.steps.p50()) {
-        (None, _) => Warn,
+        (None, _) => Info,
         (Some(error), step) if step > 0 => HealthState::above(error as f64 / step as f64, 0.01, 0.1),
         _ => Ok,
     };
@@ -107,6 +107,7 @@ fn records(case: &Case) -> (HealthState, String) {
     }
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
+        0 if !case.timeline.info.recorder.is_empty() => (Info, text),
         0 => (Ok, format!("{text}; none lost")),
         lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
     }
@@ -119,7 +120,7 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
         Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), overhead.how),
         None => overhead.how.clone(),
     };
-    let state = HealthState::above(overhead.percent.unwrap_or(0.0), 5.0, 25.0);
+    let state = overhead.percent.map_or(Info, |percent| HealthState::above(percent, 5.0, 25.0));
     // Of all threads together, some of them its own: it may be more than the recording lasts, and need not slow a step down.
     let recorded = case.timeline.duration();
     if overhead.cupti_ns < recorded / 20 || overhead.cupti_ns == 0 {
@@ -187,7 +188,18 @@ mod tests {
         assert_eq!(much.0, Warn);
         assert!(much.1.ends_with("; CUPTI says that it took 100 µs itself, in a recording of 1.00 ms"), "{much:?}");
         let little = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..610us\n stream 7")).unwrap();
-        assert!(little.0 == Ok && !little.1.contains("CUPTI says"), "{little:?}");
+        assert!(little.0 == Info && !little.1.contains("CUPTI says"), "{little:?}");
+    }
+
+    #[test]
+    fn what_another_tool_does_not_tell_is_neither_good_nor_bad() {
+        let mut timeline =
+            Timeline::from_text(&RUN.replace("residual 400ns", "").replace("sync stream 20us..509us", "")).unwrap();
+        timeline.info.recorder = "torch.profiler".into();
+        timeline.gpu.clock.shortest_return_ns = None;
+        let said = lines(&Case::new(&timeline, None));
+        assert_eq!((said[0].state, said[1].state), (Info, Info), "{said:?}");
+        assert_eq!(said[1].text, "1 piece of device work, by CUPTI 130001");
     }
 
     #[test]

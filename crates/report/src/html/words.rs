@@ -6,7 +6,7 @@ use super::payload::{
     Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Verdict, Where,
 };
 use crate::units;
-use analysis::{Diagnosis, Finding, HealthState, Metrics, PartKind, Spread, StepSource};
+use analysis::{Diagnosis, Finding, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
 
 /// Rows of a table: the page shows some, and more on demand.
@@ -95,13 +95,8 @@ pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
 }
 
 pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
-    let state = |state| match state {
-        HealthState::Ok => "ok",
-        HealthState::Warn => "warn",
-        HealthState::Bad => "bad",
-    };
     let line = |line: &analysis::HealthLine| Health {
-        state: state(line.state),
+        state: line.state.name(),
         label: format!("{}:", line.label),
         text: line.text.clone(),
     };

@@ -23,7 +23,7 @@ pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> 
         table.row([state(line.state), prose(line.label), prose(&line.text)]);
     }
     for text in absent {
-        table.row([HealthState::Ok.name().into(), NOT_RECORDED.into(), prose(&text)]);
+        table.row([state(HealthState::Info), NOT_RECORDED.into(), prose(&text)]);
     }
     table.write(out)?;
     losses(metrics, out)
@@ -31,7 +31,7 @@ pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> 
 
 fn state(state: HealthState) -> String {
     match state {
-        HealthState::Ok => state.name().to_owned(),
+        HealthState::Ok | HealthState::Info => state.name().to_owned(),
         HealthState::Warn | HealthState::Bad => format!("**{}**", state.name()),
     }
 }

@@ -144,7 +144,9 @@ impl Page<'_> {
         let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));
         lines.extend(absent.map(|line| (Ink::Plain, line)));
         let complete = matches!(self.timeline.info.state, State::Complete | State::Recovered);
-        if self.metrics.losses.is_empty() && self.timeline.notes.is_empty() && complete {
+        // Others' files do not say so of themselves.
+        let ours = self.timeline.info.recorder.is_empty();
+        if self.metrics.losses.is_empty() && self.timeline.notes.is_empty() && complete && ours {
             lines.insert(0, (Ink::Good, "no event was lost".into()));
         }
         self.heading(out, "What is missing", "")?;

@@ -63,13 +63,14 @@ impl Page<'_> {
     pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         self.heading(out, "How far to trust it", "")?;
         for line in diagnosis.health.iter().filter(|line| TRUST.contains(&line.label)) {
-            let ink = if line.state == HealthState::Ok { Ink::Good } else { Ink::Warn };
-            let mark = match (line.state, self.style.unicode) {
-                (HealthState::Ok, true) => "✓",
-                (HealthState::Ok, false) => "+",
-                (HealthState::Warn, _) => "!",
-                (HealthState::Bad, true) => "✗",
-                (HealthState::Bad, false) => "x",
+            let (ink, mark) = match (line.state, self.style.unicode) {
+                (HealthState::Ok, true) => (Ink::Good, "✓"),
+                (HealthState::Ok, false) => (Ink::Good, "+"),
+                (HealthState::Info, true) => (Ink::Faint, "·"),
+                (HealthState::Info, false) => (Ink::Faint, "-"),
+                (HealthState::Warn, _) => (Ink::Warn, "!"),
+                (HealthState::Bad, true) => (Ink::Warn, "✗"),
+                (HealthState::Bad, false) => (Ink::Warn, "x"),
             };
             let text = format!("{}: {}", line.label, line.text);
             for (place, said) in wrapped(self.style, &text, self.style.width.saturating_sub(4)).iter().enumerate() {

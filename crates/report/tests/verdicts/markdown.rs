@@ -69,7 +69,7 @@ fn losses_clock_and_what_was_not_recorded_are_said() {
             "| **bad** | clock | times are good to 9.00 ms |",
             "| **warn** | not recorded | stacks: ptrace is not permitted here |",
             "| **warn** | note | the ring was full for 2 s |",
-            "| ok | not recorded | memory: it was not read |",
+            "| info | not recorded | memory: it was not read |",
         ],
     );
 }
