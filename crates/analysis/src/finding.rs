@@ -124,6 +124,14 @@ impl Severity {
         }
     }
 
+    /// Of a gain. Where only its bounds are known, the lower one is nothing, whatever there is to gain: then the middle counts.
+    pub fn of_gain(gain: &Gain) -> Severity {
+        match gain.by {
+            GainBy::Replay | GainBy::Recorded => Severity::of(gain.share()),
+            GainBy::Bounded | GainBy::Prior => Severity::of(Share::exactly(gain.mid / 100.0)),
+        }
+    }
+
     /// By what there is to gain at the least favourable end: a fifth of a step is worth a day of work, a twentieth is worth
     /// an hour, less is worth knowing.
     pub fn of(share: Share) -> Severity {

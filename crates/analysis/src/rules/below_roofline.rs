@@ -131,7 +131,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         ),
         place: Place { kernel: Some(case.timeline.names.text(first.group.kernel).to_owned()), ..Place::default() },
         gain: Some(gain),
-        severity: Severity::of(gain.share()),
+        severity: Severity::of_gain(&gain),
         confidence: confidence::of(&tally, LEVEL),
         evidence,
         actions: vec![

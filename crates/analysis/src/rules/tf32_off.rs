@@ -2,11 +2,14 @@
 
 use super::attention_fallback::Unfused;
 use super::roofline;
-use crate::finding::{Evidence, Finding, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
 use crate::kernel_kind::{Class, Math};
+use crate::ops::{Group, What};
 use crate::peaks::Peaks;
 use crate::phrase;
 use crate::proof;
+use crate::reach;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::step_kernels::{self, Left, Row};
 
@@ -26,9 +29,9 @@ impl Rule for Tf32Off {
         RuleDocs {
             summary: "Matrix products in plain FP32 take 5 % of the step or more on a GPU that has TF32.",
             why: "PyTorch multiplies FP32 matrices in full FP32 unless told otherwise, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and \
-                  sums in FP32: for inference that is nearly always enough. The kernel's name says which of them ran. The gain scales these kernels, each by what \
-                  the device's peaks for FP32 and TF32 allow (at best), by a quarter less of that (usually) and to a half (at worst), but to no less than \
-                  5 µs each; the recorded steps are replayed with that.",
+                  sums in FP32: for inference that is nearly always enough. The kernel's name says which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, \
+                  at the speed of the fastest product in TF32 of the recording, or at what was seen on an H200; at best at the data sheet's. Without shapes, at the same part of the \
+                  peak in TF32 as they reach now of that in FP32; at best in no time. At worst they take as long as now, for memory may limit them; and each takes 5 µs at the least.",
             needs: "GPU work on a device of the table of peaks.",
             example: "Matrix products in FP32 without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
         }
@@ -58,8 +61,16 @@ impl Rule for Tf32Off {
         let (work, row) = (device.pieces(case, fitting), device.rows.iter().find(|row| plain(row)));
         let mean = tally.part / work.len().max(1) as f64;
         let least = (SHORT_NS / mean.max(1.0)).min(1.0);
-        let left = Left { best: ratio.max(least), usual: (ratio * 1.25).max(least), worst: 0.5f64.max(least) };
+        let groups: Vec<&Group> =
+            case.ops().groups.iter().filter(|group| group.work.iter().any(|index| fitting(*index as usize))).collect();
+        let (left, by, words) = by_shapes(case, &groups, work.len(), &peaks).unwrap_or_else(|| {
+            let words =
+                "shapes were not recorded: products are taken to reach the same part of the peak in TF32 as in FP32";
+            (Left { best: 0.0, usual: ratio, worst: 1.0 }, GainBy::Bounded, words.into())
+        });
+        let left = Left { best: left.best.max(least), usual: left.usual.max(least), worst: left.worst };
         let gain = device.gain(case, vec![(work, left)]);
+        let gain = Gain { by: if by == GainBy::Replay { gain.by } else { by }, ..gain };
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let kernel = step_kernels::short(place.kernel.as_deref().unwrap_or(""));
         let finding = Finding {
@@ -71,8 +82,8 @@ impl Rule for Tf32Off {
                 roofline::launched(&place)
             ),
             gain: Some(gain),
-            severity: Severity::of(gain.share()),
-            confidence: tally.repeats(),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: vec![
                 Evidence::said(format!("{} of them a step, {} in the mean", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
                 Evidence::said(format!(
@@ -81,6 +92,7 @@ impl Rule for Tf32Off {
                     peaks.math(Math::Tf32).unwrap_or(0.0),
                     peaks.source
                 )),
+                Evidence::said(words),
             ],
             actions: vec![
                 "Allow TF32: torch.set_float32_matmul_precision(\"high\"), or torch.backends.cuda.matmul.allow_tf32 = True.".into(),
@@ -100,6 +112,18 @@ fn plain(row: &Row) -> bool {
 
 fn is_fp32(kind: &crate::kernel_kind::Kind) -> bool {
     kind.math == Some(Math::F32) && kind.tensor_cores == Some(false)
+}
+
+/// At the speed of products in TF32. None: some have no operator with shapes.
+fn by_shapes(case: &Case, groups: &[&Group], pieces: usize, peaks: &Peaks) -> Option<(Left, GainBy, String)> {
+    let known: usize = groups.iter().map(|group| group.work.len()).sum();
+    let ns: u64 = groups.iter().map(|group| group.ns).fold(0, u64::saturating_add);
+    let tf32 = peaks.math(Math::Tf32)? * 1e3;
+    let floor = |group: &&Group| (group.cost.flops / tf32).max(group.cost.bytes / peaks.bandwidth) * group.calls as f64;
+    let best = groups.iter().map(floor).sum::<f64>() / ns.max(1) as f64;
+    let reach = reach::of(case, peaks, What::Matmul, Math::Tf32, true, |_| true);
+    let left = Left { best: best.min(1.0), usual: (best / reach.part).min(1.0), worst: 1.0 };
+    (known >= pieces && ns > 0).then_some((left, reach.by, reach.words))
 }
 
 /// What is left of the time by the peaks. None: no TF32, or none that is faster.
@@ -126,8 +150,24 @@ mod tests {
         let found = found(&Tf32Off, &steps("device 0 NVIDIA_H200", FP32));
         assert_eq!(found[0].title, format!("Matrix products in FP32 without TF32 take 80 % of the step: {FP32}"));
         let gain = found[0].gain.unwrap();
-        assert!(gain.low < gain.mid && gain.mid <= gain.high && gain.mid > 50.0 && gain.high < 80.0, "{gain:?}");
+        // 67 of 494 TFLOP/s are left; at best nothing but 5 µs, at worst all.
+        assert!(gain.by == GainBy::Bounded && (gain.mid - 69.0).abs() < 1.0 && gain.low == 0.0, "{gain:?}");
+        assert!((gain.high - 79.8).abs() < 1.0 && found[0].severity == Severity::High, "{:?}", found[0]);
         assert!(found[0].actions[0].contains("set_float32_matmul_precision"));
+    }
+
+    #[test]
+    fn shapes_say_how_much_arithmetic_there_is() {
+        let op = "op aten::mm 0..30us dims 4096,4096/4096,4096 type float/float\n api cudaLaunchKernel 5us..10us";
+        let text = steps("device 0 NVIDIA_H200", FP32).replace("api cudaLaunchKernel 0..10us", op);
+        let finding = found(&Tf32Off, &text).remove(0);
+        let gain = finding.gain.unwrap();
+        // 0.137 TFLOP: 0.28 ms at the data sheet's speed, 0.39 at 72 % of it.
+        assert!(
+            gain.by == GainBy::Prior && (gain.mid - 75.9).abs() < 0.5 && (gain.high - 77.0).abs() < 0.5,
+            "{gain:?}"
+        );
+        assert!(finding.evidence[2].text.contains("on an H200"), "{:?}", finding.evidence);
     }
 
     #[test]
