@@ -5,17 +5,18 @@
 #[allow(dead_code)]
 mod windows;
 
-use windows::Windows;
+use windows::{Beats, Windows};
 
 const MS: u64 = 1_000_000;
 
 /// Plays a program whose beat takes `beat` nanoseconds, and `cost` times more while it is recorded. Returns the share of the
 /// time that was recorded and how much longer the run took than without recording.
 fn play(percent: f64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
-    play_on(Windows::new(percent, START, 0), START, beat, cost, seconds)
+    play_on(Windows::new(percent, START), START, beat, cost, seconds)
 }
 
 const START: u64 = 1_000_000_000;
+const NONE: Beats = Beats { count: 0, last: 0 };
 
 /// As `play`, of a program that was recorded whole since `start`.
 fn play_on(mut windows: Windows, start: u64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
@@ -26,7 +27,7 @@ fn play_on(mut windows: Windows, start: u64, beat: u64, cost: f64, seconds: u64)
         now += (beat as f64 * slower) as u64;
         plain += beat;
         beats += 1;
-        windows.turn(now, beats);
+        windows.turn(now, Beats { count: beats, last: now });
     }
     let all = (windows.total[0] + windows.total[1]) as f64;
     (windows.total[0] as f64 / all, (now - start) as f64 / plain as f64 - 1.0)
@@ -52,7 +53,7 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
     // Recorded whole for three seconds, then found to be costly.
     let start = START - 3000 * MS / 4;
     for cost in [0.15, 0.25, 0.6] {
-        let (share, slower) = play_on(Windows::from_whole(10.0, start, START, 0), start, 5 * MS, cost, 20);
+        let (share, slower) = play_on(Windows::from_whole(10.0, start, START), start, 5 * MS, cost, 20);
         assert!(slower < 0.105, "{cost}: {slower:.3} slower, recorded {share:.2}");
         assert!(slower > 0.05, "{cost}: no reason to record so little: {share:.2}");
     }
@@ -62,14 +63,14 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
 fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
     // Faster and slower by a seventh, over and over, as processors of a shared machine are.
     let (mut now, mut beats, mut plain) = (START, 0u64, 0.0);
-    let mut windows = Windows::from_whole(10.0, START, START, 0);
+    let mut windows = Windows::from_whole(10.0, START, START);
     while now - START < 30_000 * MS {
         let pace = 1.0 + 0.15 * ((now / MS) as f64 / 700.0).sin();
         let beat = 5.0 * MS as f64 * pace;
         plain += beat;
         now += (beat * if windows.recording { 1.2 } else { 1.0 }) as u64;
         beats += 1;
-        windows.turn(now, beats);
+        windows.turn(now, Beats { count: beats, last: now });
     }
     let slower = (now - START) as f64 / plain - 1.0;
     assert!(slower < 0.12, "{slower:.3} slower, with a cost that is taken for {:?}", windows.cost());
@@ -77,17 +78,17 @@ fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
 
 #[test]
 fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
-    let windows = Windows::from_whole(10.0, START / 2, START, 0);
+    let windows = Windows::from_whole(10.0, START / 2, START);
     let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 150);
     assert!(share > 0.9, "{share}");
 }
 
 #[test]
 fn one_without_beats_is_recorded_whole_in_the_end() {
-    let mut windows = Windows::from_whole(10.0, 0, START, 0);
+    let mut windows = Windows::from_whole(10.0, 0, START);
     let mut since = (START, 0);
     for now in (START..START + 200_000 * MS).step_by(100 * MS as usize) {
-        windows.turn(now, 0);
+        windows.turn(now, NONE);
         if now - START < 100_000 * MS {
             since = (now, windows.total[1]);
         }
@@ -104,13 +105,13 @@ fn one_without_beats_is_recorded_whole_in_the_end() {
 #[test]
 fn a_start_that_is_unlike_the_rest_is_forgotten() {
     let (mut now, mut beats) = (0u64, 0u64);
-    let mut windows = Windows::new(2.0, now, beats);
+    let mut windows = Windows::new(2.0, now);
     while now < 60_000 * MS {
         // Loading for the first seconds: beats get rarer by the second, whether they are recorded or not.
         let loading = if now < 3000 * MS { 1 + now / (200 * MS) } else { 1 };
         now += 10 * MS * loading + if windows.recording { MS } else { 0 };
         beats += 1;
-        windows.turn(now, beats);
+        windows.turn(now, Beats { count: beats, last: now });
     }
     let cost = windows.cost().expect("known by now");
     assert!((cost - 0.1).abs() < 0.02, "{cost}");
@@ -118,9 +119,9 @@ fn a_start_that_is_unlike_the_rest_is_forgotten() {
 
 #[test]
 fn a_program_without_beats_is_still_recorded_sometimes() {
-    let mut windows = Windows::new(2.0, 0, 0);
+    let mut windows = Windows::new(2.0, 0);
     for now in 0..1200 {
-        windows.turn(now * 100 * MS, 0);
+        windows.turn(now * 100 * MS, NONE);
     }
     assert!(windows.count > 2 && windows.cost().is_none());
     assert!(windows.total[0] < windows.total[1], "carefully, as long as the cost is not known");
@@ -129,12 +130,12 @@ fn a_program_without_beats_is_still_recorded_sometimes() {
 
 #[test]
 fn the_report_says_what_was_recorded_and_what_it_cost() {
-    let mut windows = Windows::new(2.0, 0, 0);
+    let mut windows = Windows::new(2.0, 0);
     let (mut now, mut beats) = (0, 0);
     while windows.count < 20 {
         now += if windows.recording { 11 * MS } else { 10 * MS };
         beats += 1;
-        windows.turn(now, beats);
+        windows.turn(now, Beats { count: beats, last: now });
     }
     let words = windows.describe(now);
     assert!(words.contains("less than 2.0 %") && words.contains("10.0 % longer"), "{words}");
@@ -145,7 +146,7 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
     // Recorded whole for three seconds; CUPTI times every node.
     let start = START - 3000 * MS / 4;
     for cost in [0.02, 0.036, 0.058] {
-        let (share, slower) = play_on(Windows::from_whole(1.0, start, START, 0), start, 5 * MS, cost, 60);
+        let (share, slower) = play_on(Windows::from_whole(1.0, start, START), start, 5 * MS, cost, 60);
         assert!(slower < 0.0105, "{cost}: {slower:.4} slower, recorded {share:.2}");
         assert!(slower > 0.005, "{cost}: no reason to record so little: {share:.2}");
     }
@@ -153,16 +154,35 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
 
 #[test]
 fn the_window_that_is_open_at_the_end_counts() {
-    let mut windows = Windows::new(2.0, 0, 0);
+    let mut windows = Windows::new(2.0, 0);
     let (mut now, mut beats) = (0, 0);
     while windows.count < 20 || windows.recording {
         now += if windows.recording { 11 * MS } else { 10 * MS };
         beats += 1;
-        windows.turn(now, beats);
+        windows.turn(now, Beats { count: beats, last: now });
     }
     let so_far = windows.total[0] as f64 / (windows.total[0] + windows.total[1]) as f64 * 100.0;
     let long_after = now + 9 * (windows.total[0] + windows.total[1]);
     let (at_once, later) = (windows.describe(now), windows.describe(long_after));
     assert!(at_once.contains(&format!("for {so_far:.0} %")), "{at_once}");
     assert!(later.contains(&format!("for {:.0} %", so_far / 10.0)), "nothing was recorded since: {later}");
+}
+
+#[test]
+fn a_cost_of_a_few_hundredths_is_told_exactly() {
+    // Looked at every fifty milliseconds, not at every beat; switching itself takes some milliseconds.
+    let mut windows = Windows::from_whole(1.0, START, START);
+    let (mut now, mut beats, mut look) = (START, 0, START);
+    while now < START + 12_000 * MS {
+        now += if windows.recording { 6_180_000 } else { 6_000_000 };
+        beats += 1;
+        while look <= now {
+            look += 50 * MS;
+            if windows.turn(look, Beats { count: beats, last: now }) {
+                now += 8 * MS;
+            }
+        }
+    }
+    let cost = windows.cost().expect("known by now");
+    assert!((cost - 0.03).abs() < 0.003, "{cost}");
 }

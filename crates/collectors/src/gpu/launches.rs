@@ -32,6 +32,8 @@ const NAME_AT: u32 = 32;
 pub static RECORDED: AtomicBool = AtomicBool::new(true);
 /// Waits and graph launches so far: by these the program's progress is told.
 pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
+/// When the last of them was, in nanoseconds of CLOCK_MONOTONIC.
+pub static LAST_BEAT: AtomicU64 = AtomicU64::new(0);
 /// The correlation of the last call that gave a device something to do: work has to be reported for it.
 pub static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
@@ -180,6 +182,7 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
 fn notice(known: u64, data: &CallbackData) {
     if known & BEAT != 0 {
         BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+        LAST_BEAT.store(trace::clock::monotonic().0, Ordering::Relaxed);
     }
     if known & GIVES_WORK != 0 {
         GIVEN.store(data.correlation, Ordering::Relaxed);

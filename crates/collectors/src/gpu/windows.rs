@@ -7,7 +7,9 @@ use std::time::Duration;
 /// most, does not show.
 const WINDOW: Duration = Duration::from_secs(2);
 /// The first windows only find out what recording costs.
-const FIRST: Duration = Duration::from_millis(200);
+const FIRST: Duration = Duration::from_millis(250);
+/// Beats so soon after a switch may be slow by the switch itself: what a window costs is told by the later ones.
+const SETTLE: Duration = Duration::from_millis(20);
 /// Beats in a window that say something.
 const FEW: u64 = 5;
 /// A window with fewer may last this long.
@@ -25,6 +27,22 @@ const PATIENT: u64 = 8;
 const MOST_PAIRS: usize = 15;
 const FEWEST_PAIRS: usize = 5;
 
+/// How many waits and graph launches there were so far, and when the last of them was.
+#[derive(Clone, Copy)]
+pub struct Beats {
+    pub count: u64,
+    pub last: u64,
+}
+
+impl Beats {
+    /// Nanoseconds from beat to beat since `first`, exactly; None where they are too few to say something.
+    fn pace_since(self, first: Option<Beats>) -> Option<f64> {
+        let first = first?;
+        let seen = self.count.saturating_sub(first.count);
+        (seen >= FEW).then(|| self.last.saturating_sub(first.last) as f64 / seen as f64)
+    }
+}
+
 pub struct Windows {
     /// A share: 0.02.
     budget: f64,
@@ -37,7 +55,8 @@ pub struct Windows {
     whole: bool,
     pub recording: bool,
     since: u64,
-    beats: u64,
+    /// The first ones of this window that count.
+    first: Option<Beats>,
     lasts: Duration,
     pub count: u64,
     /// Nanoseconds recorded and not recorded so far.
@@ -46,7 +65,7 @@ pub struct Windows {
 
 impl Windows {
     /// Begins unrecorded, to know what the program does without us.
-    pub fn new(percent: f64, now: u64, beats: u64) -> Windows {
+    pub fn new(percent: f64, now: u64) -> Windows {
         Windows {
             budget: percent / 100.0,
             before: None,
@@ -55,7 +74,7 @@ impl Windows {
             whole: false,
             recording: false,
             since: now,
-            beats,
+            first: None,
             lasts: FIRST,
             count: 0,
             total: [0; 2],
@@ -63,21 +82,23 @@ impl Windows {
     }
 
     /// Goes on from a recording of everything that began at `began`, and may go back to it.
-    pub fn from_whole(percent: f64, began: u64, now: u64, beats: u64) -> Windows {
+    pub fn from_whole(percent: f64, began: u64, now: u64) -> Windows {
         let total = [now.saturating_sub(began), 0];
-        Windows { whole: true, recording: true, count: 1, total, ..Windows::new(percent, now, beats) }
+        Windows { whole: true, recording: true, count: 1, total, ..Windows::new(percent, now) }
     }
 
     /// True when the other kind of window begins now.
-    pub fn turn(&mut self, now: u64, beats: u64) -> bool {
+    pub fn turn(&mut self, now: u64, beats: Beats) -> bool {
+        if self.first.is_none() && beats.last >= self.since + SETTLE.as_nanos() as u64 {
+            self.first = Some(beats);
+        }
         let passed = now.saturating_sub(self.since);
-        let seen = beats.saturating_sub(self.beats);
+        let pace = beats.pace_since(self.first);
         // A window without enough beats is worth waiting for, but not for ever.
-        let patience = if seen < FEW { self.lasts.max(PATIENCE) } else { self.lasts };
+        let patience = if pace.is_none() { self.lasts.max(PATIENCE) } else { self.lasts };
         if passed < patience.as_nanos() as u64 {
             return false;
         }
-        let pace = (seen >= FEW).then(|| passed as f64 / seen as f64);
         if self.recording {
             self.recorded = pace;
         } else {
@@ -86,7 +107,7 @@ impl Windows {
         self.total[usize::from(!self.recording)] += passed;
         self.recording = !self.recording;
         self.count += u64::from(self.recording);
-        (self.since, self.beats) = (now, beats);
+        (self.since, self.first) = (now, None);
         self.lasts = self.length();
         true
     }

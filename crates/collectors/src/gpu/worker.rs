@@ -3,7 +3,7 @@
 
 use super::decode::Decoder;
 use super::target::Ring;
-use super::windows::Windows;
+use super::windows::{Beats, Windows};
 use super::{Collecting, buffers, launches, say};
 use crate::session::{self, Session};
 use crate::settings::Budget;
@@ -56,8 +56,8 @@ pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
     started.map(drop).map_err(|error| format!("no thread for decoding: {error}"))
 }
 
-fn beats() -> u64 {
-    launches::BEATS_SEEN.load(Ordering::Relaxed)
+fn beats() -> Beats {
+    Beats { count: launches::BEATS_SEEN.load(Ordering::Relaxed), last: launches::LAST_BEAT.load(Ordering::Relaxed) }
 }
 
 struct Worker {
@@ -86,7 +86,7 @@ fn run(collecting: &'static Collecting) {
     }
     PHASE.store(1, Ordering::Release);
     let windows = match session.settings.overhead_budget {
-        Budget::Windows(percent) => Some(Windows::new(percent, monotonic().0, beats())),
+        Budget::Windows(percent) => Some(Windows::new(percent, monotonic().0)),
         Budget::Auto | Budget::Unlimited => None,
     };
     let mut worker = Worker {
@@ -160,7 +160,7 @@ impl Worker {
         self.fast = if launched >= FAST || nodes >= FAST_NODES { self.fast + 1 } else { 0 };
         if self.session.settings.overhead_budget == Budget::Auto && self.windows.is_none() && self.fast == FAST_ROUNDS {
             let percent = if nodes > launched { GRAPHS } else { LAUNCHES };
-            self.windows = Some(Windows::from_whole(percent, self.began, monotonic().0, beats()));
+            self.windows = Some(Windows::from_whole(percent, self.began, monotonic().0));
         }
     }
 
