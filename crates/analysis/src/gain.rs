@@ -70,6 +70,11 @@ impl<'a> Case<'a> {
         gain.change.and_then(|id| asked.get(id.0 as usize)).is_some_and(|asked| asked.replayed.is_some())
     }
 
+    /// The same gain where at the worst only these of its changes can be made.
+    pub fn at_worst(&self, gain: Gain, changes: &[Change], recorded: Share) -> Gain {
+        Gain { low: gain.low.min(self.gain(changes, recorded).low), ..gain }
+    }
+
     /// The same for a share that has an error of its own: it comes on top.
     pub fn gain_of(&self, changes: &[Change], recorded: Share) -> Gain {
         let gain = self.gain(changes, recorded);

@@ -39,6 +39,18 @@ pub struct Left {
     pub best: f64,
 }
 
+impl Left {
+    /// All that is known are the bounds: half way is taken for usual.
+    pub fn between(best: f64, worst: f64) -> Left {
+        Left { worst, usual: best.midpoint(worst), best }
+    }
+
+    /// It goes; at worst so much of it stays.
+    pub fn gone(worst: f64) -> Left {
+        Left { worst, usual: 0.0, best: 0.0 }
+    }
+}
+
 impl StepKernels {
     /// One for each device that ran kernels in the steps.
     pub fn find(case: &Case) -> Vec<StepKernels> {

@@ -1,12 +1,14 @@
 //! `bus-bandwidth-low`: large collectives move far less than the link between the devices could.
 
 use super::collectives;
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::step_kernels::Left;
+use std::collections::HashSet;
 
 pub struct BusBandwidthLow;
 
@@ -15,8 +17,7 @@ const LEVEL: f64 = 0.05;
 const LARGE_BYTES: f64 = 8e6;
 /// One machine: between machines the network sets the pace.
 const RANKS: f64 = 8.0;
-/// Of the link: what good collectives reach, and what is low.
-const GOOD: f64 = 0.75;
+/// Of the link.
 const LOW: f64 = 0.4;
 
 impl Rule for BusBandwidthLow {
@@ -27,8 +28,9 @@ impl Rule for BusBandwidthLow {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Collectives of 8 MB or more among up to 8 ranks reach less than 40 % of the link's speed and take 5 % of the step or more.",
-            why: "What a collective moves over the bus follows from its message and the number of ranks (twice the message for an all-reduce, nearly). Good ones reach three quarters of NVLink. Far less means that they take \
-                  another way (PCI Express, a switch that is off), or that ranks wait for one of them. The recorded steps are replayed with them at three quarters of the link; at worst nothing changes, for waiting looks the same.",
+            why: "What a collective moves over the bus follows from its message and the number of ranks (twice the message for an all-reduce, nearly). Far less than the data sheet's speed of the link means that they take \
+                  another way (PCI Express, a switch that is off), or that ranks wait for one of them. The recorded steps are replayed with them at the full speed of the link: that is the most. \
+                  At worst nothing changes, for waiting looks the same; half lies between.",
             needs: "Collectives with their sizes (torch.profiler), on a device of the table of peaks that has such a link.",
             example: "All-reduces and their kin move 41 GB/s over a link of 450 GB/s, in 22 % of the step",
         }
@@ -53,17 +55,20 @@ impl Rule for BusBandwidthLow {
         if part < LEVEL || speed >= LOW * link {
             return Verdict::Silent;
         }
-        let left = (speed / (GOOD * link)).min(1.0);
-        let work = large.iter().map(|one| one.index).collect();
-        let gain = device.gain(case, vec![(work, Left { best: left, usual: (1.0 + left) / 2.0, worst: 1.0 })]);
+        let left = (speed / link).min(1.0);
+        let work: Vec<u32> = large.iter().map(|one| one.index).collect();
+        let those: HashSet<u32> = work.iter().copied().collect();
+        let tally = device.tally(case, |index| those.contains(&(index as u32)));
+        let gain = device.gain(case, vec![(work, Left::between(left, 1.0))]);
+        let gain = Gain { by: GainBy::Bounded, ..gain };
         let row = device.rows.iter().find(|row| row.kind.class == Class::Collective);
         let finding = Finding {
             code: self.code(),
             title: format!("All-reduces and their kin move {speed:.0} GB/s over a link of {link:.0} GB/s, in {} of {}", phrase::percent(part), case.the_step()),
             place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
             gain: Some(gain),
-            severity: Severity::of(gain.share()),
-            confidence: 0.6,
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of the steps' time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
             actions: vec![
                 "See which way they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
@@ -96,7 +101,8 @@ mod tests {
             "All-reduces and their kin move 18 GB/s over a link of 450 GB/s, in 40 % of the step"
         );
         let gain = found[0].gain.unwrap();
-        assert!(gain.low == 0.0 && gain.mid > 10.0 && gain.high < 40.0, "{gain:?}");
+        assert!(gain.low == 0.0 && (gain.mid - 19.2).abs() < 1.0 && (gain.high - 38.4).abs() < 1.0, "{gain:?}");
+        assert!(gain.by == GainBy::Bounded && found[0].confidence > 0.9, "{:?}", found[0]);
     }
 
     #[test]

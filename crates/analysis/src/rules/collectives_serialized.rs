@@ -1,11 +1,13 @@
 //! `collectives-serialized`: short collectives run one after the other, where one would do.
 
 use super::{collectives, gap};
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::step_kernels::{Left, StepKernels};
+use std::collections::HashSet;
 
 pub struct CollectivesSerialized;
 
@@ -23,7 +25,8 @@ impl Rule for CollectivesSerialized {
         RuleDocs {
             summary: "Three or more collectives shorter than 100 µs in a row, with no other kernel between, could save 3 % of the step or more.",
             why: "A short collective takes as long as it takes all ranks to meet, whatever it moves. Several in a row with nothing between them in their stream can be one: tensors put together in one message, or \
-                  calls in one group. The gain is the recorded steps replayed with only the first and the longest of each row left; at worst half of it.",
+                  calls in one group. What all of a row take that the shortest of them takes too may be that meeting, and only the first and the longest need it; what they take beyond is what they move, and stays. The recorded \
+                  steps are replayed with that gone at best; at worst nothing goes, for the shortest moves something, too; half lies between.",
             needs: "GPU work.",
             example: "6 short collectives in a row, 9.2 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         }
@@ -40,14 +43,18 @@ impl Rule for CollectivesSerialized {
         let kernel = case.timeline.names.text(timeline::NameIndex(work.name[first]));
         let each = rows.kernels as f64 / rows.count as f64;
         let share = rows.ns as f64 / device.window_ns.max(1) as f64;
-        let gain = device.gain(case, vec![(rows.saved, Left { best: 0.0, usual: 0.0, worst: 0.5 })]);
+        let those: HashSet<u32> = rows.saved.iter().copied().collect();
+        let tally = device.tally(case, |index| those.contains(&(index as u32)));
+        let moved = 1.0 - rows.saved_ns as f64 / tally.part.max(1.0);
+        let gain = device.gain(case, vec![(rows.saved, Left::between(moved.clamp(0.0, 1.0), 1.0))]);
+        let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
             code: self.code(),
             title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), crate::step_kernels::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
-            severity: Severity::of(gain.share()),
-            confidence: 0.8,
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: vec![
                 Evidence::at("one of the first", None, work.start[first], work.end(first)),
                 Evidence::said(format!("{} such rows a step", gap::each(rows.count as f64 / case.steps.count().max(1) as f64))),
@@ -68,6 +75,7 @@ struct Rows {
     kernels: usize,
     ns: u64,
     saved: Vec<u32>,
+    /// Of their time, what the shortest of the row takes too.
     saved_ns: u64,
 }
 
@@ -96,6 +104,7 @@ impl Rows {
         let work = &case.timeline.gpu.work;
         let dur = |index: u32| work.dur[index as usize];
         let (Some(longest), true) = (run.iter().max_by_key(|index| dur(**index)), run.len() >= FEWEST) else { return };
+        let shortest = run.iter().map(|index| dur(*index)).min().unwrap_or(0);
         // Far apart in time they belong to different places of the program.
         let near =
             run.windows(2).all(|two| work.start[two[1] as usize].saturating_sub(work.end(two[0] as usize)) < SHORT_NS);
@@ -108,8 +117,7 @@ impl Rows {
         self.ns = self.ns.saturating_add(ns);
         // The first stays too: what it waited for in other streams the rest would have waited for.
         let others = run.iter().skip(1).filter(|index| *index != longest);
-        self.saved_ns =
-            self.saved_ns.saturating_add(others.clone().map(|index| dur(*index)).fold(0, u64::saturating_add));
+        self.saved_ns = self.saved_ns.saturating_add(shortest.saturating_mul(others.clone().count() as u64));
         self.saved.extend(others);
     }
 }
@@ -120,19 +128,24 @@ mod tests {
     use crate::testing::{found, silent};
 
     fn steps(count: usize, us: usize) -> String {
+        steps_of(&vec![us; count])
+    }
+
+    fn steps_of(us: &[usize]) -> String {
         let mut text = String::from(
             "track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n api cudaLaunchKernel 0..1us\n kernel gemm 5us..300us\n stream 8\n",
         );
-        for number in 0..count {
-            let at = 300 + number * us;
+        let mut at = 300;
+        for (number, us) in us.iter().enumerate() {
             text += &format!(
                 "api cudaLaunchKernel {}us..{}us\n kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL {at}us..{}us\n",
                 number + 1,
                 number + 2,
                 at + us
             );
+            at += us;
         }
-        text + &format!("api cudaStreamSynchronize 20us..{}us\n end", 310 + count * us)
+        text + &format!("api cudaStreamSynchronize 20us..{}us\n end", at + 10)
     }
 
     #[test]
@@ -142,7 +155,17 @@ mod tests {
             found[0].title,
             "6 short collectives in a row, 24 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL"
         );
-        assert!((found[0].gain.unwrap().mid - 16.0).abs() < 2.0, "{:?}", found[0].gain);
+        // Between nothing and four of the six.
+        let gain = found[0].gain.unwrap();
+        assert!(gain.by == GainBy::Bounded && gain.low == 0.0 && (gain.high - 16.0).abs() < 0.5, "{gain:?}");
+        assert!((gain.mid - 8.0).abs() < 0.5 && found[0].confidence > 0.9, "{:?}", found[0]);
+    }
+
+    #[test]
+    fn what_longer_ones_move_stays() {
+        // The shortest takes 20 µs: of the three that are neither first nor longest, so much each.
+        let gain = found(&CollectivesSerialized, &steps_of(&[40, 80, 80, 90, 20]))[0].gain.unwrap();
+        assert!((gain.high - 6.0).abs() < 0.5, "{gain:?}");
     }
 
     #[test]

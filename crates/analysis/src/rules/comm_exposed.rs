@@ -1,6 +1,7 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
 use super::collectives;
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
@@ -51,8 +52,8 @@ impl Rule for CommExposed {
             title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), crate::step_kernels::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
-            severity: if most >= 40.0 { Severity::High } else { Severity::Medium },
-            confidence: 0.7 * tally.repeats(),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence,
             actions: vec![
                 "Exchange one half while the other is computed: two micro-batches (vLLM: --enable-dbo; in one's own code a second stream and async_op=True).".into(),

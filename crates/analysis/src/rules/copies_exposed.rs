@@ -135,7 +135,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         ),
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
-        severity: if gain.high >= 40.0 { Severity::High } else { Severity::Medium },
+        severity: Severity::of_gain(&gain),
         confidence: moved.tally(|copy| fits(copy).then_some(copy.exposed_ns)).repeats(),
         evidence,
         actions: vec![

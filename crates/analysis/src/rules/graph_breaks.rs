@@ -1,6 +1,7 @@
 //! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
 
 use super::gap;
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
@@ -22,7 +23,7 @@ impl Rule for GraphBreaks {
         RuleDocs {
             summary: "A step runs two or more compiled regions, and what lies between them on the same thread takes 3 % of it or more.",
             why: "torch.compile stops at code that it cannot trace (a print, .item(), an unknown library) and starts again behind it: a graph break. Nothing is fused across it, and a CUDA graph ends there. Regions are those that PyTorch \
-                  itself marks. The gain is the time between the first and the last of a step outside of all of them, at best; half of it usually, nothing at worst, for some of that code has to run anyway.",
+                  itself marks. The gain is the time between the first and the last of a step outside of all of them, at the most; nothing at the least, for some of that code has to run anyway; half lies between.",
             needs: "Compiled regions (torch.profiler records them as `Torch-Compiled Region`).",
             example: "A step runs 14 compiled regions with 22 % of it between them",
         }
@@ -77,13 +78,14 @@ impl Rule for GraphBreaks {
         if share < LEVEL || each < FEWEST {
             return Verdict::Silent;
         }
+        let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
             code: self.code(),
             title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
             place: Place::default(),
-            gain: Some(Gain::up_to(100.0 * share)),
-            severity: Severity::Medium,
-            confidence: 0.7 * tally.repeats(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: widest.map(|(start, end)| Evidence::at(format!("the longest stretch between two, {}", phrase::duration(end - start)), None, start, end)).into_iter().collect(),
             actions: vec![
                 "See where and why it breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs).".into(),

@@ -1,12 +1,15 @@
 //! `known-fusion-missing`: a norm or an activation is written out in several kernels, though libraries have one for it.
 
+use super::unfused_elementwise::OWN_OPERAND;
 use super::{gap, roofline};
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::step_kernels::{Left, StepKernels};
+use std::collections::HashSet;
 use timeline::NameIndex;
 
 pub struct KnownFusionMissing;
@@ -49,7 +52,7 @@ impl Rule for KnownFusionMissing {
         RuleDocs {
             summary: "An RMS norm, GELU or SwiGLU in several kernels could save 3 % of the step or more as one.",
             why: "They are known by the order of their kernels' names: power, mean, reciprocal root, product; power, tanh, product; SiLU, product. Each kernel goes over the same memory; the fused one goes over it once and takes about as long as \
-                  the longest of them. The gain is the recorded steps replayed with that one left; at worst half of it.",
+                  the longest of them. The gain is the recorded steps replayed with that one left; at worst a third of each of the others stays, for each may read a tensor of its own beside the one that it reads and the one that it writes.",
             needs: "GPU work whose kernels' names say what they compute, as PyTorch's do.",
             example: "RMS norm is written out in 6 kernels, 65 times a step, 18 % of it",
         }
@@ -70,7 +73,9 @@ impl Rule for KnownFusionMissing {
         let first = found.saved[0] as usize;
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
-        let gain = device.gain(case, vec![(found.saved, Left { best: 0.0, usual: 0.0, worst: 0.5 })]);
+        let those: HashSet<u32> = found.saved.iter().copied().collect();
+        let confidence = confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), LEVEL);
+        let gain = device.gain(case, vec![(found.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
             code: self.code(),
             title: format!(
@@ -84,7 +89,7 @@ impl Rule for KnownFusionMissing {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: 0.85,
+            confidence,
             evidence: vec![Evidence::at("the first of them", None, work.start[first], work.end(first))],
             actions: vec![
                 format!("Use the one kernel for it: {}.", known.instead),

@@ -1,12 +1,12 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
 use super::pcie_saturated::Link;
-use crate::finding::{Finding, Place, Severity};
+use crate::confidence;
+use crate::finding::{Finding, Gain, Place, Severity};
 use crate::gpu::moved::Copy;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::share::Share;
 use timeline::gpu::detail;
 
 pub struct LowPcieBandwidth;
@@ -16,8 +16,6 @@ const LEVEL: f64 = 0.03;
 const LARGE_BYTES: u64 = 8 << 20;
 /// Of the link.
 const LOW: f64 = 0.6;
-/// What pinned copies reach on a healthy link.
-const GOOD: f64 = 0.85;
 
 impl Rule for LowPcieBandwidth {
     fn code(&self) -> &'static str {
@@ -27,8 +25,8 @@ impl Rule for LowPcieBandwidth {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Copies of 8 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
-            why: "Pinned copies of this size reach 85 % of the link and more. Less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
-                  copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The gain is this time at 85 % of the link; at worst nothing.",
+            why: "Pinned copies of this size come near the speed of the link. Far less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
+                  copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The most to gain is this time at the full speed of the link, the least is nothing; half lies between.",
             needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
             example: "Pinned copies run at 11.2 GB/s on a link of 63.0 GB/s, and take 21 % of the step",
         }
@@ -53,9 +51,7 @@ impl Rule for LowPcieBandwidth {
         if speed <= 0.0 || speed >= LOW * link.gb_per_s {
             return Verdict::Silent;
         }
-        let part = 1.0 - speed / (GOOD * link.gb_per_s);
-        let share = tally.measured().scaled(part);
-        let share = Share { low: 0.0, ..share };
+        let gain = Gain::up_to(100.0 * tally.mid() * (1.0 - speed / link.gb_per_s));
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
         let finding = Finding {
             code: self.code(),
@@ -66,16 +62,16 @@ impl Rule for LowPcieBandwidth {
                 case.the_step()
             ),
             place: Place::default(),
-            gain: Some(share.into()),
-            severity: Severity::of(share),
-            confidence: 0.8 * tally.repeats(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: link.evidence(longest),
             actions: vec![
                 "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
                     .into(),
                 "See what the link does and who shares it: nvidia-smi -q -d PCI, nvidia-smi dmon -s t.".into(),
             ],
-            verify: proof::verify(case, share.mid),
+            verify: proof::verify(case, gain.mid / 100.0),
         };
         finding.into()
     }
@@ -99,7 +95,9 @@ mod tests {
         let found = found(&LowPcieBandwidth, &steps(40_000_000, "pinned", GEN5));
         assert_eq!(found[0].title, "Pinned copies run at 10.0 GB/s on a link of 63.0 GB/s, and take 40 % of the step");
         let gain = found[0].gain.unwrap();
-        assert!(gain.low == 0.0 && (gain.mid - 32.5).abs() < 1.0, "{gain:?}");
+        // At the most the 40 % less a sixth of them.
+        assert!(gain.low == 0.0 && (gain.mid - 16.8).abs() < 0.5 && (gain.high - 33.6).abs() < 0.5, "{gain:?}");
+        assert_eq!(gain.by, crate::finding::GainBy::Bounded);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::moved::Copy;
 use crate::phrase;
@@ -70,8 +71,8 @@ impl Rule for PcieSaturated {
             ),
             place: Place::default(),
             gain: Some(gain),
-            severity: if most >= 40.0 { Severity::High } else { Severity::Medium },
-            confidence: 0.9 * tally.repeats(),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: link.evidence(longest),
             actions: vec![
                 "Send fewer bytes: uint8 images and token ids cross as they are, and become floats on the device (x.to(device).float()).".into(),

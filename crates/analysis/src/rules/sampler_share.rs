@@ -1,6 +1,7 @@
 //! `sampler-share`: choosing the next tokens takes a large part of the step.
 
 use super::roofline;
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
 use crate::phrase;
@@ -46,7 +47,7 @@ impl Rule for SamplerShare {
             place,
             gain: None,
             severity: Severity::Low,
-            confidence: 0.7 * device.tally(case, |index| device.kind(case, index).class == Class::Choose).repeats(),
+            confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), LEVEL),
             evidence: vec![Evidence::said(format!("{} such kernels a step", super::gap::each(device.per_step(case, chooses)))).number("share", share)],
             actions: vec![
                 "Choose among few: top_k before top_p, so that only k values are sorted; greedy where it does.".into(),

@@ -2,7 +2,8 @@
 //! TF32 are left to `tf32-off`.
 
 use super::roofline;
-use crate::finding::{Evidence, Finding, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
 use crate::kernel_kind::{Class, Kind, Math};
 use crate::peaks::Peaks;
 use crate::phrase;
@@ -24,7 +25,7 @@ impl Rule for TensorCoresUnused {
             summary: "Products or convolutions without tensor cores take 5 % of the step or more on a GPU that has them.",
             why: "Tensor cores multiply several times faster than ordinary cores. They are left out when the type is one that they do not have (FP32 on a \
                   V100 or T4), when half-precision matrices are too small or lie badly, or when a convolution has few channels or TF32 was switched off for cuDNN. The kernel's \
-                  name says it. The gain scales these kernels by what the peaks allow at best, by half of that usually; at worst nothing. \
+                  name says it. Why they are left out it does not say: at best these kernels get faster as the peaks do, at worst nothing changes, and half lies between; the recorded steps are replayed with that. \
                   FP32 products where TF32 would do are told by `tf32-off`.",
             needs: "GPU work on a device of the table of peaks.",
             example: "Products without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
@@ -45,9 +46,9 @@ impl Rule for TensorCoresUnused {
             return Verdict::Silent;
         };
         let ratio = faster(&row.kind, &peaks).unwrap_or(1.0);
-        let left = Left { best: ratio, usual: 1.0 - (1.0 - ratio) / 2.0, worst: 1.0 };
         let fitting = |index: usize| fits(&device.kind(case, index));
-        let gain = device.gain(case, vec![(device.pieces(case, fitting), left)]);
+        let gain = device.gain(case, vec![(device.pieces(case, fitting), Left::between(ratio, 1.0))]);
+        let gain = Gain { by: GainBy::Bounded, ..gain };
         let place = roofline::place(case, row);
         let math = row.kind.math.unwrap_or(Math::F32);
         let what = if row.kind.class == Class::Convolution { "Convolutions" } else { "Products" };
@@ -64,9 +65,8 @@ impl Rule for TensorCoresUnused {
             title,
             place,
             gain: Some(gain),
-            severity: Severity::of(gain.share()),
-            // Why they are not used is not in the trace.
-            confidence: 0.8 * device.tally(case, fitting).repeats(),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&device.tally(case, fitting), LEVEL),
             evidence: vec![
                 Evidence::said(format!("{} of them a step", phrase::count(count(case, device, fits))))
                     .number("share", share),
@@ -140,6 +140,7 @@ mod tests {
         assert!(found[0].actions[0].contains("autocast") && found[0].actions.len() >= 2);
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && gain.mid > 10.0 && gain.high < 40.0, "{gain:?}");
+        assert!(gain.by == GainBy::Bounded && (gain.mid - gain.high / 2.0).abs() < 0.1, "{gain:?}");
     }
 
     #[test]

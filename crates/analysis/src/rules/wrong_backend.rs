@@ -1,6 +1,7 @@
 //! `wrong-backend`: tensors of a GPU are exchanged through Gloo, which goes by way of the host.
 
 use super::calls_in_steps::at;
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
@@ -21,8 +22,8 @@ impl Rule for WrongBackend {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Collectives of Gloo or MPI take 2 % of the step or more in a process that uses a GPU.",
-            why: "Gloo copies a device's tensors to the host, sends them over sockets and copies them back; NCCL moves them from device to device. The gain is this time at best, half of it usually (a collective of NCCL takes \
-                  time too), and nothing at worst, for tensors of the host belong to Gloo.",
+            why: "Gloo copies a device's tensors to the host, sends them over sockets and copies them back; NCCL moves them from device to device. The most to gain is this time, the least is nothing, for a collective of NCCL takes \
+                  time too, and tensors of the host belong to Gloo; half lies between.",
             needs: "Recorded calls of collectives: torch.profiler, or NVTX.",
             example: "gloo:all_reduce takes 34 % of the step in a process that uses a GPU",
         }
@@ -61,13 +62,14 @@ impl Rule for WrongBackend {
         let share = tally.mid();
         let Some(first) = first.filter(|_| share >= LEVEL) else { return Verdict::Silent };
         let name = names.text(first.name);
+        let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
             code: self.code(),
             title: format!("{name} takes {} of {} in a process that uses a GPU", phrase::percent(share), case.the_step()),
             place: Place { function: Some(name.to_owned()), ..Place::default() },
-            gain: Some(Gain::up_to(100.0 * share)),
-            severity: Severity::Medium,
-            confidence: 0.7 * tally.repeats(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
             evidence: vec![Evidence::at("the first of them", None, first.start, first.end())],
             actions: vec![
                 "Let NCCL do it: dist.init_process_group(\"nccl\"), or \"cpu:gloo,cuda:nccl\" for both kinds of tensors.".into(),
