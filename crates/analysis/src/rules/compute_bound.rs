@@ -30,7 +30,7 @@ impl Rule for ComputeBound {
 
     fn look(&self, case: &Case) -> Verdict {
         let Some(bound) = roofline::look(case, BUSY, |one| one.compute) else { return Verdict::Silent };
-        let Bound { device, busy, part, by_shapes, .. } = bound;
+        let Bound { device, busy, part, .. } = bound;
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
         let title = format!(
@@ -47,7 +47,7 @@ impl Rule for ComputeBound {
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,
             severity: Severity::Info,
-            confidence: device.tally(case, |_| true).repeats() * if by_shapes { 1.0 } else { 0.9 },
+            confidence: bound.confidence(case),
             evidence,
             actions: vec![
                 "Nothing is wrong here. Faster means less arithmetic: fewer tokens, no padding, a smaller model.".into(),

@@ -1,13 +1,14 @@
 //! `created-on-cpu-then-moved`: tensors are made on the host and copied to the device right away.
 
 use super::calls_in_steps::at;
-use crate::finding::{Evidence, Finding, Gain, Place, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::windows_of;
 use crate::phrase;
 use crate::proof;
 use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::share::Tally;
+use crate::share::{Share, Tally};
 use timeline::gpu::detail;
 use timeline::{NameIndex, ProcessIndex, SliceKind, WorkKind};
 
@@ -41,7 +42,7 @@ impl Rule for CreatedOnCpu {
         RuleDocs {
             summary: "Tensors that are made on the host and copied to the device at once take 2 % of the step or more.",
             why: "torch.zeros(n).to(\"cuda\") fills memory of the host and copies it; torch.zeros(n, device=\"cuda\") is one short kernel. An operator that makes a tensor, with a copy to the device \
-                  as the next work of the same thread within 200 µs, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst half of it.",
+                  as the next work of the same thread within 200 µs, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst only the copies go, for to ask for a tensor on the device takes the host some time, too.",
             needs: "Operators (torch.profiler) and GPU copies with their calls.",
             example: "A tensor is made by aten::zeros on the host and copied to the device at once, 3 times a step: 11 % of the step",
         }
@@ -112,8 +113,9 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
     let share = tally.measured();
     let maker = slices.get(first.filter(|_| share.mid >= LEVEL)?);
     let each = copies.len() as f64 / case.steps.count().max(1) as f64;
-    let gain = case.gain(&[Change::Work(copies, 0.0), Change::Stretches(stretches, 0.0)], share);
-    let gain = Gain { low: gain.low / 2.0, ..gain };
+    let copied = Change::Work(copies, 0.0);
+    let gain = case.gain(&[copied.clone(), Change::Stretches(stretches, 0.0)], share);
+    let gain = case.at_worst(gain, &[copied], Share::default());
     let name = timeline.names.text(maker.name);
     let finding = Finding {
         code: CreatedOnCpu.code(),
@@ -126,7 +128,7 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
         place: Place { function: Some(name.to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: 0.9 * tally.repeats(),
+        confidence: confidence::of(&tally, LEVEL),
         evidence: vec![Evidence::at("the first of them", None, maker.start, maker.end())],
         actions: vec![
             format!("Make it where it is used: torch.{}(n, device=\"cuda\").", name.trim_start_matches("aten::")),

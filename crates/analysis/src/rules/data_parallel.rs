@@ -26,7 +26,7 @@ impl Rule for DataParallel {
         RuleDocs {
             summary: "torch.nn.DataParallel spends 5 % of the step or more on copying the model and spreading the batch.",
             why: "It runs all devices from one process: in every step it copies the weights to each of them, cuts the input and collects the results, and its threads share one interpreter. One process a device does none \
-                  of that. The gain is the recorded steps replayed without this time; at worst half of it.",
+                  of that. The gain is the recorded steps replayed without this time; at worst only the copies of the model go, and batches and results are moved as now.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "DataParallel copies and collects in 37 % of the step, at predict (serve.py:52)",
         }
@@ -38,7 +38,10 @@ impl Rule for DataParallel {
             Err(verdict) => return verdict,
         };
         let gain = found.gain(case, 0.0);
-        let gain = Gain { low: gain.low / 2.0, ..gain };
+        // The model is not copied again; at worst batches and results have to be moved as now.
+        let copies = on_path::find(case, 0.0, "it copies the model", |name| on_path::in_file(name, FILES[0]), |_| true);
+        let least = copies.map_or(0.0, |copies| copies.gain(case, 0.0).low);
+        let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
             code: self.code(),
             title: format!("DataParallel copies and collects in {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),

@@ -1,9 +1,11 @@
 //! `gpu-shared`: another process uses the same device.
 
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::{Tally, again};
 use crate::spans::Spans;
 use crate::step_kernels::StepKernels;
 use timeline::Counter;
@@ -31,9 +33,9 @@ impl Rule for GpuShared {
 
     fn look(&self, case: &Case) -> Verdict {
         let both = case.kernels().iter().filter_map(|device| Some((device, rival(case, device)?)));
-        if let Some((device, (other, share))) =
-            both.max_by(|a, b| a.1.1.total_cmp(&b.1.1)).filter(|one| one.1.1 >= LEVEL)
-        {
+        let most = both.max_by(|a, b| a.1.1.mid().total_cmp(&b.1.1.mid()));
+        if let Some((device, (other, tally))) = most.filter(|one| one.1.1.mid() >= LEVEL) {
+            let share = tally.mid();
             let pid = |process: timeline::ProcessIndex| {
                 case.timeline.processes.get(process.0 as usize).map_or(0, |process| process.pid)
             };
@@ -49,12 +51,12 @@ impl Rule for GpuShared {
                 case,
                 title,
                 Some(gain),
-                0.9,
+                confidence::of(&tally, LEVEL),
                 Evidence::said("both were recorded, and the device has the same number in both"),
             )
             .into();
         }
-        let Some((used, own)) = memory(case) else {
+        let Some((used, own, readings)) = memory(case) else {
             return if case.kernels().is_empty() {
                 Verdict::Silent
             } else {
@@ -73,7 +75,7 @@ impl Rule for GpuShared {
             phrase::bytes(used as u64),
             phrase::bytes(own as u64)
         );
-        finding(case, title, None, 0.7, Evidence::said(text)).into()
+        finding(case, title, None, again(readings), Evidence::said(text)).into()
     }
 }
 
@@ -83,7 +85,7 @@ fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evid
         title,
         place: Place::default(),
         gain,
-        severity: if gain.is_some() { Severity::Medium } else { Severity::Low },
+        severity: gain.as_ref().map_or(Severity::Low, Severity::of_gain),
         confidence,
         evidence: vec![evidence],
         actions: vec![
@@ -94,8 +96,8 @@ fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evid
     }
 }
 
-/// Another process on the same device, and the part of the steps in which both have work.
-fn rival<'a>(case: &'a Case, device: &StepKernels) -> Option<(&'a StepKernels, f64)> {
+/// Another process on the same device, and the part of the steps in which it has work there.
+fn rival<'a>(case: &'a Case, device: &StepKernels) -> Option<(&'a StepKernels, Tally)> {
     let uuid = |one: &StepKernels| one.device(case).map(|device| device.uuid.clone()).filter(|uuid| !uuid.is_empty());
     let mine = uuid(device)?;
     let work = |one: &StepKernels| {
@@ -106,21 +108,24 @@ fn rival<'a>(case: &'a Case, device: &StepKernels) -> Option<(&'a StepKernels, f
     let others = case.kernels().iter().filter(|one| one.process != device.process && uuid(one).as_ref() == Some(&mine));
     let shares = others.map(|other| {
         let theirs = work(other);
-        let inside: u64 =
-            device.windows.iter().map(|window| theirs.overlap(window.start, window.end)).fold(0, u64::saturating_add);
-        (other, inside as f64 / device.window_ns.max(1) as f64)
+        let mut tally = Tally::default();
+        for window in &device.windows {
+            tally.add(theirs.overlap(window.start, window.end) as f64, (window.end - window.start) as f64);
+        }
+        (other, tally)
     });
-    shares.max_by(|a, b| a.1.total_cmp(&b.1))
+    shares.max_by(|a, b| a.1.mid().total_cmp(&b.1.mid()))
 }
 
-/// Bytes in use, and bytes that recorded processes hold, at the most of the steps' time.
-fn memory(case: &Case) -> Option<(i64, i64)> {
+/// Bytes in use, and bytes that recorded processes hold, at the most of the steps' time; and how often that was read.
+fn memory(case: &Case) -> Option<(i64, i64, usize)> {
     let named = |name: &'static str| case.timeline.counters.iter().filter(move |one| &*one.name == name);
     let most = |counter: &Counter| counter.value.iter().copied().max();
     let mut used = named("gpu_memory_used_bytes");
     let (first, None) = (used.next()?, used.next()) else { return None };
     let own: Vec<i64> = named("gpu_process_memory_bytes").filter_map(most).collect();
-    (!own.is_empty()).then(|| Some((most(first)?, own.iter().copied().fold(0, i64::saturating_add)))).flatten()
+    let held = own.iter().copied().fold(0, i64::saturating_add);
+    most(first).filter(|_| !own.is_empty()).map(|used| (used, held, first.value.len()))
 }
 
 #[cfg(test)]
@@ -147,6 +152,7 @@ mod tests {
             found[0].title
         );
         assert!(found[0].gain.is_some_and(|gain| gain.low == 0.0 && gain.high > 20.0));
+        assert!((found[0].confidence - 21.0 / 22.0).abs() < 1e-6, "{}", found[0].confidence);
     }
 
     #[test]
@@ -155,6 +161,8 @@ mod tests {
         let found = found(&GpuShared, text);
         assert_eq!(found[0].title, "Other processes hold 14.9 GiB of the GPU's memory");
         assert!(found[0].gain.is_none());
+        // Read once.
+        assert!((found[0].confidence - 2.0 / 3.0).abs() < 1e-9, "{}", found[0].confidence);
         silent(&GpuShared, &text.replace("=20000000000", "=5000000000"));
     }
 

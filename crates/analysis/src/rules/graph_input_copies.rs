@@ -1,6 +1,7 @@
 //! `graph-input-copies`: before each replay of a CUDA graph, inputs are copied inside the device to where the graph reads them.
 
 use super::calls_in_steps::at;
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::windows_of;
 use crate::kernel_kind::{Class, Kind};
@@ -8,7 +9,7 @@ use crate::phrase;
 use crate::proof;
 use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::share::Tally;
+use crate::share::{Share, Tally};
 use std::collections::HashMap;
 use timeline::gpu::detail;
 use timeline::{ProcessIndex, SliceKind, WorkKind};
@@ -28,7 +29,7 @@ impl Rule for GraphInputCopies {
         RuleDocs {
             summary: "Copies inside the device right before graphs are launched take 3 % of the step or more.",
             why: "A graph reads its inputs from fixed places. A program that computes them elsewhere copies them there before each replay: one small copy for each input. Written where the graph reads them, \
-                  or made inside the graph, they need no copy. The gain is the recorded steps replayed without these copies and their calls; at worst half of it.",
+                  or made inside the graph, they need no copy. The gain is the recorded steps replayed without these copies and their calls; at worst the longest before each graph stays, for inputs that come together need one.",
             needs: "GPU work with graphs and the calls that launch it.",
             example: "9 copies inside the device before each graph take 7.1 % of the step",
         }
@@ -56,6 +57,7 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
         return None;
     }
     let (mut found, mut graphs, mut parts) = (Vec::new(), 0u64, vec![0u64; windows.len()]);
+    let mut but_longest = Vec::new();
     for track in timeline.tracks_of(process) {
         let mut before: Vec<u32> = Vec::new();
         for index in track.slices.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::ApiCall) {
@@ -68,6 +70,8 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
                         near.iter().map(|piece| work.dur[*piece as usize]).fold(0, u64::saturating_add),
                     );
                     found.extend(near);
+                    let longest = near.iter().max_by_key(|piece| work.dur[**piece as usize]);
+                    but_longest.extend(near.iter().filter(|piece| Some(*piece) != longest));
                 }
                 before.clear();
             } else {
@@ -85,19 +89,19 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
     let share = tally.measured();
     let first = *found.first().filter(|_| share.mid >= LEVEL && graphs > 0)? as usize;
     let each = found.len() as f64 / graphs as f64;
-    let chosen: Vec<u32> = match case.chosen() {
-        Some(chosen) => found.into_iter().filter(|piece| chosen.has(work.start[*piece as usize])).collect(),
-        None => found,
+    let chosen = |pieces: Vec<u32>| match case.chosen() {
+        Some(chosen) => pieces.into_iter().filter(|piece| chosen.has(work.start[*piece as usize])).collect(),
+        None => pieces,
     };
-    let gain = case.gain(&[Change::Work(chosen, 0.0)], share);
-    let gain = crate::finding::Gain { low: gain.low / 2.0, ..gain };
+    let gain = case.gain(&[Change::Work(chosen(found), 0.0)], share);
+    let gain = case.at_worst(gain, &[Change::Work(chosen(but_longest), 0.0)], Share::default());
     let finding = Finding {
         code: GraphInputCopies.code(),
         title: format!("{} copies inside the device before each graph take {} of {}", super::gap::each(each), phrase::percent(share.mid), case.the_step()),
         place: Place { kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: 0.9 * tally.repeats(),
+        confidence: confidence::of(&tally, LEVEL),
         evidence: vec![
             Evidence::at("the first of them", None, work.start[first], work.end(first)),
             Evidence::said(format!("{} graphs in the steps", phrase::count(graphs))),

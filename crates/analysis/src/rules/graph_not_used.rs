@@ -1,10 +1,12 @@
 //! `graph-not-used`: some steps replay a CUDA graph, others do the same work launch by launch.
 
+use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::percentile;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::Tally;
 use crate::step_kernels::StepKernels;
 
 pub struct GraphNotUsed;
@@ -25,7 +27,7 @@ impl Rule for GraphNotUsed {
         RuleDocs {
             summary: "Steps that launch kernel by kernel what other steps replay as a CUDA graph lose 2 % of the steps' time or more.",
             why: "Servers capture graphs for some batch sizes. A batch of another size, or a longer one, runs without a graph. A step counts as the same work if its kernels are as many, and take as long, as those of \
-                  the graph's steps, within a half more. What such a step takes beyond its kernels, more than the steps with a graph take, is the gain; at worst half of it.",
+                  the graph's steps, within a half more. What such a step takes beyond its kernels, more than the steps with a graph take in the median, is the gain; its range is the spread over the steps.",
             needs: "Steps, and GPU work with graphs.",
             example: "12 of 200 steps launch 412 kernels one by one, which the others replay as a graph: 9.10 ms instead of 4.20 ms",
         }
@@ -78,13 +80,17 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         return None;
     }
     let usual = median(&Step::beyond, &with);
-    let saved: u64 = without.iter().map(|step| step.beyond().saturating_sub(usual)).fold(0, u64::saturating_add);
-    let share = saved as f64 / device.window_ns.max(1) as f64;
+    let mut tally = Tally::default();
+    for step in &steps {
+        let saved = if same(&step) { step.beyond().saturating_sub(usual) } else { 0 };
+        tally.add(saved as f64, step.ns as f64);
+    }
+    let share = tally.mid();
     let (slow, fast) = (median(&|step| step.ns, &without), median(&|step| step.ns, &with));
     if share < LEVEL {
         return None;
     }
-    let gain = Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share);
+    let gain = Gain::from(tally.measured());
     let worst = device.windows.iter().zip(&steps).filter(|(_, step)| same(step)).max_by_key(|(_, step)| step.ns);
     let mut evidence = vec![Evidence::said(format!(
         "{} steps replay a graph of {} kernels",
@@ -105,7 +111,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: (without.len() as f64 + 1.0) / (without.len() as f64 + 2.0),
+        confidence: confidence::of(&tally, LEVEL),
         evidence,
         actions: vec![
             "Capture graphs for these batch sizes too (vLLM: --compilation-config '{\"cudagraph_capture_sizes\": [...]}'; SGLang: --cuda-graph-bs).".into(),
@@ -152,7 +158,8 @@ mod tests {
             found[0].title,
             "5 of 20 steps launch 40 kernels one by one, which the others replay as a graph: 4.00 ms instead of 800 µs"
         );
-        assert!((found[0].gain.unwrap().mid - 50.0).abs() < 1.0, "{:?}", found[0].gain);
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 50.0).abs() < 1.0 && gain.low < gain.mid && gain.high > gain.mid, "{gain:?}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Rule for InputPipeline {
         RuleDocs {
             summary: "The step waits for a DataLoader's workers for 5 % of its time or more.",
             why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less to do for each, or batches that are prepared \
-                  once and kept help. The gain is the recorded steps replayed without this wait; at worst a third of it, for more workers share the same disk and cores.",
+                  once and kept help. The gain is the recorded steps replayed without this wait; at worst nothing, for more workers share the same disk and cores.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "41 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)",
         }
@@ -32,7 +32,7 @@ impl Rule for InputPipeline {
             Err(verdict) => return verdict,
         };
         let gain = found.gain(case, 0.0);
-        let gain = Gain { low: gain.low / 3.0, ..gain };
+        let gain = Gain { low: 0.0, ..gain };
         let mut evidence = found.evidence;
         let others = case.timeline.processes.len().saturating_sub(1) as u64;
         if others > 0 {

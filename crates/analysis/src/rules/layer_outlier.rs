@@ -1,10 +1,12 @@
 //! `layer-outlier`: one of many layers of the same sort takes far longer than the others.
 
+use crate::advice::Recorder;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::gpu::{LayerRow, percentile};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
+use crate::share::again;
 use std::collections::HashMap;
 
 pub struct LayerOutlier;
@@ -26,7 +28,7 @@ impl Rule for LayerOutlier {
         RuleDocs {
             summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time and 1 % of the step or more above it.",
             why: "Layers whose names differ in one number, that of the block that is repeated, do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
-                  The gain is what it takes above the median of its sisters, as a part of the step; at worst half of it.",
+                  The gain is what it takes above the median of its sisters, as a part of the step; at least what it takes above the longest of them, at most above the shortest.",
             needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
             example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
         }
@@ -35,7 +37,8 @@ impl Rule for LayerOutlier {
     fn look(&self, case: &Case) -> Verdict {
         let Some(gpu) = case.gpu() else { return Verdict::Silent };
         if gpu.layers.is_empty() {
-            return Verdict::Abstain(not_recorded(case.timeline, "layers", "layers were not recorded (--layers)"));
+            let plain = format!("layers were not recorded; {}", Recorder::of(case.timeline).for_layers());
+            return Verdict::Abstain(not_recorded(case.timeline, "layers", &plain));
         }
         let sorts = sorts(&gpu.layers, |row| case.timeline.names.text(row.name));
         let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).fold(0, u64::saturating_add);
@@ -43,17 +46,24 @@ impl Rule for LayerOutlier {
             let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
             times.sort_unstable();
             let (usual, row) = (percentile(&times, 50), rows.iter().max_by_key(|row| row.total_ns)?);
-            (row.total_ns as f64 >= TIMES * usual as f64).then(|| (row.total_ns - usual, usual, *row, rows.len() - 1))
+            let (shortest, longest) = (times[0], times[times.len() - 2]);
+            (row.total_ns as f64 >= TIMES * usual as f64)
+                .then(|| (row.total_ns - usual, usual, *row, rows.len() - 1, [longest, shortest]))
         });
-        let Some((above, usual, row, sisters)) = outliers.max_by_key(|one| one.0) else { return Verdict::Silent };
+        let Some((above, usual, row, sisters, [longest, shortest])) = outliers.max_by_key(|one| one.0) else {
+            return Verdict::Silent;
+        };
         if (above as f64) < LEVEL * all as f64 {
             return Verdict::Silent;
         }
         let busy = case.kernels().iter().map(|device| device.kernels_busy(case)).fold(0.0, f64::max);
-        let share = above as f64 / all.max(1) as f64 * busy;
+        let share_of = |above: u64| above as f64 / all.max(1) as f64 * busy;
+        let share = share_of(above);
         if share < WORTH {
             return Verdict::Silent;
         }
+        let beyond = |sister: u64| 100.0 * share_of(row.total_ns.saturating_sub(sister));
+        let gain = Gain::recorded(beyond(longest), 100.0 * share, beyond(shortest));
         let name = case.timeline.names.text(row.name);
         let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
         let finding = Finding {
@@ -65,9 +75,9 @@ impl Rule for LayerOutlier {
                 each(usual)
             ),
             place: Place { module: Some(name.to_owned()), ..Place::default() },
-            gain: Some(Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share)),
+            gain: Some(gain),
             severity: Severity::Low,
-            confidence: 0.8,
+            confidence: again(sisters),
             evidence: vec![Evidence::said(format!(
                 "{} of its kernels, {} in all",
                 phrase::count(row.kernels),
@@ -139,6 +149,16 @@ mod tests {
             "layers.5.mlp takes 4.0 times as long as its 7 sisters: 800 µs a step instead of 200 µs"
         );
         assert!(found[0].gain.is_some_and(|gain| (gain.mid - 6.7).abs() < 0.5), "{:?}", found[0].gain);
+        assert!((found[0].confidence - 8.0 / 9.0).abs() < 1e-9, "{}", found[0].confidence);
+    }
+
+    #[test]
+    fn sisters_that_differ_give_the_range() {
+        let text =
+            steps(800).replacen("2020us..2220us", "2020us..2420us", 1).replacen("3020us..3220us", "3020us..3120us", 1);
+        let gain = found(&LayerOutlier, &text)[0].gain.unwrap();
+        let close = |percent: f64, us: f64| (percent - us / 90.0).abs() < 0.4;
+        assert!(close(gain.low, 400.0) && close(gain.mid, 600.0) && close(gain.high, 700.0), "{gain:?}");
     }
 
     /// Two layers of each block, one of which takes long in every block.

@@ -62,7 +62,7 @@ impl Rule for MemoryBandwidthBound {
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,
             severity: Severity::Info,
-            confidence: device.tally(case, |_| true).repeats() * if bound.by_shapes { 1.0 } else { 0.9 },
+            confidence: bound.confidence(case),
             evidence,
             actions: actions(row.map(|row| row.kind.class)),
             verify: proof::verify(case, 0.0),

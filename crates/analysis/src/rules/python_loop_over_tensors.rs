@@ -1,12 +1,13 @@
 //! `python-loop-over-tensors`: a Python loop launches the same few short kernels again and again, once for each element.
 
 use super::{gap, roofline};
-use crate::finding::{Evidence, Finding, Gain, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::share::Tally;
+use crate::share::{Share, Tally};
 use crate::step_kernels::StepKernels;
 use timeline::TrackIndex;
 
@@ -29,7 +30,7 @@ impl Rule for PythonLoopOverTensors {
         RuleDocs {
             summary: "The same five kernels or fewer, each shorter than 20 µs, are launched 24 times or more in a row, and that takes 10 % of the step or more.",
             why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each. The gain is the recorded \
-                  steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst half of it.",
+                  steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
         }
@@ -54,7 +55,7 @@ impl Rule for PythonLoopOverTensors {
             loops.stretches.into_iter().filter(|one| case.chosen().is_none_or(|chosen| chosen.has(one.1))).collect();
         changes.push(Change::Stretches(stretches, 1.0 / rounds as f64));
         let gain = case.gain(&changes, share.scaled(1.0 - 1.0 / rounds as f64));
-        let gain = Gain { low: gain.low / 2.0, ..gain };
+        let gain = case.at_worst(gain, &changes[1..], Share::default());
         let finding = Finding {
             code: self.code(),
             title: format!(
@@ -67,7 +68,7 @@ impl Rule for PythonLoopOverTensors {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: 0.9 * loops.tally.repeats(),
+            confidence: confidence::of(&loops.tally, LEVEL),
             evidence: vec![
                 Evidence::at("the first round of the longest", None, work.start[first as usize], work.end(first as usize)),
                 Evidence::said(format!("{} such loops a step", gap::each(count))),

@@ -83,6 +83,15 @@ pub fn computes(row: &Row) -> bool {
 }
 
 impl Bound<'_> {
+    /// How sure it is: by the number of steps, and by the part of the kernels' time that shapes or names tell of.
+    pub fn confidence(&self, case: &Case) -> f64 {
+        let told = match self.by_shapes {
+            true => case.ops().covered().min(1.0),
+            false => self.device.of_kernels(|row| row.kind.class != Class::Other),
+        };
+        told * self.device.tally(case, |_| true).repeats()
+    }
+
     pub fn how(&self) -> String {
         if self.by_shapes {
             "by the shapes of the operators and the data sheet of the device".into()

@@ -5,6 +5,7 @@ use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::{again, wilson};
 use crate::step_kernels::StepKernels;
 
 pub struct StragglerRank;
@@ -23,7 +24,8 @@ impl Rule for StragglerRank {
         RuleDocs {
             summary: "One rank comes last in 60 % of the collectives or more, and the others wait for it for 5 % of the step or more.",
             why: "A collective's kernel runs from when its rank arrives until all have. The rank for which it is shortest came last: the others waited by as much as theirs took longer. The collectives of all ranks are compared \
-                  in their order, which needs no common clock. The gain is what the others wait on the average; at worst half of it.",
+                  in their order, which needs no common clock. If it came together with the one before it, all would be done earlier by as much as that one waits: that is the gain, over the collectives in which it comes last. \
+                  The most is what the others wait on the average in all of them.",
             needs: "Two ranks or more in one recording (a folder with one file each), with the same number of collectives in the steps.",
             example: "Rank 3 comes last in 92 % of 480 collectives; the others wait for it in 21 % of the step",
         }
@@ -50,11 +52,16 @@ impl Rule for StragglerRank {
             return Verdict::Abstain("the ranks have different numbers of collectives in their steps, or fewer than 10: they cannot be compared".into());
         }
         let dur = |rank: usize, place: usize| case.timeline.gpu.work.dur[ranks[rank].1[place] as usize];
+        // How often each comes last, and how long the one before it waits then.
         let (mut last, mut waited) = (vec![0usize; ranks.len()], 0u64);
+        let mut saved = vec![0u64; ranks.len()];
         for place in 0..count {
             let all: Vec<u64> = (0..ranks.len()).map(|rank| dur(rank, place)).collect();
             let shortest = all.iter().copied().min().unwrap_or(0);
-            last[all.iter().position(|one| *one == shortest).unwrap_or(0)] += 1;
+            let slow = all.iter().position(|one| *one == shortest).unwrap_or(0);
+            let next = all.iter().enumerate().filter(|(rank, _)| *rank != slow).map(|(_, one)| *one).min();
+            last[slow] += 1;
+            saved[slow] = saved[slow].saturating_add(next.unwrap_or(shortest) - shortest);
             waited = u64::saturating_add(
                 waited,
                 all.iter().map(|one| one - shortest).fold(0, u64::saturating_add) / (ranks.len() as u64 - 1),
@@ -75,7 +82,8 @@ impl Rule for StragglerRank {
             })
         };
         let said = name(slowest);
-        let gain = Gain::recorded(50.0 * share, 100.0 * share, 100.0 * share);
+        let surely = 100.0 * (saved[slowest] as f64 / ranks[0].0.window_ns.max(1) as f64).min(share);
+        let gain = Gain::recorded(surely, surely, 100.0 * share);
         let busy = |rank: usize| phrase::percent(ranks[rank].0.busy(case));
         let finding = Finding {
             code: self.code(),
@@ -91,7 +99,8 @@ impl Rule for StragglerRank {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: often * (count as f64 + 1.0) / (count as f64 + 2.0),
+            // More often last than not, by the number of collectives.
+            confidence: wilson(often, count as f64).surely_above(0.5) * again(times),
             evidence: (0..ranks.len()).take(8).map(|rank| Evidence::said(format!("{}: last in {} of them, at work in {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
             actions: vec![
                 "See what it does more than the others: inferscope diff of its trace with another rank's; more tokens, another clock, a shared core or link.".into(),
@@ -129,6 +138,17 @@ mod tests {
             found[0].title
         );
         assert!(found[0].title.starts_with("Device 0 of process 1"), "{}", found[0].title);
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 29.0).abs() < 0.1 && (gain.low, gain.high) == (gain.mid, gain.mid), "{gain:?}");
+    }
+
+    #[test]
+    fn no_more_is_gained_than_until_the_next_one_comes() {
+        let mut text = ranks("5ms..8ms", "7.5ms..8ms");
+        text += &ranks("7ms..8ms", "");
+        let gain = found(&StragglerRank, &text)[0].gain.unwrap();
+        // The next one waits 0.5 ms, the two others 1.5 ms on the average.
+        assert!((gain.mid - 5.0).abs() < 0.1 && (gain.high - 15.0).abs() < 0.1, "{gain:?}");
     }
 
     #[test]

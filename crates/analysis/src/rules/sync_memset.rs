@@ -20,7 +20,7 @@ impl Rule for SyncMemset {
         RuleDocs {
             summary: "Calls that set memory and are not asynchronous take 1 % of the step or more.",
             why: "cudaMemset and its kin run in the default stream, which waits for all others and holds them up; of memory that the host can reach too they return only when it is done. \
-                  cudaMemsetAsync in the stream of the work does neither. The gain is the recorded steps replayed with these calls as short as any launch.",
+                  cudaMemsetAsync in the stream of the work does neither. The gain is the recorded steps replayed with these calls as short as the median launch of the recording.",
             needs: "GPU work with the calls that ask for it (`--gpu-detail launch`).",
             example: "The host sets memory with cudaMemset 4 times a step, which takes 6.2 % of it",
         }
@@ -40,7 +40,10 @@ impl Rule for SyncMemset {
         let slice = case.timeline.slices.get(*first as usize);
         let api = case.timeline.names.text(slice.name);
         let each = calls.all.len() as f64 / case.steps.count().max(1) as f64;
-        let gain = case.gain(&[Change::Calls(calls.all, 0.1)], share);
+        // As short as a launch is here.
+        let launch = case.gpu().and_then(|gpu| gpu.launch.as_ref()).map_or(0, |launch| launch.call_p50_ns) as f64;
+        let left = (launch * calls.all.len() as f64 / calls.tally.part.max(1.0)).min(1.0);
+        let gain = case.gain(&[Change::Calls(calls.all, left)], share.scaled(1.0 - left));
         let finding = Finding {
             code: self.code(),
             title: format!("The host sets memory with {api} {} a step, which takes {} of it",

@@ -6,7 +6,7 @@ use crate::phrase;
 use crate::proof;
 use crate::replay::{Change, Target};
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
-use crate::share::Share;
+use crate::share::{Share, again};
 use timeline::Counter;
 
 pub struct Throttled;
@@ -117,7 +117,7 @@ impl Rule for Throttled {
                 _ => Severity::Low,
             },
             // Readings are rare: so many stretches tell.
-            confidence: (held.len() as f64 + 1.0) / (held.len() as f64 + 2.0),
+            confidence: again(held.len()),
             evidence: vec![
                 Evidence::said(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
                 Evidence::said(format!("the device is at work in {} of the steps' time", phrase::percent(busy))).number("busy", busy),
