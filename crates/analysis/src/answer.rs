@@ -1,6 +1,7 @@
 //! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
 //! costs the most and where, and what to do first.
 
+use crate::advice::Recorder;
 use crate::finding::{Abstention, Finding, Gain};
 use crate::health::{self, HealthLine, HealthState};
 use crate::idle::Cause;
@@ -200,7 +201,13 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     let device_tells = best.is_some() && at_work(case).is_some();
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         return match case.timeline.samples.is_empty() {
-            true => "Record with stack samples, which `inferscope run` takes unless told not to.".into(),
+            true => Recorder::of(case.timeline)
+                .choose(
+                    "Record with stack samples, which `inferscope run` takes unless told not to.",
+                    "Profile with with_stack=True, or record with `inferscope run`, which samples stacks.",
+                    "Record with `inferscope run`, which samples stacks.",
+                )
+                .into(),
             false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
         };
     }
@@ -216,7 +223,9 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     }
     if case.windows.total() == 0 {
         let note = case.timeline.notes.first().map(String::as_str);
-        return full(note.unwrap_or("Record again, for long enough: inferscope run -- <command>"));
+        let again = "Record again, for long enough";
+        let ours = "Record again, for long enough: inferscope run -- <command>";
+        return full(note.unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
     }
     match abstentions.first() {
         Some(one) => full(&format!(

@@ -1,5 +1,6 @@
 //! `diagnose`: a timeline in, a [`Diagnosis`] out. Every rule looks; what they found is ranked by what the step would gain.
 
+use crate::advice;
 use crate::answer;
 use crate::bottleneck::{self, Bottleneck};
 use crate::breakdown::Breakdown;
@@ -57,6 +58,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
             Verdict::Silent => {}
         }
     }
+    advice::fit(timeline, &mut findings, &mut abstentions);
     limit::by_device(&case, &mut findings);
     rank::rank(&mut findings, |a, b| case.same_time(a, b));
     confidence::settle(&case, &mut findings);

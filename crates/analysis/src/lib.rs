@@ -17,6 +17,7 @@ pub use processes::{ProcessMetrics, ThreadMetrics};
 pub use samples::{SampleMetrics, SampledFunction, SampledLine};
 pub use spread::Spread;
 
+pub mod advice;
 mod answer;
 mod blame;
 mod bottleneck;

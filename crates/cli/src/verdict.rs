@@ -28,7 +28,9 @@ impl Verdict {
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
         }
-        for finding in diagnosis.findings.iter_mut().filter(|finding| fixes::answers(finding.code)) {
+        // Fixes are switched in a Python process.
+        let python = analysis::advice::is_python(&timeline);
+        for finding in diagnosis.findings.iter_mut().filter(|finding| python && fixes::answers(finding.code)) {
             finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
         }
         user_rules::apply(rules, &timeline, &metrics, &mut diagnosis);

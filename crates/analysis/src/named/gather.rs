@@ -4,6 +4,7 @@
 use super::noise::{self, mean_of, percentile};
 use super::per_step::{self, Owners, PerStep, Row};
 use super::{METRICS, Measured};
+use crate::advice::Recorder;
 use crate::breakdown::PartKind;
 use crate::gpu::{DeviceMetrics, GpuMetrics};
 use crate::{Diagnosis, Metrics, Steps};
@@ -127,7 +128,7 @@ impl Source<'_> {
     fn calls(&self, name: &str) -> Value {
         let slices = &self.timeline.slices;
         if !(0..slices.len()).any(|index| slices.kind(index) == SliceKind::ApiCall) {
-            return Err("calls of CUDA were not recorded (--gpu-detail launch)".into());
+            return Err(format!("calls of CUDA were not recorded; {}", Recorder::of(self.timeline).for_launches()));
         }
         let all = &self.parts.apis;
         let waits: Vec<Row> = all.iter().filter(|row| row.label.contains("Synchronize")).cloned().collect();

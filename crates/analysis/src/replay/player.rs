@@ -7,6 +7,7 @@ use super::graph::Graph;
 use super::plan::Plan;
 use super::run::{self, Replayed};
 use super::{Answer, Assume, Change, Check, Refusal, apply};
+use crate::advice::Recorder;
 use crate::finding::Gain;
 use crate::steps::Steps;
 use std::collections::BTreeMap;
@@ -46,8 +47,11 @@ impl<'a> Player<'a> {
         let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
         let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
-            let text = "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; record with --gpu-detail launch";
-            return Err(Refusal::Unknown(text.into()));
+            let how = Recorder::of(timeline).for_launches();
+            let text = format!(
+                "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
+            );
+            return Err(Refusal::Unknown(text));
         }
         let (check, explained) = Check::of(&graphs)?;
         let as_it_was = |graph: Graph<'a>| {

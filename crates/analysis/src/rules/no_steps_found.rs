@@ -1,5 +1,6 @@
 //! `no-steps-found`: nothing in the program says where a request begins and ends.
 
+use crate::advice;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::steps::StepSource;
@@ -51,7 +52,7 @@ impl Rule for NoStepsFound {
             confidence: 1.0, // What was recorded is known.
             evidence,
             actions: vec![
-                "Mark what one request, batch or iteration is: from inferscope import step, then with step(\"request\"): ...".into(),
+                format!("Mark what one request, batch or iteration is: {}", advice::marks(case.timeline)),
                 "Or name a scope that is there: inferscope analyze --step NAME".into(),
             ],
             verify: "Record again: the report should begin with the latency of a step.".into(),

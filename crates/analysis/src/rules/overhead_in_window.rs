@@ -1,5 +1,6 @@
 //! `overhead-in-window`: recording itself took part in what was recorded.
 
+use crate::advice::Recorder;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::recorded;
@@ -13,6 +14,19 @@ pub struct OverheadInWindow;
 const CALL_EVERY_NS: f64 = 10_000.0;
 /// A twentieth of the time is more than most differences that are worth looking for.
 const LEVEL_PERCENT: f64 = 5.0;
+
+const OURS: [&str; 2] = [
+    "Leave short calls out: inferscope run --calls --min-us 50 -- ...",
+    "Record only your own code: --include your_package, or leave --calls off: samples cost the program nothing that shows.",
+];
+const TORCH: [&str; 2] = [
+    "Switch off what costs most: torch.profiler.profile(with_stack=False, record_shapes=False, profile_memory=False).",
+    "Profile few steps after a warm-up: schedule=torch.profiler.schedule(wait=1, warmup=2, active=5).",
+];
+const NSIGHT: [&str; 2] = [
+    "Leave the ranges of operators and functions out: no torch.autograd.profiler.emit_nvtx(), no --pytorch, no --python-functions-trace.",
+    "Record less at once: nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none.",
+];
 
 impl Rule for OverheadInWindow {
     fn code(&self) -> &'static str {
@@ -54,7 +68,8 @@ impl Rule for OverheadInWindow {
             return Verdict::Silent;
         }
         if calls == 0 {
-            let reason = "what recording costs is not in the trace; compare the latency with a run without inferscope";
+            let reason =
+                "what recording costs is not in the trace; compare the latency with a run without the profiler";
             return Verdict::Abstain(reason.into());
         }
         let every = case.windows.total() as f64 / calls as f64;
@@ -72,6 +87,8 @@ impl Rule for OverheadInWindow {
                 .first()
                 .map(|(track, slice)| Evidence::at("for example around here", Some(*track), slice.start, slice.end())),
         );
+        let recorder = Recorder::of(case.timeline);
+        let without = recorder.choose("--calls", "with_stack", "those ranges");
         let finding = Finding {
             code: self.code(),
             title: format!(
@@ -85,11 +102,8 @@ impl Rule for OverheadInWindow {
             severity: Severity::Info,
             confidence: 1.0, // Counted.
             evidence,
-            actions: vec![
-                "Leave short calls out: inferscope run --calls --min-us 50 -- ...".into(),
-                "Record only your own code: --include your_package, or leave --calls off: samples cost the program nothing that shows.".into(),
-            ],
-            verify: "Compare the steps' p50 with a recording without --calls.".into(),
+            actions: recorder.choose(OURS, TORCH, NSIGHT).map(str::to_owned).to_vec(),
+            verify: format!("Compare the steps' p50 with a recording without {without}."),
         };
         finding.into()
     }

@@ -1,5 +1,6 @@
 //! `work-from-before-window`: devices did work in the recording that was launched before it.
 
+use crate::advice::Recorder;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -9,6 +10,11 @@ pub struct WorkFromBeforeWindow;
 
 /// Fewer are what a queue holds at the moment when recording begins; more of all time is worth a sentence.
 const LEVEL: f64 = 0.01;
+
+const OURS: &str = "Start recording before the work is launched: inferscope run -- ..., rather than attaching later.";
+const TORCH: &str = "Wait for the device before the profiler starts, torch.cuda.synchronize(), and let it warm up: schedule(wait=1, warmup=2, active=5).";
+const NSIGHT: &str =
+    "Wait for the device where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
 
 impl Rule for WorkFromBeforeWindow {
     fn code(&self) -> &'static str {
@@ -58,8 +64,7 @@ impl Rule for WorkFromBeforeWindow {
             confidence: 1.0, // Counted.
             evidence: vec![Evidence::at(text, None, first, last).number("ns", without as f64)],
             actions: vec![
-                "Start recording before the work is launched: inferscope run -- ..., rather than attaching later."
-                    .into(),
+                Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT).into(),
                 "If records were lost, see dropped-records.".into(),
             ],
             verify: "Record again: the health box should no longer name work from before.".into(),

@@ -1,6 +1,7 @@
 //! Waits for a device: recorded calls say how long, samples say which line makes them. What would be gained is not said here:
 //! that depends on what the device does meanwhile.
 
+use crate::advice::Recorder;
 use crate::blame::READ_LATE_NS;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
@@ -56,7 +57,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         severity: Severity::Info,
         confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
         evidence: evidence(case, &recorded, share, busy),
-        actions: actions(busy, copies(case)),
+        actions: actions(Recorder::of(case.timeline), busy, copies(case)),
         verify: proof::verify(case, 0.0),
     })
 }
@@ -152,7 +153,7 @@ fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'
 /// More than half: the device sets the pace.
 const HALF: f64 = 0.5;
 
-fn actions(busy: Option<f64>, copies: f64) -> Vec<String> {
+fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
     match busy {
         Some(busy) if busy < HALF => vec![
             "Wait less often: .item(), .cpu(), print of a tensor and torch.cuda.synchronize() each drain the device, which is then idle \
@@ -166,8 +167,13 @@ fn actions(busy: Option<f64>, copies: f64) -> Vec<String> {
         Some(_) => vec![
             "The device sets the pace: make its work smaller. The kernel table says which kernels take the time.".into(),
         ],
-        None => vec![
-            "Record the device too, to see what it does meanwhile: inferscope run --gpu-detail launch -- ...".into(),
-        ],
+        None => {
+            let how = recorder.choose(
+                "inferscope run --gpu-detail launch -- ...",
+                "profile with ProfilerActivity.CUDA.",
+                "nsys profile --trace=cuda,nvtx ...",
+            );
+            vec![format!("Record the device too, to see what it does meanwhile: {how}")]
+        }
     }
 }

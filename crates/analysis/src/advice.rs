@@ -1,0 +1,113 @@
+//! Advice that fits: who made the recording decides how to record more, and what the program is built on decides what can be
+//! changed in it. What to advise is said by the rules.
+
+mod no_torch;
+
+use crate::finding::{Abstention, Finding};
+use timeline::{NameIndex, SliceKind, Timeline};
+
+/// Who made the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorder {
+    Ours,
+    Torch,
+    Nsight,
+}
+
+impl Recorder {
+    pub fn of(timeline: &Timeline) -> Recorder {
+        match timeline.info.recorder.as_str() {
+            "torch.profiler" => Recorder::Torch,
+            "Nsight Systems" => Recorder::Nsight,
+            _ => Recorder::Ours,
+        }
+    }
+
+    /// What belongs to the one who made the recording.
+    pub fn choose<T>(self, ours: T, torch: T, nsight: T) -> T {
+        match self {
+            Recorder::Ours => ours,
+            Recorder::Torch => torch,
+            Recorder::Nsight => nsight,
+        }
+    }
+
+    /// How to have the calls that launch GPU work.
+    pub fn for_launches(self) -> &'static str {
+        let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU to have them";
+        self.choose("record with --gpu-detail launch to have them", torch, "record with nsys --trace=cuda to have them")
+    }
+
+    /// How to have the layers of a model.
+    pub fn for_layers(self) -> &'static str {
+        let torch = "profile with with_stack=True to have them";
+        self.choose("record with --layers to have them", torch, "files of Nsight Systems have none")
+    }
+
+    /// How to have every call.
+    pub fn for_calls(self) -> &'static str {
+        let torch = "profile with with_stack=True to have them";
+        self.choose("record with --calls to have them", torch, "the file has none")
+    }
+}
+
+/// How the program would mark its steps.
+pub fn marks(timeline: &Timeline) -> &'static str {
+    let nvtx = match uses_torch(timeline) {
+        true => "with torch.cuda.nvtx.range(\"request\"): ...",
+        false => "nvtxRangePushA(\"request\"); ... nvtxRangePop();",
+    };
+    let ours = if is_python(timeline) { "from inferscope import step, then with step(\"request\"): ..." } else { nvtx };
+    let torch = "prof.step() after each, or with torch.profiler.record_function(\"request\"): ...";
+    Recorder::of(timeline).choose(ours, torch, nvtx)
+}
+
+/// Whether any Python was seen in it; where nothing tells, it is taken to be.
+pub fn is_python(timeline: &Timeline) -> bool {
+    let processes = &timeline.processes;
+    let named = processes.iter().any(|process| !process.python.is_empty() || process.program.contains("python"));
+    named || processes.iter().all(|process| process.program.is_empty()) || any_name(timeline, |_, file| is_py(file))
+}
+
+/// Whether anything in the recording is of PyTorch.
+pub fn uses_torch(timeline: &Timeline) -> bool {
+    let layer = || (0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == SliceKind::Layer);
+    const SIGNS: [&str; 7] = ["aten::", "at::native", "at::cuda", "c10::", "c10d", "torch", "triton_"];
+    Recorder::of(timeline) == Recorder::Torch
+        || any_name(timeline, |text, file| file.contains("/torch/") || SIGNS.iter().any(|sign| text.contains(sign)))
+        || layer()
+}
+
+/// Nothing is of PyTorch, and that says something: the program is not Python, uses no device, or shows what it uses instead.
+pub fn without_torch(timeline: &Timeline) -> bool {
+    const OTHERS: [&str; 7] = ["jax", "jaxlib", "tensorflow", "cupy", "numba", "onnxruntime", "tensorrt"];
+    let other = |file: &str| OTHERS.iter().any(|one| file.contains(&format!("/{one}/")));
+    !uses_torch(timeline)
+        && (!is_python(timeline) || any_name(timeline, |_, file| other(file)) || {
+            timeline.gpu.is_empty() && any_name(timeline, |_, file| is_py(file))
+        })
+}
+
+fn is_py(file: &str) -> bool {
+    file.ends_with(".py")
+}
+
+fn any_name(timeline: &Timeline, fits: impl Fn(&str, &str) -> bool) -> bool {
+    (0..timeline.names.len()).any(|index| {
+        let name = timeline.names.get(NameIndex(index as u32));
+        fits(&name.text, &name.file)
+    })
+}
+
+/// Takes from findings what only a program with PyTorch could do, where this one shows that it is none, and says instead what
+/// it could.
+pub fn fit(timeline: &Timeline, findings: &mut [Finding], abstentions: &mut [Abstention]) {
+    if !without_torch(timeline) {
+        return;
+    }
+    findings.iter_mut().for_each(|finding| finding.actions = no_torch::instead(finding.code, &finding.actions));
+    let of_torch = |reason: &str| reason.contains("torch.profiler") || reason.contains("--layers");
+    for abstention in abstentions.iter_mut().filter(|one| of_torch(&one.reason)) {
+        abstention.reason = "nothing shows that the program uses PyTorch".into();
+    }
+}
