@@ -14,7 +14,7 @@ mod pace;
 mod sums;
 
 pub(crate) use bubbles::{SMALL_BYTES, Wait, is_synchronous};
-pub(crate) use calls::{ApiClass, class_of};
+pub(crate) use calls::{ApiClass, OverheadOf, class_of, overhead_of};
 pub(crate) use host::{Piece, Who};
 pub(crate) use pace::between_launches;
 pub(crate) use sums::{Measure, Sums, Zone, by_line};

@@ -28,6 +28,7 @@ mod diagnose;
 pub mod expression;
 pub mod finding;
 mod frames;
+mod full_queue;
 mod gain;
 mod gil;
 pub mod gpu;

@@ -2,7 +2,8 @@
 //! for the GIL, collecting garbage. Also how much of the steps no sample stands for.
 
 use crate::frames::{Frames, WAITS, is};
-use crate::idle::{ApiClass, class_of};
+use crate::full_queue::{self, FullQueue};
+use crate::idle::{ApiClass, OverheadOf, class_of, overhead_of};
 use crate::spans::Spans;
 use crate::windows::Windows;
 use std::collections::HashMap;
@@ -184,18 +185,26 @@ pub struct DeviceWaits<'a> {
     frames: &'a Frames,
     /// By name: whether such a call copies, once it was asked.
     copies: Vec<Option<bool>>,
+    /// Made when a call is so long that it may wait for room in the queue.
+    queue: Option<FullQueue>,
 }
 
 impl<'a> DeviceWaits<'a> {
     pub fn new(timeline: &'a Timeline, frames: &'a Frames) -> DeviceWaits<'a> {
-        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()] }
+        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()], queue: None }
     }
 
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
     pub fn until(&mut self, slice: usize) -> Option<u64> {
         let slices = &self.timeline.slices;
-        if slices.kind(slice) != SliceKind::ApiCall {
-            return None;
+        let text = |name: u32| self.timeline.names.text(NameIndex(name));
+        match slices.kind(slice) {
+            SliceKind::ApiCall => {}
+            // CUPTI itself says that the queue was full.
+            SliceKind::Overhead if overhead_of(text(slices.name[slice])) == OverheadOf::Queue => {
+                return Some(slices.get(slice).end());
+            }
+            _ => return None,
         }
         let name = slices.name[slice];
         if self.frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0 {
@@ -203,18 +212,39 @@ impl<'a> DeviceWaits<'a> {
         }
         let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
         let copies = *self.copies.get_mut(name as usize)?.get_or_insert_with(is_copy);
-        copies.then(|| result_begins(self.timeline, slice)).flatten()
+        let copied = copies.then(|| copy_begins(self.timeline, slice)).flatten();
+        copied.or_else(|| self.has_room(slice).then(|| slices.get(slice).end()))
+    }
+
+    /// Whether a call waits until the device's queue has room.
+    fn has_room(&mut self, slice: usize) -> bool {
+        let timeline = self.timeline;
+        timeline.slices.dur[slice] >= full_queue::LEAST_NS
+            && timeline.gpu.work.len() >= full_queue::DEEP
+            && self.queue.get_or_insert_with(|| FullQueue::new(timeline)).waits(timeline, slice)
     }
 }
 
-/// A copy to the host that is over when its call returns was waited for, and so was all that the device had to do before it:
-/// until when. The copy itself is the call's own work.
-fn result_begins(timeline: &Timeline, call: usize) -> Option<u64> {
-    let (work, end) = (&timeline.gpu.work, timeline.slices.get(call).end());
+/// A copy that is over when its call returns was waited for, and so was all that the device had to do before it: until when. The
+/// copy itself is the call's own work, and so is bringing the bytes of a copy to the device to where it can reach them.
+fn copy_begins(timeline: &Timeline, call: usize) -> Option<u64> {
+    let (work, slice) = (&timeline.gpu.work, timeline.slices.get(call));
     let pieces = work.of_launch(call).iter().map(|index| work.get(*index as usize));
-    let results = pieces.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);
-    results.filter(|piece| piece.end() <= end).map(|piece| piece.start).max()
+    let over = pieces.filter(|piece| piece.kind == WorkKind::Memcpy && piece.end() <= slice.end());
+    let begins = over.filter_map(|piece| match piece.copy().direction {
+        detail::D2H => Some(piece.start),
+        detail::H2D => {
+            let begins = piece.start.saturating_sub(piece.bytes / STAGED_BYTES_PER_NS);
+            (begins.saturating_sub(slice.start) >= STAGED_NS).then_some(begins)
+        }
+        _ => None,
+    });
+    begins.max()
 }
+
+/// No processor copies memory slower than a gigabyte a second, and no copy call takes longer to begin than this.
+const STAGED_BYTES_PER_NS: u64 = 1;
+const STAGED_NS: u64 = 100_000;
 
 /// `until` says of a slice where its stretch ends. None: it has none.
 fn stretches(

@@ -1,7 +1,7 @@
 //! Replays: an unchanged step comes out as it was recorded, and a change gains what the graph says, on small timelines and on
 //! those recorded on real hardware.
 
-use analysis::replay::{Answer, On, Refusal, check, parse, replay};
+use analysis::replay::{Answer, Change, On, Refusal, check, parse, replay};
 use analysis::steps::Steps;
 use std::path::Path;
 use timeline::Timeline;
@@ -346,4 +346,41 @@ fn what_the_recording_lacks_stays_as_long_as_it_was() {
     let busy = HOLE.replace("graph 3 node 2", "graph 3 node 2\n      stream 9\n      kernel other 1ms..4990us corr 0");
     let timeline = Timeline::from_text(&busy).unwrap();
     assert_eq!(check(&timeline, &Steps::find(&timeline, None)).unwrap().held, 0.0);
+}
+
+/// The queue is full: each launch returns when the device has done something. Faster kernels make faster launches.
+#[test]
+fn a_launch_that_waits_for_room_returns_sooner_when_the_device_is_faster() {
+    let mut text = String::from("track main\n step r 0..300ms\n stream 7\n");
+    for number in 0..1450u64 {
+        let (from, to) = match number.checked_sub(1000) {
+            None => (number * 5, number * 5 + 4),
+            Some(waits) => (5_010 + waits * 200, 5_208 + waits * 200),
+        };
+        text += &format!(
+            "api cudaLaunchKernel {from}us..{to}us\n kernel k {}us..{}us\n",
+            12 + number * 200,
+            210 + number * 200
+        );
+    }
+    text += "api cudaStreamSynchronize 96ms..290.1ms\n";
+    // All but the launches themselves and the host's code is the device's time.
+    let answer = ask(&text, "scale kernel:k 0.5").unwrap();
+    assert!(answer.check.off < 0.01 && (answer.mid_ns - 143_000_000).abs() < 3_000_000, "{answer:?}");
+}
+
+/// What was launched before the recording waits only for its stream.
+#[test]
+fn work_from_before_the_recording_moves_with_its_stream() {
+    let text = "track main
+        step r 0..10ms
+        stream 7
+        kernel old 0..3ms corr 0
+        kernel older 3001us..6ms corr 0
+        api cudaLaunchKernel 10us..20us
+        kernel mine 6001us..9ms
+        api cudaStreamSynchronize 30us..9010us";
+    let timeline = Timeline::from_text(text).unwrap();
+    let answer = replay(&timeline, &Steps::find(&timeline, None), &[Change::Work(vec![0, 1, 2], 0.5)]).unwrap();
+    assert_eq!((answer.mid_ns, answer.check.off), (4_499_000, 0.0));
 }

@@ -33,7 +33,7 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
         SliceKind::Gc => Key::of(PartKind::Gc),
         _ => {
             let kind = match kind {
-                SliceKind::ApiCall => PartKind::Gpu,
+                SliceKind::ApiCall | SliceKind::Overhead => PartKind::Gpu,
                 _ if frames.bits(name) & is::WAITS_FOR_GPU != 0 => PartKind::Gpu,
                 _ if frames.bits(name) & WAITS != 0 => PartKind::Waiting,
                 SliceKind::CCall => PartKind::Native,

@@ -58,8 +58,37 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_returns_before_or_goes_to_the_device_waits_for_nothing() {
+    fn a_copy_that_returns_before_waits_for_nothing() {
         assert_eq!(waited("d2h 9ms..9050us 4 pinned", "40us"), 0.0);
-        assert_eq!(waited("h2d 9ms..9050us 4 pageable", "9100us"), 0.0);
+        assert_eq!(waited("h2d 9ms..9050us 4 pageable", "40us"), 0.0);
+    }
+
+    /// Four bytes are not staged for nine milliseconds: the call waits for the kernel before it. Ten megabytes are.
+    #[test]
+    fn a_copy_to_the_device_that_is_over_when_it_returns_waited_for_what_was_before_it() {
+        let share = waited("h2d 9ms..9050us 4 pageable", "9100us");
+        assert!((share - 0.898).abs() < 0.001, "{share}");
+        assert_eq!(waited("h2d 9ms..9050us 10000000 pageable", "9100us"), 0.0);
+    }
+
+    /// A thousand launches, and then each waits until the device has taken one: the host does not run, it waits.
+    #[test]
+    fn a_launch_that_waits_for_room_waits_for_the_device() {
+        let launches = |full: bool| {
+            let mut text = String::from("track main\n step r 0..300ms\n stream 7\n ccall aten::mm 0..299ms\n");
+            for number in 0..1400u64 {
+                let ahead = if full { 1000 } else { 100 };
+                let (from, to) = match number.checked_sub(ahead) {
+                    None => (number * 5, number * 5 + 4),
+                    Some(waits) => (waits * 200 + 5_001, (waits + 1) * 200 + 5_000),
+                };
+                let at = 15 + number * 200;
+                text += &format!("api cudaLaunchKernel {from}us..{to}us\n kernel k {at}us..{}us\n", at + 195);
+            }
+            let timeline = Timeline::from_text(&text).unwrap();
+            Case::new(&timeline, None).breakdown.share(PartKind::Gpu)
+        };
+        assert!((launches(true) - 80.0 / 300.0).abs() < 0.01, "{}", launches(true));
+        assert_eq!(launches(false), 0.0);
     }
 }

@@ -2,10 +2,11 @@
 //! budget does that): then it is how much longer they take. Else what the collectors measured of themselves, which is not all.
 
 use super::{Overhead, percentile};
+use crate::idle::{OverheadOf, overhead_of};
 use crate::phrase;
 use crate::rule::Case;
 use std::collections::HashSet;
-use timeline::SliceKind;
+use timeline::{NameIndex, SliceKind};
 
 /// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
 const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
@@ -28,6 +29,9 @@ pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
         last = launch;
     }
     for index in (0..timeline.slices.len()).filter(|index| timeline.slices.kind(*index) == SliceKind::Overhead) {
+        if overhead_of(timeline.names.text(NameIndex(timeline.slices.name[index]))) != OverheadOf::Profiler {
+            continue;
+        }
         said = true;
         cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
     }

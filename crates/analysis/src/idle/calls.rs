@@ -60,6 +60,25 @@ pub fn class_of(call: &str) -> ApiClass {
     KNOWN.iter().find(|(part, _)| call.contains(part)).map_or(ApiClass::Launch, |(_, class)| *class)
 }
 
+/// What CUPTI calls an overhead is not always the profiler's: the driver's queue may be full, or it loads code, with or without one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OverheadOf {
+    Profiler,
+    /// The queue was full: a wait for the device.
+    Queue,
+    Loading,
+}
+
+pub fn overhead_of(name: &str) -> OverheadOf {
+    // As torch.profiler and Nsight Systems write them, and as our own collector does.
+    let has = |parts: &[&str]| parts.iter().any(|part| name.to_ascii_lowercase().contains(part));
+    match name {
+        _ if has(&["command buffer full", "command buffer is full"]) => OverheadOf::Queue,
+        _ if has(&["loading", "compiler", "cuda loads", "cuda compiles"]) => OverheadOf::Loading,
+        _ => OverheadOf::Profiler,
+    }
+}
+
 /// The class of every name that a timeline has, so that a call costs a look into a list.
 pub struct Classes(Vec<ApiClass>);
 
@@ -77,6 +96,19 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_queue_and_loading_are_not_the_profilers() {
+        for name in ["Command Buffer Full", "the command buffer is full"] {
+            assert_eq!(overhead_of(name), OverheadOf::Queue);
+        }
+        for name in ["Lazy Function Loading", "Runtime Triggered Module Loading", "CUDA loads a function"] {
+            assert_eq!(overhead_of(name), OverheadOf::Loading);
+        }
+        for name in ["Buffer Flush", "CUPTI flushes", "CUPTI asks for a buffer"] {
+            assert_eq!(overhead_of(name), OverheadOf::Profiler);
+        }
+    }
 
     #[test]
     fn calls_are_known_by_their_names() {

@@ -2,7 +2,7 @@
 //! then recorded function calls. Every nanosecond of the stretch is in exactly one piece.
 
 use super::Cause;
-use super::calls::Classes;
+use super::calls::{Classes, OverheadOf, overhead_of};
 use super::cores::{queued, without_core};
 use super::looks::{self, Looks, seek};
 use crate::blame::READ_LATE_NS;
@@ -105,7 +105,12 @@ impl Host {
                 Some(part(index, classes.of(name).cause(), Who::Api(name)))
             }
             SliceKind::Gc => Some(part(index, Cause::Gc, Who::Nobody)),
-            SliceKind::Overhead => Some(part(index, Cause::Overhead, Who::Api(slices.name[index]))),
+            // In a full queue the launch around it waits: what that is called is said of the launch.
+            SliceKind::Overhead => match overhead_of(case.timeline.names.text(NameIndex(slices.name[index]))) {
+                OverheadOf::Profiler => Some(part(index, Cause::Overhead, Who::Api(slices.name[index]))),
+                OverheadOf::Loading => Some(part(index, Cause::Compile, Who::Api(slices.name[index]))),
+                OverheadOf::Queue => None,
+            },
             _ => None,
         }));
         let functions = innermost(range.filter_map(|index| {

@@ -168,7 +168,7 @@ fn latency([from_begin, from_end]: [Vec<i64>; 2], waits: bool) -> Latency {
 /// By name: whether any such call waits for work.
 fn waiting(graph: &Graph) -> Vec<bool> {
     let mut waits = vec![false; graph.timeline.names.len()];
-    graph.calls.iter().filter(|call| call.wait != 0).for_each(|call| waits[call.name as usize] = true);
+    graph.calls.iter().filter(|call| call.wait != 0 && !call.room).for_each(|call| waits[call.name as usize] = true);
     waits
 }
 

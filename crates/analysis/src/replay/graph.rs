@@ -20,6 +20,8 @@ pub struct Call {
     pub end: i64,
     /// The job that it waits for, plus one.
     pub wait: u32,
+    /// It waits for that only because the queue is full.
+    pub room: bool,
     /// How many jobs it launched.
     pub jobs: u32,
     /// The measured or warm-up step in which it began, plus one.
@@ -36,6 +38,8 @@ pub struct Job {
     pub after: u32,
     pub start: i64,
     pub end: i64,
+    /// It was launched before the recording: others of its stream come later, with their launches.
+    pub earlier: bool,
     /// So long the device showed nothing before it, although it was launched.
     pub held: i64,
 }
@@ -125,7 +129,7 @@ impl<'a> Graph<'a> {
                 let (begin, end) = (self.at(slice.start), self.at(slice.end()));
                 if begin >= last {
                     let (slice, track, name) = (index as u32, place as u32, slice.name.0);
-                    self.calls.push(Call { slice, track, name, begin, end, wait: 0, jobs: 0, step: 0 });
+                    self.calls.push(Call { slice, track, name, begin, end, wait: 0, room: false, jobs: 0, step: 0 });
                     last = end;
                 }
             }
@@ -150,6 +154,7 @@ impl<'a> Graph<'a> {
             // Streams lie by device.
             number += u32::from(last.replace(stream.device).is_some_and(|last| last != stream.device));
             devices.push(number);
+            let linked = stream.work.clone().find(|work| timeline.gpu.work.launch(*work).is_some()).unwrap_or(0);
             for work in inside(&timeline.gpu.work.start, stream.work.clone(), chosen).flatten() {
                 if matches!(timeline.gpu.work.kind(work), WorkKind::Sync | WorkKind::Migration) {
                     continue;
@@ -159,7 +164,16 @@ impl<'a> Graph<'a> {
                 let (start, end) = (self.at(timeline.gpu.work.start[work]), self.at(timeline.gpu.work.end(work)));
                 let here = self.jobs.len() as u32;
                 let before = if here > first { here } else { 0 };
-                self.jobs.push(Job { work: work as u32, call, before, after: 0, start, end, held: 0 });
+                self.jobs.push(Job {
+                    work: work as u32,
+                    call,
+                    before,
+                    after: 0,
+                    start,
+                    end,
+                    earlier: work < linked,
+                    held: 0,
+                });
             }
             streams.push(first..self.jobs.len() as u32);
         }

@@ -1,6 +1,6 @@
 //! Holes that the recording itself explains: the device shows nothing at all, and work that is launched does not begin, while a graph
-//! is launched and not done (nodes of it were not recorded), or the work is the first of its stream (which had work from before the
-//! recording). A replay keeps such a hole as long as it was, and says how much it kept. Any other hole is not explained.
+//! is launched and not done (nodes of it were not recorded), or the work is the first of its stream or was itself launched before the
+//! recording (its stream had work from before). A replay keeps such a hole as long as it was, and says how much it kept. Any other hole is not explained.
 
 use super::graph::Graph;
 use crate::spans::Spans;
@@ -22,13 +22,14 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>], devices: &[u32]) {
     for (start, device, index) in order {
         let job = &mut graph.jobs[index as usize];
         let busy = &mut until[device as usize];
-        if let Some(call) = (job.call as usize).checked_sub(1).map(|call| &graph.calls[call]) {
-            let from = (*busy).max(call.end);
+        let launched = (job.call as usize).checked_sub(1).map(|call| graph.calls[call].end);
+        if let Some(launched) = launched.or_else(|| (job.earlier && job.before != 0).then_some(i64::MIN)) {
+            let from = (*busy).max(launched);
             let in_graph = || {
                 let place = graphs.partition_point(|one| one.1 < start);
                 graphs.get(place).is_some_and(|one| one.0 <= from)
             };
-            if start - from >= LEAST_NS && (job.before == 0 || in_graph()) {
+            if start - from >= LEAST_NS && (job.before == 0 || job.earlier || in_graph()) {
                 job.held = start - from;
             }
         }

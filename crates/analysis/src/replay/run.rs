@@ -197,8 +197,8 @@ impl Run<'_> {
                 recorded = recorded.max(job.start - soon);
             }
             edges[0] = Some((recorded, now, latency.usual, Point::Begin(place as u32)));
-        } else {
-            // Its launch was not recorded: it moves with the host.
+        } else if !job.earlier || before.is_none() {
+            // Its launch was not recorded: it moves with the host, unless that launched it long before.
             let shift = self.last.now - self.last.recorded;
             edges[0] = Some((job.start, job.start + shift, Usual::default(), self.last.point));
         }

@@ -70,10 +70,12 @@ pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, 
 /// A call that no graph can hold: it waits, takes memory, loads code, or copies from memory that may change.
 fn stays(graph: &Graph, index: usize) -> bool {
     let call = &graph.calls[index];
+    // A launch that waits for room is a launch.
+    let waits = call.wait != 0 && !call.room;
     let name = graph.timeline.names.text(NameIndex(call.name));
     match class_of(name) {
-        ApiClass::Launch => name.contains("GraphLaunch") || call.wait != 0,
-        ApiClass::Copy => call.wait != 0 || is_synchronous(name) || pageable(graph, call),
+        ApiClass::Launch => name.contains("GraphLaunch") || waits,
+        ApiClass::Copy => waits || is_synchronous(name) || pageable(graph, call),
         ApiClass::Sync | ApiClass::Allocator | ApiClass::Compile | ApiClass::Communication => true,
     }
 }

@@ -1,7 +1,8 @@
-//! Who waits for what beyond thread and stream order: calls that end when work ends, streams that wait for an event, nodes of
+//! Who waits for what beyond thread and stream order: calls that end when work ends or a full queue has room, streams that wait for an event, nodes of
 //! a graph for nodes before them. Where the recording does not name it, it is the work that ended last before.
 
-use super::graph::{Graph, What};
+use super::graph::{Call, Graph, What};
+use crate::full_queue::{self, FullQueue};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -54,6 +55,12 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>]) {
     // The latest job of each stream so far, and the last stream wait of each thread that no job has followed.
     let mut latest: Vec<Option<u32>> = vec![None; streams.len()];
     let mut told: Vec<Option<i64>> = vec![None; graph.tracks.len()];
+    let long = |call: &Call| call.end - call.begin >= full_queue::LEAST_NS as i64;
+    let full = graph.jobs.len() >= full_queue::DEEP && graph.calls.iter().any(long);
+    let queue = full.then(|| FullQueue::new(graph.timeline));
+    let full = |graph: &Graph, call: &Call| {
+        queue.as_ref().is_some_and(|queue| long(call) && queue.waits(graph.timeline, call.slice as usize))
+    };
     for place in 0..graph.events.len() {
         let (_, what, index) = graph.events[place];
         match what {
@@ -74,7 +81,11 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>]) {
                     Does::Copy => own(graph, index, job_of),
                     Does::StreamWait | Does::Other => None,
                 };
-                graph.calls[index as usize].wait = wait.map_or(0, |job| job + 1);
+                let room = wait.is_none() && full(graph, &call);
+                let ended = || ended_last(graph, streams, &busiest, &latest, call.begin, call.end, u32::MAX);
+                let wait = if room { ended().filter(|job| graph.jobs[*job as usize].end > call.begin) } else { wait };
+                let call = &mut graph.calls[index as usize];
+                (call.wait, call.room) = (wait.map_or(0, |job| job + 1), room);
             }
             What::Job => {
                 let (job, stream) = (graph.jobs[index as usize], stream_of[index as usize]);

@@ -35,8 +35,13 @@ pub fn find(case: &Case, fits: impl Fn(&str) -> bool, takes: impl Fn(usize) -> b
                 }
                 if let Some(window) = at(&windows, slices.start[index]) {
                     calls.all.push(index as u32);
-                    let end = slices.get(index).end().min(windows[window].end);
-                    parts[window] = parts[window].saturating_add(end - slices.start[index]);
+                    // A call may be longer than a step, or than a stretch of a recording without any.
+                    let (start, end) = (slices.start[index], slices.get(index).end());
+                    for (window, part) in
+                        windows.iter().zip(&mut parts).skip(window).take_while(|one| one.0.start < end)
+                    {
+                        *part = part.saturating_add(end.min(window.end) - start.max(window.start));
+                    }
                 }
             }
         }
@@ -59,5 +64,19 @@ pub fn times(each: f64) -> String {
     match super::gap::each(each).as_str() {
         "1" => "once".into(),
         number => format!("{number} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Timeline;
+
+    #[test]
+    fn a_call_that_reaches_into_the_next_step_counts_in_both() {
+        let text = "track main\n step r 0..1ms\n step r 1ms..2ms\n step r 3ms..4ms\n stream 7\n api cudaLaunchKernel 500us..3200us\n kernel k 3300us..4ms";
+        let timeline = Timeline::from_text(text).unwrap();
+        let case = Case::new(&timeline, None);
+        assert_eq!(find(&case, |name| name.contains("Launch"), |_| true).tally.part, 1_700_000.0);
     }
 }

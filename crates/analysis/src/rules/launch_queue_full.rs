@@ -2,6 +2,7 @@
 
 use super::{calls_in_steps, gap};
 use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::full_queue::{DEEP, FullQueue, LEAST_NS};
 use crate::gpu::percentile;
 use crate::idle::{ApiClass, class_of};
 use crate::phrase;
@@ -12,11 +13,6 @@ use timeline::NameIndex;
 pub struct LaunchQueueFull;
 
 const LEVEL: f64 = 0.05;
-/// A launch that waits takes far longer than others.
-const TIMES: u64 = 10;
-const LEAST_NS: u64 = 50_000;
-/// CUDA's queues hold about a thousand launches.
-const DEEP: u64 = 500;
 
 impl Rule for LaunchQueueFull {
     fn code(&self) -> &'static str {
@@ -28,7 +24,7 @@ impl Rule for LaunchQueueFull {
             summary: "Launch calls wait for room in a queue of hundreds of launches for 5 % of the step or more.",
             why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
                   is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
-                  Calls of 50 µs or more that take ten times the median launch count, where 500 pieces of work or more were queued. It has no gain.",
+                  Calls of 50 µs or more that take ten times the median launch count, where 500 launches or more were queued, and those of which CUPTI says it. It has no gain.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
         }
@@ -38,22 +34,18 @@ impl Rule for LaunchQueueFull {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(launch) = case.gpu().and_then(|gpu| gpu.launch.as_ref()).filter(|launch| launch.max_depth >= DEEP)
+        let Some(launch) =
+            case.gpu().and_then(|gpu| gpu.launch.as_ref()).filter(|launch| launch.max_depth >= DEEP as u64)
         else {
             return Verdict::Silent;
         };
-        let (slices, work) = (&case.timeline.slices, &case.timeline.gpu.work);
+        let slices = &case.timeline.slices;
         let launches = |name: &str| class_of(name) == ApiClass::Launch && name.contains("Launch");
         let all = calls_in_steps::find(case, launches, |_| true);
         let mut times: Vec<u64> = all.all.iter().map(|call| slices.dur[*call as usize]).collect();
         times.sort_unstable();
-        let long = LEAST_NS.max(percentile(&times, 50).saturating_mul(TIMES));
-        // What it launches starts long after the call: there was work before it.
-        let waits = |call: usize| {
-            let end = slices.start[call].saturating_add(slices.dur[call]);
-            slices.dur[call] >= long
-                && work.of_launch(call).first().is_some_and(|piece| work.start[*piece as usize] >= end)
-        };
+        let queue = FullQueue::new(case.timeline);
+        let waits = |call: usize| slices.dur[call] >= LEAST_NS && queue.waits(case.timeline, call);
         let full = calls_in_steps::find(case, launches, waits);
         let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
             return Verdict::Silent;
@@ -80,13 +72,21 @@ impl Rule for LaunchQueueFull {
                 Evidence::said(format!("{} calls wait; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
             ],
             actions: vec![
-                "Nothing is wrong with the host: the device sets the pace. Look at its kernels.".into(),
+                match copies_most(case) {
+                    false => "Nothing is wrong with the host: the device sets the pace. Look at its kernels.".into(),
+                    true => "Nothing is wrong with the host: the device sets the pace, and most of what it does is copies. Look at those.".into(),
+                },
                 "Use the time: prepare the next requests on this thread before launching more, or launch a CUDA graph (one call for all).".into(),
             ],
             verify: proof::verify(case, 0.0),
         };
         finding.into()
     }
+}
+
+/// Whether the devices copy, with no kernel beside that, for more than half of the time.
+fn copies_most(case: &Case) -> bool {
+    case.gpu().is_some_and(|gpu| gpu.devices.iter().any(|one| one.exposed_copy_ns > one.window_ns / 2))
 }
 
 #[cfg(test)]
