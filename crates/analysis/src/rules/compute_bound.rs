@@ -78,6 +78,15 @@ mod tests {
             "Healthy: the GPU runs kernels in 99 % of the step, and 100 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace"
         );
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
+        assert!((found[0].confidence - 21.0 / 22.0).abs() < 1e-9, "{}", found[0].confidence);
+    }
+
+    #[test]
+    fn kernels_whose_names_tell_nothing_leave_doubt() {
+        let other = "api cudaLaunchKernel 10us..20us\n kernel mystery 7ms..9.9ms\n end";
+        let text = steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "7ms").replace("end", other);
+        let found = found(&ComputeBound, &text);
+        assert!((found[0].confidence - 0.706 * 21.0 / 22.0).abs() < 0.01, "{}", found[0].confidence);
     }
 
     #[test]

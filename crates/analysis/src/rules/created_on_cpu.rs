@@ -158,6 +158,9 @@ mod tests {
             found[0].title,
             "A tensor is made by aten::zeros on the host and copied to the device at once, once a step: 11 % of the step"
         );
+        let gain = found[0].gain.unwrap();
+        // At worst the copy goes with its call, and the operator's time stays.
+        assert!((gain.mid - 11.0).abs() < 0.5 && (gain.low - 2.5).abs() < 0.5, "{gain:?}");
         assert_eq!(found[0].actions[0], "Make it where it is used: torch.zeros(n, device=\"cuda\").");
     }
 

@@ -80,7 +80,15 @@ mod tests {
     fn the_model_is_copied_in_every_step() {
         let found = found(&DataParallel, &steps("replicate@/x/site-packages/torch/nn/parallel/replicate.py:90"));
         assert_eq!(found[0].title, "DataParallel copies and collects in 40 % of the step, at predict (serve.py:52)");
-        assert!((found[0].gain.unwrap().mid - 40.0).abs() < 1.0);
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 40.0).abs() < 1.0 && gain.low > 30.0, "{gain:?}");
+    }
+
+    #[test]
+    fn batches_and_results_may_have_to_be_moved_in_any_case() {
+        let gather = "gather@/x/site-packages/torch/nn/parallel/scatter_gather.py:70";
+        let gain = found(&DataParallel, &steps(gather))[0].gain.unwrap();
+        assert!((gain.mid - 40.0).abs() < 1.0 && gain.low < 1.0, "{gain:?}");
     }
 
     #[test]

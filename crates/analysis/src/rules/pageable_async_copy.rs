@@ -1,7 +1,8 @@
 //! `pageable-async-copy`: copies that were meant to be asynchronous are not, because the host's memory is pageable.
 
 use super::gap;
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::gpu::moved::{Copy, Moved};
 use crate::idle::{Cause, SMALL_BYTES, Who};
 use crate::phrase;
@@ -104,13 +105,23 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
     let recorded = gain;
     let gain = case.gain(&[Change::PinCopies], recorded);
+    let by = match pinned {
+        _ if !case.replayed(&gain) => GainBy::Bounded,
+        Some(_) => gain.by,
+        None => GainBy::Prior,
+    };
+    let gain = Gain { by, ..gain };
+    if by == GainBy::Prior {
+        evidence
+            .push(Evidence::said("seen elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200"));
+    }
     let finding = Finding {
         code: PageableAsyncCopy.code(),
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
-        severity: Severity::of(gain.share()),
-        confidence: tally.repeats(),
+        severity: Severity::of_gain(&gain),
+        confidence: if held > 0.0 { tally.repeats() } else { confidence::of(&tally, LEVEL) },
         evidence,
         actions: vec![
             "Copy from pinned memory: tensor.pin_memory().to(device, non_blocking=True), or DataLoader(pin_memory=True).".into(),
@@ -147,6 +158,19 @@ mod tests {
         );
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 9.9).abs() < 0.1 && (gain.high - 19.9).abs() < 0.1, "{gain:?}");
+        assert_eq!(gain.by, GainBy::Bounded);
+    }
+
+    #[test]
+    fn the_link_alone_gives_a_prior() {
+        // A small one shows how short the call can be.
+        let small = "api cudaMemcpyAsync 9.1ms..9.12ms\n copy h2d 9.2ms..9.21ms 64 pageable\n end";
+        let steps = STEPS.replace("end", small);
+        let text = format!("{steps}\n counter host gpu_pcie_link_gen 0=5\n counter host gpu_pcie_link_width 0=16");
+        let finding = found(&PageableAsyncCopy, &text).remove(0);
+        let gain = finding.gain.unwrap();
+        assert!(gain.by == GainBy::Prior && gain.low < 1.0 && gain.mid > 10.0, "{gain:?}");
+        assert!(finding.evidence.iter().any(|one| one.text.contains("on an H200")), "{:?}", finding.evidence);
     }
 
     #[test]
@@ -157,7 +181,7 @@ mod tests {
         );
         let gain = found(&PageableAsyncCopy, &both)[0].gain.unwrap();
         // The call takes 20 µs instead of 1.89 ms, and the copy a quarter of its millisecond.
-        assert!((gain.mid - 16.9).abs() < 1.5 && gain.low < gain.mid, "{gain:?}");
+        assert!((gain.mid - 16.9).abs() < 1.5 && gain.low < gain.mid && gain.by == GainBy::Replay, "{gain:?}");
     }
 
     #[test]

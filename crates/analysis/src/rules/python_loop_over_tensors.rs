@@ -185,6 +185,8 @@ mod tests {
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 60.0 && gain.low < gain.mid && gain.high < 80.0, "{gain:?}");
+        // The kernels take 3 of every 40 µs: at worst they stay.
+        assert!(gain.low > gain.mid - 12.0, "{gain:?}");
     }
 
     #[test]

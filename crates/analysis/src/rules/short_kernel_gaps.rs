@@ -1,7 +1,7 @@
 //! `short-kernel-gaps`: between kernels that are queued already the GPU loses time, because there are so many of them.
 
 use super::gap;
-use crate::finding::Place;
+use crate::finding::{Gain, GainBy, Place};
 use crate::gpu::{kernels_in_steps, percentile};
 use crate::idle::Measure;
 use crate::phrase;
@@ -57,6 +57,7 @@ impl Rule for ShortKernelGaps {
             phrase::duration(median)
         );
         let gain = case.gain(&[Change::CloseGaps], gain);
+        let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, self.code(), title, Place::default(), gain);
         finding.evidence = gap.evidence(case, "the next kernel was launched, and had not started");
         finding.actions = vec![
