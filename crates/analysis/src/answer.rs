@@ -31,6 +31,11 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     if let Some((hot, _)) = rank::dwarfs(case, findings) {
         return Some(hot);
     }
+    // A device of which most is not in the recording: nothing else is more telling, nor surer.
+    let lacks = crate::rules::dropped_records::device::most(case).is_some_and(|device| device.held() > HALF);
+    if let Some(missing) = findings.iter().find(|finding| lacks && finding.code == "dropped-records") {
+        return Some(missing);
+    }
     let least = worth(case);
     let gains = findings.iter().find(|finding| finding.gain.is_some_and(|gain| gain.mid >= least));
     let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());

@@ -94,11 +94,12 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
 
 /// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.
 fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
-    let devices = case.gpu().map(|metrics| metrics.devices.iter()).into_iter().flatten();
-    let busy = devices.map(|device| device.busy_ns as f64 / device.window_ns.max(1) as f64).fold(0.0, f64::max);
     let count = case.windows.all().len() as f64;
-    let kind = if busy > HALF { BottleneckKind::Gpu } else { BottleneckKind::Sync };
-    (kind, (count + 1.0) / (count + 2.0))
+    let repeats = (count + 1.0) / (count + 2.0);
+    match device::at_work(case) {
+        Some(sure) => (BottleneckKind::Gpu, sure * repeats),
+        None => (BottleneckKind::Sync, repeats),
+    }
 }
 
 /// Recorded calls do not show waiting well: running is the most that they can say.

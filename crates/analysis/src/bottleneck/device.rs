@@ -64,6 +64,10 @@ pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<
     if let Some(kind) = findings.iter().filter(gains).find_map(told) {
         return Some(kind);
     }
+    // What holds launched work back is on the device's side, whatever it is.
+    if let Some(sure) = at_work(case) {
+        return Some((BottleneckKind::Gpu, sure * repeats));
+    }
     let groups = [
         (
             BottleneckKind::Cpu,
@@ -81,6 +85,15 @@ pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<
     let sampled = matches!(most.0, BottleneckKind::Cpu | BottleneckKind::Input);
     let seen = !sampled || case.breakdown.by_calls || case.without_samples().is_none();
     (most.1 > HALF && seen).then_some((most.0, repeats))
+}
+
+/// Whether a device works, or holds launched work back for a reason that was not recorded, for more than half of the time, and how
+/// sure it is that it works: of such holes, half.
+pub fn at_work(case: &Case) -> Option<f64> {
+    let devices = case.idle().iter().filter(|device| device.window_ns > 0);
+    let parts = devices.map(|device| (device.busy_ns as f64 / device.window_ns as f64, device.held()));
+    let (busy, held) = parts.max_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)))?;
+    (busy + held > HALF).then(|| (busy + held / 2.0) / (busy + held))
 }
 
 fn busiest<'a>(case: &'a Case) -> Option<&'a DeviceIdle> {

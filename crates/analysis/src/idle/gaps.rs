@@ -166,6 +166,9 @@ impl Device<'_, '_, '_> {
             let who = if earlier { Who::Earlier } else { Who::Nobody };
             let cause = if earlier && gap.end - gap.start < QUEUED_NS { Cause::Launch } else { Cause::Unknown };
             self.sums.add(gap.zone, cause, who, gap.end - gap.start);
+            if earlier && cause == Cause::Unknown {
+                self.sums.hold(gap.start, gap.end);
+            }
             self.pieces.clear();
             self.pieces.push(Piece { start: gap.start, end: gap.end, cause, who });
             self.keep();
@@ -192,6 +195,7 @@ impl Device<'_, '_, '_> {
             match piece.cause {
                 Cause::Python | Cause::Native => runs += ns,
                 Cause::Launch => launching += ns,
+                Cause::Unknown if matches!(piece.who, Who::Api(_)) => self.sums.hold(piece.start, piece.end),
                 Cause::Copy => self.sums.save(Measure::CopyWait, ns, (piece.start, piece.end, track)),
                 Cause::Compile if matches!(piece.who, Who::Api(_)) => {
                     self.sums.save(Measure::Loading, ns, (piece.start, piece.end, track));

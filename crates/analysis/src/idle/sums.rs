@@ -64,6 +64,8 @@ pub struct Sums {
     pub waits: Map<(Wait, u32, Who), (u64, u64)>,
     /// Gaps after which the work was launched too late, and after which it was queued already; lengths of the latter.
     pub late: u64,
+    /// The longest stretch in which launched work does not begin, and no record says why.
+    pub held: Option<(u64, u64)>,
     pub queued: u64,
     pub queued_gaps: Vec<u64>,
 }
@@ -78,6 +80,12 @@ impl Sums {
         let longest = &mut self.longest[measure as usize];
         if ns > 0 && longest.is_none_or(|(from, to, _)| to - from < end - start) {
             *longest = Some((start, end, track));
+        }
+    }
+
+    pub fn hold(&mut self, start: u64, end: u64) {
+        if self.held.is_none_or(|(from, to)| to - from < end - start) {
+            self.held = Some((start, end));
         }
     }
 

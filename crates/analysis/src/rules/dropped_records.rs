@@ -1,4 +1,6 @@
-//! `dropped-records`: part of what happened is not in the trace. The recorder counted what it lost.
+//! `dropped-records`: part of what happened is not in the trace. The recorder counted what it lost, or holes in a device's work show it.
+
+pub mod device;
 
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
@@ -15,11 +17,13 @@ impl Rule for DroppedRecords {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Records were lost while recording, so counts and totals are too low.",
+            summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for 5 % of the step or more.",
             why: "Every loss is counted where it happens: records overwritten in a full ring, samples that came too late, stacks \
                   that changed while they were read. Lost samples make shares less sure, not wrong; lost scopes and steps are \
-                  missing from every count.",
-            needs: "Nothing: a trace always says what it lost.",
+                  missing from every count. What was never recorded shows as a hole: work is launched, nothing that was recorded runs \
+                  before it on its device, and yet it begins 100 µs later or more. Other tools leave out nodes of CUDA graphs, and what was launched before \
+                  they began. The device may have worked all that time: its busy share is the least that it can be.",
+            needs: "Nothing: a trace always says what it lost. Holes: GPU work with the calls that launch it.",
             example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }
     }
@@ -27,7 +31,8 @@ impl Rule for DroppedRecords {
     fn look(&self, case: &Case) -> Verdict {
         let losses = totals(case.timeline);
         let lost: u64 = losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add);
-        let Some(worst) = losses.first() else { return Verdict::Silent };
+        let device = device::finding(case);
+        let Some(worst) = losses.first() else { return device.map_or(Verdict::Silent, Verdict::from) };
         let recorded = recorded(case.timeline);
         let share = lost as f64 / lost.saturating_add(recorded).max(1) as f64;
         let evidence = losses.iter().map(|loss| {
@@ -48,7 +53,7 @@ impl Rule for DroppedRecords {
             actions: actions(&losses),
             verify: "Record again: the health box should say that nothing was lost.".into(),
         };
-        finding.into()
+        Verdict::Found([finding].into_iter().chain(device).collect())
     }
 }
 
@@ -161,6 +166,27 @@ mod tests {
                 .iter()
                 .all(|action| action.contains("--gpu-detail") || action.contains("--overhead-budget"))
         );
+    }
+
+    const HOLE: &str = "track main\n step r 0..10ms\n stream 7\n api cudaGraphLaunch 0..20us\n memset 30us..1ms 64\n memset 8ms..8100us 64\n \
+        kernel k 8101us..9ms\n api cudaStreamSynchronize 30us..9010us\n ccall aten::item 20us..10ms";
+
+    #[test]
+    fn a_hole_in_a_launched_graph_is_work_that_was_not_recorded() {
+        let found = found(&DroppedRecords, HOLE);
+        assert_eq!(
+            found[0].title,
+            "In 70 % of the step launched work does not begin while the GPU shows nothing: what it did is not in the recording"
+        );
+        assert_eq!(
+            found[0].evidence[0].text,
+            "the GPU is at work in 20 % of the time at the least, and in 90 % at the most"
+        );
+        assert!(found[0].actions[0].contains("graphs") && found[0].evidence[1].start == Some(1_000_000));
+        // The host is in no doubt then: it is no rule's business what it did meanwhile.
+        silent(&crate::rules::host_wait::HostWait, HOLE);
+        let launched_late = HOLE.replace("memset 8ms", "api cudaLaunchKernel 7990us..7999us\n memset 8ms");
+        silent(&DroppedRecords, &launched_late);
     }
 
     #[test]

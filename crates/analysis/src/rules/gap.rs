@@ -51,9 +51,12 @@ pub fn unseen(case: &Case, level: f64) -> Option<String> {
             return Some(reason);
         }
     }
-    let device = case.idle().iter().max_by(|a, b| a.share(Cause::Unknown).total_cmp(&b.share(Cause::Unknown)))?;
-    let unknown = device.ns(Cause::Unknown);
-    (device.share(Cause::Unknown) >= level && unknown > device.idle_ns().saturating_sub(unknown)).then(|| {
+    // Where launched work does not begin, it does not matter what the host does.
+    let unknown = |device: &DeviceIdle| device.ns(Cause::Unknown) - device.held_ns();
+    let share = |device: &DeviceIdle| unknown(device) as f64 / device.window_ns.max(1) as f64;
+    let device = case.idle().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let unknown = unknown(device);
+    (share(device) >= level && unknown > device.idle_ns().saturating_sub(unknown)).then(|| {
         format!(
             "no call and no sample tells what the host does in {} of the GPU's idle time",
             phrase::percent(unknown as f64 / device.idle_ns().max(1) as f64)
