@@ -25,7 +25,8 @@ pub fn settle(case: &Case, findings: &mut [Finding]) {
     let Some((first, others)) = findings.split_first_mut() else { return };
     let Some(gain) = first.gain else { return };
     // The largest that speaks of another time.
-    let other = others.iter().filter_map(|finding| finding.gain).find(|other| !case.same_time(&gain, other));
+    let other =
+        others.iter().filter_map(|finding| finding.gain).find(|other| case.same_time(&gain, other) != Some(true));
     if let Some(other) = other.filter(|other| other.mid < gain.mid) {
         first.confidence *= above(gain.share(), other.share());
     }

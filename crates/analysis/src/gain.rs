@@ -156,25 +156,24 @@ impl<'a> Case<'a> {
     }
 
     /// Whether two gains are of the same time. They are if they are of one change, or if both changes together gain little more than the larger
-    /// one alone. Where nothing can be replayed, they are if most of the smaller one's work is the other's too.
-    pub fn same_time(&self, a: &Gain, b: &Gain) -> bool {
+    /// one alone. Where nothing can be replayed, they are if most of the smaller one's work is the other's too. None: what one of them changes is not known.
+    pub fn same_time(&self, a: &Gain, b: &Gain) -> Option<bool> {
         let asked = self.gains.asked.borrow();
         let of = |gain: &Gain| gain.change.and_then(|id| asked.get(id.0 as usize));
-        let (Some(one), Some(other)) = (of(a), of(b)) else { return false };
+        let (one, other) = (of(a)?, of(b)?);
         if a.change == b.change || one.changes == other.changes {
-            return true;
+            return Some(true);
         }
         match (one.replayed, other.replayed, self.player()) {
             (Some(a), Some(b), Ok(player)) => {
                 let both: Vec<Change> = one.changes.iter().chain(&other.changes).cloned().collect();
-                player.gain(&both).is_ok_and(|both| both.mid - a.max(b) < MOSTLY * a.min(b))
+                player.gain(&both).ok().map(|both| both.mid - a.max(b) < MOSTLY * a.min(b))
             }
-            (None, None, _) => {
+            _ => {
                 let (one, other) = (touched::by(self, &one.changes), touched::by(self, &other.changes));
                 let least = one.ns().min(other.ns());
-                least > 0 && one.shared_ns(&other) as f64 > MOSTLY * least as f64
+                (least > 0).then(|| one.shared_ns(&other) as f64 > MOSTLY * least as f64)
             }
-            _ => false,
         }
     }
 }

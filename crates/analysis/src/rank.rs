@@ -34,10 +34,11 @@ const EXPLAINS: [(&str, &[&str]); 17] = [
     ("attention-fallback", &["unfused-elementwise", "below-roofline"]),
     ("tf32-off", &["below-roofline", "tensor-cores-unused"]),
 ];
-/// They speak of the same time if the gain of the one is no less than this part of the other's.
+/// Where what they change says that it is the same time, a cause weighs as much as what it explains if it gains no less than this part of it: less
+/// is a detail.
+const DETAIL: f64 = 0.2;
+/// Where one of them names no change, nothing but their size can tell: the one is no less than this part of the other.
 const SAME: f64 = 0.5;
-/// Or of this part, and a replay shows that it is the same time.
-const SAME_BY_REPLAY: f64 = 0.2;
 
 /// Without a gain: these say what sets the pace, the others only show it.
 pub const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
@@ -62,8 +63,8 @@ pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, 
     (SMALL * gain < 100.0 * share(hot)).then_some((hot, Some(small).filter(|_| gain >= answer::LEAST)))
 }
 
-/// `same_time` says of two gains whether a replay with both gains hardly more than with one.
-pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) {
+/// `same_time` says of two gains whether they are of the same time, by what they change; None: that is not known.
+pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> Option<bool>) {
     let gains: Vec<(&'static str, Gain)> =
         findings.iter().filter_map(|finding| Some((finding.code, finding.gain?))).collect();
     // A cause weighs as much as what it explains, and a little more.
@@ -73,7 +74,8 @@ pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> bool) 
         let explained = codes.flat_map(|code| gains.iter().filter(move |one| one.0 == *code).map(|one| one.1));
         let same = |other: &Gain| {
             own.mid > 0.0
-                && (own.mid >= SAME * other.mid || own.mid >= SAME_BY_REPLAY * other.mid && same_time(&own, other))
+                && own.mid >= DETAIL * other.mid
+                && same_time(&own, other).unwrap_or(own.mid >= SAME * other.mid)
         };
         explained.filter(same).fold(own.mid, |all, other| all.max(other.mid + 0.001))
     };
@@ -105,9 +107,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_known_to_be_changed_decides_and_not_how_much_it_gains() {
+        let both =
+            || vec![finding("hot-line", Some(60.0), Severity::High), finding("gc-pauses", Some(40.0), Severity::High)];
+        let order = |same: Option<bool>| {
+            let mut findings = both();
+            rank(&mut findings, |_, _| same);
+            findings[0].code
+        };
+        assert_eq!([order(None), order(Some(true)), order(Some(false))], ["gc-pauses", "gc-pauses", "hot-line"]);
+    }
+
     #[track_caller]
     fn order(mut findings: Vec<Finding>) -> Vec<&'static str> {
-        rank(&mut findings, |_, _| false);
+        rank(&mut findings, |_, _| None);
         findings.iter().map(|finding| finding.code).collect()
     }
 

@@ -26,9 +26,10 @@ fn equal_gains_of_different_work_are_two_times() {
     let (one, two, again) = (ask("one"), ask("two"), ask("one"));
     assert!(case.replayed(&one) && case.replayed(&two), "{one:?} {two:?}");
     assert_eq!((one.mid, one.low, one.high), (two.mid, two.low, two.high));
-    assert!(!case.same_time(&one, &two) && case.same_time(&one, &again) && case.same_time(&one, &one));
+    let same = |a: &Gain, b: &Gain| case.same_time(a, b);
+    assert_eq!([same(&one, &two), same(&one, &again), same(&one, &one)], [Some(false), Some(true), Some(true)]);
     // However a rule judges what of it remains.
-    assert!(case.same_time(&one.at_most(), &again) && !case.same_time(&one.at_most(), &two));
+    assert_eq!([same(&one.at_most(), &again), same(&one.at_most(), &two)], [Some(true), Some(false)]);
 }
 
 #[test]
@@ -42,7 +43,8 @@ fn without_a_replay_what_is_touched_decides() {
     let (most, half) = (ask(one[..15].to_vec()), ask(one[..5].iter().chain(&two).copied().collect()));
     let (one, two) = (ask(one), ask(two));
     assert!(!case.replayed(&one) && one.by == GainBy::Recorded);
-    assert!(case.same_time(&one, &most) && case.same_time(&two, &half));
-    assert!(!case.same_time(&one, &two) && !case.same_time(&one, &half));
-    assert!(!case.same_time(&one, &Gain::recorded(30.0, 30.0, 30.0)));
+    let same = |a: &Gain, b: &Gain| case.same_time(a, b);
+    assert_eq!([same(&one, &most), same(&two, &half)], [Some(true); 2]);
+    assert_eq!([same(&one, &two), same(&one, &half)], [Some(false); 2]);
+    assert_eq!(same(&one, &Gain::recorded(30.0, 30.0, 30.0)), None);
 }
