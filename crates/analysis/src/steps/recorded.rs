@@ -2,6 +2,7 @@
 //! is not the same as an idle GPU: such steps are set apart.
 
 use super::{Step, StepSource, Steps};
+use crate::phrase::count;
 use std::collections::HashMap;
 use std::ops::Range;
 use timeline::{NameIndex, ProcessIndex, Timeline};
@@ -33,14 +34,14 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .collect();
     if kept.is_empty() && all > 0 {
         // Steps that are longer than the windows. Their unrecorded parts would look like an idle GPU.
-        steps.why += " None of them lies whole in a window in which the GPU was recorded: only the recorded parts are looked at.";
+        steps.why += "; none of them lies whole in a window in which the GPU was recorded: only the recorded parts are looked at";
         (steps.name, steps.source) = ("recording".into(), StepSource::Whole);
         steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
     }
     if kept.len() < all {
-        let apart = all - kept.len();
-        steps.why += &format!(" {apart} of {all} lie outside the windows in which the GPU was recorded: set apart.");
+        let (apart, all) = (count((all - kept.len()) as u64), count(all as u64));
+        steps.why += &format!("; {apart} of {all} lie outside the windows in which the GPU was recorded: set apart");
     }
     steps.steps = kept;
 }
