@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unittest
+from pathlib import Path
 from typing import Any
 
 import judge
@@ -35,6 +37,16 @@ class Judging(unittest.TestCase):
 
     def test_what_says_the_same_is_right_too(self) -> None:
         self.assertTrue(judge.judge(SYNC, analysis(finding("sync-api", 30.0))).right)
+
+    def test_judge_and_answer_blame_from_the_same_gain_on(self) -> None:
+        answer = Path(__file__).resolve().parents[2] / "crates" / "analysis" / "src" / "answer.rs"
+        least = re.search(r"pub const LEAST: f64 = ([0-9.]+);", answer.read_text(encoding="utf-8"))
+        assert least is not None
+        self.assertEqual(judge.BLAME, float(least[1]))
+        bound = Program("gemm", "compute-bound")
+        for gain, right in ((judge.BLAME - 0.1, True), (judge.BLAME, False)):
+            said = judge.judge(bound, analysis(finding("short-kernel-gaps", gain), finding("compute-bound", None)))
+            self.assertEqual(said.right, right, gain)
 
     def test_a_statement_counts_only_where_nothing_is_blamed(self) -> None:
         bound = Program("gemm", "compute-bound")
