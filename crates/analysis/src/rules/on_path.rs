@@ -33,7 +33,7 @@ pub fn find(
     let names = &case.timeline.names;
     let wanted: Vec<bool> = (0..names.len() as u32).map(|name| fits(names.get(NameIndex(name)))).collect();
     let found = match case.without_samples() {
-        None => by_samples(case, what, &wanted, also),
+        None => by_samples(case, level, what, &wanted, also),
         Some(_) if case.breakdown.by_calls => by_calls(case, &wanted),
         Some(reason) => return Err(Verdict::Abstain(reason)),
     };
@@ -43,7 +43,7 @@ pub fn find(
     Ok(found)
 }
 
-fn by_samples(case: &Case, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> bool) -> OnPath {
+fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> bool) -> OnPath {
     let stacks = &case.timeline.stacks;
     let mut has = vec![false; stacks.len()];
     for index in 1..has.len() {
@@ -64,7 +64,7 @@ fn by_samples(case: &Case, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> 
     let most = lines.into_iter().max_by_key(|(frame, count)| (*count, u32::MAX - frame.0));
     OnPath {
         share,
-        confidence: share.surely_above(0.02) * case.coverage(),
+        confidence: share.surely_above(level / 2.0) * case.coverage(),
         place: most.map(|(frame, _)| case.place(frame)).unwrap_or_default(),
         evidence: proof::best_step(case, what, seen).into_iter().collect(),
         stretches,

@@ -1,7 +1,6 @@
 //! `pageable-async-copy`: copies that were meant to be asynchronous are not, because the host's memory is pageable.
 
 use super::gap;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::gpu::moved::{Copy, Moved};
 use crate::idle::{Cause, SMALL_BYTES, Who};
@@ -121,7 +120,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: if held > 0.0 { tally.repeats() } else { confidence::of(&tally, LEVEL) },
+        confidence: tally.repeats(),
         evidence,
         actions: vec![
             "Copy from pinned memory: tensor.pin_memory().to(device, non_blocking=True), or DataLoader(pin_memory=True).".into(),

@@ -5,6 +5,7 @@ use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::gpu::percentile;
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::again;
 
 pub struct PrefillBlocksDecode;
 
@@ -61,7 +62,7 @@ impl Rule for PrefillBlocksDecode {
             place: Place::default(),
             gain: None,
             severity: Severity::Medium,
-            confidence: (blocks.len() as f64 + 1.0) / (blocks.len() as f64 + 2.0),
+            confidence: again(blocks.len()),
             evidence: vec![
                 Evidence::at(format!("the longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
                 Evidence::said(format!("a decode step takes {} in the median; prefill between them takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),

@@ -4,6 +4,7 @@ use super::engine_steps;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::again;
 use crate::spans::Spans;
 
 pub struct SchedulerGap;
@@ -64,7 +65,7 @@ impl Rule for SchedulerGap {
             place: Place::default(),
             gain: None,
             severity: if share >= 0.2 { Severity::High } else { Severity::Medium },
-            confidence: (count as f64 + 1.0) / (count as f64 + 2.0),
+            confidence: again(count as usize),
             evidence: vec![Evidence::at("the longest", Some(track), widest.0, widest.1).number("share", share)],
             actions: vec![
                 "Decide the next batch while this one runs: vLLM --async-scheduling; SGLang has its overlap scheduler on unless --disable-overlap-schedule.".into(),

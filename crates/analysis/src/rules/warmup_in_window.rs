@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::share::again;
 use crate::steps::{Step, StepSource};
 
 pub struct WarmupInWindow;
@@ -52,7 +53,7 @@ impl Rule for WarmupInWindow {
             gain: None,
             severity: Severity::Info,
             // The next one after so many that were not slow is not slow with this chance.
-            confidence: (case.steps.count() as f64 + 1.0) / (case.steps.count() as f64 + 2.0),
+            confidence: again(case.steps.count()),
             evidence: warm().take(5).map(evidence).collect(),
             actions: vec![
                 "Send a few requests of every shape before the service takes traffic.".into(),
