@@ -102,23 +102,32 @@ struct Drift {
     above: f64,
 }
 
+/// Of one kernel with one grid.
+#[derive(Default)]
+struct Times {
+    /// Of the first quarter of the steps, and of the last.
+    ends: [Vec<u64>; 2],
+    /// Of all steps, in nanoseconds, with the number of calls.
+    sum: f64,
+    count: f64,
+}
+
 fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
     let (work, quarter) = (&case.timeline.gpu.work, device.windows.len() / 4);
-    // Of the first quarter and of the last, and the sum of all with their number.
-    let mut times: HashMap<(u32, Option<usize>), ([Vec<u64>; 2], f64, f64)> = HashMap::new();
+    let mut times: HashMap<(u32, Option<usize>), Times> = HashMap::new();
     device.each(case, |window, index| {
         if device.kind(case, index).class == Class::Collective {
             return;
         }
-        let (ends, sum, count) = times.entry((work.name[index], work.shape(index))).or_default();
-        (*sum, *count) = (*sum + work.dur[index] as f64, *count + 1.0);
+        let of = times.entry((work.name[index], work.shape(index))).or_default();
+        (of.sum, of.count) = (of.sum + work.dur[index] as f64, of.count + 1.0);
         match window {
-            _ if window < quarter => ends[0].push(work.dur[index]),
-            _ if window >= device.windows.len() - quarter => ends[1].push(work.dur[index]),
+            _ if window < quarter => of.ends[0].push(work.dur[index]),
+            _ if window >= device.windows.len() - quarter => of.ends[1].push(work.dur[index]),
             _ => {}
         }
     });
-    let drifts = times.into_iter().filter_map(|((name, _), (mut times, sum, count))| {
+    let drifts = times.into_iter().filter_map(|((name, _), Times { ends: mut times, sum, count })| {
         times.iter_mut().for_each(|times| times.sort_unstable());
         let [first, last] = [&times[0], &times[1]].map(|times| percentile(times, 50));
         let enough = times.iter().all(|times| times.len() >= FEWEST) && last as f64 > SLOWER * first as f64;
