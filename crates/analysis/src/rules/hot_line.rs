@@ -8,7 +8,7 @@ use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
-use crate::share::{Share, Tally};
+use crate::share::{Share, again};
 use crate::steps::StepSource;
 
 pub struct HotLine;
@@ -107,15 +107,13 @@ fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec
 /// Too few samples: recorded calls, each by the time that no call inside it takes.
 fn by_calls(case: &Case) -> Verdict {
     let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
-    let mut tally = Tally::default();
-    case.windows.all().iter().for_each(|_| tally.add(0.0, 1.0));
     let runs = |part: &Part| matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL;
     let hot = |part: Part| Hot {
         share: Share::exactly(part.share),
         gain: case.gain_of_host(Share::exactly(part.share)),
         native: part.kind == PartKind::Native,
         of_running: part.share / running.max(part.share),
-        confidence: tally.repeats(),
+        confidence: again(case.windows.all().len()),
         evidence: vec![
             Evidence::said(format!("{} of its own in all steps, by recorded calls", phrase::duration(part.total_ns)))
                 .number("ns", part.total_ns as f64),
@@ -246,6 +244,8 @@ mod tests {
         );
         assert_eq!(found[0].title, "50 % of the step is in build (svc.py:44)");
         assert_eq!(found.len(), 3);
+        // Ten steps show it.
+        assert!((found[0].confidence - 11.0 / 12.0).abs() < 1e-9, "{}", found[0].confidence);
     }
 
     #[test]
