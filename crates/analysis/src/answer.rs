@@ -98,8 +98,16 @@ fn how_long(case: &Case) -> String {
     }
     let mut kinds = case.breakdown.kinds();
     kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let kinds: Vec<String> =
-        kinds.iter().take(3).map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb())).collect();
+    // What is less than half a percent is not worth a word.
+    let some = |at: usize, share: f64| at == 0 || share >= 0.005;
+    let kinds: Vec<String> = kinds
+        .iter()
+        .enumerate()
+        .filter(|(at, kind)| some(*at, kind.2))
+        .map(|(_, kind)| kind)
+        .take(3)
+        .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb()))
+        .collect();
     let thread = if steps.source == StepSource::Whole { " of its busiest thread" } else { " of it" };
     match kinds.as_slice() {
         [] => format!("{time}."),

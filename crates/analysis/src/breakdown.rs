@@ -94,12 +94,14 @@ impl Breakdown {
         self.parts.iter().filter(|part| part.kind == kind).map(|part| part.share).sum()
     }
 
-    /// One part a function and kind, largest first; the line is that of its largest part.
+    /// One part a function and kind, largest first; the line is that of its largest part. By calls the line is where a function
+    /// is defined: two of one name in a file (`forward` of each layer) are two.
     pub fn functions(&self) -> Vec<Part> {
         let mut all: Vec<Part> = Vec::new();
-        let mut places: HashMap<(&str, &str, PartKind), usize> = HashMap::new();
+        let mut places: HashMap<(&str, &str, u32, PartKind), usize> = HashMap::new();
         for part in &self.parts {
-            let place = *places.entry((&part.label, &part.file, part.kind)).or_insert(all.len());
+            let defined = if self.by_calls { part.line } else { 0 };
+            let place = *places.entry((&part.label, &part.file, defined, part.kind)).or_insert(all.len());
             if place == all.len() {
                 all.push(part.clone());
             } else {

@@ -184,6 +184,16 @@ impl<'a> Case<'a> {
         if self.steps.source == StepSource::Whole { "the recording" } else { "the step" }
     }
 
+    /// All of them, after "in" or "inside".
+    pub fn the_steps(&self) -> &'static str {
+        if self.steps.source == StepSource::Whole { "the recording" } else { "the steps" }
+    }
+
+    /// Their time, after "of".
+    pub fn steps_time(&self) -> &'static str {
+        if self.steps.source == StepSource::Whole { "the recording" } else { "the steps' time" }
+    }
+
     /// Whether the breakdown stands on more than a few samples: they are enough, or recorded calls took their place.
     pub fn breakdown_tells(&self) -> bool {
         // Waits for a device are measured: where they are most of the step, no sample is needed to say so.

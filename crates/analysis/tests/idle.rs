@@ -252,3 +252,39 @@ fn work_from_before_the_recording_does_not_wait_for_the_host() {
     assert_eq!(device.held_ns(), 4_000_000);
     assert_eq!(device.ns(Cause::Launch), 20_000 + 15_000);
 }
+
+/// The first call of a process makes its context, for seconds: that is not launching.
+#[test]
+fn a_long_call_that_launches_nothing_is_no_launch() {
+    let text = "track main
+         step request 0..3100ms
+         ccall aten::empty_strided 0..3s
+         api cudaDeviceGetStreamPriorityRange 1us..3s
+         api cudaLaunchKernel 3s..3000010us
+         stream 7
+         kernel k 3000010us..3100ms";
+    let device = device(text);
+    assert_eq!(device.causes[0].cause, Cause::Native);
+    let diagnosis = of(text);
+    assert_eq!(diagnosis.breakdown.parts[0].label, "cudaDeviceGetStreamPriorityRange");
+    assert_eq!(diagnosis.bottleneck.kind.name(), "cpu_bound");
+    assert!(diagnosis.answer[1].contains("most at cudaDeviceGetStreamPriorityRange"), "{:?}", diagnosis.answer);
+}
+
+/// Without steps, what the host does before the device's first work is start-up, and not between two works.
+#[test]
+fn start_up_is_not_between_the_kernels() {
+    let text = "track main
+         ccall load_weights 0..900ms
+         api cudaLaunchKernel 900ms..900010us
+         stream 7
+         kernel k 900010us..950ms
+         ccall think 950ms..960ms
+         api cudaLaunchKernel 960ms..960010us
+         kernel k 960010us..1s";
+    let found = of(text).findings;
+    assert!(!found.iter().any(|one| one.code == "host-wait"), "{found:?}");
+    let between = text.replace("0..900ms", "0..1ms").replace("ccall think 950ms..960ms", "ccall think 950ms..9s");
+    let between = between.replace("960ms..960010us", "9s..9000010us").replace("960010us..1s", "9000010us..9100ms");
+    assert!(of(&between).findings.iter().any(|one| one.code == "host-wait"));
+}

@@ -8,6 +8,9 @@ use crate::windows::{Window, Windows};
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline};
 
+/// A call of CUDA's that takes this long without waiting for a device makes a context, takes memory or loads code.
+const LONG_NS: u64 = 1_000_000;
+
 /// The time inside the windows by function, less what lies outside all calls.
 pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Key, u64)> {
     let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
@@ -20,10 +23,13 @@ pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Ke
             let kind = timeline.slices.kind(index);
             let slice = timeline.slices.get(index);
             let end = match kind {
-                SliceKind::Call | SliceKind::CCall | SliceKind::Gc => Some(slice.end()),
-                _ => waits.until(index),
+                SliceKind::Call | SliceKind::CCall | SliceKind::Gc => Some((slice.end(), kind)),
+                _ => waits.until(index).map(|end| (end, kind)).or_else(|| {
+                    // So long a call of the driver's is not the doing of the operator around it.
+                    (kind == SliceKind::ApiCall && slice.dur >= LONG_NS).then(|| (slice.end(), SliceKind::CCall))
+                }),
             };
-            let Some(end) = end else { continue };
+            let Some((end, kind)) = end else { continue };
             sweep.up_to(slice.start, &mut open, &mut sums);
             open.push((end, slice.name, kind));
         }

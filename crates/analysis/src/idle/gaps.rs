@@ -30,6 +30,8 @@ struct Device<'c, 'a, 'h> {
     hosts: &'h mut Hosts<'c, 'a>,
     /// The thread that launches most of the device's work.
     usual: Option<TrackIndex>,
+    /// The start of its first work and the end of its last. Without steps, what is before or after that is between no two works.
+    ends: (u64, u64),
     /// Of each stream: its works, and the first of them whose launch was recorded. Those before it were launched earlier.
     first: Vec<(std::ops::Range<usize>, usize)>,
     sums: Sums,
@@ -52,6 +54,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
         case,
         hosts,
         usual,
+        ends: (spans[0].0, spans[spans.len() - 1].1),
         first: streams.iter().filter_map(|stream| Some((stream.work.clone(), first_linked(case, stream)?))).collect(),
         sums: Sums::default(),
         pieces: Vec::new(),
@@ -134,7 +137,7 @@ impl Device<'_, '_, '_> {
         let mut place = 0;
         while let Some((start, end, next)) = spans.get(place).filter(|span| span.0 < window.end) {
             if at < *start {
-                let zone = if any || whole { Zone::Middle } else { Zone::Lead };
+                let zone = if any || whole && self.ends.0 <= at { Zone::Middle } else { Zone::Lead };
                 self.gap(window, &Gap { start: at, end: *start, zone, begins_here: any, next: Some(*next) });
                 idle += start - at;
             }
@@ -143,7 +146,12 @@ impl Device<'_, '_, '_> {
             place += 1;
         }
         if at < window.end {
-            let zone = if any && !whole { Zone::Tail } else { Zone::Middle };
+            let over = if whole { self.ends.1 <= at } else { any };
+            let zone = match over {
+                true => Zone::Tail,
+                false if whole && at < self.ends.0 => Zone::Lead,
+                false => Zone::Middle,
+            };
             let next = spans.get(place).map(|span| span.2);
             self.gap(window, &Gap { start: at, end: window.end, zone, begins_here: any, next });
             idle += window.end - at;

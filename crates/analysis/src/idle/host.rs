@@ -5,6 +5,7 @@ use super::Cause;
 use super::calls::{Classes, OverheadOf, overhead_of};
 use super::cores::{queued, without_core};
 use super::looks::{self, Looks, seek};
+use super::pace::LONGEST_NS;
 use crate::blame::READ_LATE_NS;
 use crate::frames::{WAITS, is};
 use crate::rule::Case;
@@ -93,7 +94,7 @@ impl<'c, 'a> Hosts<'c, 'a> {
 
 impl Host {
     fn new(case: &Case, classes: &Classes, track: TrackIndex) -> Host {
-        let slices = &case.timeline.slices;
+        let (slices, work) = (&case.timeline.slices, &case.timeline.gpu.work);
         let range = case.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
             let (start, slice) = (slices.start[index], index as u32);
@@ -102,7 +103,14 @@ impl Host {
         let exact = innermost(range.clone().filter_map(|index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
-                Some(part(index, classes.of(name).cause(), Who::Api(name)))
+                let cause = match classes.of(name).cause() {
+                    // What takes so long and launches nothing is no launching: the driver makes a context, or asks the device.
+                    Cause::Launch if slices.dur[index] >= LONGEST_NS && work.of_launch(index).is_empty() => {
+                        Cause::Native
+                    }
+                    cause => cause,
+                };
+                Some(part(index, cause, Who::Api(name)))
             }
             SliceKind::Gc => Some(part(index, Cause::Gc, Who::Nobody)),
             // In a full queue the launch around it waits: what that is called is said of the launch.

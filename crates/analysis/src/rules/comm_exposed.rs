@@ -44,7 +44,7 @@ impl Rule for CommExposed {
         let mut evidence: Vec<Evidence> =
             longest.map(|(start, end)| Evidence::at("the longest", None, *start, *end)).into_iter().collect();
         evidence.push(
-            Evidence::said(format!("other kernels take {} of the steps' time", phrase::percent(others)))
+            Evidence::said(format!("other kernels take {} of {}", phrase::percent(others), case.steps_time()))
                 .number("others", others),
         );
         let finding = Finding {

@@ -67,8 +67,15 @@ pub fn unseen(case: &Case, level: f64) -> Option<String> {
 impl Gap<'_> {
     /// The line (else the call) that has most of what fits, and how much of that it has, 0 to 1.
     pub fn top(&self, case: &Case, fits: impl Fn(Zone, Cause) -> bool) -> Option<(Place, f64)> {
-        let lines = by_line(case, &self.device.sums.tops(fits));
+        let lines = by_line(case, &self.device.sums.tops(&fits));
         let all: u64 = lines.iter().map(|(_, ns)| ns).sum();
+        // A line of the program tells more than a call, unless most is the driver's own time, in one of its calls.
+        let native = by_line(case, &self.device.sums.tops(|zone, cause| fits(zone, cause) && cause == Cause::Native));
+        if let Some((place, ns)) = native.into_iter().next().filter(|(place, ns)| place.api.is_some() && *ns > all / 2)
+        {
+            let place = Place { function: place.api, ..Place::default() };
+            return Some((place, ns as f64 / all.max(1) as f64));
+        }
         let line = lines.iter().find(|(place, _)| place.function.is_some()).or(lines.first())?;
         Some((line.0.clone(), line.1 as f64 / all.max(1) as f64))
     }
@@ -82,7 +89,7 @@ impl Gap<'_> {
             evidence.push(Evidence::at(text, Some(track), start, end));
         }
         let busy = self.device.busy_ns as f64 / self.device.window_ns.max(1) as f64;
-        let text = format!("the device is at work in {} of the steps' time", phrase::percent(busy));
+        let text = format!("the device is at work in {} of {}", phrase::percent(busy), case.steps_time());
         evidence.push(Evidence::said(text).number("busy", busy));
         evidence
     }

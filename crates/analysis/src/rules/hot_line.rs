@@ -89,7 +89,7 @@ fn sampled(case: &Case) -> Verdict {
 
 fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec<Evidence> {
     let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
-    let samples = Evidence::said(format!("{count} of {of} samples inside the steps"));
+    let samples = Evidence::said(format!("{count} of {of} samples inside {}", case.the_steps()));
     let mut evidence = vec![samples.number("samples", function.count as f64)];
     evidence.extend(function.lines.iter().take(3).map(|(frame, count)| {
         let at = phrase::place(&case.place(*frame));
@@ -115,8 +115,12 @@ fn by_calls(case: &Case) -> Verdict {
         of_running: part.share / running.max(part.share),
         confidence: again(case.windows.all().len()),
         evidence: vec![
-            Evidence::said(format!("{} of its own in all steps, by recorded calls", phrase::duration(part.total_ns)))
-                .number("ns", part.total_ns as f64),
+            Evidence::said(format!(
+                "{} of its own in {}, by recorded calls",
+                phrase::duration(part.total_ns),
+                case.the_steps()
+            ))
+            .number("ns", part.total_ns as f64),
         ],
         place: part.place(),
     };
@@ -157,7 +161,16 @@ fn finding(case: &Case, hot: Hot) -> Finding {
 
 fn actions(case: &Case, place: &Place, native: bool) -> Vec<String> {
     let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
+    let name = place.function.as_deref().unwrap_or("");
     let work = match native {
+        true if ["cuda", "hip"].iter().any(|start| name.starts_with(start)) => {
+            "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process."
+                .into()
+        }
+        true if name.contains("::") && case.gpu().is_some() => {
+            "What an operator takes on the host is the same for any size of data: launch fewer of them, as a CUDA graph, in a larger batch, or fused by a compiler."
+                .into()
+        }
         true => format!(
             "{line} runs native code: give it more work at once (one call for the whole batch), or smaller or narrower data."
         ),
@@ -246,6 +259,24 @@ mod tests {
         assert_eq!(found.len(), 3);
         // Ten steps show it.
         assert!((found[0].confidence - 11.0 / 12.0).abs() < 1e-9, "{}", found[0].confidence);
+    }
+
+    /// Every layer has a `forward`: those of one file are not one function.
+    #[test]
+    fn recorded_calls_of_one_name_are_told_apart_by_where_they_are_defined() {
+        let found = found(
+            &HotLine,
+            "
+            track main
+            repeat 10 every 50ms
+              step request 0..40ms
+              call forward@model.py:3 0..40ms
+              call forward@model.py:44 0..15ms
+              call forward@model.py:60 15ms..30ms
+            end",
+        );
+        assert_eq!(found[0].title, "38 % of the step is in forward (model.py:44)");
+        assert_eq!(found.len(), 3);
     }
 
     #[test]

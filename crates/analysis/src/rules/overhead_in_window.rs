@@ -79,7 +79,7 @@ impl Rule for OverheadInWindow {
         let each = calls / case.steps.count().max(1) as u64;
         let longest = recorded::inside(case, |slice| is_call(slice.kind)).longest;
         let mut evidence = vec![
-            Evidence::said(format!("{} inside the steps", phrase::counted(calls, "recorded call")))
+            Evidence::said(format!("{} inside {}", phrase::counted(calls, "recorded call"), case.the_steps()))
                 .number("calls", calls as f64),
         ];
         evidence.extend(

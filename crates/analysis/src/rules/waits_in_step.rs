@@ -91,9 +91,10 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
     let (what, actions) = advice(waits_for(case, top), &place);
     let count: u64 = tops.values().sum();
     let samples = Evidence::said(format!(
-        "{} of {} samples inside the steps do not run; on top is {}",
+        "{} of {} samples inside {} do not run; on top is {}",
         phrase::count(count),
         phrase::count(case.breakdown.samples),
+        case.the_steps(),
         phrase::place(&case.place(top))
     ));
     let mut evidence = vec![samples.number("samples", count as f64)];
@@ -130,7 +131,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
         .into_iter()
         .chain(waits.map(|part| {
             let (place, share) = (part.place(), Share::exactly(part.share));
-            let text = format!("{} in all steps, by recorded calls", phrase::duration(part.total_ns));
+            let text = format!("{} in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
             let at = phrase::place(&place);
             Finding {
                 code: WaitsInStep.code(),

@@ -258,9 +258,11 @@ fn whole(timeline: &Timeline) -> Steps {
     });
     let why = match steps {
         Some(_) if !timeline.gpu.is_empty() => {
-            "nothing marked in the program repeats, nor does a sequence of kernels; this is the whole recording of its busiest thread"
+            "nothing marked in the program comes three times or more, nor does a sequence of kernels; this is the whole recording of its busiest thread"
         }
-        Some(_) => "nothing marked in the program repeats; this is the whole recording of its busiest thread",
+        Some(_) => {
+            "nothing marked in the program comes three times or more; this is the whole recording of its busiest thread"
+        }
         None => "nothing was recorded that takes time",
     };
     Steps {

@@ -120,13 +120,14 @@ fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Opti
     let mut evidence = Vec::new();
     if recorded.count > 0 {
         let calls = phrase::counted(recorded.count, "call");
-        let text = format!("{calls} inside the steps, {} together", phrase::duration(recorded.tally.part as u64));
+        let text =
+            format!("{calls} inside {}, {} together", case.the_steps(), phrase::duration(recorded.tally.part as u64));
         evidence.push(Evidence::said(text).number("ns", recorded.tally.part));
     } else {
         evidence.push(Evidence::said(format!("{} of the samples", phrase::percent_range(share))));
     }
     if let Some(busy) = busy {
-        let text = format!("the device is at work in {} of the steps' time", phrase::percent(busy));
+        let text = format!("the device is at work in {} of {}", phrase::percent(busy), case.steps_time());
         evidence.push(Evidence::said(text).number("busy", busy));
     }
     if let Some((track, slice)) = recorded.longest.first() {
