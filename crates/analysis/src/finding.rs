@@ -71,6 +71,15 @@ impl GainBy {
             GainBy::Prior => "prior",
         }
     }
+
+    /// What to say after a gain that the recording alone does not show.
+    pub fn proviso(self) -> &'static str {
+        match self {
+            GainBy::Replay | GainBy::Recorded => "",
+            GainBy::Bounded => ", within its bounds",
+            GainBy::Prior => ", by what was seen elsewhere",
+        }
+    }
 }
 
 impl Gain {

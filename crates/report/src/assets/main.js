@@ -149,8 +149,11 @@ function goTo(evidence) {
   $("timeline-section").scrollIntoView({ behavior: "smooth" });
 }
 
+// What a gain rests on, where that is not simply the recorded time.
+const GAIN_BY = { replay: ", by replay", bounded: ", within its bounds", prior: ", by what was seen elsewhere" };
+
 function finding(found) {
-  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, found.gain.by === "replay" ? " of the step, by replay" : " of the step")) : null;
+  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the step${GAIN_BY[found.gain.by] ?? ""}`)) : null;
   const evidence = found.evidence.map((item) => element("li", {}, item.text, " ",
     item.end > item.start ? element("button", { type: "button", class: "link", onclick: () => goTo(item) }, "show on the timeline") : null));
   const { where: at } = found;

@@ -22,7 +22,7 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
 fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "### {number}. {}\n", prose(&finding.title))?;
     let gain = match finding.gain {
-        Some(gain) => format!("gain **{}** of {whole}", range(gain)),
+        Some(gain) => format!("gain **{}** of {whole}{}", range(gain), gain.by.proviso()),
         None => "the recording does not show what it costs".into(),
     };
     let (severity, sure) = (finding.severity.name(), confidence(finding.confidence));

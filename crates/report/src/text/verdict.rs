@@ -40,7 +40,9 @@ impl Page<'_> {
         let style = self.style;
         let width = style.width.saturating_sub(4);
         let ink = if finding.severity >= Severity::Medium { Ink::Warn } else { Ink::Plain };
-        let gain = finding.gain.map(|gain| format!(" (worth {} of the step)", range(gain.low, gain.high)));
+        let gain = finding
+            .gain
+            .map(|gain| format!(" (worth {} of the step{})", range(gain.low, gain.high), gain.by.proviso()));
         let title = format!("{}{}", finding.title, gain.unwrap_or_default());
         let bullet = if style.unicode { "•" } else { "-" };
         for (place, line) in wrapped(style, &title, width).into_iter().enumerate() {

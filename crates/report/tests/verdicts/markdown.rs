@@ -99,3 +99,17 @@ fn no_name_gets_out_of_its_place() {
     assert!(heads.iter().all(|head| ours.iter().any(|our| head.starts_with(our))), "{heads:#?}");
     says(&page, &["`line\\nbreak\\r\\n\\n# heading\\n\\n- list`", "`@everyone`", "is in <code>&#60;script&#62;"]);
 }
+
+#[test]
+fn a_gain_that_the_recording_alone_does_not_show_says_so() {
+    let steps = |kernel: &str| {
+        markdown(&format!(
+            "device 0 NVIDIA_H200\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..8ms\n\
+             api cudaStreamSynchronize 20us..9.9ms\n end"
+        ))
+    };
+    let bounded = steps("cutlass_80_simt_sgemm_128x64_8x5_nn_align1");
+    says(&bounded, &["gain **0 to 80 %** of the step, within its bounds · confidence"]);
+    let prior = steps("cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align1");
+    says(&prior, &["gain **0 to 80 %** of the step, by what was seen elsewhere · confidence", "seen on an H200"]);
+}
