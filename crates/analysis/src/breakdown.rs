@@ -15,7 +15,7 @@ use crate::seen::{Doing, LEAST_SAMPLES, SeenSamples};
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
 use part::apportion;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use timeline::{NameIndex, Timeline};
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -151,7 +151,8 @@ fn by_samples(timeline: &Timeline, windows: &Windows, seen: &SeenSamples, time: 
         let name = if stack.0 == 0 { NameIndex(0) } else { frame.name };
         *counts.entry(Key { kind, name, line: frame.line }).or_default() += 1;
     }
-    let (keys, weights): (Vec<Key>, Vec<u64>) = counts.into_iter().unzip();
+    // In order: of equal ones, the first get what does not divide, and that must not change from one look to the next.
+    let (keys, weights): (Vec<Key>, Vec<u64>) = BTreeMap::from_iter(counts).into_iter().unzip();
     keys.into_iter().zip(apportion(time, &weights)).collect()
 }
 

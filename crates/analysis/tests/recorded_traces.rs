@@ -66,3 +66,17 @@ fn a_replayed_graph_has_its_nodes_and_their_layers() {
     let by_capture: u64 = gpu.layers.iter().map(|layer| layer.by_capture).sum();
     assert!(by_capture as usize >= kernels * 9 / 10, "{by_capture} of {kernels}");
 }
+
+#[test]
+fn the_same_recording_gets_the_same_diagnosis_each_time() {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces/suite");
+    for name in ["gil_thread", "healthy_encoder", "recompile"] {
+        let timeline = timeline::open(&suite.join(name)).unwrap();
+        let said = || {
+            let diagnosis = diagnose(&timeline, &Options::default());
+            format!("{:?} {:?} {:?}", diagnosis.breakdown, diagnosis.slow_steps, diagnosis.findings)
+        };
+        let first = said();
+        (0..3).for_each(|_| assert!(said() == first, "{name}"));
+    }
+}

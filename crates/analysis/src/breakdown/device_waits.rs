@@ -4,7 +4,7 @@
 use super::part::{Key, PartKind, apportion};
 use crate::seen::{Doing, SeenSamples};
 use crate::windows::Windows;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use timeline::{NameIndex, Timeline};
 
 pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<(Key, u64)> {
@@ -28,7 +28,9 @@ pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<
     let mut times: HashMap<Key, u64> = HashMap::new();
     for (call, ns) in by_call {
         let plain = HashMap::from([(Key { kind: PartKind::Gpu, name: call, line: 0 }, 1)]);
-        let (keys, weights): (Vec<Key>, Vec<u64>) = lines.remove(&call).unwrap_or(plain).into_iter().unzip();
+        // In order: of equal ones, the first get what does not divide.
+        let lines = BTreeMap::from_iter(lines.remove(&call).unwrap_or(plain));
+        let (keys, weights): (Vec<Key>, Vec<u64>) = lines.into_iter().unzip();
         for (key, part) in keys.into_iter().zip(apportion(ns, &weights)) {
             let sum = times.entry(key).or_default();
             *sum = sum.saturating_add(part);

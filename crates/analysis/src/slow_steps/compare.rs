@@ -9,7 +9,7 @@ use crate::idle::{Cause, Who, by_line};
 use crate::phrase;
 use crate::rule::Case;
 use crate::seen::Doing;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::NameIndex;
 
 /// Rows of the report.
@@ -97,8 +97,9 @@ fn threads(case: &Case, groups: &Groups) -> Vec<Difference> {
     let mean = |times: &HashMap<Key, u64>, key: &Key, group: usize| {
         times.get(key).copied().unwrap_or(0) / windows[group].all().len().max(1) as u64
     };
-    let mut rows: HashMap<(PartKind, NameIndex), (u64, u64, u32, i64)> = HashMap::new();
-    for key in usual.keys().chain(slow.keys()).collect::<HashSet<_>>() {
+    // In order, so that of equal ones the same are said each time.
+    let mut rows: BTreeMap<(PartKind, NameIndex), (u64, u64, u32, i64)> = BTreeMap::new();
+    for key in usual.keys().chain(slow.keys()).collect::<BTreeSet<_>>() {
         let (slow, usual) = (mean(&slow, key, SLOW), mean(&usual, key, USUAL));
         let row = rows.entry((key.kind, key.name)).or_insert((0, 0, 0, i64::MIN));
         (row.0, row.1) = (row.0 + slow, row.1 + usual);
@@ -140,7 +141,7 @@ fn collector(case: &Case, groups: &Groups) -> Place {
 fn devices(case: &Case, accounts: &[device::Account; 2]) -> Vec<Difference> {
     let mean = |ns: u64, group: usize| ns / accounts[group].steps.max(1) as u64;
     let mut all = Vec::new();
-    let names: HashSet<u32> = accounts.iter().flat_map(|one| one.kernels.keys().copied()).collect();
+    let names: BTreeSet<u32> = accounts.iter().flat_map(|one| one.kernels.keys().copied()).collect();
     for name in names {
         let time = |group: usize| mean(accounts[group].kernels.get(&name).map_or(0, |one| one.0), group);
         let kernel = Some(case.timeline.names.text(NameIndex(name)).to_owned());
