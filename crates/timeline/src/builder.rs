@@ -66,17 +66,8 @@ impl Builder {
     pub fn slice(&mut self, track: TrackIndex, kind: SliceKind, name: NameIndex, start: u64, dur: u64, more: More<'_>) {
         let args = more.args.map_or(0, |args| self.texts.index(args) + 1);
         let detail = Detail { id: more.id, parent: more.parent, args };
-        let slices = &mut self.timeline.slices;
-        slices.start.push(start);
-        slices.dur.push(dur);
-        slices.name.push(name.0);
-        slices.kind.push(kind as u8 | if more.open { OPEN } else { 0 });
-        if detail == Detail::default() {
-            slices.detail.push(0);
-        } else {
-            slices.details.push(detail);
-            slices.detail.push(slices.details.len() as u32);
-        }
+        let kind = kind as u8 | if more.open { OPEN } else { 0 };
+        self.timeline.slices.push(kind, name.0, start, dur, detail);
         self.slice_track.push(track.0);
     }
 
@@ -135,6 +126,7 @@ impl Builder {
         slices.dur.reverse();
         slices.name.reverse();
         slices.kind.reverse();
+        slices.id.reverse();
         slices.detail.reverse();
         self.slice_track.reverse();
         let samples = &mut self.timeline.samples;

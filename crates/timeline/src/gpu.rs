@@ -2,8 +2,10 @@
 //! clock as everything else; [`Gpu::clock`] says how sure that is.
 
 mod gather;
+mod once;
+pub(crate) mod part;
 
-use crate::{NameIndex, ProcessIndex, sort};
+use crate::{NameIndex, ProcessIndex, side_by_side, sort};
 pub(crate) use gather::Gather;
 pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
@@ -177,13 +179,16 @@ impl Work {
 
     /// Takes the work at these places, in this order. Links are made afterwards.
     fn reorder(&mut self, order: &[u32]) {
-        sort::gather(&mut self.start, order);
-        sort::gather(&mut self.dur, order);
-        sort::gather(&mut self.name, order);
-        sort::gather(&mut self.kind, order);
-        sort::gather(&mut self.correlation, order);
-        sort::gather(&mut self.shape, order);
-        sort::gather(&mut self.more, order);
+        let columns = vec![
+            sort::gathering(&mut self.start, order),
+            sort::gathering(&mut self.dur, order),
+            sort::gathering(&mut self.name, order),
+            sort::gathering(&mut self.correlation, order),
+            sort::gathering(&mut self.shape, order),
+            sort::gathering(&mut self.more, order),
+            sort::gathering(&mut self.kind, order),
+        ];
+        side_by_side::run(order.len(), columns, || {});
     }
 
     fn shrink(&mut self) {

@@ -10,6 +10,7 @@ mod import;
 mod link;
 mod names;
 mod open;
+pub mod side_by_side;
 mod slices;
 mod sort;
 mod stacks;

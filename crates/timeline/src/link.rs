@@ -5,8 +5,11 @@ mod around;
 mod clock;
 mod wait;
 
+use crate::gpu::GpuClock;
+use crate::side_by_side::{self, Job};
 use crate::{SliceKind, Timeline};
 pub use around::Around;
+use std::ops::Range;
 
 /// A call that begins after its work by no more than this is the call, and one of the clocks is wrong; by more, the number was
 /// given out again and the call belongs to other work.
@@ -23,26 +26,53 @@ pub(crate) fn link(timeline: &mut Timeline) {
     let count = timeline.gpu.work.len();
     let mut launch = vec![0u32; count];
     let mut calls: Vec<Call> = Vec::new();
-    let streams = &timeline.gpu.streams;
-    for of_process in streams.chunk_by(|a, b| a.process == b.process) {
+    let mut sums: Vec<GpuClock> = Vec::new();
+    for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
         collect(timeline, of_process[0].process, &mut calls);
-        for stream in of_process {
-            let mut near = 0;
-            for index in stream.work.clone() {
-                let (correlation, start) = (timeline.gpu.work.correlation[index], timeline.gpu.work.start[index]);
-                if correlation != 0
-                    && let Some(slice) = find(&calls, correlation, start, &mut near)
-                {
-                    launch[index] = slice + 1;
-                }
-            }
-        }
+        let pieces = of_process.iter().flat_map(|stream| pieces(&stream.work));
+        // Streams lie one after the other, so their pieces are those of the column.
+        let mut found: Vec<GpuClock> = pieces.clone().map(|_| GpuClock::default()).collect();
+        let mut rest = &mut launch[of_process[0].work.start..];
+        let (calls, timeline) = (&calls, &*timeline);
+        let jobs = pieces.zip(&mut found).map(|(piece, sum)| {
+            let (own, after) = std::mem::take(&mut rest).split_at_mut(piece.len());
+            rest = after;
+            Box::new(move || *sum = find_all(timeline, calls, piece, own)) as Job
+        });
+        let jobs: Vec<Job> = jobs.collect();
+        side_by_side::run(of_process.iter().map(|stream| stream.work.len()).sum(), jobs, || {});
+        sums.append(&mut found);
     }
     let mut by_launch: Vec<u32> = (0..count as u32).filter(|index| launch[*index as usize] != 0).collect();
     by_launch.sort_by_key(|index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;
     timeline.gpu.work.by_launch = by_launch;
-    timeline.gpu.clock = clock::measure(timeline);
+    timeline.gpu.clock = clock::measure(timeline, sums);
+}
+
+/// So much work is linked by one job.
+const PIECE: usize = 1 << 18;
+
+fn pieces(work: &Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
+    let end = work.end;
+    work.clone().step_by(PIECE).map(move |start| start..end.min(start + PIECE))
+}
+
+/// Finds the launches of some work of a stream, and what they say about the clocks.
+fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> GpuClock {
+    let (work, slices) = (&timeline.gpu.work, &timeline.slices);
+    let (mut near, mut clock) = (0, GpuClock::default());
+    for (index, launch) in piece.zip(launch) {
+        let (correlation, start) = (work.correlation[index], work.start[index]);
+        if correlation != 0
+            && let Some(slice) = find(calls, correlation, start, &mut near)
+        {
+            *launch = slice + 1;
+        }
+        let call = launch.checked_sub(1).map(|slice| slices.start[slice as usize]);
+        clock::add(&mut clock, work.kind(index), call, start);
+    }
+    clock
 }
 
 /// The calls of a process that have a correlation, by correlation and begin.
@@ -52,7 +82,7 @@ fn collect(timeline: &Timeline, process: crate::ProcessIndex, calls: &mut Vec<Ca
     for track in timeline.tracks_of(process) {
         for index in track.slices.clone() {
             if slices.kind(index) == SliceKind::ApiCall {
-                let correlation = slices.detail(index).id;
+                let correlation = slices.id(index);
                 if correlation != 0 {
                     calls.push((correlation, slices.start[index], index as u32));
                 }

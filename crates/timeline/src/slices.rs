@@ -1,7 +1,8 @@
-//! Slices in columns: 25 bytes each, and 12 more for those that carry an id or arguments. They are sorted by track, start,
-//! and longer first, so that a parent comes before its children; [`crate::Track::slices`] says where a track's are.
+//! Slices in columns: 21 bytes each, 4 more where any carries an id, and 4 more where any has a parent or arguments, which take 12.
+//! They are sorted by track, start, and longer first, so that a parent comes before its children; [`crate::Track::slices`] says
+//! where a track's are.
 
-use crate::{NameIndex, SliceKind, sort};
+use crate::{NameIndex, SliceKind, side_by_side, sort};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -10,7 +11,9 @@ pub struct Slices {
     pub dur: Vec<u64>,
     pub name: Vec<u32>,
     pub(crate) kind: Vec<u8>,
-    /// 0: none; else the place in `details` plus one.
+    /// 0: none. Empty where no slice has one.
+    pub(crate) id: Vec<u32>,
+    /// 0: no parent and no arguments; else the place in `details` plus one. Empty where no slice has any.
     pub(crate) detail: Vec<u32>,
     pub(crate) details: Vec<Detail>,
     pub(crate) args: Vec<Arc<str>>,
@@ -71,22 +74,38 @@ impl Slices {
         SliceKind::from_i32(i32::from(self.kind[index] & !OPEN)).unwrap_or(SliceKind::Scope)
     }
 
-    /// Takes the slices at these places, in this order.
-    pub(crate) fn reorder(&mut self, order: &[u32]) {
-        sort::gather(&mut self.start, order);
-        sort::gather(&mut self.dur, order);
-        sort::gather(&mut self.name, order);
-        sort::gather(&mut self.kind, order);
-        sort::gather(&mut self.detail, order);
+    /// Adds one; `kind` is that of the column.
+    pub(crate) fn push(&mut self, kind: u8, name: u32, start: u64, dur: u64, detail: Detail) {
+        let place = self.len();
+        self.start.push(start);
+        self.dur.push(dur);
+        self.name.push(name);
+        self.kind.push(kind);
+        let more = if detail.parent == 0 && detail.args == 0 {
+            0
+        } else {
+            self.details.push(detail);
+            self.details.len() as u32
+        };
+        for (column, value) in [(&mut self.id, detail.id), (&mut self.detail, more)] {
+            if value != 0 || !column.is_empty() {
+                column.resize(place, 0);
+                column.push(value);
+            }
+        }
     }
 
-    /// Makes room for this many more.
-    pub(crate) fn reserve(&mut self, more: usize) {
-        self.start.reserve(more);
-        self.dur.reserve(more);
-        self.name.reserve(more);
-        self.kind.reserve(more);
-        self.detail.reserve(more);
+    /// Takes the slices at these places, in this order.
+    pub(crate) fn reorder(&mut self, order: &[u32]) {
+        let mut columns = vec![
+            sort::gathering(&mut self.start, order),
+            sort::gathering(&mut self.dur, order),
+            sort::gathering(&mut self.name, order),
+            sort::gathering(&mut self.kind, order),
+        ];
+        let more = [&mut self.id, &mut self.detail].into_iter().filter(|column| !column.is_empty());
+        columns.extend(more.map(|column| sort::gathering(column, order)));
+        side_by_side::run(order.len(), columns, || {});
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -94,14 +113,36 @@ impl Slices {
         self.dur.shrink_to_fit();
         self.name.shrink_to_fit();
         self.kind.shrink_to_fit();
+        self.id.shrink_to_fit();
         self.detail.shrink_to_fit();
         self.details.shrink_to_fit();
     }
 
+    /// Unique among the scopes and steps of a process, the correlation of a CUDA call; 0: none.
+    #[inline]
+    pub fn id(&self, index: usize) -> u32 {
+        self.id.get(index).copied().unwrap_or(0)
+    }
+
     pub fn detail(&self, index: usize) -> Detail {
+        match self.detail.get(index) {
+            None | Some(0) => Detail { id: self.id(index), ..Detail::default() },
+            Some(place) => self.details[*place as usize - 1],
+        }
+    }
+
+    /// Sets the parent and the arguments of one that is there.
+    pub(crate) fn set_detail(&mut self, index: usize, detail: Detail) {
+        if detail.parent == 0 && detail.args == 0 {
+            return;
+        }
+        self.detail.resize(self.start.len(), 0);
         match self.detail[index] {
-            0 => Detail::default(),
-            place => self.details[place as usize - 1],
+            0 => {
+                self.details.push(detail);
+                self.detail[index] = self.details.len() as u32;
+            }
+            place => self.details[place as usize - 1] = detail,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Puts events in the order that everything after relies on: by track, then start, then longer first, so that a parent
 //! comes before its children. Works on indexes, so that each column moves once.
 
+use crate::side_by_side::Job;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 pub struct Sorted {
@@ -19,7 +21,11 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
         counts[index + 1] += counts[index];
     }
     let ranges = (0..tracks).map(|index| counts[index]..counts[index + 1]).collect();
-    let in_order = |a: usize, b: usize| (track[a], start[a]) < (track[b], start[b]);
+    let in_order = |a: usize, b: usize| match (track[a], start[a]).cmp(&(track[b], start[b])) {
+        Ordering::Less => true,
+        Ordering::Equal => longer(a) > longer(b),
+        Ordering::Greater => false,
+    };
     if (1..track.len()).all(|index| in_order(index - 1, index)) {
         return Sorted { ranges, order: None };
     }
@@ -34,7 +40,7 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
         // Rows come nearly in order, so the times that are compared lie near each other: no keys need to be copied.
         let part = &mut order[counts[index]..counts[index + 1]];
         let start = |index: &u32| start[*index as usize];
-        part.sort_by_key(start);
+        by_start(part, start);
         for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
             same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
         }
@@ -42,8 +48,42 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
     Sorted { ranges, order: Some(order) }
 }
 
+/// A recorder writes a slice when it ends, so most rows come by their starts and a few, those with others inside, come late: only
+/// these are sorted, and then merged into the rest.
+fn by_start(rows: &mut [u32], start: impl Fn(&u32) -> u64) {
+    let (mut kept, mut latest) = (0, 0);
+    let mut late = Vec::new();
+    for place in 0..rows.len() {
+        let (row, begin) = (rows[place], start(&rows[place]));
+        if begin >= latest {
+            (rows[kept], latest) = (row, begin);
+            kept += 1;
+        } else {
+            late.push(row);
+        }
+    }
+    late.sort_by_key(&start);
+    // From the end, where the late ones have left room.
+    let (mut left, mut place) = (kept, rows.len());
+    while let Some(row) = late.last() {
+        place -= 1;
+        if left > 0 && start(&rows[left - 1]) > start(row) {
+            left -= 1;
+            rows[place] = rows[left];
+        } else {
+            rows[place] = *row;
+            late.pop();
+        }
+    }
+}
+
 pub fn gather<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
     *column = order.iter().map(|index| column[*index as usize]).collect();
+}
+
+/// The same as a job, for columns that are put in order side by side.
+pub fn gathering<'j, T: Copy + Send>(column: &'j mut Vec<T>, order: &'j [u32]) -> Job<'j> {
+    Box::new(move || gather(column, order))
 }
 
 #[cfg(test)]
@@ -61,8 +101,21 @@ mod tests {
     }
 
     #[test]
+    fn late_rows_go_where_they_belong_however_many_there_are() {
+        for step in [1u64, 7, 93, 517, 999] {
+            let start: Vec<u64> = (0..1000u64).map(|row| row * step % 1000 / 3).collect();
+            let dur: Vec<u64> = (0..1000u64).map(|row| row % 5).collect();
+            let mut wanted: Vec<u32> = (0..1000).collect();
+            wanted.sort_by_key(|row| (start[*row as usize], u64::MAX - dur[*row as usize], u32::MAX - row));
+            let sorted = by_track(&[0; 1000], &start, |index| dur[index], 1);
+            assert_eq!(sorted.order, Some(wanted), "{step}");
+        }
+    }
+
+    #[test]
     fn what_is_in_order_stays() {
         assert!(by_track(&[0, 0, 1], &[1, 2, 0], |_| 0, 2).order.is_none());
         assert!(by_track(&[], &[], |_| 0, 0).order.is_none());
+        assert!(by_track(&[0, 0], &[1, 1], |index| 9 - index as u64, 1).order.is_none());
     }
 }

@@ -1,10 +1,10 @@
 //! Takes device work in any order and puts it into columns: streams in order, shapes and details each once. Linking work to
 //! the calls that asked for it is left to `link`.
 
-use super::{Gpu, More, Shape, Stream, WorkKind};
+use super::once::{Once, Shapes};
+use super::{Gpu, More, Shape, Stream, Work, WorkKind};
 use crate::{NameIndex, ProcessIndex, sort};
 use std::collections::HashMap;
-use std::hash::Hash;
 
 /// Where work ran.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -33,8 +33,6 @@ pub struct Job {
 /// one, whose number is `u32::MAX`. The second limit is for what no program does.
 pub const MOST_STREAMS: usize = 1024;
 const MOST_SHARED: usize = 1024;
-/// A model has some hundred kernels.
-const RECENT: usize = 512;
 
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
@@ -44,10 +42,8 @@ pub(crate) struct Gather {
     sites: Vec<Site>,
     known: HashMap<Site, u32>,
     last: Option<(Site, u32)>,
-    shapes: HashMap<Shape, u32>,
-    /// The shapes met last, by the name of their kernel: most launches repeat one, and need not be looked up.
-    recent: Vec<Option<(Shape, u32)>>,
-    mores: HashMap<More, u32>,
+    pub(super) shapes: Shapes,
+    pub(super) mores: Once<More>,
     /// Work that shares a track because there are too many streams, and work that found none at all.
     pub shared: u64,
     pub refused: u64,
@@ -58,15 +54,13 @@ impl Gather {
         self.gpu.work.len()
     }
 
-    /// Makes room for this many more.
-    pub fn reserve(&mut self, more: usize) {
-        let work = &mut self.gpu.work;
-        work.start.reserve(more);
-        work.dur.reserve(more);
-        for column in [&mut work.name, &mut work.correlation, &mut work.shape, &mut work.more, &mut self.stream] {
-            column.reserve(more);
-        }
-        work.kind.reserve(more);
+    pub(super) fn streams(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// All work, with the stream of each piece.
+    pub(super) fn set(&mut self, work: Work, stream: Vec<u32>) {
+        (self.gpu.work, self.stream) = (work, stream);
     }
 
     pub fn push(&mut self, job: Job) {
@@ -74,11 +68,8 @@ impl Gather {
             self.refused += 1;
             return;
         };
-        let shape = job.shape.map_or(0, |shape| self.shape(job.name, shape));
-        let more = match job.more {
-            more if more == More::default() => 0,
-            more => once(more, &mut self.mores, &mut self.gpu.work.mores),
-        };
+        let shape = job.shape.map_or(0, |shape| self.shapes.place(job.name, shape));
+        let more = if job.more == More::default() { 0 } else { self.mores.place(job.more) };
         let work = &mut self.gpu.work;
         work.start.push(job.start);
         work.dur.push(job.dur);
@@ -90,18 +81,7 @@ impl Gather {
         self.stream.push(stream);
     }
 
-    fn shape(&mut self, name: NameIndex, shape: Shape) -> u32 {
-        self.recent.resize(RECENT, None);
-        let recent = &mut self.recent[name.0 as usize % RECENT];
-        if let Some((_, place)) = recent.filter(|(known, _)| *known == shape) {
-            return place;
-        }
-        let place = once(shape, &mut self.shapes, &mut self.gpu.shapes);
-        *recent = Some((shape, place));
-        place
-    }
-
-    fn stream(&mut self, site: Site) -> Option<u32> {
+    pub(super) fn stream(&mut self, site: Site) -> Option<u32> {
         if let Some((_, stream)) = self.last.filter(|last| last.0 == site) {
             return Some(stream);
         }
@@ -149,6 +129,7 @@ impl Gather {
         let mut place = vec![0u32; order.len()];
         order.iter().zip(0..).for_each(|(old, new)| place[*old as usize] = new);
         self.stream.iter_mut().for_each(|stream| *stream = place[*stream as usize]);
+        (self.gpu.shapes, self.gpu.work.mores) = (self.shapes.once.all, self.mores.all);
         let work = &mut self.gpu.work;
         let sorted = sort::by_track(&self.stream, &work.start, |index| work.dur[index], order.len());
         let stream = |(site, range): (&u32, std::ops::Range<usize>)| {
@@ -164,14 +145,6 @@ impl Gather {
         }
         self.gpu
     }
-}
-
-/// The place of a value among those that are kept once, plus one.
-fn once<T: Copy + Eq + Hash>(value: T, known: &mut HashMap<T, u32>, all: &mut Vec<T>) -> u32 {
-    *known.entry(value).or_insert_with(|| {
-        all.push(value);
-        all.len() as u32
-    })
 }
 
 #[cfg(test)]

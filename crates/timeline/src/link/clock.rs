@@ -5,22 +5,31 @@ use super::wait;
 use crate::Timeline;
 use crate::gpu::{GpuClock, WorkKind};
 
-pub fn measure(timeline: &Timeline) -> GpuClock {
+/// One piece of work and when the call that asked for it began, if that is known.
+#[inline]
+pub fn add(clock: &mut GpuClock, kind: WorkKind, call: Option<u64>, start: u64) {
+    match (kind, call) {
+        // Nobody asks for a migration, and a wait is the host's own.
+        (WorkKind::Sync | WorkKind::Migration, _) => {}
+        (_, Some(call)) => {
+            let way = signed(call, start);
+            clock.linked += 1;
+            clock.violations += u64::from(way < 0);
+            less(&mut clock.shortest_launch_ns, way);
+        }
+        (_, None) => clock.unlinked += 1,
+    }
+}
+
+/// From what was added piece by piece; the waits are looked at here.
+pub fn measure(timeline: &Timeline, sums: Vec<GpuClock>) -> GpuClock {
     let (gpu, slices) = (&timeline.gpu, &timeline.slices);
     let mut clock = GpuClock::default();
-    let less = |shortest: &mut Option<i64>, now: i64| *shortest = Some(shortest.map_or(now, |before| before.min(now)));
-    for index in 0..gpu.work.len() {
-        match (gpu.work.kind(index), gpu.work.launch(index)) {
-            // Nobody asks for a migration, and a wait is the host's own.
-            (WorkKind::Sync | WorkKind::Migration, _) => {}
-            (_, Some(call)) => {
-                let way = signed(slices.start[call], gpu.work.start[index]);
-                clock.linked += 1;
-                clock.violations += u64::from(way < 0);
-                less(&mut clock.shortest_launch_ns, way);
-            }
-            (_, None) => clock.unlinked += 1,
-        }
+    for sum in sums {
+        clock.linked += sum.linked;
+        clock.unlinked += sum.unlinked;
+        clock.violations += sum.violations;
+        sum.shortest_launch_ns.into_iter().for_each(|way| less(&mut clock.shortest_launch_ns, way));
     }
     for stream in 0..gpu.streams.len() {
         for index in gpu.streams[stream].work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
@@ -35,6 +44,10 @@ pub fn measure(timeline: &Timeline) -> GpuClock {
     let host = if device == 0 { 0 } else { timeline.info.clock.residual_ns };
     clock.residual_ns = device.saturating_add(host);
     clock
+}
+
+fn less(shortest: &mut Option<i64>, now: i64) {
+    *shortest = Some(shortest.map_or(now, |before| before.min(now)));
 }
 
 fn signed(from: u64, to: u64) -> i64 {

@@ -1,9 +1,12 @@
 //! Slices and samples while loading: columns in the order of the files, with a track each, then sorted. A complete slice
 //! replaces the checkpoints written while it was open; what never completed ends with its process, and is marked.
 
-use super::load::{Loader, Thread};
+use super::load::{Loader, Seen, Thread};
 use super::rows::text;
 use super::table::Rows;
+use crate::gpu::part::{close_up, pieces};
+use crate::names::{IdMap, Texts};
+use crate::side_by_side::{self, Job};
 use crate::slices::{Detail, OPEN, Slices};
 use crate::sort;
 use crate::{Process, Samples, Track};
@@ -37,17 +40,45 @@ impl Loader {
 }
 
 /// Indexes are 32 bits wide.
-const MOST_ROWS: usize = u32::MAX as usize - 1;
+pub const MOST_ROWS: usize = u32::MAX as usize - 1;
 
+/// Columns with room for the slices of all row groups, which are filled side by side.
 #[derive(Default)]
 pub struct SliceRows {
     slices: Slices,
     thread: Vec<u32>,
+    rooms: Vec<usize>,
     /// Open scopes and steps by process, kind and id: the newest checkpoint of each.
     open: HashMap<(u32, u8, u32), OpenSlice>,
     open_calls: Vec<OpenSlice>,
+}
+
+/// The room of one row group.
+pub struct SliceRoom<'r> {
+    start: &'r mut [u64],
+    dur: &'r mut [u64],
+    name: &'r mut [u32],
+    id: &'r mut [u32],
+    detail: &'r mut [u32],
+    thread: &'r mut [u32],
+    kind: &'r mut [u8],
+}
+
+/// What the rows of one group refer to, numbered in this group on its own.
+#[derive(Default)]
+pub struct SlicePart {
+    filled: usize,
+    threads: Vec<(i32, i32)>,
+    known: HashMap<(i32, i32), u32>,
     /// The thread of the last row: most rows have the same.
     last: Option<((i32, i32), u32)>,
+    texts: Texts,
+    details: Vec<Detail>,
+    open: Vec<OpenSlice>,
+    /// Rows without a start that can be.
+    unplaced: Vec<Unplaced>,
+    any_id: bool,
+    seen: Seen,
 }
 
 #[derive(Clone, Copy)]
@@ -59,39 +90,172 @@ struct OpenSlice {
     detail: Detail,
 }
 
-impl SliceRows {
-    pub fn take(&mut self, loader: &mut Loader, rows: &Rows) {
+/// Such a row begins with the recording, as far as it is known by then: only the whole knows.
+struct Unplaced {
+    /// Its place in the room, or in the list of open ones.
+    row: Result<usize, usize>,
+    /// The first event of the group before it.
+    first: Option<u64>,
+}
+
+impl SlicePart {
+    pub fn take(&mut self, room: &mut SliceRoom, names: &IdMap, rows: &Rows) {
         let (starts, durs, dur_levels) = (rows.longs("start_ns"), rows.longs("dur_ns"), rows.levels("dur_ns"));
-        let (processes, tids, kinds, names) =
+        let (processes, tids, kinds, ids_of_names) =
             (rows.ints("process"), rows.ints("thread"), rows.ints("kind"), rows.ints("name"));
         let (ids, parents, args) = (rows.ints("id"), rows.ints("parent"), rows.texts("args"));
         let any_args = args.any();
-        self.slices.reserve(rows.expected);
-        self.thread.reserve(rows.expected);
         for row in 0..rows.count {
-            let Some(kind) = SliceKind::from_i32(kinds[row]).filter(|_| self.slices.len() < MOST_ROWS) else {
-                loader.odd.kinds += 1;
+            let Some(kind) = SliceKind::from_i32(kinds[row]) else {
+                self.seen.odd.kinds += 1;
                 continue;
             };
-            let thread = self.thread(loader, processes[row], tids[row]);
-            let start = loader.time(starts[row]);
-            let name = loader.name(names[row]).0;
+            let thread = self.thread(processes[row], tids[row]);
+            let first = self.seen.first();
+            let start = self.seen.time(starts[row]);
+            let name = self.seen.name(names, ids_of_names[row]);
             // Null reads as 0, and ids start at 1.
             let mut detail = Detail { id: ids[row] as u32, parent: parents[row] as u32, args: 0 };
             if any_args && let Some(bytes) = args.get(row) {
-                detail.args = loader.texts.index(&text(Some(bytes))) + 1;
+                detail.args = self.texts.index(&text(Some(bytes))) + 1;
             }
-            if !dur_levels.is_empty() && dur_levels[row] == 0 && kind != SliceKind::Mark {
-                self.take_open(loader, OpenSlice { start, thread, name, kind: kind as u8, detail });
+            let open = !dur_levels.is_empty() && dur_levels[row] == 0 && kind != SliceKind::Mark;
+            if starts[row] < 0 {
+                let row = if open { Err(self.open.len()) } else { Ok(self.filled) };
+                self.unplaced.push(Unplaced { row, first });
+            }
+            if open {
+                self.open.push(OpenSlice { start, thread, name, kind: kind as u8, detail });
                 continue;
             }
             let dur = u64::try_from(durs[row]).unwrap_or_else(|_| {
-                loader.odd.times += 1;
+                self.seen.odd.times += 1;
                 0
             });
-            loader.time(i64::try_from(start.saturating_add(dur)).unwrap_or(-1));
-            self.push(OpenSlice { start, thread, name, kind: kind as u8, detail }, dur);
+            if starts[row] >= 0 {
+                self.seen.time(i64::try_from(start.saturating_add(dur)).unwrap_or(-1));
+            }
+            let at = self.filled;
+            self.filled += 1;
+            (room.start[at], room.dur[at], room.name[at]) = (start, dur, name);
+            (room.kind[at], room.thread[at], room.id[at]) = (kind as u8, thread, detail.id);
+            self.any_id |= detail.id != 0;
+            if detail.parent != 0 || detail.args != 0 {
+                self.details.push(detail);
+                room.detail[at] = self.details.len() as u32;
+            }
         }
+    }
+
+    #[inline]
+    fn thread(&mut self, process: i32, tid: i32) -> u32 {
+        let key = (process, tid);
+        if let Some((_, thread)) = self.last.filter(|last| last.0 == key) {
+            return thread;
+        }
+        let next = self.threads.len() as u32;
+        let thread = *self.known.entry(key).or_insert(next);
+        if thread == next {
+            self.threads.push(key);
+        }
+        self.last = Some((key, thread));
+        thread
+    }
+}
+
+impl SliceRows {
+    pub fn new(rooms: Vec<usize>) -> SliceRows {
+        let rows = rooms.iter().sum();
+        let column = || vec![0u32; rows];
+        let (start, dur, kind) = (vec![0; rows], vec![0; rows], vec![0; rows]);
+        let slices = Slices { start, dur, kind, name: column(), id: column(), detail: column(), ..Slices::default() };
+        SliceRows { slices, thread: column(), rooms, ..SliceRows::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slices.len()
+    }
+
+    pub fn rooms(&mut self) -> Vec<SliceRoom<'_>> {
+        let Slices { start, dur, name, id, detail, kind, .. } = &mut self.slices;
+        let (mut start, mut dur) = (pieces(start, &self.rooms), pieces(dur, &self.rooms));
+        let mut columns = [name, id, detail, &mut self.thread].map(|column| pieces(column, &self.rooms));
+        let mut kind = pieces(kind, &self.rooms);
+        let room = |_: &usize| {
+            let [name, id, detail, thread] = columns.each_mut().map(|column| column.next());
+            let (start, dur, kind) = (start.next()?, dur.next()?, kind.next()?);
+            Some(SliceRoom { start, dur, kind, name: name?, id: id?, detail: detail?, thread: thread? })
+        };
+        self.rooms.iter().map_while(room).collect()
+    }
+
+    /// Makes one of what the groups know, in their order.
+    pub fn join(&mut self, loader: &mut Loader, parts: Vec<SlicePart>) {
+        self.close_up(&parts);
+        if parts.iter().all(|part| !part.any_id) {
+            self.slices.id = Vec::new();
+        }
+        if parts.iter().all(|part| part.details.is_empty()) {
+            self.slices.detail = Vec::new();
+        }
+        let mut from = 0;
+        let mut numbers = Vec::with_capacity(parts.len());
+        for mut part in parts {
+            let threads: Vec<u32> = part.threads.iter().map(|(process, tid)| loader.thread(*process, *tid)).collect();
+            let texts: Vec<u32> = part.texts.all.iter().map(|text| loader.texts.index(text) + 1).collect();
+            let global = |detail: Detail| match detail.args {
+                0 => detail,
+                args => Detail { args: texts[args as usize - 1], ..detail },
+            };
+            for Unplaced { row, first } in part.unplaced {
+                let start = first.into_iter().chain(loader.seen.first()).min().unwrap_or(0);
+                match row {
+                    Ok(row) => {
+                        self.slices.start[from + row] = start;
+                        let end = start.saturating_add(self.slices.dur[from + row]);
+                        part.seen.time(i64::try_from(end).unwrap_or(-1));
+                    }
+                    Err(open) => part.open[open].start = start,
+                }
+            }
+            loader.seen.join(part.seen);
+            for open in part.open {
+                let thread = threads[open.thread as usize];
+                self.take_open(loader, OpenSlice { thread, detail: global(open.detail), ..open });
+            }
+            let before = self.slices.details.len() as u32;
+            self.slices.details.extend(part.details.into_iter().map(global));
+            numbers.push((threads, before));
+            from += part.filled;
+        }
+        let rows = self.rooms.iter().sum();
+        let any: &[usize] = if self.slices.detail.is_empty() { &[] } else { &self.rooms };
+        let mut details = pieces(&mut self.slices.detail, any);
+        let tasks = pieces(&mut self.thread, &self.rooms).zip(&numbers).map(|(thread, (threads, before))| {
+            let detail = details.next().unwrap_or_default();
+            Box::new(move || {
+                thread.iter_mut().for_each(|one| *one = threads[*one as usize]);
+                detail.iter_mut().filter(|one| **one > 0).for_each(|one| *one += before);
+            }) as Job
+        });
+        let tasks: Vec<Job> = tasks.collect();
+        side_by_side::run(rows, tasks, || {});
+    }
+
+    /// Lets go of the room that was not filled.
+    fn close_up(&mut self, parts: &[SlicePart]) {
+        let filled: Vec<usize> = parts.iter().map(|part| part.filled).collect();
+        if filled == self.rooms {
+            return;
+        }
+        let Slices { start, dur, name, id, detail, kind, .. } = &mut self.slices;
+        close_up(start, &self.rooms, &filled);
+        close_up(dur, &self.rooms, &filled);
+        close_up(kind, &self.rooms, &filled);
+        for column in [name, id, detail, &mut self.thread] {
+            close_up(column, &self.rooms, &filled);
+        }
+        self.rooms = filled;
     }
 
     fn take_open(&mut self, loader: &Loader, slice: OpenSlice) {
@@ -103,41 +267,10 @@ impl SliceRows {
         }
     }
 
-    #[inline]
-    fn thread(&mut self, loader: &mut Loader, process: i32, tid: i32) -> u32 {
-        match self.last {
-            Some((key, thread)) if key == (process, tid) => thread,
-            _ => {
-                let thread = loader.thread(process, tid);
-                self.last = Some(((process, tid), thread));
-                thread
-            }
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, slice: OpenSlice, dur: u64) {
-        let slices = &mut self.slices;
-        slices.start.push(slice.start);
-        slices.dur.push(dur);
-        slices.name.push(slice.name);
-        slices.kind.push(slice.kind);
-        self.thread.push(slice.thread);
-        if slice.detail == Detail::default() {
-            slices.detail.push(0);
-        } else {
-            slices.details.push(slice.detail);
-            slices.detail.push(slices.details.len() as u32);
-        }
-    }
-
     pub fn finish(mut self, loader: &mut Loader, tracks: &mut Tracks, end: u64) -> Slices {
         self.close(loader, end);
         let mut slices = self.slices;
         slices.args = std::mem::take(&mut loader.texts).all;
-        // Vectors grow by doubling; what sorting needs comes on top of what they really hold.
-        slices.shrink();
-        self.thread.shrink_to_fit();
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
         let sorted = sort::by_track(&self.thread, &slices.start, |index| slices.dur[index], tracks.all.len());
         drop(self.thread);
@@ -152,25 +285,24 @@ impl SliceRows {
 
     /// Lets go of checkpoints that a complete slice replaces, and ends the rest with their process.
     fn close(&mut self, loader: &Loader, end: u64) {
-        if !self.open.is_empty() {
-            for (index, place) in self.slices.detail.iter().enumerate().filter(|(_, place)| **place > 0) {
-                let detail = &mut self.slices.details[*place as usize - 1];
-                let process = loader.threads[self.thread[index] as usize].process.0;
-                let Some(begun) = self.open.remove(&(process, self.slices.kind[index], detail.id)) else { continue };
-                // Where very many were open, the end knows neither: only the checkpoint does.
-                detail.parent = if detail.parent == 0 { begun.detail.parent } else { detail.parent };
-                detail.args = if detail.args == 0 { begun.detail.args } else { detail.args };
-            }
+        for index in 0..if self.open.is_empty() { 0 } else { self.slices.len() } {
+            let mut detail = self.slices.detail(index);
+            let process = loader.threads[self.thread[index] as usize].process.0;
+            let Some(begun) = self.open.remove(&(process, self.slices.kind[index], detail.id)) else { continue };
+            // Where very many were open, the end knows neither: only the checkpoint does.
+            detail.parent = if detail.parent == 0 { begun.detail.parent } else { detail.parent };
+            detail.args = if detail.args == 0 { begun.detail.args } else { detail.args };
+            self.slices.set_detail(index, detail);
         }
         let mut open: Vec<OpenSlice> = std::mem::take(&mut self.open).into_values().collect();
         open.sort_by_key(|slice| (slice.start, slice.detail.id));
         open.append(&mut self.open_calls);
-        for mut slice in open {
+        for slice in open {
             let process: &Process =
                 &loader.manifest.processes[loader.threads[slice.thread as usize].process.0 as usize];
             let dur = process.ended_ns.unwrap_or(end).saturating_sub(slice.start);
-            slice.kind |= OPEN;
-            self.push(slice, dur);
+            self.slices.push(slice.kind | OPEN, slice.name, slice.start, dur, slice.detail);
+            self.thread.push(slice.thread);
         }
     }
 }

@@ -7,7 +7,9 @@ use super::table::Rows;
 use crate::gpu::{Allocation, Gather, MOST_STREAMS};
 use crate::link;
 use crate::names::{IdMap, Texts};
-use crate::{Counter, Gpu, Loss, NameIndex, Names, Process, ProcessIndex, Stacks, State, Timeline};
+use crate::{
+    Counter, Gpu, Loss, NameIndex, Names, Process, ProcessIndex, Slices, Stacks, State, Timeline, side_by_side,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::tables::Table;
@@ -24,6 +26,57 @@ pub struct Odd {
     pub allocations: u64,
 }
 
+/// What is counted while rows are taken in, by the whole or by a part of them.
+#[derive(Default)]
+pub struct Seen {
+    pub odd: Odd,
+    span: Option<(u64, u64)>,
+}
+
+impl Seen {
+    /// A time of an event; also widens the trace's span.
+    #[inline]
+    pub fn time(&mut self, nanos: i64) -> u64 {
+        let Ok(time) = u64::try_from(nanos) else {
+            self.odd.times += 1;
+            return self.first().unwrap_or(0);
+        };
+        let span = self.span.get_or_insert((time, time));
+        *span = (span.0.min(time), span.1.max(time));
+        time
+    }
+
+    /// When the first event is, as far as is known.
+    pub fn first(&self) -> Option<u64> {
+        self.span.map(|span| span.0)
+    }
+
+    #[inline]
+    pub fn name(&mut self, names: &IdMap, id: i32) -> u32 {
+        names.get(id).unwrap_or_else(|| {
+            self.odd.names += 1;
+            0
+        })
+    }
+
+    /// Adds what a part has seen.
+    pub fn join(&mut self, part: Seen) {
+        for time in part.span.into_iter().flat_map(<[u64; 2]>::from) {
+            let span = self.span.get_or_insert((time, time));
+            *span = (span.0.min(time), span.1.max(time));
+        }
+        let Odd { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.odd;
+        let odd = &mut self.odd;
+        odd.names += names;
+        odd.stacks += stacks;
+        odd.kinds += kinds;
+        odd.times += times;
+        odd.work_kinds += work_kinds;
+        odd.work_times += work_times;
+        odd.allocations += allocations;
+    }
+}
+
 /// A thread of a process while loading.
 pub struct Thread {
     pub process: ProcessIndex,
@@ -34,7 +87,7 @@ pub struct Thread {
 pub struct Loader {
     pub manifest: Manifest,
     pub notes: Vec<String>,
-    pub odd: Odd,
+    pub seen: Seen,
     pub names: Names,
     pub name_ids: IdMap,
     pub texts: Texts,
@@ -44,14 +97,13 @@ pub struct Loader {
     strangers: HashMap<i32, u32>,
     pub threads: Vec<Thread>,
     thread_ids: HashMap<(u32, i32), u32>,
-    slices: SliceRows,
+    pub slices: SliceRows,
     samples: SampleRows,
     pub counters: Vec<Counter>,
     pub counter_ids: HashMap<(i32, i32, i32), usize>,
     pub losses: Vec<Loss>,
     pub work: Gather,
     pub allocations: Vec<Allocation>,
-    span: Option<(u64, u64)>,
 }
 
 impl Loader {
@@ -59,7 +111,7 @@ impl Loader {
         Loader {
             manifest,
             notes: Vec::new(),
-            odd: Odd::default(),
+            seen: Seen::default(),
             names: Names::default(),
             name_ids: IdMap::default(),
             texts: Texts::default(),
@@ -75,7 +127,6 @@ impl Loader {
             losses: Vec::new(),
             work: Gather::default(),
             allocations: Vec::new(),
-            span: None,
         }
     }
 
@@ -84,11 +135,6 @@ impl Loader {
             Table::Names => self.take_names(rows),
             Table::Stacks => self.take_stacks(rows),
             Table::Threads => self.take_threads(rows),
-            Table::Slices => {
-                let mut slices = std::mem::take(&mut self.slices);
-                slices.take(self, rows);
-                self.slices = slices;
-            }
             Table::Samples => {
                 let mut samples = std::mem::take(&mut self.samples);
                 samples.take(self, rows);
@@ -96,35 +142,25 @@ impl Loader {
             }
             Table::Counters => self.take_counters(rows),
             Table::Losses => self.take_losses(rows),
-            Table::Gpu => self.take_work(rows),
             Table::Allocations => self.take_allocations(rows),
-            Table::Anchors => {}
+            // Slices and work are read by `groups`.
+            Table::Slices | Table::Gpu | Table::Anchors => {}
         }
     }
 
     pub fn name(&mut self, id: i32) -> NameIndex {
-        NameIndex(self.name_ids.get(id).unwrap_or_else(|| {
-            self.odd.names += 1;
-            0
-        }))
+        NameIndex(self.seen.name(&self.name_ids, id))
     }
 
     pub fn stack(&mut self, id: i32) -> u32 {
         self.stack_ids.get(id).unwrap_or_else(|| {
-            self.odd.stacks += 1;
+            self.seen.odd.stacks += 1;
             0
         })
     }
 
-    /// A time of an event; also widens the trace's span.
     pub fn time(&mut self, nanos: i64) -> u64 {
-        let Ok(time) = u64::try_from(nanos) else {
-            self.odd.times += 1;
-            return self.span.map_or(0, |span| span.0);
-        };
-        let span = self.span.get_or_insert((time, time));
-        *span = (span.0.min(time), span.1.max(time));
-        time
+        self.seen.time(nanos)
     }
 
     pub fn process(&mut self, number: i32) -> ProcessIndex {
@@ -153,10 +189,10 @@ impl Loader {
     }
 
     pub fn finish(mut self) -> Timeline {
-        let (first, last) = self.span.unwrap_or((0, 0));
+        let (first, last) = self.seen.span.unwrap_or((0, 0));
         // The manifest's start counts only if no event lies before it: zero is never after an event.
         let start = match self.manifest.started_ns {
-            Some(started) if self.span.is_none() || started <= first => started,
+            Some(started) if self.seen.span.is_none() || started <= first => started,
             _ => first,
         };
         let end = self.manifest.ended_ns.unwrap_or(0).max(last).max(start);
@@ -169,7 +205,11 @@ impl Loader {
         }
         let (slices, samples) = (std::mem::take(&mut self.slices), std::mem::take(&mut self.samples));
         let mut tracks = self.tracks();
-        let slices = slices.finish(&mut self, &mut tracks, end);
+        let odd = self.seen.odd.notes(self.strangers.len(), &self.work);
+        let (work, size) = (std::mem::take(&mut self.work), slices.len() + self.work.len());
+        let (mut gpu, mut sorted) = (Gpu::default(), Slices::default());
+        let put_work = Box::new(|| gpu = work.finish());
+        side_by_side::run(size, vec![put_work], || sorted = slices.finish(&mut self, &mut tracks, end));
         let samples = samples.finish(&mut tracks);
         self.names.finish();
         let mut notes = std::mem::take(&mut self.manifest.notes);
@@ -180,7 +220,7 @@ impl Loader {
             );
         }
         notes.append(&mut self.notes);
-        notes.extend(self.odd.notes(self.strangers.len(), &self.work));
+        notes.extend(odd);
         self.allocations.sort_by_key(|allocation| allocation.time);
         let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
         let mut timeline = Timeline {
@@ -190,11 +230,11 @@ impl Loader {
             processes: self.manifest.processes,
             tracks: tracks.all,
             names: self.names,
-            slices,
+            slices: sorted,
             samples,
             stacks: self.stacks,
             counters: self.counters,
-            gpu: Gpu { devices, allocations, ..self.work.finish() },
+            gpu: Gpu { devices, allocations, ..gpu },
             losses: self.losses,
             notes,
         };
@@ -204,7 +244,7 @@ impl Loader {
 }
 
 impl Odd {
-    fn notes(&self, processes: usize, work: &Gather) -> impl Iterator<Item = String> {
+    fn notes(&self, processes: usize, work: &Gather) -> Vec<String> {
         let shared =
             format!("pieces of device work are of more than {MOST_STREAMS} streams: the further ones share a track");
         let counted = [
@@ -219,11 +259,7 @@ impl Odd {
             (work.refused, "pieces of device work are of more devices than can be, and are left out"),
             (work.shared, &*shared),
         ];
-        let lines: Vec<String> = counted
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}."))
-            .collect();
-        lines.into_iter()
+        let said = counted.into_iter().filter(|(count, _)| *count > 0);
+        said.map(|(count, what)| format!("{count} {what}.")).collect()
     }
 }

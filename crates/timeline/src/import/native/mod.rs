@@ -2,6 +2,7 @@
 //! the notes; the rest opens.
 
 mod events;
+mod groups;
 mod load;
 mod manifest;
 mod quiet;
@@ -12,6 +13,7 @@ mod vet;
 mod work;
 
 use crate::{OpenError, Timeline};
+use groups::{Files, Groups};
 use load::Loader;
 use manifest::{Manifest, Refused};
 use std::collections::BTreeSet;
@@ -73,28 +75,46 @@ fn read_once(
     let mut done = 0;
     let mut loader = Loader::new(manifest);
     loader.notes.extend(note);
+    let names_of = |table: Table| files.iter().filter(move |file| file.0 == table);
+    let names_of = |table: Table| names_of(table).map(|file| tables::file_name(file.0, file.1, file.2));
+    let mut groups: Option<Groups> = None;
     for table in ORDER {
-        for file in files.iter().filter(|file| file.0 == table) {
-            let name = tables::file_name(file.0, file.1, file.2);
-            let result = table::read(&folder.join(&name), table, &mut |rows| {
-                if let Some(kept) = &kept {
-                    rows.keep(kept);
-                }
-                loader.take(table, rows);
-            });
-            if let Err(damage) = result {
-                if !last && !folder.join(&name).exists() {
-                    return Ok(None);
-                }
-                let kept = match damage.rows_read {
-                    0 => "what it held is missing".to_owned(),
-                    rows => format!("its first {rows} rows were read, the rest is missing"),
-                };
-                loader.notes.push(format!("{name} is damaged ({}): {kept}.", damage.what));
+        let damaged = match table {
+            Table::Slices => {
+                let [slices, work] =
+                    [Table::Slices, Table::Gpu].map(|table| Files::open(folder, table, names_of(table)));
+                let groups = groups.insert(Groups::read(&loader, slices, work, kept.as_deref()));
+                groups.join_slices(&mut loader);
+                std::mem::take(&mut groups.damaged_slices)
             }
-            done += size(file);
-            progress(done, total);
+            Table::Gpu => groups.as_mut().map_or_else(Vec::new, |groups| {
+                groups.join_work(&mut loader);
+                std::mem::take(&mut groups.damaged_work)
+            }),
+            _ => names_of(table)
+                .filter_map(|name| {
+                    let result = table::read(&folder.join(&name), table, &mut |rows| {
+                        if let Some(kept) = &kept {
+                            rows.keep(kept);
+                        }
+                        loader.take(table, rows);
+                    });
+                    Some((name, result.err()?))
+                })
+                .collect(),
+        };
+        for (name, damage) in damaged {
+            if !last && !folder.join(&name).exists() {
+                return Ok(None);
+            }
+            let kept = match damage.rows_read {
+                0 => "what it held is missing".to_owned(),
+                rows => format!("its first {rows} rows were read, the rest is missing"),
+            };
+            loader.notes.push(format!("{name} is damaged ({}): {kept}.", damage.what));
         }
+        done += files.iter().filter(|file| file.0 == table).map(size).sum::<u64>();
+        progress(done, total);
     }
     Ok(Some(loader.finish()))
 }

@@ -17,9 +17,6 @@ use trace::tables::{ColumnType, Table};
 /// Small enough to stay in the processor's cache, large enough to make a batch's own cost vanish.
 const BATCH: usize = 8192;
 
-/// A file that says it holds more than it does costs this much room at most.
-const MOST_EXPECTED: u64 = 1 << 20;
-
 /// Why a file could not be read to its end, and how many of its rows were.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -32,8 +29,6 @@ pub struct Rows {
     table: Table,
     columns: Vec<Buffer>,
     pub count: usize,
-    /// As many rows are said to come, with these: room to make, within reason.
-    pub expected: usize,
 }
 
 enum Values {
@@ -100,31 +95,66 @@ impl Texts<'_> {
 /// Calls `each` for every batch of the file. Returns how many rows there were.
 pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&mut Rows)) -> Result<u64, Damage> {
     let mut rows_read = 0;
-    read_into(path, table, &mut rows_read, each).map_err(|what| Damage { what, rows_read }).map(|()| rows_read)
+    let mut all = || {
+        let opened = Opened::new(path)?;
+        (0..opened.groups.len()).try_for_each(|group| opened.read(group, table, &mut rows_read, each))?;
+        opened.damage.map_or(Ok(()), Err)
+    };
+    all().map_err(|what| Damage { what, rows_read }).map(|()| rows_read)
 }
 
-fn read_into(path: &Path, table: Table, rows_read: &mut u64, each: &mut dyn FnMut(&mut Rows)) -> Result<(), String> {
-    let file = File::open(path).map_err(|error| format!("it cannot be opened ({error})"))?;
-    let metadata = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?;
-    if !metadata.is_file() {
-        return Err("it is not a file".into());
+/// A file whose footer was looked over.
+pub struct Opened {
+    reader: SerializedFileReader<File>,
+    file: File,
+    length: u64,
+    /// How many rows each row group declares, up to the first that cannot be.
+    pub groups: Vec<u64>,
+    /// What is wrong with the group after these.
+    pub damage: Option<String>,
+}
+
+impl Opened {
+    pub fn new(path: &Path) -> Result<Opened, String> {
+        let file = File::open(path).map_err(|error| format!("it cannot be opened ({error})"))?;
+        let metadata = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?;
+        if !metadata.is_file() {
+            return Err("it is not a file".into());
+        }
+        let length = metadata.len();
+        vet::footer(&file, length)?;
+        let vetted = file.try_clone().map_err(|error| error.to_string())?;
+        let reader =
+            quietly(|| SerializedFileReader::new(file).map_err(|error| format!("its footer is damaged ({error})")))?;
+        vet::rows(reader.metadata().file_metadata().num_rows(), length)?;
+        let mut opened = Opened { reader, file: vetted, length, groups: Vec::new(), damage: None };
+        opened.damage = opened.count().err();
+        Ok(opened)
     }
-    let length = metadata.len();
-    vet::footer(&file, length)?;
-    let vetted = file.try_clone().map_err(|error| error.to_string())?;
-    let reader =
-        quietly(|| SerializedFileReader::new(file).map_err(|error| format!("its footer is damaged ({error})")))?;
-    vet::rows(reader.metadata().file_metadata().num_rows(), length)?;
-    let mut total = 0i64;
-    for group in 0..reader.num_row_groups() {
-        let declared = quietly(|| Ok(reader.metadata().row_group(group).num_rows()))?;
-        let count = vet::rows(declared, length)?;
-        total = total.saturating_add(declared);
-        vet::rows(total, length)?;
-        let columns = quietly(|| columns(&reader, group, table, &vetted, length))?;
-        read_group(columns, table, count, rows_read, each)?;
+
+    fn count(&mut self) -> Result<(), String> {
+        let mut total = 0i64;
+        for group in 0..self.reader.num_row_groups() {
+            let declared = quietly(|| Ok(self.reader.metadata().row_group(group).num_rows()))?;
+            let count = vet::rows(declared, self.length)?;
+            total = total.saturating_add(declared);
+            vet::rows(total, self.length)?;
+            self.groups.push(count);
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Calls `each` for every batch of a row group, and adds to the rows that were read.
+    pub fn read(
+        &self,
+        group: usize,
+        table: Table,
+        rows_read: &mut u64,
+        each: &mut dyn FnMut(&mut Rows),
+    ) -> Result<(), String> {
+        let columns = quietly(|| columns(&self.reader, group, table, &self.file, self.length))?;
+        read_group(columns, table, self.groups[group], rows_read, each)
+    }
 }
 
 /// The readers of a row group in the table's order; None where the file has no such column.
@@ -172,7 +202,7 @@ fn read_group(
     };
     let buffer = |kind| Buffer { values: empty(kind), levels: Vec::new(), places: Vec::new() };
     let columns = table.columns().iter().map(|column| buffer(column.kind)).collect();
-    let mut rows = Rows { table, columns, count: 0, expected: 0 };
+    let mut rows = Rows { table, columns, count: 0 };
     let mut left = count;
     while left > 0 {
         let want = left.min(BATCH as u64) as usize;
@@ -180,7 +210,6 @@ fn read_group(
             readers.iter_mut().zip(&mut rows.columns).try_for_each(|(reader, buffer)| buffer.fill(reader, want))
         })?;
         rows.count = want;
-        rows.expected = left.min(MOST_EXPECTED) as usize;
         each(&mut rows);
         *rows_read += want as u64;
         left -= want as u64;

@@ -1,42 +1,51 @@
 //! Rows of device work and of device allocations, taken in as they come; what cannot be is counted and left out.
 
-use super::load::Loader;
+use super::load::{Loader, Seen};
 use super::table::Rows;
+use crate::gpu::part::{Columns, Part, Room};
 use crate::gpu::{Allocation, Job, More, Shape, Site, WorkKind};
+use crate::names::IdMap;
+use crate::{NameIndex, ProcessIndex};
 
 /// Operations of the table of allocations.
 const TAKEN: i32 = 1;
 const GIVEN_BACK: i32 = 2;
 
-impl Loader {
-    pub(super) fn take_work(&mut self, rows: &Rows) {
+/// The work of one row group.
+#[derive(Default)]
+pub struct WorkPart {
+    pub part: Part,
+    pub seen: Seen,
+}
+
+impl WorkPart {
+    pub fn take(&mut self, room: &mut Room, names: &IdMap, rows: &Rows) {
         let (starts, durs) = (rows.longs("start_ns"), rows.longs("dur_ns"));
         let (processes, devices, contexts) = (rows.ints("process"), rows.ints("device"), rows.ints("context"));
-        let (streams, kinds, names) = (rows.ints("stream"), rows.ints("kind"), rows.ints("name"));
+        let (streams, kinds, ids_of_names) = (rows.ints("stream"), rows.ints("kind"), rows.ints("name"));
         let (correlations, bytes, details) = (rows.ints("correlation"), rows.longs("bytes"), rows.ints("detail"));
         let (graphs, nodes) = (rows.ints("graph"), rows.longs("node"));
         let shaped = rows.levels("grid_x");
         let sides = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"].map(|side| rows.ints(side));
         let [registers, fixed, dynamic] = ["registers", "shared_static", "shared_dynamic"].map(|key| rows.ints(key));
-        self.work.reserve(rows.expected);
         for row in 0..rows.count {
             let Some(kind) = WorkKind::from_i32(kinds[row]) else {
-                self.odd.work_kinds += 1;
+                self.seen.odd.work_kinds += 1;
                 continue;
             };
             // CUPTI leaves 0 where it has no time; taken as one, the timeline would begin when the machine did.
             let (Ok(start @ 1..), Ok(dur)) = (u64::try_from(starts[row]), u64::try_from(durs[row])) else {
-                self.odd.work_times += 1;
+                self.seen.odd.work_times += 1;
                 continue;
             };
             let Ok(end) = i64::try_from(start.saturating_add(dur)) else {
-                self.odd.work_times += 1;
+                self.seen.odd.work_times += 1;
                 continue;
             };
-            self.time(starts[row]);
-            self.time(end);
+            self.seen.time(starts[row]);
+            self.seen.time(end);
             let site = Site {
-                process: self.process(processes[row]),
+                process: ProcessIndex(processes[row] as u32),
                 device: devices[row] as u32,
                 context: contexts[row] as u32,
                 stream: streams[row] as u32,
@@ -55,9 +64,24 @@ impl Loader {
                 graph: graphs[row] as u32,
                 node: nodes[row] as u64,
             };
-            let (name, correlation) = (self.name(names[row]), correlations[row] as u32);
-            self.work.push(Job { site, kind, name, start, dur, correlation, shape, more });
+            let name = NameIndex(self.seen.name(names, ids_of_names[row]));
+            let correlation = correlations[row] as u32;
+            self.part.push(room, Job { site, kind, name, start, dur, correlation, shape, more });
         }
+    }
+}
+
+impl Loader {
+    /// All work, in its order.
+    pub(super) fn join_work(&mut self, columns: Columns, parts: Vec<WorkPart>) {
+        let mut work = std::mem::take(&mut self.work);
+        let mut joined = Vec::with_capacity(parts.len());
+        for WorkPart { part, seen } in parts {
+            self.seen.join(seen);
+            joined.push(part);
+        }
+        work.join(columns, joined, |number| self.process(number as i32));
+        self.work = work;
     }
 
     pub(super) fn take_allocations(&mut self, rows: &Rows) {
@@ -66,7 +90,7 @@ impl Loader {
         let (memories, pools) = (rows.ints("memory"), rows.ints("pool"));
         for row in 0..rows.count {
             let (Ok(1..), TAKEN | GIVEN_BACK) = (u64::try_from(times[row]), operations[row]) else {
-                self.odd.allocations += 1;
+                self.seen.odd.allocations += 1;
                 continue;
             };
             let allocation = Allocation {

@@ -1,0 +1,142 @@
+//! Reads the two tables that hold nearly everything, slices and device work, by row groups and on all cores: each group goes into
+//! its own room of columns that are made for all. Then the groups are joined in their order, so that nothing depends on which
+//! was read first.
+
+use super::events::{MOST_ROWS, SlicePart, SliceRows};
+use super::load::Loader;
+use super::table::{Damage, Opened, Rows};
+use super::work::WorkPart;
+use crate::gpu::part::Columns;
+use crate::side_by_side::{self, Job};
+use std::path::Path;
+use trace::tables::Table;
+
+/// The files of a table, each opened as far as it can be.
+pub struct Files {
+    table: Table,
+    all: Vec<(String, Result<Opened, String>)>,
+    groups: Vec<Group>,
+}
+
+/// A row group: of which file, which one, and how many rows it declares.
+struct Group {
+    file: usize,
+    number: usize,
+    rows: usize,
+    /// Rows that were read, and why no more were.
+    read: (u64, Result<(), String>),
+}
+
+impl Files {
+    pub fn open(folder: &Path, table: Table, names: impl Iterator<Item = String>) -> Files {
+        let all: Vec<_> = names.map(|name| (name.clone(), Opened::new(&folder.join(name)))).collect();
+        let (mut groups, mut total) = (Vec::new(), 0usize);
+        for (file, (_, opened)) in all.iter().enumerate() {
+            for (number, rows) in opened.iter().flat_map(|opened| opened.groups.iter().enumerate()) {
+                let rows = usize::try_from(*rows).unwrap_or(MOST_ROWS);
+                total = total.saturating_add(rows);
+                // What does not fit is not read, and is missing from what was.
+                if total <= MOST_ROWS {
+                    groups.push(Group { file, number, rows, read: (0, Ok(())) });
+                }
+            }
+        }
+        Files { table, all, groups }
+    }
+
+    fn rooms(&self) -> Vec<usize> {
+        self.groups.iter().map(|group| group.rows).collect()
+    }
+
+    fn rows(&self) -> usize {
+        self.groups.iter().map(|group| group.rows).sum()
+    }
+
+    /// One job a group; `take` gets its rows.
+    fn jobs<'j, T: FnMut(&Rows) + Send + 'j>(
+        &'j mut self,
+        kept: Kept<'j>,
+        takes: impl Iterator<Item = T>,
+    ) -> Vec<Job<'j>> {
+        let Files { table, all, groups } = self;
+        let (table, all) = (*table, &*all);
+        let job = |(group, mut take): (&'j mut Group, T)| {
+            Box::new(move || {
+                let Ok(opened) = &all[group.file].1 else { return };
+                let mut read = 0;
+                let result = opened.read(group.number, table, &mut read, &mut |rows| {
+                    if let Some(kept) = kept {
+                        rows.keep(kept);
+                    }
+                    take(rows);
+                });
+                group.read = (read, result);
+            }) as Job
+        };
+        groups.iter_mut().zip(takes).map(job).collect()
+    }
+
+    /// What is wrong with each file. `forget` is called for the groups after a damaged one: they are not read any more.
+    fn damage(&self, mut forget: impl FnMut(usize)) -> Vec<(String, Damage)> {
+        let mut damages = Vec::new();
+        for (file, (name, opened)) in self.all.iter().enumerate() {
+            let (mut rows_read, mut damage) = (0, None);
+            for (place, group) in self.groups.iter().enumerate().filter(|(_, group)| group.file == file) {
+                if damage.is_some() {
+                    forget(place);
+                    continue;
+                }
+                rows_read += group.read.0;
+                damage = group.read.1.clone().err();
+            }
+            let of_footer = || opened.as_ref().map_or_else(|what| Some(what.clone()), |opened| opened.damage.clone());
+            if let Some(what) = damage.or_else(of_footer) {
+                damages.push((name.clone(), Damage { what, rows_read }));
+            }
+        }
+        damages
+    }
+}
+
+/// Per process number, its new one; None: not wanted. None at all: everything is.
+type Kept<'k> = Option<&'k [Option<i32>]>;
+
+/// Slices and work, read and not yet joined, with the files that are damaged.
+pub struct Groups {
+    slices: (SliceRows, Vec<SlicePart>),
+    work: (Columns, Vec<WorkPart>),
+    pub damaged_slices: Vec<(String, Damage)>,
+    pub damaged_work: Vec<(String, Damage)>,
+}
+
+impl Groups {
+    /// Names must have been read: rows refer to them.
+    pub fn read(loader: &Loader, mut slices: Files, mut work: Files, kept: Kept) -> Groups {
+        let names = &loader.name_ids;
+        let (mut slice_rows, mut columns) = (SliceRows::new(slices.rooms()), Columns::new(work.rooms()));
+        let mut slice_parts: Vec<SlicePart> = slices.groups.iter().map(|_| SlicePart::default()).collect();
+        let mut work_parts: Vec<WorkPart> = work.groups.iter().map(|_| WorkPart::default()).collect();
+        let size = slices.rows() + work.rows();
+        let takes = slice_rows.rooms().into_iter().zip(&mut slice_parts);
+        let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
+        let mut jobs = slices.jobs(kept, takes);
+        let takes = columns.rooms().into_iter().zip(&mut work_parts);
+        let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
+        jobs.extend(work.jobs(kept, takes));
+        side_by_side::run(size, jobs, || {});
+        let damaged_slices = slices.damage(|place| slice_parts[place] = SlicePart::default());
+        let damaged_work = work.damage(|place| work_parts[place] = WorkPart::default());
+        Groups { slices: (slice_rows, slice_parts), work: (columns, work_parts), damaged_slices, damaged_work }
+    }
+
+    pub fn join_slices(&mut self, loader: &mut Loader) {
+        let (mut rows, parts) = std::mem::take(&mut self.slices);
+        rows.join(loader, parts);
+        loader.slices = rows;
+    }
+
+    pub fn join_work(&mut self, loader: &mut Loader) {
+        let (columns, parts) = std::mem::take(&mut self.work);
+        loader.join_work(columns, parts);
+    }
+}
