@@ -163,30 +163,46 @@ pub fn memory(timeline: &Timeline, name: &str) -> Option<Curve> {
 }
 
 /// How many things are begun and not ended, from the sorted times of both: the highest of each bucket, and of all.
-pub fn level(timeline: &Timeline, begun: &[u64], ended: &[u64]) -> Option<(Curve, u64)> {
+pub fn level(
+    timeline: &Timeline,
+    begun: impl Iterator<Item = u64>,
+    ended: impl Iterator<Item = u64>,
+) -> Option<(Curve, u64)> {
     let grid = Grid::new(timeline);
     let mut buckets = vec![Some(0.0f64); grid.count];
     let (mut level, mut peak, mut area) = (0i64, Peak { value: 0.0, at: 0 }, 0.0);
-    let (mut begins, mut ends) = (begun.iter().peekable(), ended.iter().peekable());
+    let (mut begins, mut ends) = (begun.peekable(), ended.peekable());
+    // The bucket of the last stretch, with its begin and end: mostly that of the next too, and then nothing is divided.
+    let (mut last, mut from, mut to) = (0, u64::MAX, 0);
     loop {
         // What ends when another begins has ended.
         let time = match (begins.peek(), ends.peek()) {
-            (Some(begin), Some(end)) if begin < end => *begins.next()?,
+            (Some(begin), Some(end)) if begin < end => begins.next()?,
             (_, Some(_)) => {
                 level -= 2;
-                *ends.next()?
+                ends.next()?
             }
-            (Some(_), None) => *begins.next()?,
+            (Some(_), None) => begins.next()?,
             (None, None) => break,
         };
         level += 1;
         if level as f64 > peak.value {
             peak = Peak { value: level as f64, at: time.saturating_sub(timeline.start) };
         }
-        let until = begins.peek().into_iter().chain(ends.peek()).copied().min().map_or(time, |next| *next);
+        let until = begins.peek().into_iter().chain(ends.peek()).copied().min().unwrap_or(time);
         if level > 0 && until > time {
             area += level as f64 * (until - time) as f64;
-            grid.share(time, until, |bucket, _| buckets[bucket] = buckets[bucket].map(|most| most.max(level as f64)));
+            let most = level as f64;
+            if from <= time && until <= to {
+                buckets[last] = buckets[last].map(|before| before.max(most));
+                continue;
+            }
+            grid.share(time, until, |bucket, _| {
+                buckets[bucket] = buckets[bucket].map(|before| before.max(most));
+                last = bucket;
+                from = grid.start.saturating_add((bucket as u64).saturating_mul(grid.width));
+                to = from.saturating_add(grid.width);
+            });
         }
     }
     let highest = peak.value as u64;

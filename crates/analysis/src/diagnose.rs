@@ -50,6 +50,8 @@ pub struct Diagnosis {
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let mut case = Case::new(timeline, options.step.as_deref());
+    // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
+    case.gpu();
     let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
     for rule in RULES {
         match rule.look(&case) {

@@ -10,19 +10,21 @@ mod launches;
 pub(crate) mod limit;
 pub(crate) mod moved;
 mod overhead;
+mod parts;
 mod ranges;
 mod steps;
+mod times;
 
-pub(crate) use inside::kernels_in_steps;
+pub(crate) use inside::InSteps;
+pub(crate) use parts::{Ground, Parts};
 
 use crate::Curve;
 use crate::finding::Place;
-use crate::layers::Layers;
 use crate::rule::Case;
 use crate::windows::Window;
 use std::sync::Arc;
 use timeline::gpu::{GpuClock, Shape};
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
+use timeline::{NameIndex, ProcessIndex, SliceKind};
 
 #[derive(Clone, Debug)]
 pub struct GpuMetrics {
@@ -68,6 +70,8 @@ pub struct DeviceMetrics {
     pub kernels: u64,
     /// Per measured step of the process, 0 to 1: the part of it in which any work ran. Empty without steps.
     pub per_step_busy: Vec<f64>,
+    /// Those of its kernels that start inside the steps.
+    pub(crate) in_steps: InSteps,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -175,56 +179,9 @@ pub struct Overhead {
     pub how: String,
 }
 
-/// None when no device work was recorded.
-pub fn measure(case: &Case) -> Option<GpuMetrics> {
-    let timeline = case.timeline;
-    if timeline.gpu.is_empty() {
-        return None;
-    }
-    let layers = Layers::find(timeline);
-    let busy = busy::Busy::new(timeline);
-    let (devices, copies) = (busy.devices(case), copies::rows(timeline, &busy));
-    // Of millions of kernels it is large, and so is what follows.
-    drop(busy);
-    let steps = steps::of_steps(case);
-    Some(GpuMetrics {
-        devices,
-        kernels: kernels::rows(case, &layers),
-        copies,
-        apis: apis::rows(timeline),
-        launch: launches::measure(timeline),
-        layers: layers.rows(timeline),
-        ranges: ranges::rows(timeline),
-        clock: timeline.gpu.clock,
-        overhead: overhead::measure(case, &steps),
-        before_window: before_window(timeline),
-        steps,
-    })
-}
-
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub(crate) fn windows_of(case: &Case, process: ProcessIndex) -> Vec<Window> {
-    let windows = busy::windows(case, process);
-    let (start, end) = (case.timeline.start, case.timeline.end);
-    match windows.all() {
-        [] if start < end => vec![Window { track: TrackIndex(0), start, end, step: u32::MAX }],
-        all => all.to_vec(),
-    }
-}
-
-/// Work without a launch in processes whose launches were recorded: in others, no work has one.
-fn before_window(timeline: &Timeline) -> u64 {
-    let work = &timeline.gpu.work;
-    let asked = |index: &usize| matches!(work.kind(*index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset);
-    let streams = timeline.gpu.streams.chunk_by(|a, b| a.process == b.process);
-    streams
-        .map(|streams| {
-            let of_process = || streams.iter().flat_map(|stream| stream.work.clone()).filter(asked);
-            let missing = of_process().filter(|index| work.launch(*index).is_none()).count() as u64;
-            let any = of_process().any(|index| work.launch(index).is_some());
-            if any { missing } else { 0 }
-        })
-        .sum()
+    case.ground().windows_of(process)
 }
 
 /// The smallest value that `percent` of the sorted values do not exceed.

@@ -6,17 +6,18 @@ use crate::finding::{Finding, Place};
 use crate::frames::Frames;
 use crate::gain::Gains;
 use crate::gil;
-use crate::gpu::{self, GpuMetrics, moved::Moved};
+use crate::gpu::{GpuMetrics, Parts, moved::Moved};
 use crate::idle::{self, DeviceIdle};
 use crate::ops::Ops;
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
 use crate::series::{Growth, Nature, Readings};
 use crate::share::{Share, Tally};
+
 use crate::step_kernels::StepKernels;
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
 use std::cell::OnceCell;
-use timeline::{Sample, StackIndex, Timeline, TrackIndex};
+use timeline::{Sample, StackIndex, Timeline, TrackIndex, side_by_side};
 
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
 pub trait Rule: Sync {
@@ -126,7 +127,21 @@ impl<'a> Case<'a> {
 
     /// What the devices did. None: no work of a device was recorded.
     pub fn gpu(&self) -> Option<&GpuMetrics> {
-        self.gpu.get_or_init(|| gpu::measure(self)).as_ref()
+        self.gpu.get_or_init(|| self.look_at_devices()).as_ref()
+    }
+
+    /// Everything that goes over all device work, at the same time.
+    fn look_at_devices(&self) -> Option<GpuMetrics> {
+        let size = self.timeline.gpu.work.len();
+        if size == 0 {
+            return None;
+        }
+        let mut parts = Parts::default();
+        side_by_side::run(size, parts.jobs(self.ground()), || _ = self.idle());
+        let (metrics, moved) = parts.join(&self.ground());
+        // Unless somebody asked for them before: they are the same.
+        let _ = self.moved.set(moved);
+        Some(metrics)
     }
 
     pub(crate) fn take_gpu(&mut self) -> Option<GpuMetrics> {
@@ -146,7 +161,7 @@ impl<'a> Case<'a> {
 
     /// The copies inside the steps, by device.
     pub(crate) fn moved(&self) -> &[Moved] {
-        self.moved.get_or_init(|| Moved::find(self))
+        self.moved.get_or_init(|| Moved::find(&self.ground()))
     }
 
     /// The kernels inside the steps, by device.
@@ -169,14 +184,7 @@ impl<'a> Case<'a> {
 
     /// The function and the line being executed of a frame.
     pub fn place(&self, frame: StackIndex) -> Place {
-        let frame = self.timeline.stacks.frame(frame);
-        let name = self.timeline.names.get(frame.name);
-        Place {
-            file: Some(name.file.to_string()).filter(|file| !file.is_empty()),
-            line: Some(frame.line).filter(|line| *line > 0),
-            function: Some(name.text.to_string()),
-            ..Place::default()
-        }
+        self.ground().place(frame)
     }
 
     /// How the step is called in a sentence: "the step", "a request".

@@ -32,6 +32,20 @@ impl Spans {
         Spans::of(all)
     }
 
+    /// What lies in these, in the others, or in both.
+    pub fn or(&self, others: &Spans) -> Spans {
+        let (mut union, mut other) = (Union::default(), others.all.iter().peekable());
+        union.all.reserve(self.all.len());
+        for (start, end) in &self.all {
+            while let Some((start, end)) = other.next_if(|other| other.0 < *start) {
+                union.add(*start, *end);
+            }
+            union.add(*start, *end);
+        }
+        other.for_each(|(start, end)| union.add(*start, *end));
+        union.spans()
+    }
+
     fn of(all: Vec<(u64, u64)>) -> Spans {
         let mut before = Vec::with_capacity(all.len() + 1);
         let mut sum = 0;
@@ -86,6 +100,34 @@ impl Spans {
     }
 }
 
+/// Joins stretches as they come. Those that come by their starts, as the work of a stream does, are never all kept.
+#[derive(Default)]
+pub struct Union {
+    all: Vec<(u64, u64)>,
+    unsorted: bool,
+}
+
+impl Union {
+    #[inline]
+    pub fn add(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        match self.all.last_mut() {
+            Some(last) if start >= last.0 && start <= last.1 => last.1 = last.1.max(end),
+            Some(last) => {
+                self.unsorted |= start < last.0;
+                self.all.push((start, end));
+            }
+            None => self.all.push((start, end)),
+        }
+    }
+
+    pub fn spans(self) -> Spans {
+        if self.unsorted { Spans::union(self.all) } else { Spans::of(self.all) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +141,21 @@ mod tests {
             [25, 10, 0, 0, 1]
         );
         assert_eq!(Spans::default().overlap(0, 9), 0);
+    }
+
+    #[test]
+    fn joined_one_by_one_they_are_the_same_in_any_order() {
+        let all: Vec<(u64, u64)> = (0..400u64).map(|at| (at * 37 % 1000, at * 37 % 1000 + at % 13)).collect();
+        let of = |all: &[(u64, u64)]| {
+            let mut union = Union::default();
+            all.iter().for_each(|(start, end)| union.add(*start, *end));
+            union.spans()
+        };
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        let whole = Spans::union(all.clone());
+        assert_eq!((of(&all), of(&sorted)), (whole.clone(), whole.clone()));
+        assert_eq!(of(&all[..200]).or(&of(&all[200..])), whole);
     }
 
     #[test]

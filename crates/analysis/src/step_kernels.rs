@@ -9,7 +9,6 @@ use crate::replay::Change;
 use crate::rule::Case;
 use crate::share::Tally;
 use crate::windows::Window;
-use std::collections::HashMap;
 use timeline::{NameIndex, ProcessIndex, WorkKind};
 
 pub struct StepKernels {
@@ -19,7 +18,8 @@ pub struct StepKernels {
     pub window_ns: u64,
     /// Most time first.
     pub rows: Vec<Row>,
-    kinds: HashMap<u32, Kind>,
+    /// By the number of their name.
+    kinds: Vec<Kind>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl StepKernels {
     fn of(case: &Case, process: ProcessIndex, ordinal: u32) -> StepKernels {
         let windows = windows_of(case, process);
         let window_ns = windows.iter().map(|window| window.end - window.start).fold(0, u64::saturating_add);
-        let mut all = StepKernels { process, ordinal, windows, window_ns, rows: Vec::new(), kinds: HashMap::new() };
+        let mut all = StepKernels { process, ordinal, windows, window_ns, rows: Vec::new(), kinds: Vec::new() };
         let mut places: Vec<u32> = vec![u32::MAX; case.timeline.names.len()];
         let mut rows: Vec<Row> = Vec::new();
         let work = &case.timeline.gpu.work;
@@ -81,7 +81,8 @@ impl StepKernels {
             row.count += 1;
             row.ns = row.ns.saturating_add(work.dur[index]);
         });
-        all.kinds = rows.iter().map(|row| (row.name.0, row.kind)).collect();
+        all.kinds = vec![Kind::default(); places.len()];
+        rows.iter().for_each(|row| all.kinds[row.name.0 as usize] = row.kind);
         rows.sort_by_key(|row| (u64::MAX - row.ns, row.name));
         all.rows = rows;
         all
@@ -109,7 +110,7 @@ impl StepKernels {
 
     /// What a piece of work is.
     pub fn kind(&self, case: &Case, index: usize) -> Kind {
-        self.kinds.get(&case.timeline.gpu.work.name[index]).copied().unwrap_or_default()
+        self.kinds.get(case.timeline.gpu.work.name[index] as usize).copied().unwrap_or_default()
     }
 
     /// The part of the steps' time that kernels of these names take.

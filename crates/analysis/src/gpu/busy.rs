@@ -1,9 +1,8 @@
 //! When each device was at work: the union over its streams, for all work, for kernels and for copies, and how much of it
 //! lies in the steps.
 
-use super::DeviceMetrics;
-use crate::rule::Case;
-use crate::spans::Spans;
+use super::{DeviceMetrics, Ground, InSteps};
+use crate::spans::{Spans, Union};
 use crate::steps::StepSource;
 use crate::windows::{Windows, of_process};
 use timeline::{ProcessIndex, Timeline, TrackIndex, WorkKind};
@@ -28,21 +27,24 @@ impl Busy {
         let gpu = &timeline.gpu;
         let mut devices: Vec<OfDevice> = Vec::new();
         for streams in gpu.streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)) {
-            let (mut kernels, mut copies) = (Vec::new(), Vec::new());
+            let (mut kernels, mut copies) = (Union::default(), Union::default());
+            let (mut kernel_count, mut any) = (0, false);
             for index in streams.iter().flat_map(|stream| stream.work.clone()) {
-                let span = (gpu.work.start[index], gpu.work.end(index));
-                match gpu.work.kind(index) {
-                    WorkKind::Kernel => kernels.push(span),
-                    kind if kind.is_busy() => copies.push(span),
-                    _ => {}
-                }
+                let kind = gpu.work.kind(index);
+                let union = match kind {
+                    WorkKind::Kernel => &mut kernels,
+                    kind if kind.is_busy() => &mut copies,
+                    _ => continue,
+                };
+                union.add(gpu.work.start[index], gpu.work.end(index));
+                kernel_count += u64::from(kind == WorkKind::Kernel);
+                any = true;
             }
-            if kernels.is_empty() && copies.is_empty() {
+            if !any {
                 continue;
             }
-            let kernel_count = kernels.len() as u64;
-            let (kernels, copies) = (Spans::union(kernels), Spans::union(copies));
-            let all = Spans::union([kernels.all(), copies.all()].concat());
+            let (kernels, copies) = (kernels.spans(), copies.spans());
+            let all = kernels.or(&copies);
             let exposed = copies.minus(&kernels);
             let (process, ordinal) = (streams[0].process, streams[0].device);
             devices.push(OfDevice { process, ordinal, all, kernels, copies, exposed, kernel_count });
@@ -55,15 +57,15 @@ impl Busy {
         place.ok().map(|place| &self.devices[place])
     }
 
-    pub fn devices(&self, case: &Case) -> Vec<DeviceMetrics> {
-        self.devices.iter().map(|device| device.metrics(case)).collect()
+    pub fn devices(&self, ground: &Ground) -> Vec<DeviceMetrics> {
+        self.devices.iter().map(|device| device.metrics(ground)).collect()
     }
 }
 
 impl OfDevice {
-    fn metrics(&self, case: &Case) -> DeviceMetrics {
-        let timeline = case.timeline;
-        let windows = windows(case, self.process);
+    fn metrics(&self, ground: &Ground) -> DeviceMetrics {
+        let timeline = ground.timeline;
+        let windows = windows(ground, self.process);
         let inside = |spans: &Spans| match windows.all() {
             [] => spans.overlap(timeline.start, timeline.end),
             all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
@@ -84,23 +86,24 @@ impl OfDevice {
             leading_gap_ns: first.saturating_sub(timeline.start),
             trailing_gap_ns: timeline.end.saturating_sub(last),
             kernels: self.kernel_count,
-            per_step_busy: self.per_step(case),
+            per_step_busy: self.per_step(ground),
+            in_steps: InSteps::default(),
         }
     }
 
-    fn per_step(&self, case: &Case) -> Vec<f64> {
-        if case.steps.source == StepSource::Whole {
+    fn per_step(&self, ground: &Ground) -> Vec<f64> {
+        if ground.steps.source == StepSource::Whole {
             return Vec::new();
         }
-        let own = |track: TrackIndex| case.timeline.tracks[track.0 as usize].process == self.process;
-        let steps = case.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
+        let own = |track: TrackIndex| ground.timeline.tracks[track.0 as usize].process == self.process;
+        let steps = ground.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
         steps.map(|step| self.all.overlap(step.start, step.end) as f64 / step.dur() as f64).collect()
     }
 }
 
 /// The time of the steps of the device's own process; where it has none (a server hands its requests to a worker), of all
 /// processes. Empty: nothing was chosen that takes time.
-pub fn windows(case: &Case, process: ProcessIndex) -> Windows {
-    let own = case.windows.across(of_process(case.timeline, process));
-    if own.all().is_empty() { case.windows.across(|_| true) } else { own }
+pub fn windows(ground: &Ground, process: ProcessIndex) -> Windows {
+    let own = ground.windows.across(of_process(ground.timeline, process));
+    if own.all().is_empty() { ground.windows.across(|_| true) } else { own }
 }

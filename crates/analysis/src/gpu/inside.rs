@@ -1,27 +1,56 @@
-//! The kernels of a device inside the steps: how long each takes.
+//! The kernels of each device inside the steps: how many, and how long one takes.
 
-use super::windows_of;
+use super::Ground;
+use super::times::Times;
 use crate::rule::Case;
 use timeline::{ProcessIndex, WorkKind};
 
-/// Durations of the kernels that start inside the steps, shortest first.
-pub fn kernels_in_steps(case: &Case, process: ProcessIndex, ordinal: u32) -> Vec<u64> {
-    let (gpu, windows) = (&case.timeline.gpu, windows_of(case, process));
-    let mut durations = Vec::new();
-    for stream in gpu.streams.iter().filter(|stream| (stream.process, stream.device) == (process, ordinal)) {
-        let mut at = 0;
-        for index in stream.work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
-            let start = gpu.work.start[index];
-            while windows.get(at).is_some_and(|window| window.end <= start) {
-                at += 1;
-            }
-            match windows.get(at) {
-                None => break,
-                Some(window) if window.start <= start => durations.push(gpu.work.dur[index]),
-                Some(_) => {}
+/// The kernels of a device that start inside the steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InSteps {
+    pub process: ProcessIndex,
+    pub ordinal: u32,
+    pub count: usize,
+    pub median_ns: u64,
+}
+
+impl Default for InSteps {
+    fn default() -> InSteps {
+        InSteps { process: ProcessIndex(0), ordinal: 0, count: 0, median_ns: 0 }
+    }
+}
+
+pub fn kernels_in_steps(ground: &Ground) -> Vec<InSteps> {
+    let gpu = &ground.timeline.gpu;
+    let devices = gpu.streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
+    let of_device = |streams: &[timeline::gpu::Stream]| {
+        let (process, ordinal) = (streams[0].process, streams[0].device);
+        let windows = ground.windows_of(process);
+        let mut times = Times::default();
+        for stream in streams {
+            let mut at = 0;
+            for index in stream.work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
+                let start = gpu.work.start[index];
+                while windows.get(at).is_some_and(|window| window.end <= start) {
+                    at += 1;
+                }
+                match windows.get(at) {
+                    None => break,
+                    Some(window) if window.start <= start => times.push(gpu.work.dur[index]),
+                    Some(_) => {}
+                }
             }
         }
+        InSteps { process, ordinal, count: times.len(), median_ns: times.percentile(50) }
+    };
+    devices.map(of_device).collect()
+}
+
+impl Case<'_> {
+    /// Those of a device.
+    pub(crate) fn kernels_in_steps(&self, process: ProcessIndex, ordinal: u32) -> InSteps {
+        let mut devices = self.gpu().into_iter().flat_map(|gpu| &gpu.devices);
+        let own = devices.find(|device| (device.process, device.ordinal) == (process, ordinal));
+        own.map(|device| device.in_steps).unwrap_or_default()
     }
-    durations.sort_unstable();
-    durations
 }

@@ -1,9 +1,9 @@
 //! Kernels by name: how many, how long, their usual shape, and the line of the program that launched them.
 
-use super::{KernelRow, percentile};
+use super::times::Times;
+use super::{Ground, KernelRow};
 use crate::finding::Place;
 use crate::layers::Layers;
-use crate::rule::Case;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, StackIndex, WorkKind};
 
@@ -12,7 +12,7 @@ const ON_THE_WAY_NS: u64 = 200_000;
 
 #[derive(Default)]
 struct Sum {
-    times: Vec<u64>,
+    times: Times,
     /// Shapes and layers by their numbers; few each.
     shapes: Counts,
     layers: Counts,
@@ -46,10 +46,10 @@ impl Counts {
     }
 }
 
-pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
-    let gpu = &case.timeline.gpu;
+pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
+    let gpu = &ground.timeline.gpu;
     // By place of the name, so that a million kernels need no hashing.
-    let mut places_of_names = vec![u32::MAX; case.timeline.names.len()];
+    let mut places_of_names = vec![u32::MAX; ground.timeline.names.len()];
     let mut sums: Vec<(u32, Sum)> = Vec::new();
     for index in (0..gpu.work.len()).filter(|index| gpu.work.kind(*index) == WorkKind::Kernel) {
         let name = gpu.work.name[index];
@@ -67,16 +67,15 @@ pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
             sum.layers.add(layer.0);
         }
     }
-    let mut places = places(case);
+    let mut places = places(ground);
     let row = |(name, mut sum): (u32, Sum)| {
-        sum.times.sort_unstable();
-        let (count, total_ns) = (sum.times.len() as u64, total(&sum.times));
+        let (count, total_ns) = (sum.times.len() as u64, sum.times.total());
         KernelRow {
             name: NameIndex(name),
             count,
             total_ns,
             mean_ns: total_ns / count.max(1),
-            p95_ns: percentile(&sum.times, 95),
+            p95_ns: sum.times.percentile(95),
             share: 0.0,
             shape: sum.shapes.most().and_then(|shape| gpu.shapes.get(shape as usize).copied()),
             place: places.remove(&name),
@@ -90,13 +89,9 @@ pub fn rows(case: &Case, layers: &Layers) -> Vec<KernelRow> {
     rows
 }
 
-fn total(times: &[u64]) -> u64 {
-    times.iter().fold(0, |sum, time| sum.saturating_add(*time))
-}
-
 /// Per kernel name, the line that most samples saw at a launch of it: inside the launch call, or right before it.
-fn places(case: &Case) -> HashMap<u32, Place> {
-    let timeline = case.timeline;
+fn places(ground: &Ground) -> HashMap<u32, Place> {
+    let timeline = ground.timeline;
     let work = &timeline.gpu.work;
     let mut votes: HashMap<(u32, NameIndex, u32), (u64, StackIndex)> = HashMap::new();
     for track in timeline.tracks.iter().filter(|track| !track.samples.is_empty()) {
@@ -116,7 +111,7 @@ fn places(case: &Case) -> HashMap<u32, Place> {
             if timeline.slices.start[next] > sample.time.saturating_add(ON_THE_WAY_NS) {
                 continue;
             }
-            let home = case.frames.home(sample.stack);
+            let home = ground.frames.home(sample.stack);
             if home.0 == 0 {
                 continue;
             }
@@ -137,5 +132,5 @@ fn places(case: &Case) -> HashMap<u32, Place> {
             *one = vote;
         }
     }
-    best.into_iter().map(|(kernel, (_, frame))| (kernel, case.place(frame))).collect()
+    best.into_iter().map(|(kernel, (_, frame))| (kernel, ground.place(frame))).collect()
 }

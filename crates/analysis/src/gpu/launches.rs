@@ -1,40 +1,37 @@
 //! How far the host runs ahead of the devices: from launch call to kernel, and how much work was launched and not finished.
 
-use super::{LaunchMetrics, percentile};
+use super::LaunchMetrics;
+use super::times::Times;
 use crate::curve;
 use timeline::{Timeline, WorkKind};
 
 pub fn measure(timeline: &Timeline) -> Option<LaunchMetrics> {
     let work = &timeline.gpu.work;
-    let (mut latencies, mut calls) = (Vec::new(), Vec::new());
-    let (mut launched, mut finished) = (Vec::with_capacity(work.len()), Vec::with_capacity(work.len()));
+    let (mut latencies, mut calls) = (Times::default(), Times::default());
     let mut last = None;
-    for index in (0..work.len()).filter(|index| work.kind(*index).is_busy()) {
-        let Some(launch) = work.launch(index) else { continue };
-        let begin = timeline.slices.start[launch];
-        launched.push(begin);
-        finished.push(work.end(index));
+    for index in (0..work.len()).filter(|index| work.kind(*index) == WorkKind::Kernel) {
         // Of a graph only the first node follows its launch.
-        if work.kind(index) == WorkKind::Kernel && last != Some(launch) {
-            latencies.push(work.start[index].saturating_sub(begin));
+        if let Some(launch) = work.launch(index).filter(|launch| last != Some(*launch)) {
+            latencies.push(work.start[index].saturating_sub(timeline.slices.start[launch]));
             calls.push(timeline.slices.dur[launch]);
             last = Some(launch);
         }
     }
-    if launched.is_empty() {
-        return None;
-    }
-    latencies.sort_unstable();
-    calls.sort_unstable();
-    // Streams come one after the other and each in order: a stable sort finds those runs.
-    launched.sort();
-    finished.sort();
-    let (depth, max_depth) = curve::level(timeline, &launched, &finished)?;
-    Some(LaunchMetrics {
-        latency_p50_ns: percentile(&latencies, 50),
-        latency_p95_ns: percentile(&latencies, 95),
-        call_p50_ns: percentile(&calls, 50),
-        depth,
-        max_depth,
-    })
+    let (latency_p50_ns, latency_p95_ns) = (latencies.percentile(50), latencies.percentile(95));
+    let call_p50_ns = calls.percentile(50);
+    drop((latencies, calls));
+    let linked = || (0..work.len()).filter(|index| work.kind(*index).is_busy() && work.launch(*index).is_some());
+    let begin = |index: usize| work.launch(index).map_or(0, |launch| timeline.slices.start[launch]);
+    linked().next()?;
+    // What one thread launches on one stream is in order as it is. Of several, each is: a stable sort finds those runs.
+    let (depth, max_depth) = if linked().map(begin).is_sorted() && linked().map(|index| work.end(index)).is_sorted() {
+        curve::level(timeline, linked().map(begin), linked().map(|index| work.end(index)))?
+    } else {
+        let mut launched: Vec<u64> = linked().map(begin).collect();
+        let mut finished: Vec<u64> = linked().map(|index| work.end(index)).collect();
+        launched.sort();
+        finished.sort();
+        curve::level(timeline, launched.into_iter(), finished.into_iter())?
+    };
+    Some(LaunchMetrics { latency_p50_ns, latency_p95_ns, call_p50_ns, depth, max_depth })
 }

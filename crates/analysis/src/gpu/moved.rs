@@ -1,9 +1,8 @@
 //! The copies between host and device inside the steps, each with how much of it no kernel hid.
 
-use super::windows_of;
-use crate::rule::Case;
+use super::Ground;
 use crate::share::Tally;
-use crate::spans::Spans;
+use crate::spans::Union;
 use timeline::gpu::{Piece, detail};
 use timeline::{ProcessIndex, WorkKind};
 
@@ -39,16 +38,16 @@ impl Copy {
 
 impl Moved {
     /// One for each device that copied anything in the steps.
-    pub fn find(case: &Case) -> Vec<Moved> {
-        let streams = &case.timeline.gpu.streams;
+    pub fn find(ground: &Ground) -> Vec<Moved> {
+        let streams = &ground.timeline.gpu.streams;
         let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
-        devices.map(|streams| Moved::of(case, streams)).filter(|moved| !moved.all.is_empty()).collect()
+        devices.map(|streams| Moved::of(ground, streams)).filter(|moved| !moved.all.is_empty()).collect()
     }
 
-    fn of(case: &Case, streams: &[timeline::gpu::Stream]) -> Moved {
-        let work = &case.timeline.gpu.work;
+    fn of(ground: &Ground, streams: &[timeline::gpu::Stream]) -> Moved {
+        let work = &ground.timeline.gpu.work;
         let (process, ordinal) = (streams[0].process, streams[0].device);
-        let windows = windows_of(case, process);
+        let windows = ground.windows_of(process);
         let mut all = Vec::new();
         for stream in streams {
             let mut at = 0;
@@ -65,8 +64,11 @@ impl Moved {
         }
         if !all.is_empty() {
             let busy = streams.iter().flat_map(|stream| stream.work.clone());
-            let kernels = busy.filter(|index| work.kind(*index) == WorkKind::Kernel);
-            let kernels = Spans::union(kernels.map(|index| (work.start[index], work.end(index))).collect());
+            let mut kernels = Union::default();
+            for index in busy.filter(|index| work.kind(*index) == WorkKind::Kernel) {
+                kernels.add(work.start[index], work.end(index));
+            }
+            let kernels = kernels.spans();
             for copy in &mut all {
                 copy.exposed_ns -= kernels.overlap(copy.piece.start, copy.piece.end()).min(copy.exposed_ns);
             }

@@ -1,10 +1,9 @@
 //! What recording the devices cost. Best known where some steps were recorded with devices and others without (an overhead
 //! budget does that): then it is how much longer they take. Else what the collectors measured of themselves, which is not all.
 
-use super::{Overhead, percentile};
+use super::{Ground, Overhead, percentile};
 use crate::idle::{OverheadOf, overhead_of};
 use crate::phrase;
-use crate::rule::Case;
 use std::collections::HashSet;
 use timeline::{NameIndex, SliceKind};
 
@@ -15,8 +14,8 @@ const BESIDE: &str = "gpu";
 /// With fewer of either, their medians differ by chance.
 const ENOUGH_STEPS: usize = 16;
 
-pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
-    let timeline = case.timeline;
+pub fn measure(ground: &Ground, steps: &[super::StepWork]) -> Option<Overhead> {
+    let timeline = ground.timeline;
     let own = |name: &str| {
         let states = timeline.processes.iter().flat_map(|process| &process.collectors);
         states.filter(|state| state.name == name).fold(0u64, |sum, state| sum.saturating_add(state.own_ns))
@@ -35,7 +34,7 @@ pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
         said = true;
         cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
     }
-    let compared = compared(case, steps);
+    let compared = compared(ground, steps);
     if own_ns == 0 && !said && compared.is_none() {
         return None;
     }
@@ -52,10 +51,10 @@ pub fn measure(case: &Case, steps: &[super::StepWork]) -> Option<Overhead> {
 }
 
 /// Steps that gave work to a device while it was recorded against those of which nothing was recorded: the average over all.
-fn compared(case: &Case, steps: &[super::StepWork]) -> Option<(f64, String)> {
+fn compared(ground: &Ground, steps: &[super::StepWork]) -> Option<(f64, String)> {
     let recorded: HashSet<u32> = steps.iter().map(|step| step.step).collect();
     let durations = |with: bool| {
-        let those = case.steps.measured().filter(|step| recorded.contains(&step.index) == with);
+        let those = ground.steps.measured().filter(|step| recorded.contains(&step.index) == with);
         let mut durations: Vec<u64> = those.map(|step| step.dur()).collect();
         durations.sort_unstable();
         durations

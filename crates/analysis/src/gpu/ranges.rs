@@ -10,6 +10,7 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
     let mut places: HashMap<(SliceKind, NameIndex), usize> = HashMap::new();
     // What was open around the last call, and its rows: mostly that of the next too.
     let (mut last, mut last_rows): (Vec<usize>, Vec<usize>) = Default::default();
+    let mut now: Vec<usize> = Vec::new();
     let mut linked = work.linked().iter().map(|index| *index as usize).peekable();
     for track in &timeline.tracks {
         let mut around = Around::new(timeline, track);
@@ -24,10 +25,11 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
             if kernels == 0 && total_ns == 0 {
                 continue;
             }
-            let open: Vec<usize> = open.filter(|index| timeline.slices.kind(*index) != SliceKind::Layer).collect();
-            if open != last {
+            now.clear();
+            now.extend(open.filter(|index| timeline.slices.kind(*index) != SliceKind::Layer));
+            if now != last {
                 last_rows.clear();
-                for slice in open.iter().map(|index| timeline.slices.get(*index)) {
+                for slice in now.iter().map(|index| timeline.slices.get(*index)) {
                     let place = *places.entry((slice.kind, slice.name)).or_insert(rows.len());
                     if place == rows.len() {
                         rows.push(RangeRow { kind: slice.kind, name: slice.name, kernels: 0, total_ns: 0 });
@@ -37,7 +39,7 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
                         last_rows.push(place);
                     }
                 }
-                last = open;
+                std::mem::swap(&mut last, &mut now);
             }
             for place in &last_rows {
                 rows[*place].kernels += kernels;

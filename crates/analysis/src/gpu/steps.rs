@@ -1,8 +1,7 @@
 //! Which step a piece of work belongs to: the one that was open on the launching thread when its launch call began. A thread
 //! that has no step open works for the only step that is open in its process; where several are, its work is nobody's.
 
-use super::StepWork;
-use crate::rule::Case;
+use super::{Ground, StepWork};
 use crate::steps::StepSource;
 use crate::windows::Window;
 use std::collections::HashMap;
@@ -11,13 +10,13 @@ use timeline::{ProcessIndex, TrackIndex, WorkKind};
 /// How many windows back to look for the one that is open.
 const LOOK_BACK: usize = 64;
 
-pub fn of_steps(case: &Case) -> Vec<StepWork> {
-    if case.steps.source == StepSource::Whole {
+pub fn of_steps(ground: &Ground) -> Vec<StepWork> {
+    if ground.steps.source == StepSource::Whole {
         return Vec::new();
     }
-    let (timeline, owners) = (case.timeline, Owners::new(case));
+    let (timeline, owners) = (ground.timeline, Owners::new(ground));
     let work = &timeline.gpu.work;
-    let mut steps: Vec<Option<StepWork>> = vec![None; case.steps.steps.len()];
+    let mut steps: Vec<Option<StepWork>> = vec![None; ground.steps.steps.len()];
     let mut track = 0;
     // Launches of a thread come in order, so most are in the window of the last.
     let mut last: Option<(usize, Window)> = None;
@@ -28,7 +27,7 @@ pub fn of_steps(case: &Case) -> Vec<StepWork> {
         }
         let begin = timeline.slices.start[launch];
         if last.is_none_or(|(of, window)| of != track || begin < window.start || begin >= window.end) {
-            last = owners.of(case, TrackIndex(track as u32), begin).map(|window| (track, window));
+            last = owners.of(ground, TrackIndex(track as u32), begin).map(|window| (track, window));
         }
         let Some((_, Window { step, .. })) = last else { continue };
         let (start, end) = (work.start[index], work.end(index));
@@ -54,10 +53,10 @@ struct Owners {
 type OfProcess = (Vec<(u64, u64, u32)>, Vec<u64>);
 
 impl Owners {
-    fn new(case: &Case) -> Owners {
+    fn new(ground: &Ground) -> Owners {
         let mut by_process: HashMap<ProcessIndex, OfProcess> = HashMap::new();
-        for window in case.windows.all() {
-            let process = case.timeline.tracks[window.track.0 as usize].process;
+        for window in ground.windows.all() {
+            let process = ground.timeline.tracks[window.track.0 as usize].process;
             let (begun, ended) = by_process.entry(process).or_default();
             begun.push((window.start, window.end, window.step));
             ended.push(window.end);
@@ -69,11 +68,11 @@ impl Owners {
         Owners { by_process }
     }
 
-    fn of(&self, case: &Case, track: TrackIndex, time: u64) -> Option<Window> {
-        if let Some(window) = case.windows.at(track, time) {
-            return Some(case.windows.all()[window]);
+    fn of(&self, ground: &Ground, track: TrackIndex, time: u64) -> Option<Window> {
+        if let Some(window) = ground.windows.at(track, time) {
+            return Some(ground.windows.all()[window]);
         }
-        let (begun, ended) = self.by_process.get(&case.timeline.tracks[track.0 as usize].process)?;
+        let (begun, ended) = self.by_process.get(&ground.timeline.tracks[track.0 as usize].process)?;
         let first = begun.partition_point(|window| window.0 <= time);
         let open = first - ended.partition_point(|end| *end <= time);
         let around = || begun[..first].iter().rev().take(LOOK_BACK).find(|window| window.1 > time);

@@ -6,7 +6,6 @@ use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::Tally;
-use std::collections::HashMap;
 use timeline::{NameIndex, ProcessIndex, WorkKind};
 
 pub struct KernelHotspot;
@@ -92,12 +91,15 @@ fn hottest(case: &Case, process: ProcessIndex, ordinal: u32) -> Option<(NameInde
     let (gpu, windows) = (&case.timeline.gpu, windows_of(case, process));
     let streams = || gpu.streams.iter().filter(|stream| (stream.process, stream.device) == (process, ordinal));
     let kernels = |index: &usize| gpu.work.kind(*index) == WorkKind::Kernel;
-    let mut sums: HashMap<u32, u64> = HashMap::new();
+    // By place of the name, so that a million kernels need no hashing.
+    let mut sums: Vec<Option<u64>> = vec![None; case.timeline.names.len()];
     for index in streams().flat_map(|stream| stream.work.clone()).filter(kernels) {
-        let sum = sums.entry(gpu.work.name[index]).or_default();
-        *sum = sum.saturating_add(gpu.work.dur[index]);
+        if let Some(sum) = sums.get_mut(gpu.work.name[index] as usize) {
+            *sum = Some(sum.unwrap_or(0).saturating_add(gpu.work.dur[index]));
+        }
     }
-    let (name, _) = sums.into_iter().max_by_key(|(name, ns)| (*ns, u32::MAX - name))?;
+    let named = (0..).zip(sums).filter_map(|(name, sum): (u32, _)| Some((name, sum?)));
+    let (name, _) = named.max_by_key(|(name, ns)| (*ns, u32::MAX - name))?;
     // Now exactly, inside the steps.
     let mut parts = vec![0u64; windows.len()];
     for stream in streams() {

@@ -1,7 +1,7 @@
 //! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
 
 use super::gap;
-use crate::gpu::{kernels_in_steps, percentile};
+use crate::gpu::percentile;
 use crate::idle::{Cause, Measure, Zone, between_launches};
 use crate::phrase;
 use crate::replay::Change;
@@ -39,9 +39,9 @@ impl Rule for LaunchBound {
         let Some(gap) = gap::most(case, Measure::LaunchGap).filter(|gap| gap.share.mid >= LEVEL) else {
             return Verdict::Silent;
         };
-        let kernels = kernels_in_steps(case, gap.device.process, gap.device.ordinal);
-        let (kernel, launch) = (percentile(&kernels, 50), between_launches(case));
-        let each = kernels.len() as f64 / case.steps.count().max(1) as f64;
+        let kernels = case.kernels_in_steps(gap.device.process, gap.device.ordinal);
+        let (kernel, launch) = (kernels.median_ns, between_launches(case));
+        let each = kernels.count as f64 / case.steps.count().max(1) as f64;
         if each < FEWEST || kernel >= launch {
             return Verdict::Silent;
         }

@@ -2,7 +2,6 @@
 
 use super::gap;
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::gpu::kernels_in_steps;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -37,7 +36,7 @@ impl Rule for QueueNeverBuilds {
             return Verdict::Abstain(reason);
         }
         let late = case.idle().iter().filter_map(|device| {
-            let kernels = kernels_in_steps(case, device.process, device.ordinal).len();
+            let kernels = case.kernels_in_steps(device.process, device.ordinal).count;
             let idle = device.idle_ns() as f64 / device.window_ns.max(1) as f64;
             let share = device.sums.late as f64 / kernels.max(1) as f64;
             (kernels >= FEWEST && idle >= IDLE && share >= MOST).then_some((share.min(1.0), kernels, idle))

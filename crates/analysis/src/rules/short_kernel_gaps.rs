@@ -2,7 +2,7 @@
 
 use super::gap;
 use crate::finding::{Gain, GainBy, Place};
-use crate::gpu::{kernels_in_steps, percentile};
+use crate::gpu::percentile;
 use crate::idle::Measure;
 use crate::phrase;
 use crate::replay::Change;
@@ -43,7 +43,7 @@ impl Rule for ShortKernelGaps {
         gaps.sort_unstable();
         let (each, median) = (sums.queued as f64 / case.steps.count().max(1) as f64, percentile(&gaps, 50));
         // Longer gaps are no start of a kernel: the queue waits for something that was not recorded.
-        if each < FEWEST || median >= percentile(&kernels_in_steps(case, gap.device.process, gap.device.ordinal), 50) {
+        if each < FEWEST || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns {
             return Verdict::Silent;
         }
         let shortest = sums.queued as f64 * percentile(&gaps, 5) as f64 / gap.tally.whole.max(1.0);

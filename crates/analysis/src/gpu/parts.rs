@@ -1,0 +1,135 @@
+//! The numbers of devices as jobs that do not depend on each other, so that each may have a core of its own.
+
+use super::inside::{InSteps, kernels_in_steps};
+use super::moved::Moved;
+use super::{
+    ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LaunchMetrics, LayerRow, Overhead, RangeRow, StepWork,
+};
+use super::{apis, busy, copies, kernels, launches, overhead, ranges, steps};
+use crate::finding::Place;
+use crate::frames::Frames;
+use crate::layers::Layers;
+use crate::rule::Case;
+use crate::steps::Steps;
+use crate::windows::{Window, Windows};
+use timeline::side_by_side::Job;
+use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
+
+/// What they are made from: a case without what it computes on demand, which threads cannot share.
+#[derive(Clone, Copy)]
+pub struct Ground<'c> {
+    pub timeline: &'c Timeline,
+    pub steps: &'c Steps,
+    pub windows: &'c Windows,
+    pub frames: &'c Frames,
+}
+
+impl Case<'_> {
+    pub(crate) fn ground(&self) -> Ground<'_> {
+        Ground { timeline: self.timeline, steps: &self.steps, windows: &self.windows, frames: &self.frames }
+    }
+}
+
+impl Ground<'_> {
+    /// The time in which any chosen step was open; the whole recording where nothing takes time.
+    pub fn windows_of(&self, process: ProcessIndex) -> Vec<Window> {
+        let windows = busy::windows(self, process);
+        let (start, end) = (self.timeline.start, self.timeline.end);
+        match windows.all() {
+            [] if start < end => vec![Window { track: TrackIndex(0), start, end, step: u32::MAX }],
+            all => all.to_vec(),
+        }
+    }
+
+    /// The function and the line being executed of a frame.
+    pub fn place(&self, frame: StackIndex) -> Place {
+        let frame = self.timeline.stacks.frame(frame);
+        let name = self.timeline.names.get(frame.name);
+        Place {
+            file: Some(name.file.to_string()).filter(|file| !file.is_empty()),
+            line: Some(frame.line).filter(|line| *line > 0),
+            function: Some(name.text.to_string()),
+            ..Place::default()
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Parts {
+    devices: (Vec<DeviceMetrics>, Vec<CopyRow>),
+    in_steps: Vec<InSteps>,
+    kernels: (Vec<KernelRow>, Vec<LayerRow>),
+    apis: Vec<ApiRow>,
+    launch: Option<LaunchMetrics>,
+    ranges: Vec<RangeRow>,
+    steps: (Vec<StepWork>, Option<Overhead>),
+    before_window: u64,
+    pub moved: Vec<Moved>,
+}
+
+impl Parts {
+    /// The longest first, so that the last to end is short.
+    pub fn jobs<'j>(&'j mut self, ground: Ground<'j>) -> Vec<Job<'j>> {
+        let Parts { devices, in_steps, kernels, apis, launch, ranges, steps, before_window: before, moved } = self;
+        let timeline = ground.timeline;
+        vec![
+            Box::new(move || {
+                let layers = Layers::find(timeline);
+                *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline));
+            }),
+            Box::new(move || *launch = launches::measure(timeline)),
+            Box::new(move || {
+                let busy = busy::Busy::new(timeline);
+                *devices = (busy.devices(&ground), copies::rows(timeline, &busy));
+            }),
+            Box::new(move || *ranges = ranges::rows(timeline)),
+            Box::new(move || *apis = apis::rows(timeline)),
+            Box::new(move || {
+                let of_steps = steps::of_steps(&ground);
+                let overhead = overhead::measure(&ground, &of_steps);
+                *steps = (of_steps, overhead);
+            }),
+            Box::new(move || *in_steps = kernels_in_steps(&ground)),
+            Box::new(move || *moved = Moved::find(&ground)),
+            Box::new(move || *before = before_window(timeline)),
+        ]
+    }
+
+    /// What the jobs have measured, and the copies inside the steps.
+    pub fn join(self, ground: &Ground) -> (GpuMetrics, Vec<Moved>) {
+        let ((mut devices, copies), (kernels, layers), (steps, overhead)) = (self.devices, self.kernels, self.steps);
+        for device in &mut devices {
+            let own = |one: &&InSteps| (one.process, one.ordinal) == (device.process, device.ordinal);
+            device.in_steps = self.in_steps.iter().find(own).copied().unwrap_or_default();
+        }
+        let metrics = GpuMetrics {
+            devices,
+            kernels,
+            copies,
+            apis: self.apis,
+            launch: self.launch,
+            layers,
+            ranges: self.ranges,
+            steps,
+            clock: ground.timeline.gpu.clock,
+            overhead,
+            before_window: self.before_window,
+        };
+        (metrics, self.moved)
+    }
+}
+
+/// Work without a launch in processes whose launches were recorded: in others, no work has one.
+fn before_window(timeline: &Timeline) -> u64 {
+    let work = &timeline.gpu.work;
+    let asked = |index: &usize| matches!(work.kind(*index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset);
+    let streams = timeline.gpu.streams.chunk_by(|a, b| a.process == b.process);
+    streams
+        .map(|streams| {
+            let of_process = || streams.iter().flat_map(|stream| stream.work.clone()).filter(asked);
+            let missing = of_process().filter(|index| work.launch(*index).is_none()).count() as u64;
+            let any = of_process().any(|index| work.launch(index).is_some());
+            if any { missing } else { 0 }
+        })
+        .sum()
+}
