@@ -199,7 +199,7 @@ mod tests {
 
     fn job(number: u32, streams: u32) -> Job {
         let site = Site { process: ProcessIndex(number % 3), device: 0, context: 1, stream: number * 7 % streams };
-        let shape = (number % 5 > 0).then(|| Shape { grid: [number % 4, 1, 1], ..Shape::default() });
+        let shape = number.is_multiple_of(5).then(|| Shape { grid: [number % 4, 1, 1], ..Shape::default() });
         let more = More { bytes: u64::from(number % 6), ..More::default() };
         let (start, dur) = (u64::from(number * 37 % 1000), 1);
         Job { site, kind: WorkKind::Kernel, name: NameIndex(number % 9), start, dur, correlation: number, shape, more }
