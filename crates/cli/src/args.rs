@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Records any Python or CUDA program, and tells where its time went.
 #[derive(Parser, Debug)]
-#[command(name = "inferscope", version, disable_help_subcommand = true, propagate_version = false)]
+#[command(name = "inferscope", version, propagate_version = false)]
 #[command(after_help = "Examples:
   inferscope run serve.py                  record a program; it does not notice
   inferscope run --calls -- python -m app  every Python call, too
@@ -113,7 +113,7 @@ Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
 inside. How GPUs are (clocks, power, memory) is recorded here too.")]
 pub struct Attach {
     /// The process to record
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = pid)]
     pub pid: u32,
 
     /// Stop after this many seconds
@@ -326,7 +326,7 @@ impl Recording {
 
     fn layer(&self) -> Layer {
         let mut layer = Layer::default();
-        layer.flag("output", "--output", self.output.as_ref().map(|path| path.to_string_lossy()).as_deref());
+        layer.flag("output", "--output", self.output.as_deref().and_then(std::path::Path::to_str));
         layer.flag("rate_hz", "--rate", self.rate.as_deref());
         // Whoever names a rate wants stacks, whatever the environment says.
         layer.flag("stacks", "--rate", self.rate.as_ref().map(|_| "true"));
@@ -352,6 +352,12 @@ impl Analyze {
         layer.flag("top", "--top", self.top.as_deref());
         layer
     }
+}
+
+/// Of which the names are not asked: several processes may have one.
+fn pid(text: &str) -> Result<u32, String> {
+    let pid = text.parse().ok().filter(|pid| *pid > 0);
+    pid.ok_or_else(|| "a process is given by its number: `pgrep -f NAME` finds it".into())
 }
 
 /// A number of seconds, with a fraction if you like, up to a year.

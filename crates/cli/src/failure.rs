@@ -9,13 +9,22 @@ use std::io;
 pub struct Failure {
     code: u8,
     message: String,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    /// A sentence under our name.
+    Said,
     /// Help and version are no failure, but come the same way.
-    to_stdout: bool,
+    Asked,
+    /// Help for somebody who gave no command.
+    Help,
 }
 
 impl Failure {
     fn new(code: u8, message: impl Display) -> Failure {
-        Failure { code, message: message.to_string(), to_stdout: false }
+        Failure { code, message: message.to_string(), how: How::Said }
     }
 
     pub fn error(message: impl Display) -> Failure {
@@ -45,11 +54,11 @@ impl Failure {
 
     pub fn tell(self) -> Ending {
         use std::io::Write;
-        if self.to_stdout {
+        match self.how {
             // A closed pipe is no reason to complain about help.
-            _ = io::stdout().lock().write_all(self.message.as_bytes());
-        } else {
-            terminal::say(self.message.trim_end());
+            How::Asked => _ = io::stdout().lock().write_all(self.message.as_bytes()),
+            How::Help => terminal::tell(format_args!("{}", self.message)),
+            How::Said => terminal::say(self.message.trim_end()),
         }
         Ending::Code(self.code.into())
     }
@@ -61,9 +70,12 @@ impl From<clap::Error> for Failure {
             let text = error.render();
             let styled = terminal::stdout_style("auto").colour;
             let message = if styled { text.ansi().to_string() } else { text.to_string() };
-            return Failure { code: 0, message, to_stdout: true };
+            return Failure { code: 0, message, how: How::Asked };
         }
         let text = error.render().to_string();
+        if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Failure { code: 2, message: text, how: How::Help };
+        }
         Failure::usage(text.strip_prefix("error: ").unwrap_or(&text))
     }
 }

@@ -33,8 +33,9 @@ fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>, rules: &[
     let report = trace.join(REPORT);
     let page = trace.join(REPORT_PAGE);
     let kept = verdict.write_file(settings, &report, None).and(verdict.write_file(settings, &page, None));
-    if let Some(extra) = extra {
-        verdict.write_file(settings, extra, None)?;
+    // Without it there are still those in the trace's folder.
+    if let Some(Err(failure)) = extra.map(|extra| verdict.write_file(settings, extra, None)) {
+        terminal::say(failure.message());
     }
     kept?;
     tell(settings, &verdict, trace, &page);

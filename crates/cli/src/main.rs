@@ -19,6 +19,7 @@ mod open;
 mod output;
 mod rule_file;
 mod terminal;
+mod unfinished;
 mod verdict;
 mod verify;
 

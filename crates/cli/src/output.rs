@@ -2,15 +2,21 @@
 
 use crate::failure::Failure;
 use crate::terminal::Progress;
+use crate::unfinished::Unfinished;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 const BUFFER: usize = 1 << 20;
 
+/// The file that was named; None: stdout, which is also called `-`.
+pub fn file(named: Option<&Path>) -> Option<&Path> {
+    named.filter(|path| *path != Path::new("-"))
+}
+
 /// Calls `write` with stdout, or with a file that takes the place of `path` when all is written.
 pub fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+    let Some(path) = file(path) else {
         let mut out = Counted::new(io::stdout().lock(), "writing");
         let written = wanted(write(&mut out).and_then(|()| out.flush()));
         return written.map_err(|error| Failure::writing("the result", &error));
@@ -26,17 +32,11 @@ pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     }
     // A link is followed: what it points to is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let unfinished = beside(&target)?;
-    let written = File::create(&unfinished).and_then(|file| {
-        let mut out = Counted::new(file, "writing");
-        write(&mut out)?;
-        out.flush()?;
-        std::fs::rename(&unfinished, &target)
-    });
-    if written.is_err() {
-        _ = std::fs::remove_file(&unfinished);
-    }
-    written
+    let unfinished = Unfinished::at(beside(&target)?);
+    let mut out = Counted::new(File::create(unfinished.path())?, "writing");
+    write(&mut out)?;
+    out.flush()?;
+    std::fs::rename(unfinished.path(), &target)
 }
 
 /// A reader who has left is no error: nobody wants the rest. What was found still decides how the command ends.

@@ -10,7 +10,8 @@ use std::path::Path;
 use timeline::Timeline;
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
-    if let (Some(path), None) = (&analyze.output, analyze.format) {
+    let file = output::file(analyze.output.as_deref());
+    if let (Some(path), None) = (file, analyze.format) {
         // Told before a large trace is read.
         let hint = "choose one of these, or say what to write with --format";
         ReportFormat::of(path).map_err(|why| Failure::usage(format_args!("{}: {why}; {hint}", path.display())))?;
@@ -19,7 +20,7 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     let (path, timeline) = open::named(settings, analyze.trace.as_deref())?;
     refuse_nothing(&path, &timeline)?;
     let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;
-    match &analyze.output {
+    match file {
         Some(path) => {
             verdict.write_file(settings, path, analyze.format)?;
             settings.say(format_args!("wrote {}", path.display()));

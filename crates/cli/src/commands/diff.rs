@@ -73,9 +73,8 @@ impl Diff {
         layer
     }
 
-    /// The file to write; None: stdout.
     fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        output::file(self.output.as_deref())
     }
 
     /// What was asked for, or what the file's name asks for: as [`ReportFormat`], but there is no page.

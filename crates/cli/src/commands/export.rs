@@ -15,10 +15,13 @@ pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
     if export.format == Format::Parquet {
         return tables(settings, &path, export.output.as_deref());
     }
-    if export.format == Format::Collapsed {
-        stacks(&timeline)?;
+    match export.format {
+        Format::Collapsed => stacks(&timeline)?,
+        Format::Pprof if timeline.samples.is_empty() => stacks(&timeline)?,
+        _ => {}
     }
-    output::write_to(export.output.as_deref(), |mut out| match export.format {
+    let file = output::file(export.output.as_deref());
+    output::write_to(file, |mut out| match export.format {
         Format::Chrome => report::chrome::write(&timeline, &mut out),
         Format::Json => report::json::write(&timeline, &mut out),
         Format::Perfetto => report::perfetto::write(&timeline, &mut out),
@@ -27,13 +30,13 @@ pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
         Format::Pprof => report::pprof::write(&timeline, &mut out),
         Format::Parquet => Ok(()),
     })?;
-    if let Some(path) = &export.output {
+    if let Some(path) = file {
         settings.say(format_args!("wrote {}", path.display()));
     }
     Ok(Ending::FINE)
 }
 
-/// Scripts take any line for a stack: without one there is no file to write.
+/// Scripts take any line for a stack, and pprof a file without one for a broken one: there is nothing to write.
 fn stacks(timeline: &Timeline) -> Result<(), Failure> {
     let samples = &timeline.samples;
     if samples.is_empty() {
@@ -47,7 +50,7 @@ fn stacks(timeline: &Timeline) -> Result<(), Failure> {
 
 /// A trace is Parquet tables already: they are copied into a folder of their own, one file each.
 fn tables(settings: &Settings, trace: &Path, folder: Option<&Path>) -> Result<Ending, Failure> {
-    let Some(folder) = folder.filter(|folder| *folder != Path::new("-")) else {
+    let Some(folder) = output::file(folder) else {
         return Err(Failure::usage("Parquet tables are files: name a folder for them with --output DIR"));
     };
     if !trace.is_dir() {

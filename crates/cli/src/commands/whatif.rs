@@ -34,8 +34,8 @@ pub struct Whatif {
     pub trace: PathBuf,
 
     /// What to change
-    #[arg(value_name = "CHANGES")]
-    pub changes: String,
+    #[arg(value_name = "CHANGES", required = true)]
+    changes: Vec<String>,
 
     /// The step or scope whose time is replayed [default: the step with most time]
     #[arg(long, value_name = "NAME")]
@@ -52,8 +52,10 @@ const LONGEST_NAME: usize = 60;
 const LONGEST_LINE: usize = 120;
 
 pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
-    let changes = replay::parse(&whatif.changes)
-        .map_err(|wrong| Failure::usage(format_args!("{:?} is not understood, {wrong}", whatif.changes)))?;
+    // Words that came without quotes are one expression, too.
+    let asked = whatif.changes.join(" ");
+    let changes =
+        replay::parse(&asked).map_err(|wrong| Failure::usage(format_args!("{asked:?} is not understood, {wrong}")))?;
     let timeline = open::open(settings, Some(&whatif.trace))?;
     let steps = Steps::find(&timeline, whatif.step.as_deref());
     if let Some(missing) = &steps.not_found {
@@ -67,19 +69,19 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     })?;
     let trace = whatif.trace.display().to_string();
     output::write_to(None, |mut out| match whatif.format {
-        DataFormat::Text => write(out, whatif, &steps, &answer),
-        DataFormat::Json => report::whatif_json::write(&trace, &whatif.changes, &steps, &answer, &mut out),
+        DataFormat::Text => write(out, &asked, &steps, &answer),
+        DataFormat::Json => report::whatif_json::write(&trace, &asked, &steps, &answer, &mut out),
     })?;
     Ok(Ending::FINE)
 }
 
-fn write(out: &mut dyn Write, whatif: &Whatif, steps: &Steps, answer: &Answer) -> io::Result<()> {
+fn write(out: &mut dyn Write, changes: &str, steps: &Steps, answer: &Answer) -> io::Result<()> {
     let noun = match steps.source {
         StepSource::Whole => "the whole recording",
         _ => &steps.name,
     };
     let check = answer.check;
-    writeln!(out, "What if    {}", cut(&whatif.changes, LONGEST_LINE))?;
+    writeln!(out, "What if    {}", cut(changes, LONGEST_LINE))?;
     writeln!(out, "Step       {}, {} measured", cut(noun, LONGEST_NAME), phrase::count(check.steps))?;
     writeln!(
         out,
