@@ -83,7 +83,10 @@ impl Page<'_> {
             facts.push(counted(self.metrics.slices, "slice", "slices"));
         }
         if !self.timeline.gpu.is_empty() {
-            facts.push(counted(self.timeline.gpu.work.len(), "piece of GPU work", "pieces of GPU work"));
+            // The records of waits are none.
+            let work = &self.timeline.gpu.work;
+            let pieces = (0..work.len()).filter(|index| work.kind(*index).is_busy()).count();
+            facts.push(counted(pieces, "piece of GPU work", "pieces of GPU work"));
         }
         self.facts(out, &facts)?;
         let mut facts = Vec::new();
