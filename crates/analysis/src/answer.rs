@@ -58,6 +58,7 @@ fn worth(case: &Case) -> f64 {
     noise.clamp(LEAST, MOST_NOISE)
 }
 
+/// However alike they are. The suite's judge (tests/suite/judge.py) takes it for blame from the same gain on.
 pub const LEAST: f64 = 3.0;
 /// However much steps differ: a fifth of a step is worth naming.
 const MOST_NOISE: f64 = 20.0;

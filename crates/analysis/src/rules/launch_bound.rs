@@ -1,6 +1,7 @@
 //! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
 
 use super::gap;
+use crate::finding::{Gain, GainBy};
 use crate::gpu::percentile;
 use crate::idle::{Cause, Measure, Zone, between_launches};
 use crate::phrase;
@@ -67,6 +68,7 @@ impl Rule for LaunchBound {
         );
         let what = format!("{} gaps in which the next kernel was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
+        let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, self.code(), title, place, gain);
         finding.evidence = gap.evidence(case, &what);
         finding.actions = vec![

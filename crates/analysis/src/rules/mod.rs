@@ -164,7 +164,8 @@ pub fn page() -> String {
          Every rule looks at every recording; none looks at what another said. What they find is ranked by what the step would \
          gain. A rule that lacks what it needs abstains, and the report says why. Gains are computed from the recording: shares \
          that come from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
-         times carry their spread over the steps.\n\n\
+         times carry their spread over the steps. A gain of which only bounds are known, or whose middle was seen elsewhere, says so: \
+         [what gains and confidences rest on](whatif.md#the-gains-of-findings).\n\n\
          This page is made from the rules' own documentation: `cargo run -p inferscope-analysis --example rules_page > docs/rules.md`.\n\n\
          | rule | finds |\n|---|---|\n",
     );

@@ -102,16 +102,17 @@ struct Estimate {
 /// by smaller loads.
 fn by_name(align: Option<u32>, peaks: Option<&Peaks>) -> Estimate {
     let bulk = peaks.is_some_and(|peaks| peaks.math(Math::F8).is_some() && peaks.bandwidth > 2000.0);
-    let (usual, by, words) = match align {
+    let bounds = Left::between(0.0, 1.0);
+    let (left, by, words) = match align {
         Some(0 | 1) if bulk => (
-            SEEN_UNALIGNED / SEEN_ALIGNED,
+            Left { usual: SEEN_UNALIGNED / SEEN_ALIGNED, ..bounds },
             GainBy::Prior,
             "seen on an H200: products 4,095 wide in BF16 reached 133 TFLOP/s, aligned ones 713",
         ),
-        _ => (0.5, GainBy::Bounded, "what aligned products would take is not in the recording"),
+        _ => (bounds, GainBy::Bounded, "what aligned products would take is not in the recording"),
     };
     let words = format!("shapes were not recorded, so nothing bounds the gain but their own time; {words}");
-    Estimate { left: Left { best: 0.0, usual, worst: 1.0 }, by, words }
+    Estimate { left, by, words }
 }
 
 /// TFLOP/s of the recordings of `unaligned` and `large_gemm` in tests/traces/suite, whose sizes are known.
