@@ -109,7 +109,8 @@ pub fn bits(name: &Name) -> u16 {
     let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
     let last = text.rsplit('.').next().unwrap_or(text);
     let mut bits = 0;
-    if LIBRARY.iter().any(|part| file.contains(part)) || file.starts_with("<frozen") {
+    // torch.profiler writes paths from where Python found them.
+    if LIBRARY.iter().any(|part| file.contains(part)) || file.starts_with("<frozen") || file.starts_with("torch/") {
         bits |= is::LIBRARY;
     }
     if last.starts_with('<') && last != "<module>" {

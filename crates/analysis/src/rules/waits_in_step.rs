@@ -273,6 +273,30 @@ mod tests {
         assert!(sure.title.ends_with("in cudaStreamSynchronize, called at wait (app.py:7)"), "{}", sure.title);
     }
 
+    /// A copy that returns when all before it is done waits as long as any synchronisation; the function around it is its place.
+    #[test]
+    fn a_copy_that_waits_is_a_wait_and_has_the_function_around_it() {
+        let text = "
+            track main
+            repeat 4 every 50ms
+              step request 0..40ms
+              call prepare@batch.py:7 0..39ms
+              call __torch_function__@torch/utils/_device.py:9 1ms..39ms
+              api cudaLaunchKernel 1ms..2ms
+              stream 7
+              kernel gemm 2ms..38ms
+              ccall aten::copy_ 8ms..38.2ms
+              api cudaMemcpyAsync 8ms..38.2ms
+              copy h2d 38ms..38.1ms 60 pageable
+            end";
+        let found = found(&WaitsInStep, text);
+        assert_eq!(
+            found[0].title,
+            "76 % of the step is spent waiting for the GPU in cudaMemcpyAsync, in prepare (batch.py:7)"
+        );
+        silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
+    }
+
     #[test]
     fn a_wait_for_copies_is_not_sent_to_the_kernels() {
         let copies =

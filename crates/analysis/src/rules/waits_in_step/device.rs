@@ -5,6 +5,7 @@ use crate::advice::Recorder;
 use crate::blame::READ_LATE_NS;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
+use crate::idle::{ApiClass, DeviceIdle, class_of};
 use crate::phrase;
 use crate::proof;
 use crate::recorded;
@@ -17,8 +18,12 @@ use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 use super::{LEVEL, WaitsInStep};
 
 pub fn finding(case: &Case) -> Option<Finding> {
-    let waits =
-        |slice: &Slice| slice.kind == SliceKind::ApiCall && case.frames.bits(slice.name) & is::WAITS_FOR_GPU != 0;
+    let copies_that_wait = copies_that_wait(case);
+    let waits = |slice: &Slice| {
+        let syncs = case.frames.bits(slice.name) & is::WAITS_FOR_GPU != 0;
+        slice.kind == SliceKind::ApiCall
+            && (syncs || copies_that_wait.get(&(slice.start, slice.name)).is_some_and(|ns| ns * 2 >= slice.dur))
+    };
     let recorded = recorded::inside(case, waits);
     let (share, call) = match call(case) {
         Some(call) => (recorded.tally.measured(), call),
@@ -34,6 +39,10 @@ pub fn finding(case: &Case) -> Option<Finding> {
         None => ("near", line(case, call, 0)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
+    let (mut near, longest) = (near, recorded.longest.first().filter(|_| frame.is_none()));
+    if let Some(around) = longest.and_then(|(track, slice)| around(case, *track, slice)) {
+        (near, place) = ("in", around);
+    }
     let title = format!(
         "{} of {} is spent waiting for the GPU in {call}{}",
         phrase::percent(share.mid),
@@ -57,7 +66,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         severity: Severity::Info,
         confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
         evidence: evidence(case, &recorded, share, busy),
-        actions: actions(Recorder::of(case.timeline), busy, copies(case)),
+        actions: actions(Recorder::of(case.timeline), paces(case), copies(case)),
         verify: proof::verify(case, 0.0),
     })
 }
@@ -66,14 +75,54 @@ pub fn finding(case: &Case) -> Option<Finding> {
 fn call(case: &Case) -> Option<NameIndex> {
     let mut times: HashMap<NameIndex, u64> = HashMap::new();
     for (track, waits) in &case.seen.gpu {
-        // What a copy waits for is said of the copy.
-        for (start, end, name) in waits.iter().filter(|one| case.frames.bits(one.2) & is::WAITS_FOR_GPU != 0) {
+        // Launches that wait for room are told by launch-queue-full.
+        for (start, end, name) in waits.iter().filter(|one| !is_launch(case, one.2)) {
             let sum = times.entry(*name).or_default();
             *sum = sum.saturating_add(case.windows.overlap(*track, *start, *end));
         }
     }
     let most = times.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(name, ns)| (*ns, u32::MAX - name.0));
     most.map(|(name, _)| name)
+}
+
+fn is_launch(case: &Case, name: NameIndex) -> bool {
+    case.frames.bits(name) & is::WAITS_FOR_GPU == 0 && class_of(case.timeline.names.text(name)) != ApiClass::Copy
+}
+
+/// Copies that return when all that the device had to do before them is done, by their start and name: how long they wait.
+fn copies_that_wait(case: &Case) -> HashMap<(u64, NameIndex), u64> {
+    let is_copy = |name: NameIndex| class_of(case.timeline.names.text(name)) == ApiClass::Copy;
+    let waits = case.seen.gpu.values().flatten().filter(|(_, _, name)| is_copy(*name));
+    waits.map(|(start, end, name)| ((*start, *name), end - start)).collect()
+}
+
+/// Without samples: the recorded function of the program around a call, else the scope, else the operator.
+fn around(case: &Case, track: TrackIndex, call: &Slice) -> Option<Place> {
+    let slices = &case.timeline.slices;
+    let mut found: [Option<NameIndex>; 3] = [None; 3];
+    for index in case.timeline.tracks[track.0 as usize].slices.clone() {
+        let slice = slices.get(index);
+        if slice.start > call.start {
+            break;
+        }
+        let own = case.frames.bits(slice.name) & is::LIBRARY == 0;
+        let place = match slice.kind {
+            SliceKind::Call if own => 0,
+            SliceKind::Scope => 1,
+            SliceKind::CCall => 2,
+            _ => continue,
+        };
+        if slice.end() >= call.end() {
+            found[place] = Some(slice.name);
+        }
+    }
+    let name = case.timeline.names.get(found.into_iter().flatten().next()?);
+    Some(Place {
+        function: Some(name.text.to_string()),
+        file: Some(name.file.to_string()).filter(|file| !file.is_empty()),
+        line: Some(name.line).filter(|line| *line > 0),
+        ..Place::default()
+    })
 }
 
 fn sampled_call(case: &Case) -> Option<NameIndex> {
@@ -108,6 +157,13 @@ fn most<T: Copy + Eq + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> O
 fn busy(case: &Case) -> Option<f64> {
     let devices = case.gpu()?.devices.iter().filter(|device| device.window_ns > 0);
     devices.map(|device| device.busy_ns as f64 / device.window_ns as f64).max_by(f64::total_cmp)
+}
+
+/// With what it holds back for a reason that was not recorded: that is on its side, too.
+fn paces(case: &Case) -> Option<f64> {
+    let devices = case.idle().iter().filter(|device| device.window_ns > 0);
+    let paces = |device: &DeviceIdle| (device.busy_ns + device.held_ns()) as f64 / device.window_ns as f64;
+    devices.map(paces).max_by(f64::total_cmp)
 }
 
 /// How much of the steps a device copies while none of its kernels run, at most.
