@@ -1,7 +1,7 @@
 //! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
 //! costs the most and where, and what to do first.
 
-use crate::advice::Recorder;
+use crate::advice::{self, Recorder};
 use crate::finding::{Abstention, Finding, Gain};
 use crate::health::{self, HealthLine, HealthState};
 use crate::idle::Cause;
@@ -44,7 +44,8 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     // What sets the pace says more than which kernel runs meanwhile.
     let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
     let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
-    let device = device.or_else(|| without("waits-in-step"));
+    // Waiting for a device that works says less than what it works on.
+    let device = device.or_else(|| without("waits-in-step").filter(|_| busiest(case) <= HALF));
     gains.or(device).or(hot)
 }
 
@@ -172,11 +173,11 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
 fn without(case: &Case, gain: Gain) -> String {
     let (mean, p50) = (phrase::duration(case.steps.mean()), phrase::duration(case.steps.p50()));
     let left = phrase::duration((case.steps.mean() as f64 * (1.0 - gain.mid / 100.0)) as u64);
-    let less = phrase::percent_range(gain.share());
+    let less = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
     match case.steps.source {
-        StepSource::Whole => format!("without it the recording would last {left} ({less} less)"),
-        _ if mean == p50 => format!("without it a step would take {left} ({less} less)"),
-        _ => format!("a step takes {mean} on average, and would take {left} without it ({less} less)"),
+        StepSource::Whole => format!("without it the recording would last {left} ({less})"),
+        _ if mean == p50 => format!("without it a step would take {left} ({less})"),
+        _ => format!("a step takes {mean} on average, and would take {left} without it ({less})"),
     }
 }
 
@@ -185,9 +186,10 @@ fn nothing(why: &str, maybe: Option<(&Finding, f64)>) -> String {
     let Some((finding, gain, least)) = maybe.and_then(|(finding, least)| Some((finding, finding.gain?, least))) else {
         return format!("Nothing to fix was found: {why}.");
     };
-    let (title, range) = (finding.title.trim_end_matches('.'), phrase::percent_range(gain.share()));
+    let range = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
+    let title = finding.title.trim_end_matches('.');
     format!(
-        "Nothing was found that would surely gain {least:.0} % of a step: {why}. The first to try ({range} less): {title}."
+        "Nothing was found that would surely gain {least:.0} % of a step: {why}. The first to try ({range}): {title}."
     )
 }
 
@@ -217,7 +219,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         return match case.timeline.samples.is_empty() {
             true => Recorder::of(case.timeline)
                 .choose(
-                    "Record with stack samples, which `inferscope run` takes unless told not to.",
+                    match advice::is_python(case.timeline) {
+                        true => "Record with stack samples, which `inferscope run` takes unless told not to.",
+                        false => "Only stacks of Python are sampled: NVTX ranges would show what this program does.",
+                    },
                     "Profile with with_stack=True, or record with `inferscope run`, which samples stacks.",
                     "Record with `inferscope run`, which samples stacks.",
                 )

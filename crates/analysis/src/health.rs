@@ -80,8 +80,16 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
     }
     lines.extend(device::lines(case));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
-    lines.extend(case.timeline.notes.iter().map(|note| line("note", (Warn, note.clone()))));
+    lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
     lines
+}
+
+/// The recorder's note of a program that has nothing to sample.
+const NOT_PYTHON: &str = "no stacks: no Python process was seen";
+
+/// What a note means for the numbers.
+pub fn note_state(note: &str) -> HealthState {
+    if note == NOT_PYTHON { Info } else { Warn }
 }
 
 fn recording(case: &Case) -> (HealthState, String) {

@@ -97,6 +97,19 @@ fn a_program_without_pytorch_is_told_of_cuda() {
 }
 
 #[test]
+fn a_program_that_is_not_python_is_not_told_to_sample_its_stacks() {
+    let native = |timeline: &mut Timeline| {
+        timeline.processes[0].python.clear();
+        timeline.processes[0].program = "./server".into();
+    };
+    let steps = "track main\n repeat 40 every 10ms\n step request 0..8ms\n end";
+    assert!(of(steps, |_| {}).1.answer[2].contains("inferscope run"));
+    let (said, diagnosis) = of(steps, native);
+    assert!(diagnosis.answer[2].contains("NVTX"), "{:?}", diagnosis.answer);
+    assert!(said.iter().all(|text| !text.contains("--calls")), "{said:#?}");
+}
+
+#[test]
 fn steps_are_marked_as_the_program_can() {
     let marks =
         |change: fn(&mut Timeline)| of(CALLS, change).0.into_iter().find(|text| text.starts_with("Mark what one"));

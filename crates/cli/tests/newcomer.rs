@@ -75,6 +75,19 @@ fn a_report_that_cannot_be_written_takes_nothing_else_away() {
 }
 
 #[test]
+fn a_program_without_python_is_no_reason_to_warn() {
+    let place = Place::new("no-python");
+    place.run(["run", "--output", "trace", "--quiet", "true"]).fine();
+    let out = place.run(["analyze", "trace", "--format", "json"]).fine().out;
+    let analysis: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let lines = analysis["health"]["lines"].as_array().unwrap();
+    let note = lines.iter().find(|line| line["text"] == "no stacks: no Python process was seen");
+    assert_eq!(note.unwrap()["state"], "info", "{lines:?}");
+    let text = place.run(["analyze", "trace", "--color", "always"]).fine().out;
+    assert!(text.contains("\n  no stacks: no Python process was seen\n"), "{text}");
+}
+
+#[test]
 fn a_process_is_told_by_its_number() {
     let place = Place::new("pid");
     for name in ["server.py", "0", "-5"] {

@@ -10,7 +10,7 @@ mod verdict;
 
 use crate::style::{Ink, Style, left};
 use crate::units::{bytes, count, counted, date, duration};
-use analysis::{Curve, Diagnosis, Metrics};
+use analysis::{Curve, Diagnosis, HealthState, Metrics};
 use spark::sparkline;
 use std::io::{self, Write};
 use timeline::{Exit, State, Timeline};
@@ -143,7 +143,10 @@ impl Page<'_> {
         for loss in &self.metrics.losses {
             lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.what)));
         }
-        lines.extend(self.timeline.notes.iter().map(|note| (Ink::Warn, note.clone())));
+        for note in &self.timeline.notes {
+            let plain = analysis::health::note_state(note) == HealthState::Info;
+            lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.clone()));
+        }
         let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));
         lines.extend(absent.map(|line| (Ink::Plain, line)));
         let complete = matches!(self.timeline.info.state, State::Complete | State::Recovered);
