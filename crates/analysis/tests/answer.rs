@@ -50,3 +50,14 @@ fn the_small_model_has_no_odd_layer_and_as_many_kernels_in_slow_steps() {
         assert!(found.slow_steps.as_ref().is_none_or(same), "{:?}", found.slow_steps);
     }
 }
+
+/// A middle that the recording alone does not show is no promise without a word.
+#[test]
+fn a_prior_and_bounds_are_said_to_be_such() {
+    for (name, said) in [("unaligned", "by what was seen elsewhere"), ("fp32_matmul", "within its bounds")] {
+        let found = recorded(&format!("suite/{name}"));
+        assert!(found.answer[1].ends_with(&format!(" % less, {said}).")), "{:?}", found.answer);
+    }
+    let found = recorded("suite/gc_in_loop");
+    assert!(found.answer[1].ends_with(" % less)."), "{:?}", found.answer);
+}
