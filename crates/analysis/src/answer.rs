@@ -1,7 +1,7 @@
 //! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
 //! costs the most and where, and what to do first.
 
-use crate::advice::Recorder;
+use crate::advice::{self, Recorder};
 use crate::finding::{Abstention, Finding, Gain};
 use crate::health::{self, HealthLine, HealthState};
 use crate::idle::Cause;
@@ -44,7 +44,8 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     // What sets the pace says more than which kernel runs meanwhile.
     let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
     let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
-    let device = device.or_else(|| without("waits-in-step"));
+    // Waiting for a device that works says less than what it works on.
+    let device = device.or_else(|| without("waits-in-step").filter(|_| busiest(case) <= HALF));
     gains.or(device).or(hot)
 }
 
@@ -218,7 +219,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         return match case.timeline.samples.is_empty() {
             true => Recorder::of(case.timeline)
                 .choose(
-                    "Record with stack samples, which `inferscope run` takes unless told not to.",
+                    match advice::is_python(case.timeline) {
+                        true => "Record with stack samples, which `inferscope run` takes unless told not to.",
+                        false => "Only stacks of Python are sampled: NVTX ranges would show what this program does.",
+                    },
                     "Profile with with_stack=True, or record with `inferscope run`, which samples stacks.",
                     "Record with `inferscope run`, which samples stacks.",
                 )
