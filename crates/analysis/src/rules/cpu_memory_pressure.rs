@@ -1,6 +1,6 @@
 //! `cpu-memory-pressure`: the machine is short of memory, and steps wait for pages to come back from disk.
 
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict, not_recorded};
@@ -98,7 +98,8 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         code: CpuMemoryPressure.code(),
         title,
         place: Place::default(),
-        gain: share.map(|share| case.gain_of_host(share)),
+        // Only its ends are counted.
+        gain: share.map(|share| Gain { by: GainBy::Bounded, ..case.gain_of_host(share) }),
         severity: share.map_or(Severity::Low, |share| Severity::of(share).max(Severity::Medium)),
         confidence: sure * tally.repeats(),
         evidence,
@@ -135,6 +136,7 @@ mod tests {
         );
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 2.0).abs() < 0.1 && (gain.high - 10.0).abs() < 0.1, "{gain:?}");
+        assert_eq!(gain.by, GainBy::Bounded);
     }
 
     #[test]
