@@ -4,6 +4,7 @@
 mod apis;
 mod busy;
 mod copies;
+mod graphs;
 mod inside;
 mod kernels;
 mod launches;
@@ -15,6 +16,7 @@ mod ranges;
 mod steps;
 mod times;
 
+pub(crate) use graphs::Graphs;
 pub(crate) use inside::InSteps;
 pub(crate) use parts::{Ground, Parts};
 

@@ -2,7 +2,7 @@
 
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
-use crate::gpu::percentile;
+use crate::gpu::{Graphs, percentile};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -54,12 +54,12 @@ impl Step {
 }
 
 fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
-    let work = &case.timeline.gpu.work;
+    let (work, graphs) = (&case.timeline.gpu.work, Graphs::new(case.timeline));
     let mut steps: Vec<Step> =
         device.windows.iter().map(|window| Step { ns: window.end - window.start, ..Step::default() }).collect();
     device.each(case, |window, index| {
         let step = &mut steps[window];
-        let count = if work.more(index).graph != 0 { &mut step.graph } else { &mut step.eager };
+        let count = if graphs.has(index) { &mut step.graph } else { &mut step.eager };
         *count += 1;
         step.busy_ns = step.busy_ns.saturating_add(work.dur[index]);
     });

@@ -3,6 +3,7 @@
 use super::{gap, roofline};
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::gpu::Graphs;
 use crate::phrase;
 use crate::proof;
 use crate::replay::Change;
@@ -98,6 +99,7 @@ struct Loops {
 impl Loops {
     fn find(case: &Case, device: &StepKernels) -> Loops {
         let (gpu, mut loops) = (&case.timeline.gpu, Loops::default());
+        let graphs = Graphs::new(case.timeline);
         let mut parts = vec![0u64; device.windows.len()];
         let (mut run, mut at): (Vec<u32>, _) = (Vec::new(), (usize::MAX, usize::MAX));
         device.each(case, |window, index| {
@@ -108,7 +110,7 @@ impl Loops {
                 at = (stream, window);
             }
             // Kernels of a graph are launched at once.
-            if gpu.work.more(index).graph == 0 {
+            if !graphs.has(index) {
                 run.push(index as u32);
             }
         });
