@@ -33,6 +33,7 @@ pub const FUSED_ATTENTION: Seen = Seen {
 pub const STREAMS: Seen =
     Seen { part: 0.89, words: "elementwise kernels reached 4,278 of 4,800 GB/s (89 %) on an H200" };
 
+#[derive(Clone)]
 pub struct Reach {
     pub part: f64,
     /// A replay where the recording shows it, else a prior.

@@ -3,7 +3,7 @@
 use super::args;
 use crate::kernel_kind::Math;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum What {
     Matmul,
     Convolution,

@@ -3,14 +3,15 @@
 use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
-use crate::ops::Group;
+use crate::kernel_kind::Math;
+use crate::ops::{Group, What};
 use crate::peaks::Peaks;
 use crate::phrase;
 use crate::proof;
 use crate::reach::{self, Reach, SHORT_NS};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::step_kernels::{Left, StepKernels};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub struct BelowRoofline;
 
@@ -52,7 +53,15 @@ impl Rule for BelowRoofline {
         let Some(peaks) = device.peaks(case) else {
             return Verdict::Abstain("the device's peaks are not in the table".into());
         };
-        let mut slow: Vec<Slow> = case.ops().groups.iter().filter_map(|group| Slow::of(case, group, &peaks)).collect();
+        // By what operators do, in which type, and what limits them: a recording may have thousands of groups.
+        let mut reaches: HashMap<(What, Math, bool), Reach> = HashMap::new();
+        let mut reach = |group: &Group, math: bool| {
+            let key = (group.cost.what, group.cost.math, math);
+            let find = || reach::of(case, &peaks, key.0, key.1, math, |_| true);
+            reaches.entry(key).or_insert_with(find).clone()
+        };
+        let groups = case.ops().groups.iter();
+        let mut slow: Vec<Slow> = groups.filter_map(|group| Slow::of(group, &peaks, &mut reach)).collect();
         slow.sort_by(|a, b| b.saved_ns.total_cmp(&a.saved_ns));
         slow.truncate(MOST);
         let saved: f64 = slow.iter().map(|one| one.saved_ns).sum();
@@ -75,10 +84,10 @@ struct Slow<'a> {
 }
 
 impl<'a> Slow<'a> {
-    fn of(case: &Case, group: &'a Group, peaks: &Peaks) -> Option<Slow<'a>> {
+    fn of(group: &'a Group, peaks: &Peaks, reach: &mut impl FnMut(&Group, bool) -> Reach) -> Option<Slow<'a>> {
         let (floor, math) = group.floor_ns(peaks)?;
         let peak = floor / group.ns.max(1) as f64;
-        let reach = reach::of(case, peaks, group.cost.what, group.cost.math, math, |_| true);
+        let reach = reach(group, math);
         let good = peak / reach.part;
         // A call takes no less than its start and its end.
         let good = good.max(SHORT_NS as f64 / 2.0 * group.calls as f64 / group.ns.max(1) as f64);
