@@ -3,6 +3,7 @@
 
 mod by_calls;
 mod device_waits;
+mod handed;
 mod part;
 mod phases;
 
@@ -50,7 +51,11 @@ impl Breakdown {
         let paused = seen.gc.iter().flat_map(|(track, all)| all.iter().map(|pause| (*track, pause.0, pause.1)));
         let gc = sum(paused.map(|(track, start, end)| windows.overlap(track, start, end)));
         let few = seen.all.len() < LEAST_SAMPLES;
-        let calls = if few { by_calls::times(timeline, windows, frames) } else { Vec::new() };
+        let calls = if few {
+            by_calls::times(timeline, windows, frames, steps.source != StepSource::Whole)
+        } else {
+            Vec::new()
+        };
         let by_calls = calls.iter().any(|(key, _)| !matches!(key.kind, PartKind::Gc | PartKind::Gpu));
         let mut times = match by_calls {
             true => calls,

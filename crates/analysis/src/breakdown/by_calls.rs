@@ -1,23 +1,33 @@
 //! Where the time of the steps goes by recorded calls: each moment belongs to the innermost call that is open. Exact, but a
 //! call that waits looks like one that runs unless its name tells.
 
+use super::handed;
 use super::part::{Key, PartKind};
 use crate::frames::{Frames, WAITS, is};
 use crate::seen::DeviceWaits;
 use crate::windows::{Window, Windows};
 use std::collections::HashMap;
-use timeline::{NameIndex, SliceKind, Timeline};
+use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
 /// A call of CUDA's that takes this long without waiting for a device makes a context, takes memory or loads code.
 const LONG_NS: u64 = 1_000_000;
 
-/// The time inside the windows by function, less what lies outside all calls.
-pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames) -> Vec<(Key, u64)> {
+/// The time inside the windows by function, less what lies outside all calls. Of steps, also what they handed over to other threads.
+pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames, of_steps: bool) -> Vec<(Key, u64)> {
     let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
     let mut waits = DeviceWaits::new(timeline, frames);
-    for (track, range) in windows.tracks() {
+    let own = windows.tracks().map(|(track, range)| (track, windows.all()[range].to_vec()));
+    let mut stretches: Vec<(TrackIndex, Vec<Window>)> = own.collect();
+    if of_steps {
+        let handed: Vec<Window> =
+            stretches.iter().flat_map(|(track, windows)| handed::find(timeline, *track, windows)).collect();
+        for part in handed.chunk_by(|a, b| a.track == b.track && a.end <= b.start) {
+            stretches.push((part[0].track, part.to_vec()));
+        }
+    }
+    for (track, windows) in &stretches {
         let slices = timeline.tracks[track.0 as usize].slices.clone();
-        let mut sweep = Sweep { windows: &windows.all()[range], at: 0, cursor: 0 };
+        let mut sweep = Sweep { windows, at: 0, cursor: 0 };
         let mut open: Vec<(u64, NameIndex, SliceKind)> = Vec::new();
         for index in slices {
             let kind = timeline.slices.kind(index);
