@@ -3,6 +3,7 @@
 
 use crate::config::Settings;
 use crate::failure::Failure;
+use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
 use crate::{open, terminal};
 use analysis::user_rules::UserRule;
@@ -17,6 +18,9 @@ pub fn finish(
     extra: Option<&Path>,
     rules: &[UserRule],
 ) -> Option<PathBuf> {
+    // A trace that is large takes a while to look at, and whoever does not want to wait still wants to know where it is.
+    let place = format!("interrupted before the report; look at the trace with `inferscope analyze {}`", quoted(trace));
+    let _last_words = (!settings.quiet()).then(|| LastWords::new(&place));
     match try_finish(settings, trace, extra, rules) {
         Ok(report) => Some(report),
         Err(failure) => {

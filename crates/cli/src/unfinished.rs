@@ -1,5 +1,5 @@
-//! A file that is being written under a name of its own, and goes when nobody finishes it: also by Ctrl-C, which else would
-//! leave it behind.
+//! What an interrupt finds half done: a file that is being written goes, and what was to be told is told in short. Without
+//! this, Ctrl-C would leave the one behind and nobody would hear of the other.
 
 use std::ffi::{CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// For the handler; files are written one at a time.
-static NAME: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+/// Texts for the handler, which may neither allocate nor wait. Each is put there whole, and freed only by who swaps it out.
+static FILE: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+static LAST_WORDS: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
+/// A file under a name of its own, until it is finished and gets another one. They are written one at a time.
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
     pub fn at(path: PathBuf) -> Unfinished {
-        if let Ok(name) = CString::new(path.as_os_str().as_bytes()) {
-            forget(NAME.swap(name.into_raw(), Ordering::SeqCst));
-            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(listen);
-        }
+        put(&FILE, path.as_os_str().as_bytes());
         Unfinished(path)
     }
 
@@ -30,14 +29,41 @@ impl Drop for Unfinished {
     /// A finished file has another name by now.
     fn drop(&mut self) {
         _ = std::fs::remove_file(&self.0);
-        forget(NAME.swap(null_mut(), Ordering::SeqCst));
+        take(&FILE);
     }
 }
 
-fn forget(name: *mut c_char) {
-    if !name.is_null() {
+/// A line for stderr, if an interrupt comes as long as this lives.
+pub struct LastWords;
+
+impl LastWords {
+    pub fn new(text: &str) -> LastWords {
+        put(&LAST_WORDS, format!("inferscope: {text}\n").as_bytes());
+        LastWords
+    }
+}
+
+impl Drop for LastWords {
+    fn drop(&mut self) {
+        take(&LAST_WORDS);
+    }
+}
+
+fn put(place: &AtomicPtr<c_char>, text: &[u8]) {
+    if let Ok(text) = CString::new(text) {
+        free(place.swap(text.into_raw(), Ordering::SeqCst));
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(listen);
+    }
+}
+
+fn take(place: &AtomicPtr<c_char>) {
+    free(place.swap(null_mut(), Ordering::SeqCst));
+}
+
+fn free(text: *mut c_char) {
+    if !text.is_null() {
         // SAFETY: it came from `into_raw`, and the swap took it from everybody else.
-        drop(unsafe { CString::from_raw(name) });
+        drop(unsafe { CString::from_raw(text) });
     }
 }
 
@@ -55,11 +81,14 @@ fn listen(signal: i32) {
 
 /// Ends as the signal would have ended us.
 extern "C" fn on_signal(signal: i32) {
-    let name = NAME.swap(null_mut(), Ordering::SeqCst);
-    // SAFETY: plain system calls; the name is whole, for it is put there whole and freed only by who swaps it out.
+    let (file, words) = (FILE.swap(null_mut(), Ordering::SeqCst), LAST_WORDS.swap(null_mut(), Ordering::SeqCst));
+    // SAFETY: plain system calls on texts that end with a zero and are nobody else's any more.
     unsafe {
-        if !name.is_null() {
-            libc::unlink(name);
+        if !file.is_null() {
+            libc::unlink(file);
+        }
+        if !words.is_null() {
+            libc::write(libc::STDERR_FILENO, words.cast(), libc::strlen(words));
         }
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);

@@ -97,6 +97,26 @@ fn a_process_is_told_by_its_number() {
 }
 
 #[test]
+fn whoever_does_not_wait_for_the_report_is_told_where_the_trace_is() {
+    let place = Place::new("impatient");
+    // Nobody reads from it, so this report takes for ever.
+    assert!(std::process::Command::new("mkfifo").arg(place.at("slow.md")).status().unwrap().success());
+    let arguments = ["run", "--output", "a trace", "--report", "slow.md", "true"];
+    let mut child = place.command(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !place.at("a trace/report.html").exists() {
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "no report");
+        std::thread::yield_now();
+    }
+    // SAFETY: a plain system call; the child was not waited for yet, so the pid is still its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGINT));
+    let said = "inferscope: interrupted before the report; look at the trace with `inferscope analyze 'a trace'`\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), said);
+}
+
+#[test]
 fn an_interrupt_leaves_no_half_written_file() {
     let place = Place::new("interrupt");
     let mut text = String::from("{\"traceEvents\":[");
