@@ -1,11 +1,11 @@
 //! How sure a finding is, from the data alone. Its rule says how often the recording shows it and how surely it takes the time that the rule looks
 //! for ([`of`]). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
-//! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the first one how likely it is
+//! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the one that is said to be the cause how likely it is
 //! that no other gains more. Each of these is a factor from 0 to 1 that only grows with better data.
 
-use crate::answer::LEAST;
+use crate::answer::{LEAST, most_telling};
 use crate::finding::{Finding, Gain, GainBy};
-use crate::idle::Cause;
+use crate::idle::{Cause, DeviceIdle};
 use crate::rule::Case;
 use crate::share::{Share, Tally};
 
@@ -22,7 +22,11 @@ pub fn settle(case: &Case, findings: &mut [Finding]) {
         let by = if case.replayed(&gain) { replay } else { recorded };
         finding.confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
     }
-    let Some((first, others)) = findings.split_first_mut() else { return };
+    let Some(telling) = most_telling(case, findings) else { return };
+    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
+    let (first, others) = findings[place..].split_at_mut(1);
+    let first = &mut first[0];
+    first.confidence *= examined(case, first.gain);
     let Some(gain) = first.gain else { return };
     // The largest that speaks of another time.
     let other =
@@ -49,6 +53,19 @@ fn worth(gain: &Gain) -> f64 {
 fn seen(case: &Case) -> f64 {
     let unknown = case.idle().iter().map(|device| device.share(Cause::Unknown)).fold(0.0, f64::max);
     1.0 - unknown.min(1.0)
+}
+
+/// How likely the first finding is the most to gain where a handful of samples is all that tells what the host does while a device is idle: the
+/// rules that would blame it have said nothing, and that time may be worth more.
+fn examined(case: &Case, gain: Option<Gain>) -> f64 {
+    if case.breakdown.by_calls || case.without_samples().is_none() {
+        return 1.0;
+    }
+    let sampled = [Cause::Python, Cause::Native, Cause::Waiting, Cause::Gil];
+    let unexamined = |device: &DeviceIdle| sampled.iter().map(|cause| device.share(*cause)).sum::<f64>();
+    let unexamined = case.idle().iter().map(unexamined).fold(0.0, f64::max).min(1.0);
+    let gain = gain.map_or(0.0, |gain| gain.share().mid);
+    (1.0 - unexamined).max(gain / (gain + unexamined).max(f64::MIN_POSITIVE))
 }
 
 /// The part of the devices' work and launches that was not lost.
@@ -99,6 +116,27 @@ mod tests {
         let prior = |low, mid, high| worth(&Gain { by: GainBy::Prior, ..Gain::recorded(low, mid, high) });
         assert!(prior(0.0, 5.0, 90.0) < prior(0.0, 60.0, 90.0) && prior(0.0, 60.0, 90.0) < prior(10.0, 60.0, 90.0));
         assert_eq!((prior(10.0, 60.0, 90.0), worth(&Gain::recorded(0.0, 1.0, 2.0))), (1.0, 1.0));
+    }
+
+    #[test]
+    fn time_of_which_a_handful_of_samples_tells_may_be_worth_more() {
+        let text = |every: &str| {
+            format!(
+                "track main\n repeat 10 every 30ms\n step request 0..20ms\n samples 0..15ms every {every} active gil main>prepare:4\n \
+                 api cudaLaunchKernel 15ms..15.1ms\n stream 7\n kernel k 15.1ms..20ms\n api cudaStreamSynchronize 15.2ms..20ms\n end"
+            )
+        };
+        let of = |every: &str, gain: Option<Gain>| {
+            let timeline = timeline::Timeline::from_text(&text(every)).unwrap();
+            examined(&Case::new(&timeline, None), gain)
+        };
+        let small = Some(Gain::recorded(8.0, 10.0, 12.0));
+        assert_eq!(of("1ms", small), 1.0);
+        assert!(
+            of("16ms", small) < 0.4 && of("16ms", None) < 0.4,
+            "three quarters of the step were looked at ten times"
+        );
+        assert!(of("16ms", Some(Gain::recorded(70.0, 75.0, 80.0))) > of("16ms", small));
     }
 
     #[test]
