@@ -38,12 +38,18 @@ pub fn blamed(share: Share, gain: &Gain) -> f64 {
 /// Why that is more than samples show.
 pub fn unseen(share: Share, gain: &Gain) -> Option<Evidence> {
     let more = blamed(share, gain) >= share.mid + 0.02;
-    let text = "{} of the steps' time by samples alone; the rest was not seen, and lies around them";
+    let text = "{} of the time by samples alone; the rest was not seen, and lies around them";
     more.then(|| Evidence::said(text.replace("{}", &phrase::percent(share.mid))).number("share", share.mid))
 }
 
 /// The time that would remain, for the sentence that says how to verify. Gains are of all steps together: so are these times.
 pub fn verify(case: &Case, saved: f64) -> String {
+    if saved <= 0.0 && case.steps.source == StepSource::Whole {
+        return format!(
+            "Record the same work again, and compare: now it takes {}.",
+            phrase::duration(case.steps.p50())
+        );
+    }
     if saved <= 0.0 {
         return format!("Record again, and compare the p50: now {}.", phrase::duration(case.steps.p50()));
     }

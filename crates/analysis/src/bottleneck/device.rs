@@ -4,6 +4,7 @@
 use super::{BottleneckKind, HALF};
 use crate::finding::Finding;
 use crate::idle::{Cause, DeviceIdle};
+use crate::kernel_kind::{Class, Kind};
 use crate::phrase;
 use crate::rule::Case;
 
@@ -103,11 +104,8 @@ fn busiest<'a>(case: &'a Case) -> Option<&'a DeviceIdle> {
 
 /// The share of collectives in the time of all kernels.
 fn communicates(case: &Case) -> f64 {
-    let names = &case.timeline.names;
-    let collective = |kernel: &&crate::gpu::KernelRow| {
-        let name = names.text(kernel.name);
-        name.starts_with("nccl") || name.contains("ncclDevKernel") || name.contains("ncclKernel")
-    };
+    let class = |kernel: &crate::gpu::KernelRow| Kind::of(case.timeline.names.text(kernel.name)).class;
+    let collective = |kernel: &&crate::gpu::KernelRow| class(kernel) == Class::Collective;
     case.gpu().map_or(0.0, |gpu| gpu.kernels.iter().filter(collective).map(|kernel| kernel.share).sum())
 }
 

@@ -6,7 +6,9 @@ use super::HealthState::{self, Bad, Info, Ok, Warn};
 use crate::phrase;
 use crate::rule::Case;
 use crate::rules::dropped_records;
+use crate::steps::StepSource;
 use std::collections::BTreeSet;
+use timeline::TrackIndex;
 
 /// The collectors that record devices.
 pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
@@ -23,9 +25,45 @@ pub fn lines(case: &Case) -> Vec<HealthLine> {
         let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
         lines.push(line("GPU window", (Info, text)));
     }
+    lines.extend(behind(case).map(|said| line("GPU window", said)));
     lines.extend(replay(case).map(|said| line("replay", said)));
     lines
 }
+
+/// A step that ends when its work is launched, not when it is done: the device goes on after it, and that time is in no step or in the next.
+fn behind(case: &Case) -> Option<(HealthState, String)> {
+    let (timeline, windows) = (case.timeline, case.windows.all());
+    if case.steps.source == StepSource::Whole || windows.is_empty() {
+        return None;
+    }
+    let work = &timeline.gpu.work;
+    let mut done: Vec<u64> = windows.iter().map(|window| window.end).collect();
+    for index in work.linked().iter().map(|index| *index as usize) {
+        let Some(launch) = work.launch(index) else { continue };
+        let track = timeline.tracks.partition_point(|track| track.slices.end <= launch) as u32;
+        if let Some(window) = case.windows.at(TrackIndex(track), timeline.slices.start[launch]) {
+            done[window] = done[window].max(work.end(index));
+        }
+    }
+    let mut parts: Vec<(f64, u64)> = Vec::with_capacity(windows.len());
+    for (window, done) in windows.iter().zip(done) {
+        let behind = done - window.end;
+        parts.push((behind as f64 / (window.end - window.start).max(1) as f64, behind));
+    }
+    parts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (part, behind) = parts[parts.len() / 2];
+    let text = || {
+        let behind = phrase::duration(behind);
+        format!(
+            "a step ends when its work is launched: the device goes on with it for {behind} more (median), which no share of that step counts"
+        )
+    };
+    (part >= BEHIND).then(|| (if part >= HALF { Warn } else { Info }, text()))
+}
+
+/// A tenth of the step: a few kernels that are still to run are usual.
+const BEHIND: f64 = 0.1;
+const HALF: f64 = 0.5;
 
 /// How far the steps are reproduced by replaying what was recorded, unchanged: gains are no better than that.
 fn replay(case: &Case) -> Option<(HealthState, String)> {
@@ -150,6 +188,16 @@ mod tests {
     fn said(text: &str) -> Vec<(HealthState, String)> {
         let timeline = Timeline::from_text(text).unwrap();
         lines(&Case::new(&timeline, None)).into_iter().map(|line| (line.state, line.text)).collect()
+    }
+
+    /// The host launches a second of work in a tenth of it, and calls that a step.
+    #[test]
+    fn a_step_that_ends_before_its_work_is_said_to() {
+        let text = "track main\n step r 0..100ms\n api cudaLaunchKernel 10ms..11ms\n stream 7\n kernel k 12ms..1s";
+        let line = said(text).into_iter().find(|line| line.1.contains("goes on")).unwrap();
+        assert_eq!(line.0, Warn);
+        assert!(line.1.contains("for 900 ms more"), "{line:?}");
+        assert!(!said(&text.replace("..1s", "..99ms")).iter().any(|line| line.1.contains("goes on")));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
-use super::collectives;
+use super::{collectives, dropped_records};
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::kernel_kind::Class;
@@ -36,6 +36,16 @@ impl Rule for CommExposed {
         else {
             return Verdict::Silent;
         };
+        // Other kernels may have run beside them, where the device's work is not in the recording.
+        if let Some(held) =
+            dropped_records::device::most(case).map(|one| one.held()).filter(|held| *held >= tally.mid())
+        {
+            let held = phrase::percent(held);
+            return Verdict::Abstain(format!(
+                "what the GPU did in {held} of {} is not in the recording",
+                case.the_step()
+            ));
+        }
         let others = device.share(|row| row.kind.class != Class::Collective);
         let most = 100.0 * tally.mid().min(others);
         let gain = Gain::up_to(most);
@@ -68,7 +78,7 @@ impl Rule for CommExposed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{found, silent};
+    use crate::testing::{abstains, found, silent};
 
     fn steps(start: &str) -> String {
         format!(
@@ -85,6 +95,14 @@ mod tests {
             "Collectives run alone in 30 % of the step, most ncclDevKernel_AllReduce_Sum_f32_RING_LL"
         );
         assert_eq!(found[0].gain.map(|gain| (gain.low, gain.mid.round(), gain.high.round())), Some((0.0, 15.0, 30.0)));
+    }
+
+    /// Most of the step's other work is not in the recording: nothing says that the collective was alone.
+    #[test]
+    fn abstains_where_the_devices_work_is_not_recorded() {
+        let text = "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaGraphLaunch 0..5us\n stream 7\n memset 10us..20us 64\n memset 6ms..6.1ms 64\n\
+             api cudaLaunchKernel 5us..10us\n stream 8\n kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL 6.1ms..8ms\n end";
+        abstains(&CommExposed, text, "what the GPU did in 60 % of the step is not in the recording");
     }
 
     #[test]
