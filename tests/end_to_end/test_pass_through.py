@@ -34,6 +34,12 @@ def test_output_is_byte_identical(script, record, tmp_path):
     assert ours.code == alone.returncode == 0
 
 
+def test_a_script_whose_name_looks_like_an_option_is_run(script, record, tmp_path):
+    script("print('here')", "-c.py")
+    ours = record("-c.py", cwd=tmp_path)
+    assert (ours.code, ours.out) == (0, b"here\n"), ours.err
+
+
 def test_without_quiet_the_commands_own_output_is_still_untouched(script, record, tmp_path):
     """Our own lines go after the command's, on stderr: stdout belongs to the command alone."""
     path = script(NOISY)

@@ -30,6 +30,10 @@ impl Command {
                 return Err(Error::CommandNotFound { program: first.to_string_lossy().into_owned() });
             }
             let python = ["python3", "python"].iter().find(|name| find(OsStr::new(name)).is_ok());
+            if first.as_bytes().starts_with(b"-") {
+                // Python would take it for an option.
+                words[0] = Path::new(".").join(first).into_os_string();
+            }
             words
                 .insert(0, OsString::from(python.ok_or_else(|| Error::CommandNotFound { program: "python3".into() })?));
         }
