@@ -10,6 +10,7 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::{Share, again};
 use crate::steps::StepSource;
+use timeline::{NameIndex, TrackIndex};
 
 pub struct HotLine;
 
@@ -19,6 +20,8 @@ const LEVEL: f64 = 0.10;
 const THE_STEP: f64 = 0.8;
 /// More of them would not be hot.
 const MOST: usize = 3;
+/// No operator takes this long to launch what it launches.
+const LONG_NS: u64 = 1_000_000;
 
 impl Rule for HotLine {
     fn code(&self) -> &'static str {
@@ -63,6 +66,8 @@ struct Hot {
     of_running: f64,
     confidence: f64,
     evidence: Vec<Evidence>,
+    /// By recorded calls: what one takes. 0: not known.
+    each_ns: u64,
 }
 
 fn sampled(case: &Case) -> Verdict {
@@ -82,6 +87,7 @@ fn sampled(case: &Case) -> Verdict {
             of_running: function.count as f64 / running.max(1.0),
             confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
+            each_ns: 0,
         })
     });
     verdict(case, found.collect())
@@ -108,23 +114,50 @@ fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec
 fn by_calls(case: &Case) -> Verdict {
     let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
     let runs = |part: &Part| matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL;
-    let hot = |part: Part| Hot {
-        share: Share::exactly(part.share),
-        gain: case.gain_of_host(Share::exactly(part.share)),
-        native: part.kind == PartKind::Native,
-        of_running: part.share / running.max(part.share),
-        confidence: again(case.windows.all().len()),
-        evidence: vec![
-            Evidence::said(format!(
-                "{} of its own in {}, by recorded calls",
-                phrase::duration(part.total_ns),
-                case.the_steps()
-            ))
-            .number("ns", part.total_ns as f64),
-        ],
-        place: part.place(),
+    let hot = |part: Part| {
+        let count = count(case, &part);
+        let each_ns = part.total_ns / count.max(1);
+        let calls = match count {
+            1 => "one call".to_owned(),
+            _ => format!("{}, {} each", phrase::counted(count, "call"), phrase::duration(each_ns)),
+        };
+        Hot {
+            share: Share::exactly(part.share),
+            gain: case.gain_of_host(Share::exactly(part.share)),
+            native: part.kind == PartKind::Native,
+            of_running: part.share / running.max(part.share),
+            confidence: again(case.windows.all().len()),
+            evidence: vec![
+                Evidence::said(format!(
+                    "{} of its own in {}, by recorded calls: {calls}",
+                    phrase::duration(part.total_ns),
+                    case.the_steps()
+                ))
+                .number("ns", part.total_ns as f64)
+                .number("calls", count as f64),
+            ],
+            place: part.place(),
+            each_ns,
+        }
     };
     verdict(case, case.breakdown.functions().into_iter().filter(runs).take(MOST).map(hot).collect())
+}
+
+/// How often a function is called inside the steps, on their own threads.
+fn count(case: &Case, part: &Part) -> u64 {
+    let names = &case.timeline.names;
+    let fits = |name: u32| {
+        let name = names.get(NameIndex(name));
+        *name.text == part.label && *name.file == part.file && (name.line == part.line || name.line == 0)
+    };
+    let named: Vec<bool> = (0..names.len() as u32).map(fits).collect();
+    let slices = &case.timeline.slices;
+    let inside = |track: TrackIndex| {
+        let calls = case.timeline.tracks[track.0 as usize].slices.clone();
+        let calls = calls.filter(|index| named.get(slices.name[*index] as usize) == Some(&true));
+        calls.filter(|index| case.windows.at(track, slices.start[*index]).is_some()).count() as u64
+    };
+    case.windows.tracks().map(|(track, _)| inside(track)).sum()
 }
 
 fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
@@ -133,12 +166,12 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 }
 
 fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot { place, share, gain, native, of_running, confidence, mut evidence } = hot;
+    let Hot { place, share, gain, native, of_running, confidence, mut evidence, each_ns } = hot;
     let saves = !native && of_running < THE_STEP;
     if !saves {
         let why = match native {
-            true => "it is native code: what of it could be saved, samples do not show",
-            false => "it is nearly all that the step runs: what of it could be saved, samples do not show",
+            true => "it is native code: what of it could be saved is not in the recording",
+            false => "it is nearly all that the step runs: what of it could be saved is not in the recording",
         };
         evidence.push(Evidence::said(why));
     }
@@ -149,7 +182,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     Finding {
         code: HotLine.code(),
         title: format!("{} of {} is in {}", phrase::percent(part), case.the_step(), phrase::place(&place)),
-        actions: actions(case, &place, native),
+        actions: actions(case, &place, native, each_ns),
         place,
         gain: saves.then_some(gain),
         severity: Severity::of(share),
@@ -159,12 +192,16 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     }
 }
 
-fn actions(case: &Case, place: &Place, native: bool) -> Vec<String> {
+fn actions(case: &Case, place: &Place, native: bool, each_ns: u64) -> Vec<String> {
     let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
     let name = place.function.as_deref().unwrap_or("");
     let work = match native {
         true if ["cuda", "hip"].iter().any(|start| name.starts_with(start)) => {
             "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process."
+                .into()
+        }
+        true if name.contains("::") && case.gpu().is_some() && each_ns >= LONG_NS => {
+            "A call of it takes far longer than any launch: it takes memory, loads code or waits inside. Record later steps too: what only the first one does belongs before the first request."
                 .into()
         }
         true if name.contains("::") && case.gpu().is_some() => {
@@ -259,6 +296,23 @@ mod tests {
         assert_eq!(found.len(), 3);
         // Ten steps show it.
         assert!((found[0].confidence - 11.0 / 12.0).abs() < 1e-9, "{}", found[0].confidence);
+    }
+
+    /// An operator that is called often is cheap to launch fewer times; one call that takes milliseconds does something else.
+    #[test]
+    fn what_an_operator_costs_the_host_is_the_number_of_its_calls() {
+        let step = |calls: &str| {
+            format!(
+                "track main\n step r 0..10ms\n {calls}\n api cudaLaunchKernel 9ms..9.01ms\n stream 7\n kernel k 9.1ms..9.2ms"
+            )
+        };
+        let many: String =
+            (0..40).map(|at| format!("ccall aten::addmm {}us..{}us\n", at * 100, at * 100 + 50)).collect();
+        let often = found(&HotLine, &step(&many));
+        assert!(often[0].evidence[0].text.ends_with("40 calls, 50.0 µs each"), "{:?}", often[0].evidence);
+        assert!(often[0].actions[0].contains("launch fewer"));
+        let once = found(&HotLine, &step("ccall aten::empty 0..6ms"));
+        assert!(once[0].actions[0].contains("longer than any launch"), "{:?}", once[0].actions);
     }
 
     /// Every layer has a `forward`: those of one file are not one function.

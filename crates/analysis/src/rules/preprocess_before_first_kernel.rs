@@ -48,6 +48,9 @@ impl Rule for PreprocessBeforeFirstKernel {
             case.the_step()
         );
         let gain = Share { low: gap.share.low * part, ..gap.share };
+        // An operator or a call of the driver's is no preprocessing of an input.
+        let operator = place.file.is_none()
+            && place.function.as_deref().is_some_and(|name| name.contains("::") || name.starts_with("cuda"));
         let mut finding = gap.finding(case, self.code(), title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
         finding.actions = vec![
@@ -55,6 +58,9 @@ impl Rule for PreprocessBeforeFirstKernel {
             "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text.".into(),
             "Keep what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
         ];
+        if operator {
+            finding.actions[1] = "See whether later steps do it too: a first call takes memory, loads code or makes a context, and belongs before the first request.".into();
+        }
         finding.into()
     }
 }
@@ -75,6 +81,14 @@ mod tests {
           kernel forward 218.2ms..369ms
           api cudaStreamSynchronize 219ms..369ms
         end";
+
+    #[test]
+    fn an_operator_is_not_sent_to_a_tokenizer() {
+        let text = "track main\n step r 0..10ms\n ccall aten::empty 0..8ms\n api cudaLaunchKernel 8ms..8.01ms\n stream 7\n kernel k 8.02ms..9.9ms";
+        let said = |text: &str| found(&PreprocessBeforeFirstKernel, text)[0].actions.join(" ");
+        assert!(said(text).contains("later steps") && !said(text).contains("tokenizer"));
+        assert!(said(STEPS).contains("tokenizer"));
+    }
 
     /// As on a public H100 recording: 218 ms of image processing before the first kernel.
     #[test]
