@@ -38,6 +38,9 @@ pub(crate) struct Files {
 const FAN_IN: usize = 16;
 /// A file this large is left alone: rewriting it would cost more than one more file does.
 const LARGE: u64 = 512 << 20;
+/// At the end somebody waits for the report: a file this large is as good as joined. Each table has a few of them for every
+/// hundred megabytes.
+const LARGE_AT_END: u64 = 4 << 20;
 
 impl Files {
     /// The files of a trace's folder; none for a new one. Leftovers of a killed writer or compactor are removed.
@@ -100,9 +103,9 @@ impl Files {
         })
     }
 
-    /// Files that should become one at the end: all neighbours that are not large already.
+    /// Files that should become one at the end: all neighbours that are small. How much that is does not grow with the trace.
     pub fn rest(&self) -> Vec<Vec<Arc<SegmentFile>>> {
-        let small = |file: &Arc<SegmentFile>| file.bytes < LARGE;
+        let small = |file: &Arc<SegmentFile>| file.bytes < LARGE_AT_END;
         let tables = Table::ALL.map(|table| self.of(table));
         let runs = tables.iter().flat_map(|files| files.chunk_by(|a, b| small(a) && small(b)));
         runs.filter(|run| run.len() > 1).map(<[_]>::to_vec).collect()

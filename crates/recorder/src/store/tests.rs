@@ -118,6 +118,29 @@ fn large_row_groups_are_taken_over_unchanged() {
 }
 
 #[test]
+fn the_end_copies_no_large_file() {
+    let folder = Folder::new("end");
+    let mut store = Store::open(&folder.0).unwrap();
+    let mut random = 1u64;
+    let mut next = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random as i64
+    };
+    for rows in [3, 5, 250_000, 4, 6] {
+        for _ in 0..rows {
+            let ints = [1, 2, 4, next() as i32].map(Cell::Int);
+            let (start, dur) = (Cell::Long(next()), Cell::Long(next()));
+            let cells = [start, dur, ints[0], ints[1], ints[2], ints[3], Cell::Null, Cell::Null, Cell::Null];
+            assert!(store.push(Table::Slices, &cells));
+        }
+        store.close(&Covered::default()).unwrap();
+    }
+    store.finish(None).unwrap();
+    let joined = ["slices.000001-000002.parquet", "slices.000003-000003.parquet", "slices.000004-000005.parquet"];
+    assert_eq!(folder.names(), joined);
+}
+
+#[test]
 fn leftovers_of_a_killed_compactor_do_no_harm() {
     let folder = Folder::new("leftovers");
     let mut store = Store::open(&folder.0).unwrap();
