@@ -7,7 +7,7 @@ mod wait;
 
 use crate::gpu::GpuClock;
 use crate::side_by_side::{self, Job};
-use crate::{SliceKind, Timeline};
+use crate::{SliceKind, Timeline, sort};
 pub use around::Around;
 use std::ops::Range;
 
@@ -43,8 +43,10 @@ pub(crate) fn link(timeline: &mut Timeline) {
         side_by_side::run(of_process.iter().map(|stream| stream.work.len()).sum(), jobs, || {});
         sums.append(&mut found);
     }
-    let mut by_launch: Vec<u32> = (0..count as u32).filter(|index| launch[*index as usize] != 0).collect();
-    by_launch.sort_by_key(|index| launch[*index as usize]);
+    let mut by_launch: Vec<u32> = Vec::with_capacity(count);
+    by_launch.extend((0..count as u32).filter(|index| launch[*index as usize] != 0));
+    // Work follows its launches, but for what several threads or streams mix.
+    sort::nearly_sorted(&mut by_launch, |index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;
     timeline.gpu.work.by_launch = by_launch;
     timeline.gpu.clock = clock::measure(timeline, sums);
@@ -79,6 +81,8 @@ fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &m
 fn collect(timeline: &Timeline, process: crate::ProcessIndex, calls: &mut Vec<Call>) {
     calls.clear();
     let slices = &timeline.slices;
+    let most = timeline.tracks_of(process).map(|track| track.slices.len()).sum();
+    calls.reserve(if slices.any_id() { most } else { 0 });
     for track in timeline.tracks_of(process) {
         for index in track.slices.clone() {
             if slices.kind(index) == SliceKind::ApiCall {

@@ -124,6 +124,10 @@ impl Slices {
         self.id.get(index).copied().unwrap_or(0)
     }
 
+    pub(crate) fn any_id(&self) -> bool {
+        !self.id.is_empty()
+    }
+
     pub fn detail(&self, index: usize) -> Detail {
         match self.detail.get(index) {
             None | Some(0) => Detail { id: self.id(index), ..Detail::default() },

@@ -40,7 +40,7 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
         // Rows come nearly in order, so the times that are compared lie near each other: no keys need to be copied.
         let part = &mut order[counts[index]..counts[index + 1]];
         let start = |index: &u32| start[*index as usize];
-        by_start(part, start);
+        nearly_sorted(part, start);
         for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
             same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
         }
@@ -48,26 +48,26 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
     Sorted { ranges, order: Some(order) }
 }
 
-/// A recorder writes a slice when it ends, so most rows come by their starts and a few, those with others inside, come late: only
-/// these are sorted, and then merged into the rest.
-fn by_start(rows: &mut [u32], start: impl Fn(&u32) -> u64) {
-    let (mut kept, mut latest) = (0, 0);
+/// Sorts rows of which most are in order: those that come late are sorted, and merged into the rest. A recorder writes a slice when
+/// it ends, so only those come late that have others inside. Where two are equal, they stay as they are.
+pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u32) -> K) {
+    let (mut kept, mut latest) = (0, K::default());
     let mut late = Vec::new();
     for place in 0..rows.len() {
-        let (row, begin) = (rows[place], start(&rows[place]));
-        if begin >= latest {
-            (rows[kept], latest) = (row, begin);
+        let (row, here) = (rows[place], key(&rows[place]));
+        if kept == 0 || here >= latest {
+            (rows[kept], latest) = (row, here);
             kept += 1;
         } else {
             late.push(row);
         }
     }
-    late.sort_by_key(&start);
-    // From the end, where the late ones have left room.
+    late.sort_by_key(&key);
+    // From the end, where the late ones have left room. None that was kept and equals a late one came after it.
     let (mut left, mut place) = (kept, rows.len());
     while let Some(row) = late.last() {
         place -= 1;
-        if left > 0 && start(&rows[left - 1]) > start(row) {
+        if left > 0 && key(&rows[left - 1]) > key(row) {
             left -= 1;
             rows[place] = rows[left];
         } else {
@@ -110,6 +110,15 @@ mod tests {
             let sorted = by_track(&[0; 1000], &start, |index| dur[index], 1);
             assert_eq!(sorted.order, Some(wanted), "{step}");
         }
+    }
+
+    #[test]
+    fn equal_rows_stay_as_they_are() {
+        let keys: Vec<u32> = (0..500u32).map(|row| row * 83 % 500 / 7).collect();
+        let (mut rows, mut wanted): (Vec<u32>, Vec<u32>) = ((0..500).collect(), (0..500).collect());
+        nearly_sorted(&mut rows, |row| keys[*row as usize]);
+        wanted.sort_by_key(|row| keys[*row as usize]);
+        assert_eq!(rows, wanted);
     }
 
     #[test]
