@@ -29,11 +29,14 @@ pub fn of(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
     let mut sum = InSteps { steps: spans.len() as u64, ..InSteps::default() };
     // First start and last end of work in each step.
     let mut ends: Vec<Option<(u64, u64)>> = vec![None; spans.len()];
-    let work = &timeline.gpu.work;
+    let (work, mut near) = (&timeline.gpu.work, 0);
     for index in timeline.gpu.streams.iter().filter(own).flat_map(|stream| stream.work.clone()) {
         let (start, end, kind) = (work.start[index], work.end(index), work.kind(index));
-        let (from, to) = touched(&spans, start, end);
-        if from == to || !kind.is_busy() {
+        if !kind.is_busy() {
+            continue;
+        }
+        let (from, to) = touched(&spans, start, end, &mut near);
+        if from == to {
             continue;
         }
         sum.unlinked += u64::from(work.launch(index).is_none());
@@ -88,9 +91,14 @@ fn steps(timeline: &Timeline, diagnosis: &Diagnosis, process: ProcessIndex) -> V
     spans
 }
 
-/// Which of the spans a piece of work lies in, at least in part. Where spans overlap, those between are taken to be touched.
-fn touched(spans: &[(u64, u64)], start: u64, end: u64) -> (usize, usize) {
-    let to = spans.partition_point(|span| span.0 < end);
+/// Which of the spans a piece of work lies in, at least in part. Where spans overlap, those between are taken to be touched. `near`
+/// is where the last piece was: mostly the next is there too.
+fn touched(spans: &[(u64, u64)], start: u64, end: u64, near: &mut usize) -> (usize, usize) {
+    let begun = |place: usize| spans[place].0 < end;
+    let fits = |to: usize| (to == 0 || begun(to - 1)) && (to == spans.len() || !begun(to));
+    let to = [*near, *near + 1].into_iter().filter(|to| *to <= spans.len()).find(|to| fits(*to));
+    let to = to.unwrap_or_else(|| spans.partition_point(|span| span.0 < end));
+    *near = to;
     let from = spans[..to].iter().rposition(|span| span.1 <= start).map_or(0, |place| place + 1);
     (from, to)
 }

@@ -10,7 +10,7 @@ use super::tracks::{self, Group, Lanes, Track};
 use super::words;
 use analysis::{Diagnosis, Metrics};
 use serde::Serialize;
-use timeline::Timeline;
+use timeline::{Timeline, side_by_side};
 
 #[derive(Serialize)]
 pub struct Payload {
@@ -166,9 +166,13 @@ pub struct Scope {
 }
 
 pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Payload {
-    let mut names = PageNames::default();
-    let Lanes { groups, tracks, counters, devices, shown, left_out } =
-        tracks::lanes(timeline, metrics, diagnosis, &mut names);
+    let (mut names, mut lanes, mut gpu) = (PageNames::default(), Lanes::default(), None);
+    let devices = Box::new(|| gpu = diagnosis.gpu.as_ref().map(|metrics| gpu::gpu(timeline, metrics, diagnosis)));
+    // Both go over all work.
+    side_by_side::run(timeline.gpu.work.len(), vec![devices], || {
+        lanes = tracks::lanes(timeline, metrics, diagnosis, &mut names);
+    });
+    let Lanes { groups, tracks, counters, devices, shown, left_out } = lanes;
     let interval = metrics.samples.as_ref().and_then(|samples| samples.interval_ns);
     let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
     let (texts, files) = names.texts(timeline);
@@ -193,7 +197,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         tracks,
         counters,
         devices,
-        gpu: diagnosis.gpu.as_ref().map(|metrics| gpu::gpu(timeline, metrics, diagnosis)),
+        gpu,
         stacks,
         samples,
         steps: words::steps(timeline, diagnosis),

@@ -8,9 +8,8 @@ use super::{lod, pack};
 use crate::streams::{counted_device, device, device_title, title};
 use analysis::gpu::GpuMetrics;
 use serde::Serialize;
-use std::collections::HashMap;
 use timeline::gpu::Stream;
-use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind};
+use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind, side_by_side};
 
 /// Streams of a device that are drawn, busiest first.
 const MOST_STREAMS: usize = 24;
@@ -65,14 +64,22 @@ pub fn add(
             tracks: Vec::new(),
             counters: (first..lanes.counters.len()).collect(),
         };
-        for stream in busiest(streams, &title, lanes) {
-            let most = (stream.work.len() as f64 * scale) as usize;
-            group.tracks.push(lanes.tracks.len());
-            let track = track(timeline, stream, most.max(200), lanes, names);
-            lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
-        }
+        let (mut device, size) = (None, streams.iter().map(|stream| stream.work.len()).sum());
+        let chosen = busiest(streams, &title, lanes);
+        let in_cells = Box::new(|| device = Some(cells(timeline, title, streams, &spans)));
+        side_by_side::run(size, vec![in_cells], || {
+            for stream in chosen {
+                let most = (stream.work.len() as f64 * scale) as usize;
+                group.tracks.push(lanes.tracks.len());
+                let track = track(timeline, stream, most.max(200), lanes, names);
+                lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
+            }
+        });
         lanes.groups.push(group);
-        lanes.devices.push(cells(timeline, title, streams, &spans, names));
+        lanes.devices.extend(device.map(|device| {
+            let kernels = device.kernels.iter().map(|name| names.place(NameIndex(*name as u32))).collect();
+            Device { kernels, ..device }
+        }));
     }
 }
 
@@ -163,16 +170,23 @@ fn cell(timeline: &Timeline, count: u64) -> u64 {
 fn union(timeline: &Timeline, streams: &[&Stream]) -> Vec<(u64, u64)> {
     let work = &timeline.gpu.work;
     let busy = streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index).is_busy());
-    let mut spans: Vec<(u64, u64)> = busy.map(|index| (work.start[index], work.end(index))).collect();
-    // Streams are sorted runs: the stable sort finds and merges them.
-    spans.sort();
-    spans.dedup_by(|next, last| {
-        let joins = next.0 <= last.1;
+    let joined = |next: &(u64, u64), last: &mut (u64, u64)| {
+        let joins = last.0 <= next.0 && next.0 <= last.1;
         if joins {
             last.1 = last.1.max(next.1);
         }
         joins
-    });
+    };
+    // What joins is not kept: of one stream, that is all there is to do.
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    for span in busy.map(|index| (work.start[index], work.end(index))) {
+        if !spans.last_mut().is_some_and(|last| joined(&span, last)) {
+            spans.push(span);
+        }
+    }
+    // Streams are sorted runs: the stable sort finds and merges them.
+    spans.sort();
+    spans.dedup_by(|next, last| joined(next, last));
     spans
 }
 
@@ -196,31 +210,29 @@ fn share(timeline: &Timeline, cell: u64, start: u64, end: u64, mut each: impl Fn
     }
 }
 
-fn cells(
-    timeline: &Timeline,
-    title: String,
-    streams: &[&Stream],
-    spans: &[(u64, u64)],
-    names: &mut PageNames,
-) -> Device {
+/// With the names of the kernels as the timeline has them.
+fn cells(timeline: &Timeline, title: String, streams: &[&Stream], spans: &[(u64, u64)]) -> Device {
     let (busy_cell, kernel_cell) = (cell(timeline, BUSY_CELLS), cell(timeline, KERNEL_CELLS));
     let work = &timeline.gpu.work;
     let kernels =
         || streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index) == WorkKind::Kernel);
-    let mut totals: HashMap<u32, u64> = HashMap::new();
+    // By the number of the name, so that no kernel needs a hash.
+    let mut totals: Vec<Option<u64>> = vec![None; timeline.names.len()];
     for index in kernels() {
-        let total = totals.entry(work.name[index]).or_default();
-        *total = total.saturating_add(work.dur[index]);
+        let total = &mut totals[work.name[index] as usize];
+        *total = Some(total.unwrap_or(0).saturating_add(work.dur[index]));
     }
-    let mut top: Vec<(u32, u64)> = totals.into_iter().collect();
+    let totals = (0..).zip(totals);
+    let mut top: Vec<(u32, u64)> = totals.filter_map(|(name, total)| Some((name, total?))).collect();
     top.sort_unstable_by_key(|(name, total)| (u64::MAX - total, *name));
     top.truncate(MOST_KERNELS);
-    let places: HashMap<u32, usize> = top.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
+    let mut places = vec![top.len(); timeline.names.len()];
+    top.iter().enumerate().for_each(|(place, (name, _))| places[*name as usize] = place);
     let width = (timeline.duration() / kernel_cell + 1) as usize;
     let mut counts = vec![0u64; width * (top.len() + 1)];
     let mut times = counts.clone();
     for index in kernels() {
-        let row = places.get(&work.name[index]).copied().unwrap_or(top.len()) * width;
+        let row = places[work.name[index] as usize] * width;
         let began = (work.start[index].saturating_sub(timeline.start) / kernel_cell) as usize;
         counts[row + began.min(width - 1)] += 1;
         share(timeline, kernel_cell, work.start[index], work.end(index), |place, ns| {
@@ -232,7 +244,7 @@ fn cells(
         busy_cell_ns: busy_cell,
         busy: pack::plain(busy(timeline, spans, busy_cell)),
         kernel_cell_ns: kernel_cell,
-        kernels: top.iter().map(|(name, _)| names.place(NameIndex(*name))).collect(),
+        kernels: top.iter().map(|(name, _)| u64::from(*name)).collect(),
         counts: pack::plain(counts),
         times: pack::plain(times),
     }
