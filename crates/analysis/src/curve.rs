@@ -170,26 +170,30 @@ pub fn level(
 ) -> Option<(Curve, u64)> {
     let grid = Grid::new(timeline);
     let mut buckets = vec![Some(0.0f64); grid.count];
-    let (mut level, mut peak, mut area) = (0i64, Peak { value: 0.0, at: 0 }, 0.0);
-    let (mut begins, mut ends) = (begun.peekable(), ended.peekable());
+    let (mut level, mut highest, mut area) = (0i64, 0i64, 0.0);
+    let mut peak = Peak { value: 0.0, at: 0 };
+    let (mut begins, mut ends) = (begun.fuse(), ended.fuse());
+    let (mut begin, mut end) = (begins.next(), ends.next());
     // The bucket of the last stretch, with its begin and end: mostly that of the next too, and then nothing is divided.
     let (mut last, mut from, mut to) = (0, u64::MAX, 0);
     loop {
         // What ends when another begins has ended.
-        let time = match (begins.peek(), ends.peek()) {
-            (Some(begin), Some(end)) if begin < end => begins.next()?,
-            (_, Some(_)) => {
-                level -= 2;
-                ends.next()?
-            }
-            (Some(_), None) => begins.next()?,
+        let time = match (begin, end) {
             (None, None) => break,
+            (Some(time), other) if other.is_none_or(|other| time < other) => {
+                (level, begin) = (level + 1, begins.next());
+                time
+            }
+            (_, other) => {
+                (level, end) = (level - 1, ends.next());
+                other?
+            }
         };
-        level += 1;
-        if level as f64 > peak.value {
+        if level > highest {
+            highest = level;
             peak = Peak { value: level as f64, at: time.saturating_sub(timeline.start) };
         }
-        let until = begins.peek().into_iter().chain(ends.peek()).copied().min().unwrap_or(time);
+        let until = begin.into_iter().chain(end).min().unwrap_or(time);
         if level > 0 && until > time {
             area += level as f64 * (until - time) as f64;
             let most = level as f64;

@@ -139,7 +139,6 @@ impl<'a> Case<'a> {
         let mut parts = Parts::default();
         side_by_side::run(size, parts.jobs(self.ground()), || _ = self.idle());
         let (metrics, moved) = parts.join(&self.ground());
-        // Unless somebody asked for them before: they are the same.
         let _ = self.moved.set(moved);
         Some(metrics)
     }
@@ -161,7 +160,9 @@ impl<'a> Case<'a> {
 
     /// The copies inside the steps, by device.
     pub(crate) fn moved(&self) -> &[Moved] {
-        self.moved.get_or_init(|| Moved::find(&self.ground()))
+        // Found with what is measured of the devices.
+        self.gpu();
+        self.moved.get_or_init(Vec::new)
     }
 
     /// The kernels inside the steps, by device.

@@ -14,7 +14,6 @@ pub struct Busy {
 pub struct OfDevice {
     pub process: ProcessIndex,
     pub ordinal: u32,
-    pub all: Spans,
     pub kernels: Spans,
     pub copies: Spans,
     /// Copies with no kernel beside them.
@@ -27,7 +26,8 @@ impl Busy {
         let gpu = &timeline.gpu;
         let mut devices: Vec<OfDevice> = Vec::new();
         for streams in gpu.streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)) {
-            let (mut kernels, mut copies) = (Union::default(), Union::default());
+            let count = streams.iter().map(|stream| stream.work.len()).sum();
+            let (mut kernels, mut copies) = (Union::with_room(count), Union::default());
             let (mut kernel_count, mut any) = (0, false);
             for index in streams.iter().flat_map(|stream| stream.work.clone()) {
                 let kind = gpu.work.kind(index);
@@ -44,10 +44,9 @@ impl Busy {
                 continue;
             }
             let (kernels, copies) = (kernels.spans(), copies.spans());
-            let all = kernels.or(&copies);
             let exposed = copies.minus(&kernels);
             let (process, ordinal) = (streams[0].process, streams[0].device);
-            devices.push(OfDevice { process, ordinal, all, kernels, copies, exposed, kernel_count });
+            devices.push(OfDevice { process, ordinal, kernels, copies, exposed, kernel_count });
         }
         Busy { devices }
     }
@@ -66,11 +65,16 @@ impl OfDevice {
     fn metrics(&self, ground: &Ground) -> DeviceMetrics {
         let timeline = ground.timeline;
         let windows = windows(ground, self.process);
-        let inside = |spans: &Spans| match windows.all() {
-            [] => spans.overlap(timeline.start, timeline.end),
-            all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
+        let inside = |spans: &Spans| -> u64 {
+            match windows.all() {
+                [] => spans.overlap(timeline.start, timeline.end),
+                all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
+            }
         };
-        let (first, last) = self.all.ends().unwrap_or((timeline.start, timeline.start));
+        let (kernel_ns, exposed_copy_ns) = (inside(&self.kernels), inside(&self.exposed));
+        let ends = self.kernels.ends().into_iter().chain(self.copies.ends());
+        let ends = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let (first, last) = ends.unwrap_or((timeline.start, timeline.start));
         let known =
             timeline.gpu.devices.iter().find(|one| one.process == Some(self.process) && one.ordinal == self.ordinal);
         DeviceMetrics {
@@ -78,10 +82,11 @@ impl OfDevice {
             ordinal: self.ordinal,
             name: known.map_or_else(|| "".into(), |device| device.name.clone()),
             window_ns: if windows.all().is_empty() { timeline.duration() } else { windows.total() },
-            busy_ns: inside(&self.all),
-            kernel_ns: inside(&self.kernels),
+            // The one lies where the other does not, and both together are all.
+            busy_ns: kernel_ns + exposed_copy_ns,
+            kernel_ns,
             copy_ns: inside(&self.copies),
-            exposed_copy_ns: inside(&self.exposed),
+            exposed_copy_ns,
             span_ns: last - first,
             leading_gap_ns: first.saturating_sub(timeline.start),
             trailing_gap_ns: timeline.end.saturating_sub(last),
@@ -97,7 +102,8 @@ impl OfDevice {
         }
         let own = |track: TrackIndex| ground.timeline.tracks[track.0 as usize].process == self.process;
         let steps = ground.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
-        steps.map(|step| self.all.overlap(step.start, step.end) as f64 / step.dur() as f64).collect()
+        let busy = |start: u64, end: u64| self.kernels.overlap(start, end) + self.exposed.overlap(start, end);
+        steps.map(|step| busy(step.start, step.end) as f64 / step.dur() as f64).collect()
     }
 }
 

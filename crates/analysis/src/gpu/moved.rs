@@ -1,8 +1,8 @@
 //! The copies between host and device inside the steps, each with how much of it no kernel hid.
 
 use super::Ground;
+use super::busy::Busy;
 use crate::share::Tally;
-use crate::spans::Union;
 use timeline::gpu::{Piece, detail};
 use timeline::{ProcessIndex, WorkKind};
 
@@ -38,13 +38,13 @@ impl Copy {
 
 impl Moved {
     /// One for each device that copied anything in the steps.
-    pub fn find(ground: &Ground) -> Vec<Moved> {
+    pub fn find(ground: &Ground, busy: &Busy) -> Vec<Moved> {
         let streams = &ground.timeline.gpu.streams;
         let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
-        devices.map(|streams| Moved::of(ground, streams)).filter(|moved| !moved.all.is_empty()).collect()
+        devices.map(|streams| Moved::of(ground, busy, streams)).filter(|moved| !moved.all.is_empty()).collect()
     }
 
-    fn of(ground: &Ground, streams: &[timeline::gpu::Stream]) -> Moved {
+    fn of(ground: &Ground, busy: &Busy, streams: &[timeline::gpu::Stream]) -> Moved {
         let work = &ground.timeline.gpu.work;
         let (process, ordinal) = (streams[0].process, streams[0].device);
         let windows = ground.windows_of(process);
@@ -62,15 +62,10 @@ impl Moved {
                 }
             }
         }
-        if !all.is_empty() {
-            let busy = streams.iter().flat_map(|stream| stream.work.clone());
-            let mut kernels = Union::default();
-            for index in busy.filter(|index| work.kind(*index) == WorkKind::Kernel) {
-                kernels.add(work.start[index], work.end(index));
-            }
-            let kernels = kernels.spans();
+        if let Some(device) = busy.of(process, ordinal).filter(|_| !all.is_empty()) {
             for copy in &mut all {
-                copy.exposed_ns -= kernels.overlap(copy.piece.start, copy.piece.end()).min(copy.exposed_ns);
+                let hidden = device.kernels.overlap(copy.piece.start, copy.piece.end());
+                copy.exposed_ns -= hidden.min(copy.exposed_ns);
             }
         }
         Moved { process, ordinal, all, windows: windows.iter().map(|window| window.end - window.start).collect() }

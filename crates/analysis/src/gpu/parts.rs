@@ -81,6 +81,7 @@ impl Parts {
             Box::new(move || {
                 let busy = busy::Busy::new(timeline);
                 *devices = (busy.devices(&ground), copies::rows(timeline, &busy));
+                *moved = Moved::find(&ground, &busy);
             }),
             Box::new(move || *ranges = ranges::rows(timeline)),
             Box::new(move || *apis = apis::rows(timeline)),
@@ -90,7 +91,6 @@ impl Parts {
                 *steps = (of_steps, overhead);
             }),
             Box::new(move || *in_steps = kernels_in_steps(&ground)),
-            Box::new(move || *moved = Moved::find(&ground)),
             Box::new(move || *before = before_window(timeline)),
         ]
     }

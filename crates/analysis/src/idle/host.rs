@@ -9,7 +9,7 @@ use super::pace::LONGEST_NS;
 use crate::blame::READ_LATE_NS;
 use crate::frames::{WAITS, is};
 use crate::rule::Case;
-use std::collections::HashMap;
+use std::cell::Cell;
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
 /// Who has it: a recorded call, by the number of its name, or a frame of a stack.
@@ -46,7 +46,8 @@ pub struct Hosts<'c, 'a> {
     classes: Classes,
     /// Gaps up to this are those of launching.
     pub launch_ns: u64,
-    by_track: HashMap<TrackIndex, Host>,
+    /// By track; None: not asked for yet.
+    by_track: Vec<Option<Host>>,
     /// By name: when a kernel first ran.
     first: Vec<u64>,
 }
@@ -65,6 +66,8 @@ pub struct Host {
     queued: Vec<(u64, u64, f64)>,
     period: u64,
     near: [usize; 5],
+    /// Where the last call was that was asked for: the next is mostly close by.
+    called: Cell<usize>,
 }
 
 impl<'c, 'a> Hosts<'c, 'a> {
@@ -77,7 +80,8 @@ impl<'c, 'a> Hosts<'c, 'a> {
                 *first = (*first).min(*start);
             }
         }
-        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track: HashMap::new(), first }
+        let by_track = case.timeline.tracks.iter().map(|_| None).collect();
+        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track, first }
     }
 
     /// Whether a kernel runs for the first time.
@@ -88,7 +92,7 @@ impl<'c, 'a> Hosts<'c, 'a> {
 
     pub fn of(&mut self, track: TrackIndex) -> &mut Host {
         let (case, classes) = (self.case, &self.classes);
-        self.by_track.entry(track).or_insert_with(|| Host::new(case, classes, track))
+        self.by_track[track.0 as usize].get_or_insert_with(|| Host::new(case, classes, track))
     }
 }
 
@@ -142,7 +146,17 @@ impl Host {
         let (free, in_calls) = looks::of_thread(case, track, in_call);
         let queued = queued(case, track);
         let profiler = exact.iter().filter(|part| part.cause == Cause::Overhead).copied().collect();
-        Host { free, in_calls, exact, functions, profiler, queued, period: case.seen.period_ns, near: [0; 5] }
+        Host {
+            free,
+            in_calls,
+            exact,
+            functions,
+            profiler,
+            queued,
+            period: case.seen.period_ns,
+            near: [0; 5],
+            called: Cell::new(0),
+        }
     }
 
     /// Adds the pieces of a stretch.
@@ -242,7 +256,10 @@ impl Host {
 
     /// The call in which a moment lies, with a little room: the clocks of host and device do not agree to the nanosecond.
     pub fn call_at(&self, time: u64, room: u64) -> Option<(usize, &Part)> {
-        let place = self.exact.partition_point(|part| part.start <= time).checked_sub(1)?;
+        let mut place = self.called.get();
+        seek(&self.exact, &mut place, |part| part.start <= time);
+        self.called.set(place);
+        let place = place.checked_sub(1)?;
         let part = &self.exact[place];
         (time <= part.end.saturating_add(room)).then_some((place, part))
     }
@@ -250,7 +267,8 @@ impl Host {
 
 /// Of slices in the order of their starts: who is the innermost, when. What compiles or speaks to others does so in all that it calls.
 fn innermost(slices: impl Iterator<Item = Part>) -> Vec<Part> {
-    let (mut all, mut open): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
+    // Room for all, most of which is never touched where few are kept: growing would copy them again and again.
+    let (mut all, mut open) = (Vec::with_capacity(slices.size_hint().1.unwrap_or(0)), Vec::<Part>::new());
     let mut at = 0;
     let mut close = |open: &mut Vec<Part>, until: u64| {
         while let Some(last) = open.last() {
@@ -274,6 +292,7 @@ fn innermost(slices: impl Iterator<Item = Part>) -> Vec<Part> {
         open.push(slice);
     }
     close(&mut open, u64::MAX);
+    all.shrink_to_fit();
     all
 }
 

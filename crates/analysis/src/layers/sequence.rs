@@ -66,8 +66,8 @@ impl Calibrated {
         lengths.sort_unstable_by_key(|length| usize::MAX - length);
         lengths.dedup();
         lengths.truncate(MOST_LENGTHS);
-        let kernels = work.linked().iter().map(|index| *index as usize);
-        let kernels: Vec<usize> = kernels.filter(|index| work.kind(*index) == WorkKind::Kernel).collect();
+        let kernels = work.linked().iter().copied();
+        let kernels: Vec<u32> = kernels.filter(|index| work.kind(*index as usize) == WorkKind::Kernel).collect();
         let track = |index: usize| {
             let launch = work.launch(index).unwrap_or(0);
             timeline.tracks.partition_point(|track| track.slices.end <= launch)
@@ -75,8 +75,8 @@ impl Calibrated {
         let mut run = 0;
         while run < kernels.len() {
             // A run of kernels without a name, on one thread.
-            let here = track(kernels[run]);
-            let open = |index: &usize| layers.of(*index).is_none() && track(*index) == here;
+            let here = track(kernels[run] as usize);
+            let open = |index: &u32| layers.of(*index as usize).is_none() && track(*index as usize) == here;
             let end = run + kernels[run..].iter().take_while(|index| open(index)).count();
             if end > run {
                 self.find(&kernels[run..end], &lengths, timeline, layers);
@@ -86,8 +86,8 @@ impl Calibrated {
     }
 
     /// The longest sequence that begins at each place, or nothing and on to the next.
-    fn find(&self, kernels: &[usize], lengths: &[usize], timeline: &Timeline, layers: &mut Layers) {
-        let names: Vec<u32> = kernels.iter().map(|index| timeline.gpu.work.name[*index]).collect();
+    fn find(&self, kernels: &[u32], lengths: &[usize], timeline: &Timeline, layers: &mut Layers) {
+        let names: Vec<u32> = kernels.iter().map(|index| timeline.gpu.work.name[*index as usize]).collect();
         let hashes = Hashes::new(&names, lengths);
         let mut at = 0;
         while at < kernels.len() {
@@ -101,7 +101,7 @@ impl Calibrated {
             };
             for (index, layer) in kernels[at..].iter().zip(&found.layers) {
                 if let Some(layer) = layer {
-                    layers.set(*index, *layer, How::BySequence);
+                    layers.set(*index as usize, *layer, How::BySequence);
                 }
             }
             at += found.names.len();
@@ -118,7 +118,8 @@ struct Hashes {
 
 impl Hashes {
     fn new(names: &[u32], lengths: &[usize]) -> Hashes {
-        let mut before = vec![0u64];
+        let mut before = Vec::with_capacity(names.len() + 1);
+        before.push(0u64);
         let mut sum = 0u64;
         for name in names {
             sum = step(sum, *name);

@@ -114,12 +114,24 @@ struct Times {
 
 fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
     let (work, quarter) = (&case.timeline.gpu.work, device.windows.len() / 4);
-    let mut times: HashMap<(u32, Option<usize>), Times> = HashMap::new();
+    let (mut all, mut places) = (Vec::<(u32, Times)>::new(), HashMap::<(u32, Option<usize>), usize>::new());
+    // The places of the shapes that each kernel had last: most launches repeat one, and need no hash.
+    let mut recent: Vec<Option<(Option<usize>, usize)>> = vec![None; case.timeline.names.len()];
     device.each(case, |window, index| {
         if device.kind(case, index).class == Class::Collective {
             return;
         }
-        let of = times.entry((work.name[index], work.shape(index))).or_default();
+        let (name, shape) = (work.name[index], work.shape(index));
+        let known = recent[name as usize].filter(|(last, _)| *last == shape).map(|(_, place)| place);
+        let place = known.unwrap_or_else(|| {
+            let place = *places.entry((name, shape)).or_insert(all.len());
+            if place == all.len() {
+                all.push((name, Times::default()));
+            }
+            place
+        });
+        recent[name as usize] = Some((shape, place));
+        let of = &mut all[place].1;
         (of.sum, of.count) = (of.sum + work.dur[index] as f64, of.count + 1.0);
         match window {
             _ if window < quarter => of.ends[0].push(work.dur[index]),
@@ -127,7 +139,7 @@ fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
             _ => {}
         }
     });
-    let drifts = times.into_iter().filter_map(|((name, _), Times { ends: mut times, sum, count })| {
+    let drifts = all.into_iter().filter_map(|(name, Times { ends: mut times, sum, count })| {
         times.iter_mut().for_each(|times| times.sort_unstable());
         let [first, last] = [&times[0], &times[1]].map(|times| percentile(times, 50));
         let enough = times.iter().all(|times| times.len() >= FEWEST) && last as f64 > SLOWER * first as f64;
