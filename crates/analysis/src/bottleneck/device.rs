@@ -113,13 +113,21 @@ fn communicates(case: &Case) -> f64 {
 pub fn evidence(case: &Case) -> Option<String> {
     let device = busiest(case)?;
     let busy = phrase::percent(device.busy_ns as f64 / device.window_ns as f64);
+    let held = device.held();
     Some(match device.causes.first() {
-        Some(most) => format!(
-            "GPU {}: busy {busy} of the steps' time; idle most because of: {}, {}",
+        Some(most) if held > most.share / 2.0 && most.cause == Cause::Unknown => format!(
+            "GPU {}: busy {busy} of {}; in {} more launched work does not begin, for a reason that was not recorded",
             device.ordinal,
+            case.steps_time(),
+            phrase::percent(held)
+        ),
+        Some(most) => format!(
+            "GPU {}: busy {busy} of {}; idle most because of: {}, {}",
+            device.ordinal,
+            case.steps_time(),
             most.cause.name(),
             phrase::percent(most.share)
         ),
-        None => format!("GPU {}: busy {busy} of the steps' time", device.ordinal),
+        None => format!("GPU {}: busy {busy} of {}", device.ordinal, case.steps_time()),
     })
 }

@@ -1,5 +1,7 @@
 //! `hot-line`: one function of the program takes much of every step, and this line of it most.
 
+mod advice;
+
 use crate::blame::{self, Blamed};
 use crate::breakdown::{Part, PartKind};
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
@@ -20,8 +22,6 @@ const LEVEL: f64 = 0.10;
 const THE_STEP: f64 = 0.8;
 /// More of them would not be hot.
 const MOST: usize = 3;
-/// No operator takes this long to launch what it launches.
-const LONG_NS: u64 = 1_000_000;
 
 impl Rule for HotLine {
     fn code(&self) -> &'static str {
@@ -182,7 +182,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     Finding {
         code: HotLine.code(),
         title: format!("{} of {} is in {}", phrase::percent(part), case.the_step(), phrase::place(&place)),
-        actions: actions(case, &place, native, each_ns),
+        actions: advice::actions(case, &place, native, each_ns),
         place,
         gain: saves.then_some(gain),
         severity: Severity::of(share),
@@ -192,63 +192,9 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     }
 }
 
-fn actions(case: &Case, place: &Place, native: bool, each_ns: u64) -> Vec<String> {
-    let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
-    let name = place.function.as_deref().unwrap_or("");
-    let work = match native {
-        true if ["cuda", "hip"].iter().any(|start| name.starts_with(start)) => {
-            "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process."
-                .into()
-        }
-        true if name.contains("::") && case.gpu().is_some() && each_ns >= LONG_NS => {
-            "A call of it takes far longer than any launch: it takes memory, loads code or waits inside. Record later steps too: what only the first one does belongs before the first request."
-                .into()
-        }
-        true if name.contains("::") && case.gpu().is_some() => {
-            "What an operator takes on the host is the same for any size of data: launch fewer of them, as a CUDA graph, in a larger batch, or fused by a compiler."
-                .into()
-        }
-        true => format!(
-            "{line} runs native code: give it more work at once (one call for the whole batch), or smaller or narrower data."
-        ),
-        false => {
-            format!("{line} runs Python: do its work in one call over the whole array or string instead of a loop.")
-        }
-    };
-    let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
-        format!("If {function} gives the same result every time, call it once before the steps and keep the result (@functools.cache does).")
-    });
-    // A file of another tool was not recorded by a command of ours.
-    let count = (case.timeline.info.recorder.is_empty() && is_python(place))
-        .then(|| format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)));
-    let (first, second) = if native { (Some(work), again) } else { (again, Some(work)) };
-    [first, second, count].into_iter().flatten().collect()
-}
-
-fn is_python(place: &Place) -> bool {
-    place.file.as_deref().is_some_and(|file| file.ends_with(".py") || file.ends_with(".ipynb"))
-}
-
-/// Whether the same call may be made again and again: a function of the program. Not what a model computes of every input, not the program
-/// itself, not an operator, nor a library's function.
-fn could_be_kept(place: &Place) -> bool {
-    let last = place.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("");
-    let model = matches!(last, "forward" | "__call__" | "_call_impl" | "_wrapped_call_impl" | "generate");
-    is_python(place) && !model && !last.starts_with('<') && !place.file.as_deref().is_some_and(is_library)
-}
-
-fn is_library(file: &str) -> bool {
-    ["/site-packages/", "/dist-packages/", "/lib/python3"].iter().any(|part| file.contains(part))
-}
-
-/// The module of a file, as `--include` takes it.
-fn module(place: &Place) -> String {
-    let file = place.file.as_deref().map_or("your_module", phrase::short_file);
-    file.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', ".")
-}
-
 #[cfg(test)]
 mod tests {
+    use super::advice::could_be_kept;
     use super::*;
     use crate::testing::{abstains, found, silent};
 
@@ -311,6 +257,8 @@ mod tests {
         let often = found(&HotLine, &step(&many));
         assert!(often[0].evidence[0].text.ends_with("40 calls, 50.0 µs each"), "{:?}", often[0].evidence);
         assert!(often[0].actions[0].contains("launch fewer"));
+        let takes = found(&HotLine, &step("ccall aten::empty 0..6ms\n api cudaMalloc 1us..5999us"));
+        assert!(takes[0].title.ends_with("cudaMalloc") && takes[0].actions[0].contains("takes memory"), "{takes:?}");
         let once = found(&HotLine, &step("ccall aten::empty 0..6ms"));
         assert!(once[0].actions[0].contains("longer than any launch"), "{:?}", once[0].actions);
     }

@@ -294,6 +294,7 @@ mod tests {
             found[0].title,
             "76 % of the step is spent waiting for the GPU in cudaMemcpyAsync, in prepare (batch.py:7)"
         );
+        assert!(found[0].actions.last().unwrap().contains("non_blocking"));
         silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
     }
 

@@ -66,7 +66,13 @@ pub fn finding(case: &Case) -> Option<Finding> {
         severity: Severity::Info,
         confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
         evidence: evidence(case, &recorded, share, busy),
-        actions: actions(Recorder::of(case.timeline), paces(case), copies(case)),
+        actions: {
+            let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
+            if class_of(case.timeline.names.text(call)) == ApiClass::Copy {
+                actions.push(COPY.into());
+            }
+            actions
+        },
         verify: proof::verify(case, 0.0),
     })
 }
@@ -206,6 +212,8 @@ fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'
     let work = case.timeline.waited_for(index)?;
     Some(case.timeline.names.text(case.timeline.gpu.work.get(work).name))
 }
+
+const COPY: &str = "The host need not stand in the copy: pinned memory and non_blocking=True let it go on, and a result can be read one step later.";
 
 /// More than half: the device sets the pace.
 const HALF: f64 = 0.5;
