@@ -38,10 +38,19 @@ fn behind(case: &Case) -> Option<(HealthState, String)> {
     }
     let work = &timeline.gpu.work;
     let mut done: Vec<u64> = windows.iter().map(|window| window.end).collect();
+    // Launches come by thread and time, so most are in the window of the last.
+    let (mut track, mut last) = (0, None);
     for index in work.linked().iter().map(|index| *index as usize) {
         let Some(launch) = work.launch(index) else { continue };
-        let track = timeline.tracks.partition_point(|track| track.slices.end <= launch) as u32;
-        if let Some(window) = case.windows.at(TrackIndex(track), timeline.slices.start[launch]) {
+        while timeline.tracks[track].slices.end <= launch {
+            (track, last) = (track + 1, None);
+        }
+        let begin = timeline.slices.start[launch];
+        let inside = |window: usize| windows[window].start <= begin && begin < windows[window].end;
+        if !last.is_some_and(inside) {
+            last = case.windows.at(TrackIndex(track as u32), begin);
+        }
+        if let Some(window) = last {
             done[window] = done[window].max(work.end(index));
         }
     }
