@@ -69,6 +69,15 @@ pub fn called(place: &Place) -> String {
     }
 }
 
+/// What stands before a device's busy share: where its work is not all in the recording, that is the least that it can be.
+pub fn at_least(diagnosis: &Diagnosis, device: &DeviceMetrics) -> &'static str {
+    let of = diagnosis.idle.iter().find(|one| (one.process, one.ordinal) == (device.process, device.ordinal));
+    if of.is_some_and(|one| one.held() >= LACKS) { "≥ " } else { "" }
+}
+
+/// As `dropped-records` says it.
+const LACKS: f64 = 0.05;
+
 /// Of what the busy share is: the steps, or the recording.
 pub fn window(source: StepSource) -> &'static str {
     if source == StepSource::Whole { "of the recording" } else { "of the steps" }
@@ -92,4 +101,25 @@ pub fn overhead(metrics: &GpuMetrics) -> String {
 /// What a kernel is called where there is little room: without its return type.
 pub fn short_kernel(name: &str) -> &str {
     name.strip_prefix("void ").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of a graph were not recorded: the device may have worked in the hole.
+    #[test]
+    fn what_is_busy_at_least_is_said_so() {
+        let text = |hole: &str| {
+            format!(
+                "track main\n step r 0..10ms\n stream 7\n api cudaGraphLaunch 0..20us\n kernel a 30us..1ms\n kernel b {hole}..9ms\n api cudaStreamSynchronize 30us..9010us"
+            )
+        };
+        let said = |text: &str| {
+            let timeline = Timeline::from_text(text).unwrap();
+            let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+            at_least(&diagnosis, &diagnosis.gpu.as_ref().unwrap().devices[0])
+        };
+        assert_eq!((said(&text("6ms")), said(&text("1001us"))), ("≥ ", ""));
+    }
 }

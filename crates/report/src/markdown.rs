@@ -82,7 +82,8 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
     for device in diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices).filter(|device| device.window_ns > 0) {
         let busy = percent(device.busy_ns, device.window_ns);
         let title = prose(&gpu_words::title(timeline, device));
-        say("GPU busy", format!("{busy} {} ({title})", gpu_words::window(steps.source)));
+        let least = gpu_words::at_least(diagnosis, device);
+        say("GPU busy", format!("{least}{busy} {} ({title})", gpu_words::window(steps.source)));
     }
     table.write(out)
 }

@@ -5,7 +5,7 @@ use super::pack;
 use super::payload::{
     Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Verdict, Where,
 };
-use crate::units;
+use crate::{gpu_words, units};
 use analysis::{Diagnosis, Finding, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
 
@@ -51,7 +51,11 @@ pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
         let busiest = gpu.devices.iter().max_by_key(|device| device.busy_ns);
         cards.extend(busiest.filter(|device| device.window_ns > 0).map(|device| Card {
             label: if gpu.devices.len() > 1 { "busiest GPU" } else { "GPU busy" },
-            value: units::percent(device.busy_ns, device.window_ns),
+            value: format!(
+                "{}{}",
+                gpu_words::at_least(diagnosis, device),
+                units::percent(device.busy_ns, device.window_ns)
+            ),
         }));
         let kernels = gpu.devices.iter().map(|device| device.kernels).sum();
         cards.push(Card { label: "kernels", value: units::count(kernels) });

@@ -4,7 +4,7 @@
 use super::code::{code, short_place};
 use super::table::{Table, bar};
 use super::words::prose;
-use crate::gpu_words::{causes, overhead, place, title, top, window};
+use crate::gpu_words::{at_least, causes, overhead, place, title, top, window};
 use crate::in_steps;
 use crate::units::{bytes, count, duration, percent};
 use analysis::Diagnosis;
@@ -43,7 +43,7 @@ fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out
         let share = |ns: u64| percent(ns, device.window_ns);
         table.row([
             prose(&title(timeline, device)),
-            format!("{} {}", share(device.busy_ns), window(diagnosis.steps.source)),
+            format!("{}{} {}", at_least(diagnosis, device), share(device.busy_ns), window(diagnosis.steps.source)),
             bar(device.busy_ns as f64 / device.window_ns.max(1) as f64),
             share(device.kernel_ns),
             share(device.exposed_copy_ns),

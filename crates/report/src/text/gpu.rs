@@ -4,7 +4,7 @@
 use super::Page;
 use super::spark::bar;
 use super::table::Table;
-use crate::gpu_words::{causes, overhead, place, short_kernel, title, top, window};
+use crate::gpu_words::{at_least, causes, overhead, place, short_kernel, title, top, window};
 use crate::in_steps;
 use crate::style::Ink;
 use crate::units::{bytes, count, percent};
@@ -22,7 +22,7 @@ impl Page<'_> {
             let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
             let cells = [
                 (Ink::Bar, bar(busy, 10, self.style)),
-                (Ink::Plain, share(device.busy_ns)),
+                (Ink::Plain, format!("{}{}", at_least(diagnosis, device), share(device.busy_ns))),
                 (Ink::Plain, share(device.kernel_ns)),
                 (Ink::Plain, share(device.exposed_copy_ns)),
                 (Ink::Plain, self.time(mean.leading_ns)),
