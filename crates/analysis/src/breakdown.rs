@@ -3,7 +3,7 @@
 
 mod by_calls;
 mod device_waits;
-mod handed;
+pub(crate) mod handed;
 mod part;
 mod phases;
 

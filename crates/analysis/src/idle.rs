@@ -8,6 +8,7 @@ mod bubbles;
 mod calls;
 mod cores;
 mod gaps;
+mod handed;
 mod host;
 mod looks;
 mod pace;
@@ -187,6 +188,6 @@ pub fn measure(case: &Case) -> Vec<DeviceIdle> {
 /// What a thread did in a stretch of time, where no device asked for it.
 pub(crate) fn host_pieces(case: &Case, track: timeline::TrackIndex, start: u64, end: u64) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    host::Hosts::new(case).of(track).split(start, end, &mut pieces);
+    handed::split(case, &mut host::Hosts::new(case), track, (start, end), &mut pieces);
     pieces
 }

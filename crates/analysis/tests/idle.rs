@@ -288,3 +288,16 @@ fn start_up_is_not_between_the_kernels() {
     let between = between.replace("960ms..960010us", "9s..9000010us").replace("960010us..1s", "9000010us..9100ms");
     assert!(of(&between).findings.iter().any(|one| one.code == "host-wait"));
 }
+
+/// The picture of the step shows what the thread does that it waits for, as the breakdown does.
+#[test]
+fn the_waterfall_follows_a_step_to_the_thread_it_waits_for() {
+    let mut text = String::from(
+        "track main\n step r 0..100ms\n ccall aten::linear 0..10ms\n api cudaLaunchKernel 9ms..9.01ms\n stream 7\n kernel k 9.1ms..95ms\n ccall aten::item 50ms..100ms\n track autograd\n",
+    );
+    (0..40).for_each(|at| text += &format!(" ccall aten::mm {}ms..{}ms\n", 10 + at, 11 + at));
+    let waterfall = of(&text).waterfall.expect("a step");
+    let host: Vec<(&str, u64)> =
+        waterfall.lanes[0].totals.iter().map(|one| (one.class.code(), one.ns / 1_000)).collect();
+    assert_eq!(host, [("host_native", 99_990), ("launch_path", 10)]);
+}

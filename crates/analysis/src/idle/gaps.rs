@@ -2,6 +2,7 @@
 //! own thread where nothing follows in the step or the launching thread itself waits for something to do.
 
 use super::bubbles::{Wait, wait_at};
+use super::handed;
 use super::host::{Hosts, Piece, Who};
 use super::pace::{LONGEST_NS, QUEUED_NS};
 use super::sums::{Map, Measure, Sums, Zone};
@@ -75,7 +76,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
         idle_ns = idle_ns.saturating_add(idle);
         device.sums.close(window.end - window.start);
         if let Some(step) = case.steps.steps.get(window.step as usize).filter(|_| device.is_median) {
-            device.hosts.of(step.track).split(step.start, step.end, &mut host);
+            handed::split(case, device.hosts, step.track, (step.start, step.end), &mut host);
         }
     }
     let Device { sums, groups, median, .. } = device;

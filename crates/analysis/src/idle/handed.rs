@@ -1,0 +1,39 @@
+//! What a step's thread did, with what it handed over to other threads of its process: where it makes no call and waits for one of them, that
+//! one tells.
+
+use super::Cause;
+use super::host::{Hosts, Piece};
+use crate::breakdown::handed;
+use crate::rule::Case;
+use crate::windows::Window;
+use timeline::TrackIndex;
+
+pub fn split(case: &Case, hosts: &mut Hosts, track: TrackIndex, (start, end): (u64, u64), pieces: &mut Vec<Piece>) {
+    let mut own = Vec::new();
+    hosts.of(track).split(start, end, &mut own);
+    // Samples say what the thread itself does.
+    let mut others = match case.breakdown.by_calls {
+        true => handed::find(case.timeline, track, &[Window { track, start, end, step: 0 }]),
+        false => Vec::new(),
+    };
+    others.sort_by_key(|other| other.start);
+    for piece in own {
+        if piece.cause != Cause::Unknown {
+            pieces.push(piece);
+            continue;
+        }
+        let mut at = piece.start;
+        let first = others.partition_point(|other| other.end <= piece.start);
+        for other in others[first..].iter().take_while(|other| other.start < piece.end) {
+            if at < other.start {
+                pieces.push(Piece { start: at, end: other.start, ..piece });
+            }
+            let from = at.max(other.start);
+            at = piece.end.min(other.end);
+            hosts.of(other.track).split(from, at, pieces);
+        }
+        if at < piece.end {
+            pieces.push(Piece { start: at, ..piece });
+        }
+    }
+}
