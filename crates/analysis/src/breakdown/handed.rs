@@ -26,11 +26,12 @@ pub fn find(timeline: &Timeline, track: TrackIndex, windows: &[Window]) -> Vec<W
     if others.is_empty() {
         return Vec::new();
     }
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return Vec::new() };
     let calls = own.slices.clone().filter(|index| {
         matches!(timeline.slices.kind(*index), SliceKind::Call | SliceKind::CCall | SliceKind::Gc | SliceKind::ApiCall)
     });
-    let covered =
-        Spans::union(calls.map(|index| (timeline.slices.start[index], timeline.slices.get(index).end())).collect());
+    let calls = calls.map(|index| (timeline.slices.start[index], timeline.slices.get(index).end()));
+    let covered = Spans::union(calls.filter(|(start, end)| *end > first.start && *start < last.end).collect());
     let steps = Spans::union(windows.iter().map(|window| (window.start, window.end)).collect());
     let mut found = Vec::new();
     for (start, end) in steps.minus(&covered).all().iter().filter(|(start, end)| end - start >= LEAST_NS) {
