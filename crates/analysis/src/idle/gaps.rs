@@ -312,6 +312,8 @@ impl Device<'_, '_, '_> {
             return self.sums.save(Measure::QueuedGap, length, at);
         }
         self.sums.late += u64::from(launch.is_some());
+        let kernel = gap.next.is_some_and(|next| self.case.timeline.gpu.work.kind(next as usize) == WorkKind::Kernel);
+        self.sums.late_kernels += u64::from(launch.is_some() && kernel);
         let (mut saved, mut result) = (0, false);
         let host = self.hosts.of(track);
         if let Some((wait, part, copy)) =

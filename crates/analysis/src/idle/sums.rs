@@ -64,6 +64,8 @@ pub struct Sums {
     pub waits: Map<(Wait, u32, Who), (u64, u64)>,
     /// Gaps after which the work was launched too late, and after which it was queued already; lengths of the latter.
     pub late: u64,
+    /// Of those, the ones that a kernel ends.
+    pub late_kernels: u64,
     /// The longest stretch in which launched work does not begin, and no record says why.
     pub held: Option<(u64, u64)>,
     pub queued: u64,

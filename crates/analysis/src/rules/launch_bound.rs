@@ -66,7 +66,7 @@ impl Rule for LaunchBound {
             phrase::percent(gap.share.mid),
             case.the_step()
         );
-        let what = format!("{} gaps in which the next kernel was not launched yet", phrase::count(sums.late));
+        let what = format!("{} gaps in which the next work was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, self.code(), title, place, gain);

@@ -38,7 +38,7 @@ impl Rule for QueueNeverBuilds {
         let late = case.idle().iter().filter_map(|device| {
             let kernels = case.kernels_in_steps(device.process, device.ordinal).count;
             let idle = device.idle_ns() as f64 / device.window_ns.max(1) as f64;
-            let share = device.sums.late as f64 / kernels.max(1) as f64;
+            let share = device.sums.late_kernels as f64 / kernels.max(1) as f64;
             (kernels >= FEWEST && idle >= IDLE && share >= MOST).then_some((share.min(1.0), kernels, idle))
         });
         let Some((share, kernels, idle)) = late.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Verdict::Silent };
@@ -54,7 +54,7 @@ impl Rule for QueueNeverBuilds {
             severity: Severity::Low,
             confidence: 1.0, // Counted.
             evidence: vec![
-                Evidence::said(format!("the GPU is idle in {} of the steps' time", phrase::percent(idle))).number("idle", idle),
+                Evidence::said(format!("the GPU is idle in {} of {}", phrase::percent(idle), case.steps_time())).number("idle", idle),
                 Evidence::said("a launch counts when its call returns after the work before it has ended").number("share", share),
             ],
             actions: vec![
@@ -88,6 +88,18 @@ mod tests {
         let found = found(&QueueNeverBuilds, &steps(3));
         assert!(found[0].title.starts_with("The queue never builds: 98 % of 800 kernels"), "{}", found[0].title);
         assert_eq!(found[0].gain, None);
+    }
+
+    /// Copies that find the device idle are no kernels that do.
+    #[test]
+    fn only_kernels_are_counted() {
+        let mut text = steps(3).trim_end_matches("end").to_owned();
+        for number in 0..40 {
+            let at = number * 10 + 9;
+            text += &format!("api cudaMemcpyAsync {at}us..{at}.2us\n copy d2d {at}.3us..{at}.5us 64\n");
+        }
+        let found = found(&QueueNeverBuilds, &(text + "end"));
+        assert!(found[0].title.contains("98 % of 800 kernels"), "{}", found[0].title);
     }
 
     #[test]
