@@ -1,7 +1,7 @@
 //! Puts events in the order that everything after relies on: by track, then start, then longer first, so that a parent
 //! comes before its children. Works on indexes, so that each column moves once.
 
-use crate::side_by_side::Job;
+use crate::side_by_side::{self, Job};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub struct Sorted {
 
 /// `longer` is asked only where two events of a track start together. Where that is equal too, the later row comes first: a
 /// recorder writes a slice when it ends, so of two that start and end together the inner one was written first.
-pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tracks: usize) -> Sorted {
+pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64 + Sync, tracks: usize) -> Sorted {
     let mut counts = vec![0usize; tracks + 1];
     track.iter().for_each(|track| counts[*track as usize + 1] += 1);
     for index in 0..tracks {
@@ -36,26 +36,47 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64, tra
         order[*place] = index as u32;
         *place += 1;
     }
-    for index in 0..tracks {
+    let (mut rest, longer) = (order.as_mut_slice(), &longer);
+    let jobs = counts.windows(2).map(|ends| {
+        let (part, after) = std::mem::take(&mut rest).split_at_mut(ends[1] - ends[0]);
+        rest = after;
         // Rows come nearly in order, so the times that are compared lie near each other: no keys need to be copied.
-        let part = &mut order[counts[index]..counts[index + 1]];
         let start = |index: &u32| start[*index as usize];
-        nearly_sorted(part, start);
-        for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
-            same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
-        }
-    }
+        Box::new(move || {
+            nearly_sorted(part, start);
+            for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
+                same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
+            }
+        }) as Job
+    });
+    let jobs: Vec<Job> = jobs.collect();
+    side_by_side::run(track.len(), jobs, || {});
     Sorted { ranges, order: Some(order) }
 }
 
+/// Where more than one in so many rows comes late, as with calls in calls, sorting all of them costs less.
+const MANY: usize = 8;
+
 /// Sorts rows of which most are in order: those that come late are sorted, and merged into the rest. A recorder writes a slice when
-/// it ends, so only those come late that have others inside. Where two are equal, they stay as they are.
+/// it ends, so only those come late that have others inside. Where two are equal, they stay as they are. No key is below its default.
 pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u32) -> K) {
-    let (mut kept, mut latest) = (0, K::default());
-    let mut late = Vec::new();
+    let mut latest = K::default();
+    let late = rows.iter().filter(|row| {
+        let here = key(row);
+        let late = here < latest;
+        latest = latest.max(here);
+        late
+    });
+    match late.count() {
+        0 => return,
+        late if late > rows.len() / MANY => return rows.sort_by_key(key),
+        _ => {}
+    }
+    let (mut kept, mut late) = (0, Vec::new());
+    latest = K::default();
     for place in 0..rows.len() {
         let (row, here) = (rows[place], key(&rows[place]));
-        if kept == 0 || here >= latest {
+        if here >= latest {
             (rows[kept], latest) = (row, here);
             kept += 1;
         } else {
