@@ -1,4 +1,4 @@
-//! The end of a recording: sampling stops, what is left is read, and the trace becomes one file per table. When the disk
+//! The end of a recording: sampling stops, what is left is read, and the small files of each table become one. When the disk
 //! does not take it, everything stays in shared memory for a later recovery.
 
 use crate::drain::{Drain, FOLDER_REMOVED, Shared};

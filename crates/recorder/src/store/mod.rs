@@ -1,5 +1,5 @@
-//! The trace on disk: one batch of columns per table, closed into segment files while recording, compacted into one
-//! file per table at the end. A file has its name only once it is whole.
+//! The trace on disk: one batch of columns per table, closed into segment files while recording, the small ones compacted
+//! into one per table at the end. A file has its name only once it is whole.
 
 mod columns;
 mod compact;
@@ -137,7 +137,7 @@ impl Store {
         Ok(())
     }
 
-    /// One file per table, and everything that was removed from under us back in place.
+    /// Small files joined, and everything that was removed from under us back in place.
     pub fn finish(&mut self, segments: Option<&Path>) -> io::Result<()> {
         self.restored += self.files.restore()?;
         for group in self.files.rest() {
