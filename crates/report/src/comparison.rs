@@ -6,6 +6,7 @@ use crate::gpu_words::short_kernel;
 use crate::style::{Ink, Style};
 use crate::text::table::Table;
 use crate::units::{count, duration};
+use analysis::PartKind;
 use analysis::compare::gate::GateState;
 use analysis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
 use analysis::named::noise::Noise;
@@ -82,10 +83,19 @@ pub fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// The largest change in the same direction that has a name.
+/// The largest change in the same direction that has a name. Calls, operators and functions that take longer because the host waits
+/// longer for the device in them are no cause: what the device does is.
 fn most(comparison: &Comparison, slower: bool) -> Option<String> {
+    let is_wait = |change: &&Change| change.group == Group::Kind && change.label == PartKind::Gpu.name();
+    let waits = comparison.changes.iter().find(is_wait).map_or(0.0, Change::delta);
+    let waiting = |change: &Change| {
+        matches!(change.group, Group::Api | Group::Op | Group::Function)
+            && (waits > 0.0) == slower
+            && waits.abs() >= change.delta().abs() / 2.0
+    };
     let fits = |change: &&Change| {
         change.noise != Noise::Within
+            && !waiting(change)
             && (change.delta() > 0.0) == slower
             && !matches!(change.group, Group::Kind | Group::Line)
     };
@@ -247,4 +257,32 @@ pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
 
 pub(crate) fn metric_noise(change: &MetricChange) -> Noise {
     change.noise.unwrap_or(Noise::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::compare::{Side, compare};
+    use timeline::Timeline;
+
+    /// The kernel takes twice as long, and so does the wait for it: the kernel is the cause.
+    #[test]
+    fn a_longer_wait_for_the_device_is_not_the_largest_change() {
+        let of = |kernel: u64| {
+            let (end, most) = (kernel + 1, kernel * 5 / 8);
+            let text = format!(
+                "track main\n repeat 20 every 40ms\n step r 0..{end}ms\n stream 7\n api cudaLaunchKernel 0..10us\n kernel gemm 20us..{most}ms\n kernel add {most}ms..{kernel}ms\n\
+                 ccall aten::item 20us..{end}ms\n api cudaStreamSynchronize 30us..{kernel}.5ms\n end"
+            );
+            let timeline = Timeline::from_text(&text).unwrap();
+            let (metrics, diagnosis) =
+                (analysis::measure(&timeline), analysis::diagnose(&timeline, &analysis::Options::default()));
+            (timeline, metrics, diagnosis)
+        };
+        let (a, b) = (of(8), of(16));
+        let a = Side { timeline: &a.0, metrics: &a.1, diagnosis: &a.2 };
+        let b = Side { timeline: &b.0, metrics: &b.1, diagnosis: &b.2 };
+        let said = answer(&compare(a, b).unwrap());
+        assert!(said.contains("The largest change: kernel gemm (+5.00 ms a step)"), "{said}");
+    }
 }
