@@ -246,3 +246,29 @@ fn device_work_that_cannot_be_is_counted_and_left_out() {
         ]
     );
 }
+
+/// Many row groups in one file are read side by side: each must read its own bytes.
+#[test]
+fn groups_of_one_file_do_not_get_in_each_others_way() {
+    const ROWS: i64 = 300_000;
+    let folder = TemporaryFolder::new("groups");
+    let mut fixture = Fixture::parse("process 7 main.py 3.12.1");
+    fixture.row(Table::Names, [1.into(), "f".into(), Value::Null, Value::Null]);
+    for number in 0..ROWS {
+        let (start, dur) = (Value::from(1_000_000 + number * 100), Value::from(number * 7_919 % 90));
+        let place = [0.into(), 7.into(), 7.into(), 1.into()];
+        let [process, thread, kind, name] = place;
+        let id = Value::from(number + 1);
+        fixture.row(Table::Slices, [start, dur, process, thread, kind, name, id, Value::Null, Value::Null]);
+    }
+    fixture.write(folder.path());
+    for _ in 0..3 {
+        let timeline = timeline::open(folder.path()).unwrap();
+        assert_eq!((timeline.slices.len() as i64, &timeline.notes[..]), (ROWS, &[][..]));
+        for number in 0..ROWS {
+            let (slice, id) = (timeline.slices.get(number as usize), timeline.slices.id(number as usize));
+            let wanted = (1_000_000 + number * 100, number * 7_919 % 90, number + 1);
+            assert_eq!((slice.start as i64, slice.dur as i64, i64::from(id)), wanted);
+        }
+    }
+}

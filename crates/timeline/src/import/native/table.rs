@@ -8,10 +8,13 @@ use super::vet;
 use parquet::basic::{Compression, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
-use parquet::file::reader::FileReader;
-use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::ReaderProperties;
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::serialized_reader::{SerializedFileReader, SerializedRowGroupReader};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use trace::tables::{ColumnType, Table};
 
 /// Small enough to stay in the processor's cache, large enough to make a batch's own cost vanish.
@@ -105,8 +108,8 @@ pub fn read(path: &Path, table: Table, each: &mut dyn FnMut(&mut Rows)) -> Resul
 
 /// A file whose footer was looked over.
 pub struct Opened {
-    reader: SerializedFileReader<File>,
-    file: File,
+    path: PathBuf,
+    footer: Arc<ParquetMetaData>,
     length: u64,
     /// How many rows each row group declares, up to the first that cannot be.
     pub groups: Vec<u64>,
@@ -123,19 +126,19 @@ impl Opened {
         }
         let length = metadata.len();
         vet::footer(&file, length)?;
-        let vetted = file.try_clone().map_err(|error| error.to_string())?;
         let reader =
             quietly(|| SerializedFileReader::new(file).map_err(|error| format!("its footer is damaged ({error})")))?;
-        vet::rows(reader.metadata().file_metadata().num_rows(), length)?;
-        let mut opened = Opened { reader, file: vetted, length, groups: Vec::new(), damage: None };
+        let footer = Arc::new(reader.metadata().clone());
+        vet::rows(footer.file_metadata().num_rows(), length)?;
+        let mut opened = Opened { path: path.into(), footer, length, groups: Vec::new(), damage: None };
         opened.damage = opened.count().err();
         Ok(opened)
     }
 
     fn count(&mut self) -> Result<(), String> {
         let mut total = 0i64;
-        for group in 0..self.reader.num_row_groups() {
-            let declared = quietly(|| Ok(self.reader.metadata().row_group(group).num_rows()))?;
+        for group in 0..self.footer.num_row_groups() {
+            let declared = quietly(|| Ok(self.footer.row_group(group).num_rows()))?;
             let count = vet::rows(declared, self.length)?;
             total = total.saturating_add(declared);
             vet::rows(total, self.length)?;
@@ -144,7 +147,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Calls `each` for every batch of a row group, and adds to the rows that were read.
+    /// Calls `each` for every batch of a row group, and adds to the rows that were read. Opens the file for itself: the copies of one
+    /// open file have one position, and others may read other groups of it meanwhile.
     pub fn read(
         &self,
         group: usize,
@@ -152,21 +156,24 @@ impl Opened {
         rows_read: &mut u64,
         each: &mut dyn FnMut(&mut Rows),
     ) -> Result<(), String> {
-        let columns = quietly(|| columns(&self.reader, group, table, &self.file, self.length))?;
+        let file = File::open(&self.path).map_err(|error| format!("it cannot be opened ({error})"))?;
+        let columns = quietly(|| columns(&self.footer, group, table, Arc::new(file), self.length))?;
         read_group(columns, table, self.groups[group], rows_read, each)
     }
 }
 
 /// The readers of a row group in the table's order; None where the file has no such column.
 fn columns(
-    reader: &SerializedFileReader<File>,
+    footer: &ParquetMetaData,
     group: usize,
     table: Table,
-    file: &File,
+    file: Arc<File>,
     length: u64,
 ) -> Result<Vec<Option<ColumnReader>>, String> {
-    let metadata = reader.metadata().row_group(group);
-    let rows = reader.get_row_group(group).map_err(|error| error.to_string())?;
+    let (metadata, pages) = (footer.row_group(group), footer.page_index_for_row_group(group));
+    let usual = Arc::new(ReaderProperties::builder().build());
+    let rows = SerializedRowGroupReader::new(Arc::clone(&file), metadata, pages, usual);
+    let rows = rows.map_err(|error| error.to_string())?;
     let open = |column: &trace::tables::Column| {
         let Some(place) = metadata.columns().iter().position(|chunk| chunk.column_descr().name() == column.name) else {
             return if column.optional { Ok(None) } else { Err(format!("its column {} is missing", column.name)) };
@@ -182,7 +189,7 @@ fn columns(
             return Err(format!("its column {} has another type", column.name));
         }
         let (start, size) = chunk.byte_range();
-        vet::pages(file, length, start, size, chunk.compression() != Compression::UNCOMPRESSED)?;
+        vet::pages(&file, length, start, size, chunk.compression() != Compression::UNCOMPRESSED)?;
         rows.get_column_reader(place).map(Some).map_err(|error| error.to_string())
     };
     table.columns().iter().map(open).collect()
