@@ -130,8 +130,10 @@ def stacks(python: Path, quick: bool) -> list[Row]:
     processor = (r["inferscope"]["processor"] - 1) * 100
     measured = f"{percent['inferscope']:+.1f} % of wall time, {processor:+.1f} % of processor time; noise {noise:.1f} %"
     peers = ", ".join(f"{name} {percent[name]:+.1f} %" for name in ("py-spy", "pyinstrument", "scalene"))
-    reached = percent["inferscope"] <= max(1.0, noise)
-    return [Row("stacks at 100 Hz, slowdown", "≤ 1 % (within noise)", measured, reached, peers)]
+    # What is less than two runs of the same differ by says nothing, for us or against us.
+    told = percent["inferscope"] <= 1.0 or percent["inferscope"] > noise
+    reached = percent["inferscope"] <= 1.0 if told else None
+    return [Row("stacks at 100 Hz, slowdown", "≤ 1 %", measured, reached, peers)]
 
 
 def nvtx(python: Path, quick: bool) -> list[Row]:
