@@ -150,3 +150,24 @@ fn lanes_of_the_median_step_account_for_all_of_it() {
         assert_eq!(sum + covered(idle), diagnosis.steps.p50(), "{name}");
     }
 }
+
+#[test]
+fn steps_of_two_threads_that_overlap_have_a_picture_of_one_of_them() {
+    let thread = |name: &str, first: u64, stream: u32| {
+        let mut text = format!("track {name}\n");
+        for number in 0..20u64 {
+            let moved = |line: &str| moved(line, first + 20 * number);
+            text += &moved("step request 0ms..20ms");
+            text += &moved("api cudaLaunchKernel 1ms..2ms");
+            text += &format!("stream {stream}\n");
+            text += &moved("kernel k 2ms..5ms");
+        }
+        text
+    };
+    let diagnosis = diagnosed(&(thread("one", 0, 7) + &thread("two", 10, 8)));
+    let picture = diagnosis.waterfall.expect("there are steps");
+    let idle =
+        picture.lanes.iter().find(|lane| lane.kind == LaneKind::Idle).expect("the device is idle most of the time");
+    assert!(idle.stretches.iter().all(|one| picture.start <= one.start && one.end <= picture.end));
+    assert_eq!(covered(idle), 14_000_000, "each thread's kernel takes three of twenty milliseconds");
+}

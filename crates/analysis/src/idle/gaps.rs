@@ -38,9 +38,10 @@ struct Device<'c, 'a, 'h> {
     sums: Sums,
     pieces: Vec<Piece>,
     second: Vec<Piece>,
-    /// The group of steps that the window belongs to, and whether it is the median step.
+    /// The group of steps that the window belongs to.
     group: Option<usize>,
-    is_median: bool,
+    /// When the median step began and ended.
+    shown: Option<(u64, u64)>,
     groups: [Map<(Cause, Who), u64>; 2],
     median: Vec<Piece>,
 }
@@ -51,6 +52,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
     let windows = windows_of(case, first.process);
     let usual = usual_thread(case, streams);
     let members = Groups::new(&case.steps);
+    let shown = members.median.and_then(|step| case.steps.steps.get(step as usize));
     let mut device = Device {
         case,
         hosts,
@@ -61,7 +63,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
         pieces: Vec::new(),
         second: Vec::new(),
         group: None,
-        is_median: false,
+        shown: shown.map(|step| (step.start, step.end)),
         groups: Default::default(),
         median: Vec::new(),
     };
@@ -70,12 +72,12 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
     for window in &windows {
         next += spans[next..].partition_point(|span| span.1 <= window.start);
         device.group = members.of(window.step);
-        device.is_median = members.median == Some(window.step);
         let idle = device.window(window, &spans[next..]);
         window_ns = window_ns.saturating_add(window.end - window.start);
         idle_ns = idle_ns.saturating_add(idle);
         device.sums.close(window.end - window.start);
-        if let Some(step) = case.steps.steps.get(window.step as usize).filter(|_| device.is_median) {
+        // Steps of several threads that overlap are one window: the one that is shown may lie anywhere in it.
+        if let Some(step) = shown.filter(|step| window.start <= step.start && step.end <= window.end) {
             handed::split(case, device.hosts, step.track, (step.start, step.end), &mut host);
         }
     }
@@ -230,8 +232,10 @@ impl Device<'_, '_, '_> {
                 *self.groups[group].entry((piece.cause, piece.who)).or_default() += piece.end - piece.start;
             }
         }
-        if self.is_median {
-            self.median.extend_from_slice(&self.pieces);
+        if let Some((start, end)) = self.shown {
+            let inside = self.pieces.iter().filter(|piece| piece.start < end && start < piece.end);
+            let cut = |piece: &Piece| Piece { start: piece.start.max(start), end: piece.end.min(end), ..*piece };
+            self.median.extend(inside.map(cut));
         }
     }
 
