@@ -16,6 +16,8 @@ pub struct StepKernels {
     pub ordinal: u32,
     pub windows: Vec<Window>,
     pub window_ns: u64,
+    /// When any kernel runs, in the windows.
+    kernel_ns: u64,
     /// Most time first.
     pub rows: Vec<Row>,
     /// By the number of their name.
@@ -65,7 +67,11 @@ impl StepKernels {
     fn of(case: &Case, process: ProcessIndex, ordinal: u32) -> StepKernels {
         let windows = windows_of(case, process);
         let window_ns = windows.iter().map(|window| window.end - window.start).fold(0, u64::saturating_add);
-        let mut all = StepKernels { process, ordinal, windows, window_ns, rows: Vec::new(), kinds: Vec::new() };
+        let metrics =
+            case.gpu().and_then(|gpu| gpu.devices.iter().find(|one| (one.process, one.ordinal) == (process, ordinal)));
+        let kernel_ns = metrics.map_or(window_ns, |metrics| metrics.kernel_ns);
+        let mut all =
+            StepKernels { process, ordinal, windows, window_ns, kernel_ns, rows: Vec::new(), kinds: Vec::new() };
         let mut places: Vec<u32> = vec![u32::MAX; case.timeline.names.len()];
         let mut rows: Vec<Row> = Vec::new();
         let work = &case.timeline.gpu.work;
@@ -113,10 +119,13 @@ impl StepKernels {
         self.kinds.get(case.timeline.gpu.work.name[index] as usize).copied().unwrap_or_default()
     }
 
-    /// The part of the steps' time that kernels of these names take.
+    /// The part of the steps' time that kernels of these names take. Where so many run side by side that their times add up to more than all of
+    /// it, their part of the time in which any runs.
     pub fn share(&self, fits: impl Fn(&Row) -> bool) -> f64 {
-        let ns: u64 = self.rows.iter().filter(|row| fits(row)).map(|row| row.ns).fold(0, u64::saturating_add);
-        ns as f64 / self.window_ns.max(1) as f64
+        let sum = |rows: &mut dyn Iterator<Item = &Row>| rows.map(|row| row.ns).fold(0, u64::saturating_add);
+        let (ns, all) = (sum(&mut self.rows.iter().filter(|row| fits(row))), sum(&mut self.rows.iter()));
+        let at_once = if all > self.window_ns { self.kernel_ns as f64 / all as f64 } else { 1.0 };
+        at_once * ns as f64 / self.window_ns.max(1) as f64
     }
 
     /// Of the time of all kernels.
@@ -222,4 +231,21 @@ pub fn short(name: &str) -> String {
     let plain = name.strip_prefix("void ").unwrap_or(name);
     let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
     if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeline::Timeline;
+
+    #[test]
+    fn kernels_side_by_side_take_no_more_than_the_step() {
+        let text = "track main\n repeat 10 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel a 1ms..7ms\n \
+                    stream 8\n kernel b 1ms..7ms\n end";
+        let timeline = Timeline::from_text(text).unwrap();
+        let kernels = &StepKernels::find(&Case::new(&timeline, None))[0];
+        assert!((kernels.share(|_| true) - 0.6).abs() < 1e-9, "{}", kernels.share(|_| true));
+        let one = kernels.rows[0].name;
+        assert!((kernels.share(|row| row.name == one) - 0.3).abs() < 1e-9);
+    }
 }
