@@ -83,10 +83,11 @@ impl GainBy {
 }
 
 impl Gain {
-    /// From what was recorded, in percent of the step.
+    /// From what was recorded, in percent of the step. In order whatever comes: the middle is what is known best.
     pub fn recorded(low: f64, mid: f64, high: f64) -> Gain {
-        let [low, mid, high] = [low, mid, high].map(|percent| percent.clamp(0.0, 100.0));
-        Gain { low, mid, high, by: GainBy::Recorded, change: None }
+        let number = |percent: f64| if percent.is_nan() { 0.0 } else { percent.clamp(0.0, 100.0) };
+        let [low, mid, high] = [low, mid, high].map(number);
+        Gain { low: low.min(mid), mid, high: high.max(mid), by: GainBy::Recorded, change: None }
     }
 
     /// Between nothing and so many percent, and no more is known.
@@ -182,4 +183,20 @@ impl Evidence {
 pub struct Abstention {
     pub code: &'static str,
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gain;
+
+    #[test]
+    fn a_gain_is_in_order_whatever_it_is_made_of() {
+        let of = |low, mid, high| {
+            let gain = Gain::recorded(low, mid, high);
+            [gain.low, gain.mid, gain.high]
+        };
+        assert_eq!(of(1.0, 29.0, 4.0), [1.0, 29.0, 29.0]);
+        assert_eq!(of(9.0, 5.0, 700.0), [5.0, 5.0, 100.0]);
+        assert_eq!(of(f64::NAN, f64::NAN, f64::NAN), [0.0; 3]);
+    }
 }

@@ -91,7 +91,7 @@ impl Tally {
         let mid = self.mid();
         let simple = mid * (1.0 - mid) / self.whole;
         let effect = match self.variance() {
-            Some(variance) if simple > 0.0 => (variance / simple).clamp(1.0, self.whole),
+            Some(variance) if simple > 0.0 => (variance / simple).clamp(1.0, self.whole.max(1.0)),
             _ => 1.0,
         };
         wilson(mid, self.whole / effect)
@@ -118,6 +118,7 @@ pub fn wilson(mid: f64, count: f64) -> Share {
     if count <= 0.0 {
         return Share { low: 0.0, mid: 0.0, high: 1.0 };
     }
+    let mid = if mid.is_nan() { 0.0 } else { mid.clamp(0.0, 1.0) };
     let square = Z * Z / count;
     let centre = (mid + square / 2.0) / (1.0 + square);
     let half = Z / (1.0 + square) * (mid * (1.0 - mid) / count + square / (4.0 * count)).sqrt();
@@ -147,6 +148,7 @@ mod tests {
         assert!(close(share.low, 0.2189) && close(share.high, 0.3958), "{share:?}");
         assert_eq!(wilson(0.0, 0.0), Share { low: 0.0, mid: 0.0, high: 1.0 });
         assert!(close(wilson(0.0, 20.0).high, 0.1611) && wilson(0.0, 20.0).low == 0.0);
+        assert_eq!((wilson(f64::NAN, 20.0).mid, wilson(1.5, 20.0).mid), (0.0, 1.0));
     }
 
     #[test]

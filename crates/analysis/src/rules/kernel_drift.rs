@@ -8,6 +8,7 @@ use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::again;
+use crate::spans::Spans;
 use crate::step_kernels::{self, StepKernels};
 use std::collections::HashMap;
 
@@ -31,7 +32,7 @@ impl Rule for KernelDrift {
             why: "The same work should take the same time. If it drifts, the clock falls (heat, power), a cache grows (attention over a longer and longer context), memory \
                   fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with 20 calls \
                   in each. The gain is what all recorded calls of it take above the median of the first quarter; at least what the last quarter alone takes above it, at most what \
-                  a run would that goes on as it ended.",
+                  a run would that goes on as it ended, where that is more. Calls that run side by side on several streams count for the time in which any of them runs.",
             needs: "20 steps or more, and GPU work.",
             example: "attention_kernel takes 1.8 times as long at the end as at the start: 412 µs instead of 229 µs",
         }
@@ -48,15 +49,18 @@ impl Rule for KernelDrift {
         let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
             return Verdict::Silent;
         };
-        let quarter = 100.0 * drift.saved / device.window_ns.max(1) as f64;
-        let share = (drift.above / device.window_ns.max(1) as f64).clamp(quarter / 100.0, 1.0);
+        // Calls that run side by side on several streams take their time together.
+        let apart = drift.apart(case, device);
+        let of_steps = |ns: f64| (ns * apart / device.window_ns.max(1) as f64).min(1.0);
+        let quarter = of_steps(drift.saved);
+        let share = of_steps(drift.above).max(quarter);
         if share < LEVEL {
             return Verdict::Silent;
         }
         let row = device.rows.iter().find(|row| row.name.0 == drift.name);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
-        let (low, high) = (quarter.min(100.0), (4.0 * quarter).min(100.0));
-        let gain = Gain::recorded(low, 100.0 * share, high);
+        // Where the middle of the recording is slower than its end, going on as it ended is not the most.
+        let gain = Gain::recorded(100.0 * quarter, 100.0 * share, 100.0 * share.max(4.0 * quarter));
         let clock = |from: usize| {
             let counter = case.readings.host("gpu_sm_clock_mhz")?;
             let at = counter.time.partition_point(|time| *time <= device.windows[from].start);
@@ -94,12 +98,27 @@ impl Rule for KernelDrift {
 
 struct Drift {
     name: u32,
+    shape: Option<usize>,
     first: u64,
     last: u64,
     calls: usize,
     /// What its calls take above the median of the first quarter: in the last one, and in all steps.
     saved: f64,
     above: f64,
+}
+
+impl Drift {
+    /// The time in which any of its calls runs, as a part of the sum of their times: 1 where no two overlap.
+    fn apart(&self, case: &Case, device: &StepKernels) -> f64 {
+        let (work, mut calls, mut sum) = (&case.timeline.gpu.work, Vec::new(), 0.0);
+        device.each(case, |_, index| {
+            if (work.name[index], work.shape(index)) == (self.name, self.shape) {
+                calls.push((work.start[index], work.start[index].saturating_add(work.dur[index])));
+                sum += work.dur[index] as f64;
+            }
+        });
+        if sum > 0.0 { (Spans::union(calls).overlap(0, u64::MAX) as f64 / sum).min(1.0) } else { 1.0 }
+    }
 }
 
 /// Of one kernel with one grid.
@@ -114,7 +133,8 @@ struct Times {
 
 fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
     let (work, quarter) = (&case.timeline.gpu.work, device.windows.len() / 4);
-    let (mut all, mut places) = (Vec::<(u32, Times)>::new(), HashMap::<(u32, Option<usize>), usize>::new());
+    let (mut all, mut places) =
+        (Vec::<(u32, Option<usize>, Times)>::new(), HashMap::<(u32, Option<usize>), usize>::new());
     // The places of the shapes that each kernel had last: most launches repeat one, and need no hash.
     let mut recent: Vec<Option<(Option<usize>, usize)>> = vec![None; case.timeline.names.len()];
     device.each(case, |window, index| {
@@ -126,12 +146,12 @@ fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
         let place = known.unwrap_or_else(|| {
             let place = *places.entry((name, shape)).or_insert(all.len());
             if place == all.len() {
-                all.push((name, Times::default()));
+                all.push((name, shape, Times::default()));
             }
             place
         });
         recent[name as usize] = Some((shape, place));
-        let of = &mut all[place].1;
+        let of = &mut all[place].2;
         (of.sum, of.count) = (of.sum + work.dur[index] as f64, of.count + 1.0);
         match window {
             _ if window < quarter => of.ends[0].push(work.dur[index]),
@@ -139,7 +159,7 @@ fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
             _ => {}
         }
     });
-    let drifts = all.into_iter().filter_map(|(name, Times { ends: mut times, sum, count })| {
+    let drifts = all.into_iter().filter_map(|(name, shape, Times { ends: mut times, sum, count })| {
         times.iter_mut().for_each(|times| times.sort_unstable());
         let [first, last] = [&times[0], &times[1]].map(|times| percentile(times, 50));
         let enough = times.iter().all(|times| times.len() >= FEWEST) && last as f64 > SLOWER * first as f64;
@@ -147,7 +167,7 @@ fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
         let apart = percentile(&times[1], 10) > percentile(&times[0], 90);
         let saved = (last.saturating_sub(first)) as f64 * times[1].len() as f64;
         let above = sum - count * first as f64;
-        (enough && apart).then_some(Drift { name, first, last, calls: times[1].len(), saved, above })
+        (enough && apart).then_some(Drift { name, shape, first, last, calls: times[1].len(), saved, above })
     });
     drifts.max_by(|a, b| a.saved.total_cmp(&b.saved).then(b.name.cmp(&a.name)))
 }
@@ -190,6 +210,38 @@ mod tests {
         // Only the last third is slow: 34 steps of 300 µs more.
         let gain = found(&KernelDrift, &steps(100, |step| if step < 66 { 200 } else { 500 }))[0].gain.unwrap();
         assert!((gain.mid - 10.2).abs() < 0.2, "{gain:?}");
+    }
+
+    /// Twenty streams that slow down side by side: each step of the last quarter is 800 µs longer, not twenty times that.
+    #[test]
+    fn calls_side_by_side_are_no_more_than_the_steps() {
+        let mut text = String::from("track main\n");
+        for step in 0..40 {
+            let (at, us) = (step * 1000, if step < 30 { 100 } else { 900 });
+            text += &format!("step r {at}us..{}us\n", at + 1000);
+            for stream in 7..27 {
+                let launch = at + stream;
+                text += &format!("stream {stream}\n api cudaLaunchKernel {launch}us..{}us\n", launch + 1);
+                text += &format!(" kernel attention {}us..{}us grid 64\n", at + 50, at + 50 + us);
+            }
+        }
+        let gain = found(&KernelDrift, &text)[0].gain.unwrap();
+        assert_eq!([gain.low, gain.mid, gain.high].map(f64::round), [20.0, 20.0, 80.0]);
+    }
+
+    #[test]
+    fn a_recording_that_is_slowest_in_its_middle_has_its_gain_in_order() {
+        let slowest = |step| {
+            if step < 20 {
+                100
+            } else if step < 60 {
+                900
+            } else {
+                200
+            }
+        };
+        let gain = found(&KernelDrift, &steps(80, slowest))[0].gain.unwrap();
+        assert!(gain.low < gain.mid && gain.mid == gain.high && gain.mid > 40.0, "{gain:?}");
     }
 
     #[test]
