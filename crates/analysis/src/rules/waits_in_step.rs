@@ -298,6 +298,20 @@ mod tests {
         silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
     }
 
+    /// One call is not given the time of another.
+    #[test]
+    fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
+        let both = DEVICE.replace(
+            "api cudaStreamSynchronize 8ms..38ms",
+            "api cudaStreamSynchronize 8ms..20ms\n api cudaDeviceSynchronize 20ms..38ms",
+        );
+        let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
+        assert_eq!(
+            found[0].title,
+            "75 % of the step is spent waiting for the GPU, most in cudaDeviceSynchronize (45 %), called at generate (app.py:12)"
+        );
+    }
+
     #[test]
     fn a_wait_for_copies_is_not_sent_to_the_kernels() {
         let copies =

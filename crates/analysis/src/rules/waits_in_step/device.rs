@@ -25,10 +25,19 @@ pub fn finding(case: &Case) -> Option<Finding> {
             && (syncs || copies_that_wait.get(&(slice.start, slice.name)).is_some_and(|ns| ns * 2 >= slice.dur))
     };
     let recorded = recorded::inside(case, waits);
-    let (share, call) = match call(case) {
-        Some(call) => (recorded.tally.measured(), call),
+    // Of all such waits, and of those in the call that has most of them.
+    let (share, call, own, longest) = match call(case) {
+        Some(call) => {
+            let own = recorded::inside(case, |slice| slice.name == call && waits(slice));
+            (recorded.tally.measured(), call, own.tally.mid(), own.longest)
+        }
         // Calls were not recorded: native frames, or the name of a Python function, tell.
-        None => (case.share(|one| one.doing == Doing::Gpu).0, sampled_call(case)?),
+        None => {
+            let call = sampled_call(case)?;
+            let waits = |one: &Seen| one.doing == Doing::Gpu;
+            let own = case.share(|one| waits(one) && on_top(case, one) == call).0.mid;
+            (case.share(waits).0, call, own, Vec::new())
+        }
     };
     if share.mid < LEVEL {
         return None;
@@ -39,19 +48,19 @@ pub fn finding(case: &Case) -> Option<Finding> {
         None => ("near", line(case, call, 0)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
-    let (mut near, longest) = (near, recorded.longest.first().filter(|_| frame.is_none()));
+    let (mut near, longest) = (near, longest.first().filter(|_| frame.is_none()));
     if let Some(around) = longest.and_then(|(track, slice)| around(case, *track, slice)) {
         (near, place) = ("in", around);
     }
     let title = format!(
-        "{} of {} is spent waiting for the GPU in {call}{}",
+        "{} of {} is spent waiting for the GPU{}{}",
         phrase::percent(share.mid),
         case.the_step(),
+        in_call(case.timeline.names.text(call), phrase::percent(own), phrase::percent(share.mid)),
         match place.function {
             Some(_) => format!(", {near} {}", phrase::place(&place)),
             None => String::new(),
-        },
-        call = case.timeline.names.text(call)
+        }
     );
     if near == "near" {
         place = Place::default();
@@ -75,6 +84,11 @@ pub fn finding(case: &Case) -> Option<Finding> {
         },
         verify: proof::verify(case, 0.0),
     })
+}
+
+/// A call that has not all of the waiting is said with what it has.
+fn in_call(call: &str, own: String, all: String) -> String {
+    if own == all { format!(" in {call}") } else { format!(", most in {call} ({own})") }
 }
 
 /// The call in which most of the recorded waiting is spent.
@@ -133,15 +147,18 @@ fn around(case: &Case, track: TrackIndex, call: &Slice) -> Option<Place> {
 
 fn sampled_call(case: &Case) -> Option<NameIndex> {
     let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu);
-    let name = |one: &Seen| case.timeline.stacks.frame(case.sample(one).stack).name;
-    most(waits.map(name))
+    most(waits.map(|one| on_top(case, one)))
+}
+
+fn on_top(case: &Case, one: &Seen) -> NameIndex {
+    case.timeline.stacks.frame(case.sample(one).stack).name
 }
 
 /// The line of the program that most samples show in that call, of those that are so long before its end.
 fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<StackIndex> {
     let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
         Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
-        None => case.timeline.stacks.frame(case.sample(one).stack).name == call,
+        None => on_top(case, one) == call,
     };
     let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu).filter(in_call);
     let frames: Vec<StackIndex> = waits.map(|one| case.blame().frame(case, one)).filter(|frame| frame.0 != 0).collect();
