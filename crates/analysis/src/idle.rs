@@ -182,7 +182,8 @@ pub fn measure(case: &Case) -> Vec<DeviceIdle> {
     let mut hosts = host::Hosts::new(case);
     let streams = &case.timeline.gpu.streams;
     let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
-    devices.filter_map(|streams| gaps::attribute(case, streams, &mut hosts)).collect()
+    let spans: Vec<_> = devices.clone().map(|streams| gaps::spans(case, streams)).collect();
+    devices.enumerate().filter_map(|(place, own)| gaps::attribute(case, own, (&spans, place), &mut hosts)).collect()
 }
 
 /// What a thread did in a stretch of time, where no device asked for it.

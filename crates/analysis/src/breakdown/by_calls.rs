@@ -12,20 +12,25 @@ use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 /// A call of CUDA's that takes this long without waiting for a device makes a context, takes memory or loads code.
 const LONG_NS: u64 = 1_000_000;
 
-/// The time inside the windows by function, less what lies outside all calls. Of steps, also what they handed over to other threads.
-pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames, of_steps: bool) -> Vec<(Key, u64)> {
-    let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
-    let mut waits = DeviceWaits::new(timeline, frames);
+/// What is looked at of each thread: the steps, and what they handed over to other threads.
+pub fn stretches(timeline: &Timeline, windows: &Windows, of_steps: bool) -> Vec<(TrackIndex, Vec<Window>)> {
     let own = windows.tracks().map(|(track, range)| (track, windows.all()[range].to_vec()));
     let mut stretches: Vec<(TrackIndex, Vec<Window>)> = own.collect();
     if of_steps {
         let handed: Vec<Window> =
-            stretches.iter().flat_map(|(track, windows)| handed::find(timeline, *track, windows)).collect();
+            stretches.iter().flat_map(|(track, _)| handed::find(timeline, windows, *track)).collect();
         for part in handed.chunk_by(|a, b| a.track == b.track && a.end <= b.start) {
             stretches.push((part[0].track, part.to_vec()));
         }
     }
-    for (track, windows) in &stretches {
+    stretches
+}
+
+/// The time inside the windows by function, less what lies outside all calls. Of steps, also what they handed over to other threads.
+pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames, of_steps: bool) -> Vec<(Key, u64)> {
+    let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
+    let mut waits = DeviceWaits::new(timeline, frames);
+    for (track, windows) in &stretches(timeline, windows, of_steps) {
         let slices = timeline.tracks[track.0 as usize].slices.clone();
         let mut sweep = Sweep { windows, at: 0, cursor: 0 };
         let mut open: Vec<(u64, NameIndex, SliceKind)> = Vec::new();

@@ -31,6 +31,8 @@ struct Device<'c, 'a, 'h> {
     hosts: &'h mut Hosts<'c, 'a>,
     /// The thread that launches most of the device's work.
     usual: Option<TrackIndex>,
+    /// When each device was busy, and which of them is this one.
+    others: (&'c [Vec<Busy>], usize),
     /// The start of its first work and the end of its last. Without steps, what is before or after that is between no two works.
     ends: (u64, u64),
     /// Of each stream: its works, and the first of them whose launch was recorded. Those before it were launched earlier.
@@ -46,8 +48,14 @@ struct Device<'c, 'a, 'h> {
     median: Vec<Piece>,
 }
 
-pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hosts<'c, 'a>) -> Option<DeviceIdle> {
-    let spans = spans(case, streams);
+/// `all` are the spans of all devices, `place` is that of this one.
+pub fn attribute<'c, 'a>(
+    case: &'c Case<'a>,
+    streams: &[Stream],
+    (all, place): (&'c [Vec<Busy>], usize),
+    hosts: &mut Hosts<'c, 'a>,
+) -> Option<DeviceIdle> {
+    let spans = &all[place];
     let first = streams.first().filter(|_| !spans.is_empty())?;
     let windows = windows_of(case, first.process);
     let usual = usual_thread(case, streams);
@@ -57,6 +65,7 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
         case,
         hosts,
         usual,
+        others: (all, place),
         ends: (spans[0].0, spans[spans.len() - 1].1),
         first: streams.iter().filter_map(|stream| Some((stream.work.clone(), first_linked(case, stream)?))).collect(),
         sums: Sums::default(),
@@ -87,11 +96,14 @@ pub fn attribute<'c, 'a>(case: &'c Case<'a>, streams: &[Stream], hosts: &mut Hos
     Some(DeviceIdle { process, ordinal, window_ns, busy_ns: window_ns - idle_ns, causes, sums, groups, median, host })
 }
 
-/// When the device was busy, by time, each stretch with the work that began it.
-fn spans(case: &Case, streams: &[Stream]) -> Vec<(u64, u64, u32)> {
+/// Start, end, and the work that began it.
+pub type Busy = (u64, u64, u32);
+
+/// When the device was busy, by time.
+pub fn spans(case: &Case, streams: &[Stream]) -> Vec<Busy> {
     let work = &case.timeline.gpu.work;
     let busy = streams.iter().flat_map(|stream| stream.work.clone()).filter(|index| work.kind(*index).is_busy());
-    let mut all: Vec<(u64, u64, u32)> =
+    let mut all: Vec<Busy> =
         busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1).collect();
     // Streams come one after the other and each in order: the sort finds those runs.
     all.sort();
@@ -129,7 +141,7 @@ fn track_of(case: &Case, slice: usize) -> TrackIndex {
 
 impl Device<'_, '_, '_> {
     /// Returns the idle time of the window. `spans` begin with the first that ends in it or later.
-    fn window(&mut self, window: &Window, spans: &[(u64, u64, u32)]) -> u64 {
+    fn window(&mut self, window: &Window, spans: &[Busy]) -> u64 {
         let whole = self.case.steps.source == StepSource::Whole;
         let (mut at, mut any, mut idle) = (window.start, false, 0);
         let inside = spans.iter().take_while(|span| span.0 < window.end);
@@ -174,10 +186,11 @@ impl Device<'_, '_, '_> {
         let earlier = unlinked.is_some_and(|next| self.is_earlier(next as usize));
         let track = if gap.zone == Zone::Tail { step.or(launcher) } else { launcher.or(step) };
         let Some(track) = track.filter(|_| !earlier) else {
-            let who = if earlier { Who::Earlier } else { Who::Nobody };
             let cause = if earlier && gap.end - gap.start < QUEUED_NS { Cause::Launch } else { Cause::Unknown };
+            let others = earlier && cause == Cause::Unknown && self.others_work(gap.start, gap.end);
+            let who = if earlier && !others { Who::Earlier } else { Who::Nobody };
             self.sums.add(gap.zone, cause, who, gap.end - gap.start);
-            if earlier && cause == Cause::Unknown {
+            if who == Who::Earlier && cause == Cause::Unknown {
                 self.sums.hold(gap.start, gap.end);
             }
             self.pieces.clear();
@@ -223,6 +236,18 @@ impl Device<'_, '_, '_> {
     fn is_earlier(&self, work: usize) -> bool {
         let stream = self.first.partition_point(|(works, _)| works.end <= work);
         self.first.get(stream).is_some_and(|(works, first)| works.contains(&work) && work < *first)
+    }
+
+    /// Whether other devices are at work in most of a stretch or at its end: the work that ends it may wait for theirs.
+    fn others_work(&self, start: u64, end: u64) -> bool {
+        let (mut ns, mut last) = (0, 0);
+        for (_, spans) in self.others.0.iter().enumerate().filter(|(place, _)| *place != self.others.1) {
+            let first = spans.partition_point(|span| span.1 <= start);
+            for span in spans[first..].iter().take_while(|span| span.0 < end) {
+                (ns, last) = (ns + span.1.min(end) - span.0.max(start), last.max(span.1));
+            }
+        }
+        ns > 0 && (ns >= (end - start) / 2 || last.saturating_add(QUEUED_NS) >= end)
     }
 
     /// Keeps the pieces of a gap for those who compare steps.
@@ -277,7 +302,8 @@ impl Device<'_, '_, '_> {
         let usual =
             if slices.start[launch].saturating_add(slices.dur[launch]) <= start { QUEUED_NS } else { LONGEST_NS };
         let cause = if end - returned < usual { Cause::Launch } else { Cause::Unknown };
-        let after = Piece { start: returned, end, cause, who };
+        let others = cause == Cause::Unknown && self.others_work(returned, end);
+        let after = Piece { start: returned, end, cause, who: if others { Who::Nobody } else { who } };
         let host = self.hosts.of(track);
         for whole in [in_call, after].into_iter().filter(|piece| piece.start < piece.end) {
             host.but_for_the_profiler(whole, &mut self.pieces);

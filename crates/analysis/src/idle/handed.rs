@@ -5,15 +5,15 @@ use super::Cause;
 use super::host::{Hosts, Piece};
 use crate::breakdown::handed;
 use crate::rule::Case;
-use crate::windows::Window;
+use crate::steps::StepSource;
 use timeline::TrackIndex;
 
 pub fn split(case: &Case, hosts: &mut Hosts, track: TrackIndex, (start, end): (u64, u64), pieces: &mut Vec<Piece>) {
     let mut own = Vec::new();
     hosts.of(track).split(start, end, &mut own);
     // Samples say what the thread itself does.
-    let mut others = match case.breakdown.by_calls {
-        true => handed::find(case.timeline, track, &[Window { track, start, end, step: 0 }]),
+    let mut others = match case.breakdown.by_calls && case.steps.source != StepSource::Whole {
+        true => handed::find(case.timeline, &case.windows, track),
         false => Vec::new(),
     };
     others.sort_by_key(|other| other.start);

@@ -176,7 +176,7 @@ mod tests {
         let found = found(&DroppedRecords, HOLE);
         assert_eq!(
             found[0].title,
-            "In 70 % of the step launched work does not begin while the GPU shows nothing: what it did is not in the recording"
+            "In 70 % of the step launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not"
         );
         assert_eq!(
             found[0].evidence[0].text,
@@ -187,6 +187,16 @@ mod tests {
         silent(&crate::rules::host_wait::HostWait, HOLE);
         let launched_late = HOLE.replace("memset 8ms", "api cudaLaunchKernel 7990us..7999us\n memset 8ms");
         silent(&DroppedRecords, &launched_late);
+    }
+
+    #[test]
+    fn work_that_waits_for_another_device_is_not_missing() {
+        let text = "track main\n step r 0..10ms\n stream 7 device 0\n api cudaLaunchKernel 0..10us\n kernel a 20us..1ms\n \
+            api cudaLaunchKernel 20us..30us\n kernel b 1001us..5ms\n stream 7 device 1\n api cudaLaunchKernel 40us..50us\n \
+            kernel c 5010us..9ms\n api cudaDeviceSynchronize 60us..9010us";
+        silent(&DroppedRecords, text);
+        // The other device is done long before.
+        assert_eq!(found(&DroppedRecords, &text.replace("1001us..5ms", "1001us..2ms")).len(), 1);
     }
 
     #[test]

@@ -15,8 +15,7 @@ const OURS: &str = "Record all of the run: inferscope run --overhead-budget none
 const TORCH: &str = "Begin and end torch.profiler with torch.cuda.synchronize(), and give its schedule two warm-up steps, so that no work from before is left.";
 const NSIGHT: &str = "Record the whole run, or begin at cudaProfilerStart() behind a cudaDeviceSynchronize().";
 const NODES: &str = "Nodes of CUDA graphs seem to be missing: begin to record before the graphs are captured, with a current CUDA (nsys: --cuda-graph-trace=node), or record one run without graphs.";
-const OTHERS: &str =
-    "Look who else uses the device (another process, a stream of a library): work of others is not in the recording.";
+const OTHERS: &str = "Look who else uses the device (another process, a stream of a library), and whether a stream waits for the host (cudaLaunchHostFunc): neither is in the recording.";
 
 pub fn finding(case: &Case) -> Option<Finding> {
     let device = most(case).filter(|device| device.held() >= LEVEL)?;
@@ -39,14 +38,14 @@ pub fn finding(case: &Case) -> Option<Finding> {
     Some(Finding {
         code: DroppedRecords.code(),
         title: format!(
-            "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording",
+            "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not",
             phrase::percent(held),
             case.the_step()
         ),
         place: Place { api, ..Place::default() },
         gain: None,
         severity: Severity::Medium,
-        confidence: 1.0, // Measured.
+        confidence: 1.0, // That it is measured: what it waits for is left open.
         evidence,
         actions: actions.map(str::to_owned).to_vec(),
         verify: "Record again: the GPU's idle time should have causes.".into(),
