@@ -7,7 +7,7 @@ pub(crate) mod handed;
 mod part;
 mod phases;
 
-pub(crate) use by_calls::times as call_times;
+pub(crate) use by_calls::{stretches as call_stretches, times as call_times};
 pub(crate) use part::Key;
 pub use part::{Part, PartKind};
 pub use phases::Phase;

@@ -1,6 +1,7 @@
 //! `hot-line`: one function of the program takes much of every step, and this line of it most.
 
 mod advice;
+mod calls;
 
 use crate::blame::{self, Blamed};
 use crate::breakdown::{Part, PartKind};
@@ -12,7 +13,7 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::{Share, again};
 use crate::steps::StepSource;
-use timeline::{NameIndex, TrackIndex};
+use calls::Calls;
 
 pub struct HotLine;
 
@@ -66,8 +67,7 @@ struct Hot {
     of_running: f64,
     confidence: f64,
     evidence: Vec<Evidence>,
-    /// By recorded calls: what one takes. 0: not known.
-    each_ns: u64,
+    calls: Calls,
 }
 
 fn sampled(case: &Case) -> Verdict {
@@ -87,7 +87,7 @@ fn sampled(case: &Case) -> Verdict {
             of_running: function.count as f64 / running.max(1.0),
             confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
-            each_ns: 0,
+            calls: Calls::default(),
         })
     });
     verdict(case, found.collect())
@@ -114,50 +114,36 @@ fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec
 fn by_calls(case: &Case) -> Verdict {
     let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
     let runs = |part: &Part| matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL;
+    let found: Vec<Part> = case.breakdown.functions().into_iter().filter(runs).take(MOST).collect();
+    if found.is_empty() {
+        return Verdict::Silent;
+    }
+    let stretches = calls::stretches(case);
     let hot = |part: Part| {
-        let count = count(case, &part);
-        let each_ns = part.total_ns / count.max(1);
-        let calls = match count {
-            1 => "one call".to_owned(),
-            _ => format!("{}, {} each", phrase::counted(count, "call"), phrase::duration(each_ns)),
+        let calls = calls::of(case, &part, &stretches);
+        let each = phrase::duration(calls.each_ns);
+        let own = format!("{} of its own in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
+        let evidence = match calls.count {
+            0 => Evidence::said(own),
+            1 => Evidence::said(format!("{own}: one call")),
+            count => Evidence::said(format!("{own}: {}, {each} each", phrase::counted(count, "call"))),
         };
+        let evidence = evidence.number("ns", part.total_ns as f64);
         Hot {
             share: Share::exactly(part.share),
             gain: case.gain_of_host(Share::exactly(part.share)),
             native: part.kind == PartKind::Native,
             of_running: part.share / running.max(part.share),
             confidence: again(case.windows.all().len()),
-            evidence: vec![
-                Evidence::said(format!(
-                    "{} of its own in {}, by recorded calls: {calls}",
-                    phrase::duration(part.total_ns),
-                    case.the_steps()
-                ))
-                .number("ns", part.total_ns as f64)
-                .number("calls", count as f64),
-            ],
+            evidence: vec![match calls.count {
+                0 => evidence,
+                count => evidence.number("calls", count as f64),
+            }],
             place: part.place(),
-            each_ns,
+            calls,
         }
     };
-    verdict(case, case.breakdown.functions().into_iter().filter(runs).take(MOST).map(hot).collect())
-}
-
-/// How often a function is called inside the steps, on their own threads.
-fn count(case: &Case, part: &Part) -> u64 {
-    let names = &case.timeline.names;
-    let fits = |name: u32| {
-        let name = names.get(NameIndex(name));
-        *name.text == part.label && *name.file == part.file && (name.line == part.line || name.line == 0)
-    };
-    let named: Vec<bool> = (0..names.len() as u32).map(fits).collect();
-    let slices = &case.timeline.slices;
-    let inside = |track: TrackIndex| {
-        let calls = case.timeline.tracks[track.0 as usize].slices.clone();
-        let calls = calls.filter(|index| named.get(slices.name[*index] as usize) == Some(&true));
-        calls.filter(|index| case.windows.at(track, slices.start[*index]).is_some()).count() as u64
-    };
-    case.windows.tracks().map(|(track, _)| inside(track)).sum()
+    verdict(case, found.into_iter().map(hot).collect())
 }
 
 fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
@@ -166,7 +152,7 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 }
 
 fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot { place, share, gain, native, of_running, confidence, mut evidence, each_ns } = hot;
+    let Hot { place, share, gain, native, of_running, confidence, mut evidence, calls } = hot;
     let saves = !native && of_running < THE_STEP;
     if !saves {
         let why = match native {
@@ -182,7 +168,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     Finding {
         code: HotLine.code(),
         title: format!("{} of {} is in {}", phrase::percent(part), case.the_step(), phrase::place(&place)),
-        actions: advice::actions(case, &place, native, each_ns),
+        actions: advice::actions(case, &place, native, calls),
         place,
         gain: saves.then_some(gain),
         severity: Severity::of(share),
@@ -261,6 +247,34 @@ mod tests {
         assert!(takes[0].title.ends_with("cudaMalloc") && takes[0].actions[0].contains("takes memory"), "{takes:?}");
         let once = found(&HotLine, &step("ccall aten::empty 0..6ms"));
         assert!(once[0].actions[0].contains("longer than any launch"), "{:?}", once[0].actions);
+    }
+
+    /// The calls of the thread that the step waits for are counted as their time is.
+    #[test]
+    fn calls_of_the_thread_that_the_step_waits_for_are_counted() {
+        let text =
+            "track main\n step r 0..20ms\n ccall aten::linear 0..2ms\n ccall aten::item 18ms..20ms\n track autograd\n";
+        let calls: String =
+            (0..50).map(|at| format!("ccall MmBackward0 {}us..{}us\n", 3000 + at * 300, 3290 + at * 300)).collect();
+        let found = found(&HotLine, &format!("{text}{calls}"));
+        assert!(found[0].title.ends_with("MmBackward0"), "{}", found[0].title);
+        assert!(found[0].evidence[0].text.ends_with("50 calls, 290 µs each"), "{:?}", found[0].evidence);
+    }
+
+    /// Long in every step and without a launch is work, not a first call.
+    #[test]
+    fn an_operator_that_computes_on_the_host_is_told_from_a_first_call() {
+        let first = |calls: &str| {
+            let step = format!(
+                "track main\n repeat 10 every 20ms\n step r 0..20ms\n {calls}\n ccall aten::linear 16ms..16.1ms\n \
+                 api cudaLaunchKernel 16ms..16.01ms\n stream 7\n kernel k 17ms..18ms\n end"
+            );
+            found(&HotLine, &step)[0].actions[0].clone()
+        };
+        let sorts = "ccall aten::sort 0..5ms\n ccall aten::sort 5ms..10ms";
+        assert!(first(sorts).contains("computes on the host"), "{}", first(sorts));
+        let launches = "ccall aten::sort 0..10ms\n api cudaLaunchKernel 9ms..9.01ms\n kernel s 9.1ms..9.2ms";
+        assert!(first(launches).contains("in most steps"), "{}", first(launches));
     }
 
     /// Every layer has a `forward`: those of one file are not one function.

@@ -1,16 +1,15 @@
 //! What to do about a function that takes much of the steps: that depends on whether it is the driver's call, an operator, native code or Python.
 
+use super::calls::{Calls, Habit, LONG_NS};
 use crate::finding::Place;
 use crate::idle::{ApiClass, class_of};
 use crate::phrase;
 use crate::rule::Case;
 
-/// No operator takes this long to launch what it launches.
-const LONG_NS: u64 = 1_000_000;
-
-pub fn actions(case: &Case, place: &Place, native: bool, each_ns: u64) -> Vec<String> {
+pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<String> {
     let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
     let name = place.function.as_deref().unwrap_or("");
+    let operator = name.contains("::") && case.gpu().is_some();
     let work = match native {
         true if is_call(name) && class_of(name) == ApiClass::Allocator && name.contains("lloc") => {
             "It takes memory from the driver: keep what was taken (no emptying of caches between requests), and run every shape once before the first."
@@ -20,11 +19,20 @@ pub fn actions(case: &Case, place: &Place, native: bool, each_ns: u64) -> Vec<St
             "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process."
                 .into()
         }
-        true if name.contains("::") && case.gpu().is_some() && each_ns >= LONG_NS => {
+        // What goes to other ranks without the driver waits more than it computes.
+        true if operator && calls.habit == Habit::OnHost && !name.starts_with("c10d") => {
+            "It takes this long in most steps and launches nothing: it computes on the host. Move its data to the device once and compute there, or do it before the step."
+                .into()
+        }
+        true if operator && calls.habit == Habit::LongInMost => {
+            "A call of it takes far longer than any launch, in most steps: it works on the host before or between its launches. Keep its data on the device, and see what it calls."
+                .into()
+        }
+        true if operator && calls.each_ns >= LONG_NS => {
             "A call of it takes far longer than any launch: it takes memory, loads code or waits inside. Record later steps too: what only the first one does belongs before the first request."
                 .into()
         }
-        true if name.contains("::") && case.gpu().is_some() => {
+        true if operator => {
             "What an operator takes on the host is the same for any size of data: launch fewer of them, as a CUDA graph, in a larger batch, or fused by a compiler."
                 .into()
         }
