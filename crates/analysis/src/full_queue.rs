@@ -5,15 +5,17 @@ use crate::idle::{OverheadOf, overhead_of};
 use std::collections::HashMap;
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Track};
 
-/// A call that waits takes far longer than others of its name.
+/// A call that waits takes far longer than others of its name that do not.
 const TIMES: u64 = 10;
 pub const LEAST_NS: u64 = 50_000;
 /// CUDA's queues hold about a thousand launches.
 pub const DEEP: usize = 500;
 
 pub struct FullQueue {
-    /// By process.
-    queues: HashMap<ProcessIndex, Queue>,
+    /// By process and device.
+    queues: HashMap<(ProcessIndex, u32), Queue>,
+    /// By track: the device of the last launch whose work was recorded.
+    devices: Vec<Option<u32>>,
     /// By name: the least that is out of the usual.
     long: Vec<u64>,
 }
@@ -27,34 +29,44 @@ struct Queue {
     last: u64,
 }
 
+impl Queue {
+    fn depth(&self, at: u64) -> usize {
+        let launched = self.begins.partition_point(|begin| *begin <= at);
+        launched.saturating_sub(self.ends.partition_point(|done| *done <= at))
+    }
+}
+
 impl FullQueue {
     pub fn new(timeline: &Timeline) -> FullQueue {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
-        let mut queues: HashMap<ProcessIndex, Queue> = HashMap::new();
+        let mut queues: HashMap<(ProcessIndex, u32), Queue> = HashMap::new();
         let mut times: Vec<Vec<u64>> = vec![Vec::new(); timeline.names.len()];
-        let calls = |track: &Track| track.slices.clone().filter(|index| slices.kind(*index) == SliceKind::ApiCall);
-        for track in &timeline.tracks {
-            for index in calls(track) {
+        let mut devices = vec![None; timeline.tracks.len()];
+        for (track, last) in timeline.tracks.iter().zip(&mut devices) {
+            for index in calls(timeline, track) {
                 let done = work.of_launch(index).iter().map(|piece| work.end(*piece as usize)).max();
-                let (Some(done), Some(times)) = (done, times.get_mut(slices.name[index] as usize)) else { continue };
-                let queue = queues.entry(track.process).or_default();
+                let (Some(done), Some(device)) = (done, device_of(timeline, index)) else { continue };
+                let Some(times) = times.get_mut(slices.name[index] as usize) else { continue };
+                let queue = queues.entry((track.process, device)).or_default();
                 queue.begins.push(slices.start[index]);
                 queue.ends.push(done);
                 queue.last = queue.last.max(slices.start[index]);
                 times.push(slices.dur[index]);
+                *last = Some(device);
             }
         }
-        for track in &timeline.tracks {
-            let Some(queue) = queues.get_mut(&track.process) else { continue };
+        for (track, device) in timeline.tracks.iter().zip(&devices) {
+            let Some(queue) = device.and_then(|device| queues.get_mut(&(track.process, device))) else { continue };
             let launches = |index: &usize| times.get(slices.name[*index] as usize).is_some_and(|all| !all.is_empty());
-            let later = calls(track).filter(|index| slices.start[*index] > queue.last).filter(launches);
+            let later = calls(timeline, track).filter(|index| slices.start[*index] > queue.last).filter(launches);
             let later: Vec<u64> = later.map(|index| slices.start[index]).collect();
             queue.begins.extend(later);
         }
         for stream in &timeline.gpu.streams {
-            let Some(queue) = queues.get_mut(&stream.process) else { continue };
-            let earlier = stream.work.clone().take_while(|index| work.launch(*index).is_none());
-            for index in earlier {
+            let Some(queue) = queues.get_mut(&(stream.process, stream.device)) else { continue };
+            // Where no launch of a stream was recorded, nothing says that its work was launched before the recording.
+            let Some(linked) = stream.work.clone().position(|index| work.launch(index).is_some()) else { continue };
+            for index in stream.work.clone().take(linked) {
                 queue.begins.push(0);
                 queue.ends.push(work.end(index));
             }
@@ -63,11 +75,32 @@ impl FullQueue {
             queue.begins.sort_unstable();
             queue.ends.sort_unstable();
         }
-        let long = |mut times: Vec<u64>| {
-            times.sort_unstable();
-            times.get(times.len() / 2).map_or(u64::MAX, |median| median.saturating_mul(TIMES).max(LEAST_NS))
-        };
-        FullQueue { queues, long: times.into_iter().map(long).collect() }
+        let mut queue = FullQueue { queues, devices, long: Vec::new() };
+        queue.long = queue.long(timeline, times);
+        queue
+    }
+
+    /// By name: many times what its median call takes while the queue is short. In steady state most calls wait, and the median
+    /// of all is one of those.
+    fn long(&self, timeline: &Timeline, times: Vec<Vec<u64>>) -> Vec<u64> {
+        let slices = &timeline.slices;
+        let mut medians: Vec<Option<u64>> = times.into_iter().map(median).collect();
+        let slow = |name: u32| medians[name as usize].is_some_and(|median| median.saturating_mul(TIMES) > LEAST_NS);
+        let mut short: HashMap<u32, Vec<u64>> = HashMap::new();
+        for track in &timeline.tracks {
+            for index in calls(timeline, track).filter(|index| slow(slices.name[*index])) {
+                let queue = device_of(timeline, index).and_then(|device| self.queues.get(&(track.process, device)));
+                if queue.is_some_and(|queue| queue.depth(slices.start[index]) < DEEP) {
+                    short.entry(slices.name[index]).or_default().push(slices.dur[index]);
+                }
+            }
+        }
+        for (name, times) in short {
+            let all = &mut medians[name as usize];
+            *all = median(times).into_iter().chain(*all).min();
+        }
+        let long = |median: u64| median.saturating_mul(TIMES).max(LEAST_NS);
+        medians.into_iter().map(|median| median.map_or(u64::MAX, long)).collect()
     }
 
     /// Whether a call waits for room: it takes long, what it launches begins after it, and hundreds are before that. Or CUPTI says so.
@@ -79,17 +112,33 @@ impl FullQueue {
         if slices.dur[call] < self.long.get(slices.name[call] as usize).copied().unwrap_or(u64::MAX) {
             return false;
         }
-        let track = timeline.tracks.partition_point(|track| track.slices.end <= call);
-        let queue = timeline.tracks.get(track).and_then(|track| self.queues.get(&track.process));
-        let Some(queue) = queue else { return false };
+        let place = timeline.tracks.partition_point(|track| track.slices.end <= call);
+        let Some(track) = timeline.tracks.get(place) else { return false };
+        let device = device_of(timeline, call).or(self.devices[place]);
+        let Some(queue) = device.and_then(|device| self.queues.get(&(track.process, device))) else { return false };
         let (start, end) = (slices.start[call], slices.get(call).end());
         let queued = match work.of_launch(call).first() {
             Some(piece) => work.start[*piece as usize] >= end,
             None => start > queue.last,
         };
-        let launched = queue.begins.partition_point(|begin| *begin <= start);
-        queued && launched.saturating_sub(queue.ends.partition_point(|done| *done <= start)) >= DEEP
+        queued && queue.depth(start) >= DEEP
     }
+}
+
+fn calls(timeline: &Timeline, track: &Track) -> impl Iterator<Item = usize> {
+    track.slices.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::ApiCall)
+}
+
+/// The device of what a call launched.
+fn device_of(timeline: &Timeline, call: usize) -> Option<u32> {
+    let piece = *timeline.gpu.work.of_launch(call).first()? as usize;
+    let stream = timeline.gpu.streams.partition_point(|stream| stream.work.end <= piece);
+    timeline.gpu.streams.get(stream).map(|stream| stream.device)
+}
+
+fn median(mut times: Vec<u64>) -> Option<u64> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
 }
 
 /// Whether CUPTI recorded inside a call that the queue was full.
@@ -105,3 +154,62 @@ fn said(timeline: &Timeline, call: usize) -> bool {
 
 /// A call has a record or two of this kind.
 const MOST_INSIDE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(text: &str) -> usize {
+        let timeline = Timeline::from_text(text).unwrap();
+        let queue = FullQueue::new(&timeline);
+        (0..timeline.slices.len()).filter(|index| queue.waits(&timeline, *index)).count()
+    }
+
+    #[test]
+    fn in_steady_state_nearly_all_wait() {
+        let mut text = String::from("track main\n stream 7\n");
+        for number in 0..4_000u64 {
+            let (from, to) = match number.checked_sub(1000) {
+                None => (number * 5, number * 5 + 4),
+                Some(waits) => (waits * 200 + 5_001, waits * 200 + 5_200),
+            };
+            let start = 10 + number * 200;
+            text += &format!("api cudaLaunchKernel {from}us..{to}us\n kernel k {}us..{}us\n", start + 5, start + 200);
+        }
+        assert_eq!(waiting(&text), 3_000);
+    }
+
+    /// Launches of 4 µs, and a long one after `ahead` whose work comes last.
+    fn long_after(ahead: u64, devices: u64) -> String {
+        let mut text = String::from("track main\n");
+        for number in 0..=ahead {
+            let (from, start) = (number * 5, 10_000 + number * 200);
+            let to = if number == ahead { from + 500 } else { from + 4 };
+            text += &format!(
+                "stream 7 device {}\n api cudaLaunchKernel {from}us..{to}us\n kernel k {}us..{}us\n",
+                number % devices,
+                start + 5,
+                start + 200
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn each_device_has_its_queue() {
+        assert_eq!((waiting(&long_after(700, 1)), waiting(&long_after(700, 2))), (1, 0));
+    }
+
+    #[test]
+    fn work_without_a_launch_is_not_queued_from_the_start() {
+        let text = |first: &str| {
+            let unlinked =
+                |number: u64| format!("kernel u {}us..{}us corr 0\n", 4_000 + number * 5, 4_004 + number * 5);
+            let others: String = (0..600).map(unlinked).collect();
+            let own = long_after(100, 1);
+            own.replacen("track main\n", &format!("track main\n stream {first}\n{others}"), 1)
+        };
+        // What is before linked work in its own stream was launched before the recording.
+        assert_eq!((waiting(&text("9")), waiting(&text("7"))), (0, 1));
+    }
+}

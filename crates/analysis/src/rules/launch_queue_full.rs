@@ -24,7 +24,7 @@ impl Rule for LaunchQueueFull {
             summary: "Launch calls wait for room in a queue of hundreds of launches for 5 % of the step or more.",
             why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
                   is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
-                  Calls of 50 µs or more that take ten times the median launch count, where 500 launches or more were queued, and those of which CUPTI says it. It has no gain.",
+                  Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count, where 500 launches or more were queued for the device, and those of which CUPTI says it. It has no gain.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
         }
