@@ -149,6 +149,16 @@ fn pageable_copies_get_the_speed_of_pinned_ones_of_the_same_trace() {
     assert!(refused(&none, "pin copies").contains("no pinned copies from host to device"));
     assert!(refused(SYNC, "pin copies").contains("no pageable copies"));
     assert_eq!(gain(COPIES, "scale copy:h2d 1").1, 0);
+    // What none of them was compared with is not said.
+    let link = "\n counter host gpu_pcie_link_gen 0=5\n counter host gpu_pcie_link_width 0=16";
+    let said = |text: &str, what: &str| {
+        let assumed = ask(text, "pin copies").unwrap().assumed;
+        assumed.iter().filter(|said| said.contains(what)).count()
+    };
+    let (pinned, linked) = ("this trace's pinned copies", "83 % of what the link can do");
+    assert_eq!((said(COPIES, pinned), said(COPIES, linked)), (1, 0));
+    let none = none + link;
+    assert_eq!((said(&none, pinned), said(&none, linked)), (0, 1));
 }
 
 /// Work trails behind its step: a shorter host does not make the device faster than it is.

@@ -75,9 +75,9 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
     }
 }
 
-/// What the three assumptions differ in.
-pub fn assumed(change: &Change) -> &'static str {
-    match change {
+/// What the three assumptions differ in. None: the plan's notes say it.
+pub fn assumed(change: &Change) -> Option<&'static str> {
+    Some(match change {
         Change::Scale(Target::SyncApi, _) => {
             "a wait with no launch after it in its step collects the result and stays; in the high case it goes too, and the step still ends no earlier than its work"
         }
@@ -99,13 +99,11 @@ pub fn assumed(change: &Change) -> &'static str {
         Change::Scale(Target::Host(_), _) => {
             "the function's time with what it calls, outside CUDA calls, is scaled; where only samples show it, a sample stands for the time to its neighbours"
         }
-        Change::PinCopies => {
-            "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was"
-        }
+        Change::PinCopies => return None,
         Change::GraphSteps => {
             "launches with no wait, allocation or copy of pageable memory between them become one launch of a graph, and the host code between them goes; in the low case only the calls go. It costs what this trace's graph launches take a node; without any, between nothing (high) and one of the launches (low)"
         }
-    }
+    })
 }
 
 /// Nothing takes longer, by whatever factor: sums must not overflow.

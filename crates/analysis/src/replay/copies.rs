@@ -30,6 +30,8 @@ struct Pinned {
     latencies: Vec<i64>,
 }
 
+const AS_PINNED: &str = "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was";
+
 /// What large pinned copies reached of the link on an H200: 52 of 63 GB/s.
 const SEEN: f64 = 0.83;
 
@@ -75,7 +77,7 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
         bucket.calls.sort_unstable();
         bucket.latencies.sort_unstable();
     }
-    let (mut changed, mut left, mut linked) = (Changed::new(), [0u64; 2], 0u64);
+    let (mut changed, mut left, mut linked, mut compared) = (Changed::new(), [0u64; 2], 0u64, false);
     let link = Link::of(graph.timeline);
     for (index, direction, piece) in pageable {
         let size = piece.bytes.ilog2() as usize;
@@ -94,6 +96,7 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
             note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
             continue;
         };
+        compared = true;
         let at = |count: usize, percent: usize| count.saturating_sub(1) * percent / 100;
         let percent = [75, 50, 25][assume as usize];
         let speed = bucket.speeds[at(bucket.speeds.len(), percent)];
@@ -111,6 +114,9 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
             plan.latency.insert(index as u32, soon);
         }
         note(graph, &mut changed, call.map_or(0, |call| graph.calls[call].step), piece.name.0);
+    }
+    if compared {
+        plan.notes.push(AS_PINNED.into());
     }
     if let (true, Ok(link)) = (linked > 0, &link) {
         let text = format!(

@@ -88,13 +88,13 @@ impl<'a> Player<'a> {
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
         let now_ns = self.check.recorded_ns;
         let mut assumed: Vec<String> = Vec::new();
-        for said in changes.iter().map(apply::assumed) {
-            // Two functions are changed under one assumption.
-            if !assumed.iter().any(|one| one == said) {
-                assumed.push(said.to_owned());
+        let said = changes.iter().filter_map(apply::assumed).map(str::to_owned);
+        for said in said.chain(gained.notes) {
+            // Two functions, or processes, are changed under one assumption.
+            if !assumed.contains(&said) {
+                assumed.push(said);
             }
         }
-        assumed.extend(gained.notes);
         if self.check.held > super::MOST_OFF {
             assumed.push(
                 "launched work that did not begin, for a reason that was not recorded, begins as late as it did".into(),
