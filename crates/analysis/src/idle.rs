@@ -167,6 +167,11 @@ impl DeviceIdle {
         self.sums.by.iter().filter(held).map(|(_, ns)| ns).sum()
     }
 
+    /// The time in which it works, or has work that begins only when other devices that are at work let it.
+    pub fn paced_ns(&self) -> u64 {
+        self.busy_ns + self.sums.others
+    }
+
     /// As a part of the window, 0 to 1.
     pub fn held(&self) -> f64 {
         self.held_ns() as f64 / self.window_ns.max(1) as f64

@@ -88,11 +88,11 @@ pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<
     (most.1 > HALF && seen).then_some((most.0, repeats))
 }
 
-/// Whether a device works, or holds launched work back for a reason that was not recorded, for more than half of the time, and how
+/// Whether a device works, waits for another that does, or holds launched work back for a reason that was not recorded, for more than half of the time, and how
 /// sure it is that it works: of such holes, half.
 pub fn at_work(case: &Case) -> Option<f64> {
     let devices = case.idle().iter().filter(|device| device.window_ns > 0);
-    let parts = devices.map(|device| (device.busy_ns as f64 / device.window_ns as f64, device.held()));
+    let parts = devices.map(|device| (device.paced_ns() as f64 / device.window_ns as f64, device.held()));
     let (busy, held) = parts.max_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)))?;
     (busy + held > HALF).then(|| (busy + held / 2.0) / (busy + held))
 }

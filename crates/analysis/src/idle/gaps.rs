@@ -304,6 +304,7 @@ impl Device<'_, '_, '_> {
         let cause = if end - returned < usual { Cause::Launch } else { Cause::Unknown };
         let others = cause == Cause::Unknown && self.others_work(returned, end);
         let after = Piece { start: returned, end, cause, who: if others { Who::Nobody } else { who } };
+        self.sums.others += if others { end - returned } else { 0 };
         let host = self.hosts.of(track);
         for whole in [in_call, after].into_iter().filter(|piece| piece.start < piece.end) {
             host.but_for_the_profiler(whole, &mut self.pieces);

@@ -68,6 +68,8 @@ pub struct Sums {
     pub late_kernels: u64,
     /// The longest stretch in which launched work does not begin, and no record says why.
     pub held: Option<(u64, u64)>,
+    /// In which launched work does not begin while other devices are at work, for which it may wait.
+    pub others: u64,
     pub queued: u64,
     pub queued_gaps: Vec<u64>,
 }

@@ -195,6 +195,9 @@ mod tests {
             api cudaLaunchKernel 20us..30us\n kernel b 1001us..5ms\n stream 7 device 1\n api cudaLaunchKernel 40us..50us\n \
             kernel c 5010us..9ms\n api cudaDeviceSynchronize 60us..9010us";
         silent(&DroppedRecords, text);
+        // The devices set the pace, one after the other.
+        let waits = &found(&crate::rules::waits_in_step::WaitsInStep, text)[0];
+        assert!(waits.actions[0].starts_with("The device sets the pace"), "{:?}", waits.actions);
         // The other device is done long before.
         assert_eq!(found(&DroppedRecords, &text.replace("1001us..5ms", "1001us..2ms")).len(), 1);
     }

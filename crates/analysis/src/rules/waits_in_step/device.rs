@@ -182,10 +182,10 @@ fn busy(case: &Case) -> Option<f64> {
     devices.map(|device| device.busy_ns as f64 / device.window_ns as f64).max_by(f64::total_cmp)
 }
 
-/// With what it holds back for a reason that was not recorded: that is on its side, too.
+/// With what it holds back for another device, or for a reason that was not recorded: that is on its side, too.
 fn paces(case: &Case) -> Option<f64> {
     let devices = case.idle().iter().filter(|device| device.window_ns > 0);
-    let paces = |device: &DeviceIdle| (device.busy_ns + device.held_ns()) as f64 / device.window_ns as f64;
+    let paces = |device: &DeviceIdle| (device.paced_ns() + device.held_ns()) as f64 / device.window_ns as f64;
     devices.map(paces).max_by(f64::total_cmp)
 }
 
