@@ -272,3 +272,19 @@ fn groups_of_one_file_do_not_get_in_each_others_way() {
         }
     }
 }
+
+#[test]
+fn a_program_that_does_the_same_at_an_even_pace_takes_less_than_a_byte_a_row() {
+    const ROWS: i64 = 1_200_000;
+    let mut fixture = Fixture::parse("process 100 serve.py 3.12.1\n thread 0 100 MainThread\n scope 0 100 0..1 tick");
+    for number in 1..ROWS {
+        let [start, dur, process, thread, kind, name] = [number * 200, 100, 0, 100, 3, 1].map(Value::from);
+        fixture.row(Table::Slices, [start, dur, process, thread, kind, name, Value::Null, Value::Null, Value::Null]);
+    }
+    let folder = TemporaryFolder::new("even");
+    fixture.write(folder.path());
+    let file = folder.path().join(trace::tables::file_name(Table::Slices, 1, 1));
+    assert!(file.metadata().unwrap().len() < ROWS as u64);
+    let timeline = timeline::open(folder.path()).unwrap();
+    assert_eq!((timeline.slices.len(), timeline.notes.len()), (ROWS as usize, 0), "{:?}", timeline.notes);
+}
