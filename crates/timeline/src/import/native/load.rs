@@ -206,7 +206,8 @@ impl Loader {
         let (slices, samples) = (std::mem::take(&mut self.slices), std::mem::take(&mut self.samples));
         let mut tracks = self.tracks();
         let odd = self.seen.odd.notes(self.strangers.len(), &self.work);
-        let (work, size) = (std::mem::take(&mut self.work), slices.len() + self.work.len());
+        let size = slices.len() + self.work.len();
+        let work = std::mem::take(&mut self.work);
         let (mut gpu, mut sorted) = (Gpu::default(), Slices::default());
         let put_work = Box::new(|| gpu = work.finish());
         side_by_side::run(size, vec![put_work], || sorted = slices.finish(&mut self, &mut tracks, end));
