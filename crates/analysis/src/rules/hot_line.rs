@@ -275,6 +275,21 @@ mod tests {
         assert!(first(sorts).contains("computes on the host"), "{}", first(sorts));
         let launches = "ccall aten::sort 0..10ms\n api cudaLaunchKernel 9ms..9.01ms\n kernel s 9.1ms..9.2ms";
         assert!(first(launches).contains("in most steps"), "{}", first(launches));
+        // In one of six steps: what that one did.
+        let mut rare = String::from("track main\n stream 7\n");
+        for (step, us) in [20, 20, 20, 18_000, 20, 20].into_iter().enumerate() {
+            let at = step * 20_000;
+            rare += &format!("step r {at}us..{}us\n ccall aten::sort {at}us..{}us\n", at + 20_000, at + us);
+            rare += &format!(
+                "api cudaLaunchKernel {}us..{}us\n kernel k {}us..{}us\n",
+                at + 18_500,
+                at + 18_510,
+                at + 18_600,
+                at + 18_700
+            );
+        }
+        let rare = found(&HotLine, &rare);
+        assert!(rare[0].actions[0].contains("takes memory, loads code"), "{:?}", rare[0]);
     }
 
     /// Every layer has a `forward`: those of one file are not one function.

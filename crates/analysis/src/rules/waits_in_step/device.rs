@@ -56,7 +56,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         "{} of {} is spent waiting for the GPU{}{}",
         phrase::percent(share.mid),
         case.the_step(),
-        in_call(case.timeline.names.text(call), phrase::percent(own), phrase::percent(share.mid)),
+        in_call(case.timeline.names.text(call), own, share.mid),
         match place.function {
             Some(_) => format!(", {near} {}", phrase::place(&place)),
             None => String::new(),
@@ -87,8 +87,13 @@ pub fn finding(case: &Case) -> Option<Finding> {
 }
 
 /// A call that has not all of the waiting is said with what it has.
-fn in_call(call: &str, own: String, all: String) -> String {
-    if own == all { format!(" in {call}") } else { format!(", most in {call} ({own})") }
+fn in_call(call: &str, own: f64, all: f64) -> String {
+    match (phrase::percent(own), phrase::percent(all)) {
+        // Copies that wait for less than half of their time count by that alone.
+        _ if own <= 0.0 => String::new(),
+        (own, all) if own == all => format!(" in {call}"),
+        (own, _) => format!(", most in {call} ({own})"),
+    }
 }
 
 /// The call in which most of the recorded waiting is spent.
@@ -257,5 +262,17 @@ fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
             );
             vec![format!("Record the device too, to see what it does meanwhile: {how}")]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_call;
+
+    #[test]
+    fn a_call_is_named_with_what_it_has() {
+        assert_eq!(in_call("wait", 0.92, 0.92), " in wait");
+        assert_eq!(in_call("wait", 0.47, 0.92), ", most in wait (47 %)");
+        assert_eq!(in_call("wait", 0.0, 0.92), "");
     }
 }
