@@ -22,7 +22,8 @@ impl Rule for DroppedRecords {
                   that changed while they were read. Lost samples make shares less sure, not wrong; lost scopes and steps are \
                   missing from every count. What was never recorded shows as a hole: work is launched, nothing that was recorded runs \
                   before it on its device, and yet it begins 100 µs later or more. Other tools leave out nodes of CUDA graphs, and what was launched before \
-                  they began. The device may have worked all that time: its busy share is the least that it can be.",
+                  they began. A stream that waits for the host looks the same; work that may wait for another device of the recording, at work meanwhile, is not \
+                  counted. The device may have worked all that time: its busy share is the least that it can be.",
             needs: "Nothing: a trace always says what it lost. Holes: GPU work with the calls that launch it.",
             example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }
