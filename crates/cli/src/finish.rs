@@ -33,7 +33,7 @@ pub fn finish(
 }
 
 fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>, rules: &[UserRule]) -> Result<PathBuf, Failure> {
-    // The workload has ended: nobody minds the memory, and somebody waits.
+    // Somebody waits for it.
     crate::memory::keep_what_is_freed();
     let verdict = Verdict::of(open::read(settings, trace)?, None, rules)?;
     let report = trace.join(REPORT);
