@@ -22,9 +22,9 @@ static int taken[BUFFERS];
 static FILE *kept;
 static int (*flush)(uint32_t);
 
-/* FLOOR_CYCLE names a file for what was recorded when, in turns of a second: nothing, everything, and everything with CUDA
-   graphs as a whole. A program is then held against itself. */
-enum { MOST_KINDS = 64, GRAPH_AS_A_WHOLE = 51 };
+/* FLOOR_CYCLE names a file for what was recorded when, in turns of half a second: nothing and everything. A program is then
+   held against itself. (CUDA graphs as a whole, kind 51, are no third turn: switched while graphs run, it ends the program.) */
+enum { MOST_KINDS = 64 };
 static FILE *cycles;
 static uint64_t counts[MOST_KINDS];
 static int (*next_record)(uint8_t *, size_t, void **);
@@ -119,17 +119,15 @@ static void switch_all(int on, int (*kind)(uint32_t)) {
         callback(on, subscriber, CALLS[i][0], CALLS[i][1]);
 }
 
-/* A line for each turn: what it was, since when, which code the last switch gave, and the records of it by kind. */
+/* A line for each turn: what it was, since when, and the records of it by kind. */
 static void *take_turns(void *cupti) {
-    static const char *const TURNS[] = {"off", "all", "whole"};
     int (*off)(uint32_t) = dlsym(cupti, "cuptiActivityDisable");
-    int code = 0;
-    for (unsigned turn = 1;; turn++) {
+    for (int on = 1;; on = !on) {
         uint64_t since = now();
         memset(counts, 0, sizeof counts);
-        struct timespec second = {1, 0};
-        nanosleep(&second, NULL);
-        fprintf(cycles, "%s %lu %d", TURNS[turn % 3], (unsigned long)since, code);
+        struct timespec half = {0, 500000000};
+        nanosleep(&half, NULL);
+        fprintf(cycles, "%s %lu", on ? "all" : "off", (unsigned long)since);
         /* What is still inside CUPTI belongs to this turn. */
         flush(0);
         for (unsigned kind = 0; kind < MOST_KINDS; kind++)
@@ -137,15 +135,7 @@ static void *take_turns(void *cupti) {
                 fprintf(cycles, " %u:%lu", kind, (unsigned long)counts[kind]);
         fputc('\n', cycles);
         fflush(cycles);
-        code = 0;
-        if (turn % 3 == 0)
-            switch_all(1, activity);
-        else if (turn % 3 == 1)
-            code = activity(GRAPH_AS_A_WHOLE);
-        else {
-            code = off(GRAPH_AS_A_WHOLE);
-            switch_all(0, off);
-        }
+        switch_all(!on, on ? off : activity);
     }
     return NULL;
 }

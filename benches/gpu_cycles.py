@@ -1,7 +1,8 @@
 """What recording costs a model, told by the model alone: in one process it is recorded for a while and then not, in
 turns, and its steps are held against those around them that were not recorded. So neither another process nor a machine
-that changes its pace is in it. `floor`: the floor collector, in turns of a second, also with CUDA graphs as a whole;
-`auto`, `2%` and the like: `inferscope run` with that overhead budget, and what the run paid on average."""
+that changes its pace is in it. `floor`: the floor collector, in turns of half a second; `auto`, `2%` and the like:
+`inferscope run` with that overhead budget, what the run paid on average, and the verdict; `none` for the verdict on
+everything."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from results import Results
 # Steps so soon after a switch are CUPTI's doing.
 SETTLE_NS = 50_000_000
 WARM_UP_S = 2
-KINDS = {"10": "kernels", "3": "kernels", "1": "copies", "2": "memsets", "51": "graphs as a whole"}
+KINDS = {"10": "kernels", "3": "kernels", "1": "copies", "2": "memsets"}
 MARK = re.compile(r'"ts":([\d.]+).*"GPU recording (on|off)"')
 
 
@@ -45,17 +46,17 @@ def model(words: list[Any], name: str, seconds: int, environ: dict[str, str]) ->
     return [(begin, end) for begin, end in json.loads(done.stdout.splitlines()[-1])]
 
 
-def floor_turns(log: Path) -> tuple[list[Turn], dict[str, dict[str, int]], set[str]]:
-    """Also the records of each kind of turn, and the codes that CUPTI gave when it was switched."""
+def floor_turns(log: Path) -> tuple[list[Turn], dict[str, dict[str, int]]]:
+    """Also the records of each kind of turn."""
     lines = [line.split() for line in log.read_text(encoding="utf-8").splitlines()]
     turns = [Turn(line[0], int(line[1]), int(after[1])) for line, after in itertools.pairwise(lines)]
     records: dict[str, dict[str, int]] = {}
-    for what, _, _, *counts in lines:
+    for what, _, *counts in lines:
         of = records.setdefault(what, {})
         for kind, count in (one.split(":") for one in counts):
             name = KINDS.get(kind, f"kind {kind}")
             of[name] = of.get(name, 0) + int(count)
-    return turns, records, {line[2] for line in lines}
+    return turns, records
 
 
 def budget_turns(command: Path, folder: Path, environ: dict[str, str], began: int, ended: int) -> list[Turn]:
@@ -110,12 +111,17 @@ def floor(name: str, seconds: int, folder: Path, results: Results) -> None:
     log = folder / "turns"
     injected = {"CUDA_INJECTION64_PATH": str(ROOT / "dist" / "floor_cupti.so"), "FLOOR_CUPTI": libcupti()}
     steps = model([], name, seconds, os.environ | injected | {"FLOOR_CYCLE": str(log)})
-    turns, records, codes = floor_turns(log)
-    middle = took(turns, steps, usual=True)
-    for what in ("all", "whole"):
-        ratios = against_off(middle, what)
-        results.document["ratios"].setdefault(name, {})[f"floor {what}"] = ratios
-        results.say(f"{name:10} floor {what:5} {words(ratios)}; {records.get(what)}; codes {codes}")
+    turns, records = floor_turns(log)
+    ratios = against_off(took(turns, steps, usual=True), "all")
+    results.document["ratios"].setdefault(name, {})["floor"] = ratios
+    results.say(f"{name:10} {'floor':5} {words(ratios)}; {records.get('all')}")
+
+
+def verdict(command: Path, folder: Path, environ: dict[str, str]) -> str:
+    """The bottleneck, and the first findings."""
+    words = [str(command), "analyze", str(folder), "--format", "json"]
+    said = json.loads(subprocess.run(words, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return ", ".join([said["bottleneck"]["type"], *(finding["code"] for finding in said["findings"][:3])])
 
 
 def budget(name: str, seconds: int, asked: str, folder: Path, results: Results) -> None:
@@ -132,8 +138,10 @@ def budget(name: str, seconds: int, asked: str, folder: Path, results: Results) 
     paid = (statistics.median(means) - 1) * share * 100 if means else None
     said = {"ratios": ratios, "means": means, "share": share, "paid_percent": paid}
     results.document["ratios"].setdefault(name, {})[asked] = said
+    said["verdict"] = verdict(command, trace, environ)
     says = f"by mean steps {words(means)}; the run paid {paid:.2f} %" if paid is not None else "nothing beside it"
     results.say(f"{name:10} {asked:11} {words(ratios)}; recorded {share * 100:.0f} % of the time: {says}")
+    results.say(f"{'':10} verdict: {said['verdict']}")
     notes = json.loads((trace / "manifest.json").read_text(encoding="utf-8")).get("notes", [])
     for note in notes:
         results.say(f"{'':10} {note}")

@@ -18,8 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LEAST: f64 = 0.02;
 /// Longest time without a look.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Share recorded while the cost is not known, of a program that asked for windows.
-const UNKNOWN: f64 = 0.1;
+/// What recording is taken to cost while that is not known, of a program that asked for windows: launches alone, one after the
+/// other, pay a third at most.
+const UNKNOWN: f64 = 0.3;
 /// Windows in which the cost has to be told by a program that did not; else all of it is recorded.
 const PATIENT: u64 = 8;
 /// Recorded windows between unrecorded ones whose cost is remembered, and the fewest from which it is told. A program that
@@ -144,7 +145,7 @@ impl Windows {
             // Half and half is found out soonest.
             None if self.whole && self.count < PATIENT => return FIRST,
             None if self.whole => 1.0,
-            None => UNKNOWN,
+            None => (self.budget / UNKNOWN).min(0.5),
             Some(share) => share,
         };
         if share == 1.0 {
@@ -154,11 +155,13 @@ impl Windows {
             return if self.recording { lasts } else { FIRST };
         }
         let window = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
+        let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
         if self.recording {
-            return window;
+            // The time before was for this window, or for one of the first, if only then the cost became known.
+            let saved = unrecorded * share / (1.0 - share) - recorded;
+            return Duration::from_nanos(saved.max(0.0) as u64).clamp(FIRST, window);
         }
         // What the recorded windows took beyond their share so far is paid back here.
-        let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
         let wanted = (recorded + window.as_nanos() as f64) * (1.0 - share) / share - unrecorded;
         let least = WINDOW.mul_f64(0.05);
         Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
