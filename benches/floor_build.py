@@ -30,15 +30,16 @@ def header() -> str:
     ]
     layout = (GPU / "layout.rs").read_text(encoding="utf-8")
     kinds = {name: int(number) for name, number in re.findall(r'(\w+), (\d+), "CUpti', layout)}
+    start = re.search(r'Kernel, \d+, "CUpti.*?start: u64 = (\d+)', layout, re.DOTALL)
     module = (GPU / "mod.rs").read_text(encoding="utf-8")
     wanted = re.search(r"const KINDS: &\[u32\] = &\[(.*?)\];", module, re.DOTALL)
     enabled = [kinds[name] for name in re.findall(r"layout::(\w+)::KIND", wanted.group(1) if wanted else "")]
     zeroed = re.search(r"const ZEROED_BUFFERS: u32 = (\d+);", module)
-    if not pairs or not enabled or zeroed is None:
+    if not pairs or not enabled or zeroed is None or start is None:
         raise SystemExit("floor_build.py: the sources of our library look different: nothing was built")
     return (
         "#include <stdint.h>\n"
-        f"enum {{ ZEROED_BUFFERS = {zeroed.group(1)}, KERNEL = {kinds['Kernel']} }};\n"
+        f"enum {{ ZEROED_BUFFERS = {zeroed.group(1)}, KERNEL = {kinds['Kernel']}, KERNEL_START = {start.group(1)} }};\n"
         f"static const uint32_t KINDS[] = {{{', '.join(map(str, enabled))}}};\n"
         f"static const uint32_t CALLS[][2] = {{{', '.join(f'{{{domain}, {call}}}' for domain, call in pairs)}}};\n"
     )

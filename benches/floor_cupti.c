@@ -26,6 +26,7 @@ static int (*flush)(uint32_t);
    held against itself. (CUDA graphs as a whole, kind 51, are no third turn: switched while graphs run, it ends the program.) */
 enum { MOST_KINDS = 64 };
 static FILE *cycles;
+static int counting;
 static uint64_t counts[MOST_KINDS];
 static int (*next_record)(uint8_t *, size_t, void **);
 
@@ -33,6 +34,31 @@ static void keep_all(void) {
     flush(1);
     fclose(kept);
     kept = NULL;
+}
+
+/* FLOOR_COUNT names a file for how many kernels there were, and how many without a time. */
+static uint64_t kernels, timeless;
+
+static void say_counts(void) {
+    flush(1);
+    FILE *file = fopen(getenv("FLOOR_COUNT"), "w");
+    if (file) {
+        fprintf(file, "%lu %lu\n", (unsigned long)kernels, (unsigned long)timeless);
+        fclose(file);
+    }
+}
+
+static void count(const uint8_t *record) {
+    uint32_t kind;
+    uint64_t start;
+    memcpy(&kind, record, sizeof kind);
+    if (kind < MOST_KINDS)
+        counts[kind]++;
+    if (kind == KERNEL) {
+        memcpy(&start, record + KERNEL_START, sizeof start);
+        kernels++;
+        timeless += !start;
+    }
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,9 +87,8 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
         fwrite(buffer, 1, valid, kept);
     }
     void *record = NULL;
-    while (cycles && !next_record(buffer, valid, &record))
-        if (*(uint32_t *)record < MOST_KINDS)
-            counts[*(uint32_t *)record]++;
+    while (counting && !next_record(buffer, valid, &record))
+        count(record);
     memset(buffer, 0, valid);
     pthread_mutex_lock(&lock);
     taken[(buffer - pool) / BYTES] = 0;
@@ -102,12 +127,14 @@ static void *stop_later(void *cupti) {
     return NULL;
 }
 
-/* A collector that wants to lose little in a crash asks for what is done: FLOOR_FLUSH says every how many milliseconds. */
+/* A collector that wants to lose little in a crash asks for what is done: FLOOR_FLUSH says every how many milliseconds, and
+   FLOOR_FORCED=1 also for what is not done. */
 static void *flush_often(void *every) {
     struct timespec time = {(long)every / 1000, (long)every % 1000 * 1000000};
+    uint32_t forced = getenv("FLOOR_FORCED") != NULL;
     for (;;) {
         nanosleep(&time, NULL);
-        flush(0);
+        flush(forced);
     }
     return NULL;
 }
@@ -167,19 +194,22 @@ int InitializeInjection(void) {
     if (pool == MAP_FAILED)
         return 1;
     int code = subscribe(&subscriber, called, NULL);
-    if (timestamps)
+    if (timestamps && !is_off("FLOOR_CLOCK"))
         timestamps(now);
     code |= callbacks(requested, completed);
     if (attribute) {
         size_t size = 1;
         uint8_t value = 1;
         attribute(ZEROED_BUFFERS, &size, &value);
-        /* One more attribute, to see what it changes: FLOOR_ATTRIBUTE=number=value=bytes. */
+        /* More attributes, to see what they change: FLOOR_ATTRIBUTE=number=value=bytes,number=value=bytes. */
         unsigned number, chosen, bytes;
-        if (getenv("FLOOR_ATTRIBUTE") && sscanf(getenv("FLOOR_ATTRIBUTE"), "%u=%u=%u", &number, &chosen, &bytes) == 3) {
+        const char *more = getenv("FLOOR_ATTRIBUTE");
+        while (more && sscanf(more, "%u=%u=%u", &number, &chosen, &bytes) == 3) {
             size_t wide = chosen;
             size = bytes;
             code |= attribute(number, &size, &wide);
+            more = strchr(more, ',');
+            more = more ? more + 1 : NULL;
         }
     }
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !is_off("FLOOR_KINDS"); i++)
@@ -202,8 +232,13 @@ int InitializeInjection(void) {
     pthread_t thread;
     next_record = dlsym(cupti, "cuptiActivityGetNextRecord");
     if (getenv("FLOOR_CYCLE") && flush && next_record) {
+        counting = 1;
         cycles = fopen(getenv("FLOOR_CYCLE"), "w");
         code |= !cycles || pthread_create(&thread, NULL, take_turns, cupti);
+    }
+    if (getenv("FLOOR_COUNT") && flush && next_record) {
+        counting = 1;
+        code |= atexit(say_counts);
     }
     if (getenv("FLOOR_STOP_AFTER"))
         code |= pthread_create(&thread, NULL, stop_later, cupti);

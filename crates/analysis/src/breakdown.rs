@@ -12,6 +12,7 @@ pub(crate) use part::Key;
 pub use part::{Part, PartKind};
 pub use phases::Phase;
 
+use crate::full_queue::FullQueue;
 use crate::seen::{Doing, LEAST_SAMPLES, SeenSamples};
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
@@ -45,6 +46,7 @@ impl Breakdown {
         windows: &Windows,
         frames: &crate::frames::Frames,
         seen: &SeenSamples,
+        queue: &FullQueue,
         descheduled: Option<f64>,
     ) -> Breakdown {
         let total = windows.total();
@@ -52,7 +54,7 @@ impl Breakdown {
         let gc = sum(paused.map(|(track, start, end)| windows.overlap(track, start, end)));
         let few = seen.all.len() < LEAST_SAMPLES;
         let calls = if few {
-            by_calls::times(timeline, windows, frames, steps.source != StepSource::Whole)
+            by_calls::times(timeline, windows, frames, queue, steps.source != StepSource::Whole)
         } else {
             Vec::new()
         };

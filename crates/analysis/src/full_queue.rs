@@ -2,16 +2,23 @@
 //! meanwhile. What is a long call for another reason (code that is loaded, a thread without a core) finds the queue short.
 
 use crate::idle::{OverheadOf, overhead_of};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
 const TIMES: u64 = 10;
-pub const LEAST_NS: u64 = 50_000;
+const LEAST_NS: u64 = 50_000;
 /// CUDA's queues hold about a thousand launches.
 pub const DEEP: usize = 500;
 
-pub struct FullQueue {
+/// Made when it is first asked for a call that is long: few recordings have any.
+pub struct FullQueue<'a> {
+    timeline: &'a Timeline,
+    made: OnceCell<Queues>,
+}
+
+struct Queues {
     /// By process and device.
     queues: HashMap<(ProcessIndex, u32), Queue>,
     /// By track: the device of the last launch whose work was recorded.
@@ -36,24 +43,41 @@ impl Queue {
     }
 }
 
-impl FullQueue {
-    pub fn new(timeline: &Timeline) -> FullQueue {
+impl<'a> FullQueue<'a> {
+    pub fn new(timeline: &'a Timeline) -> FullQueue<'a> {
+        FullQueue { timeline, made: OnceCell::new() }
+    }
+
+    /// Whether a call waits until the device's queue has room: it takes long, what it launches begins after it, and hundreds are
+    /// before that. Or CUPTI says so.
+    pub fn waits(&self, call: usize) -> bool {
+        let timeline = self.timeline;
+        timeline.slices.dur[call] >= LEAST_NS
+            && timeline.gpu.work.len() >= DEEP
+            && self.made.get_or_init(|| Queues::new(timeline)).waits(timeline, call)
+    }
+}
+
+impl Queues {
+    fn new(timeline: &Timeline) -> Queues {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
         let mut queues: HashMap<(ProcessIndex, u32), Queue> = HashMap::new();
         let mut times: Vec<Vec<u64>> = vec![Vec::new(); timeline.names.len()];
         let mut devices = vec![None; timeline.tracks.len()];
-        for (track, last) in timeline.tracks.iter().zip(&mut devices) {
-            for index in calls(timeline, track) {
-                let done = work.of_launch(index).iter().map(|piece| work.end(*piece as usize)).max();
-                let (Some(done), Some(device)) = (done, device_of(timeline, index)) else { continue };
-                let Some(times) = times.get_mut(slices.name[index] as usize) else { continue };
-                let queue = queues.entry((track.process, device)).or_default();
-                queue.begins.push(slices.start[index]);
-                queue.ends.push(done);
-                queue.last = queue.last.max(slices.start[index]);
-                times.push(slices.dur[index]);
-                *last = Some(device);
-            }
+        let mut place = 0;
+        for (call, pieces) in work.by_launch().filter(|(call, _)| slices.kind(*call) == SliceKind::ApiCall) {
+            // Launches are in the order of their slices, and so by track.
+            place += timeline.tracks[place..].partition_point(|track| track.slices.end <= call);
+            let (Some(track), Some(device)) = (timeline.tracks.get(place), device_of(timeline, pieces)) else {
+                continue;
+            };
+            let Some(times) = times.get_mut(slices.name[call] as usize) else { continue };
+            let queue = queues.entry((track.process, device)).or_default();
+            queue.begins.push(slices.start[call]);
+            queue.ends.extend(pieces.iter().map(|piece| work.end(*piece as usize)).max());
+            queue.last = queue.last.max(slices.start[call]);
+            times.push(slices.dur[call]);
+            devices[place] = Some(device);
         }
         for (track, device) in timeline.tracks.iter().zip(&devices) {
             let Some(queue) = device.and_then(|device| queues.get_mut(&(track.process, device))) else { continue };
@@ -75,9 +99,9 @@ impl FullQueue {
             queue.begins.sort_unstable();
             queue.ends.sort_unstable();
         }
-        let mut queue = FullQueue { queues, devices, long: Vec::new() };
-        queue.long = queue.long(timeline, times);
-        queue
+        let mut made = Queues { queues, devices, long: Vec::new() };
+        made.long = made.long(timeline, times);
+        made
     }
 
     /// By name: many times what its median call takes while the queue is short. In steady state most calls wait, and the median
@@ -89,7 +113,8 @@ impl FullQueue {
         let mut short: HashMap<u32, Vec<u64>> = HashMap::new();
         for track in &timeline.tracks {
             for index in calls(timeline, track).filter(|index| slow(slices.name[*index])) {
-                let queue = device_of(timeline, index).and_then(|device| self.queues.get(&(track.process, device)));
+                let device = device_of(timeline, timeline.gpu.work.of_launch(index));
+                let queue = device.and_then(|device| self.queues.get(&(track.process, device)));
                 if queue.is_some_and(|queue| queue.depth(slices.start[index]) < DEEP) {
                     short.entry(slices.name[index]).or_default().push(slices.dur[index]);
                 }
@@ -103,8 +128,7 @@ impl FullQueue {
         medians.into_iter().map(|median| median.map_or(u64::MAX, long)).collect()
     }
 
-    /// Whether a call waits for room: it takes long, what it launches begins after it, and hundreds are before that. Or CUPTI says so.
-    pub fn waits(&self, timeline: &Timeline, call: usize) -> bool {
+    fn waits(&self, timeline: &Timeline, call: usize) -> bool {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
         if said(timeline, call) {
             return true;
@@ -114,10 +138,11 @@ impl FullQueue {
         }
         let place = timeline.tracks.partition_point(|track| track.slices.end <= call);
         let Some(track) = timeline.tracks.get(place) else { return false };
-        let device = device_of(timeline, call).or(self.devices[place]);
+        let pieces = work.of_launch(call);
+        let device = device_of(timeline, pieces).or(self.devices[place]);
         let Some(queue) = device.and_then(|device| self.queues.get(&(track.process, device))) else { return false };
         let (start, end) = (slices.start[call], slices.get(call).end());
-        let queued = match work.of_launch(call).first() {
+        let queued = match pieces.first() {
             Some(piece) => work.start[*piece as usize] >= end,
             None => start > queue.last,
         };
@@ -130,15 +155,15 @@ fn calls(timeline: &Timeline, track: &Track) -> impl Iterator<Item = usize> {
 }
 
 /// The device of what a call launched.
-fn device_of(timeline: &Timeline, call: usize) -> Option<u32> {
-    let piece = *timeline.gpu.work.of_launch(call).first()? as usize;
+fn device_of(timeline: &Timeline, pieces: &[u32]) -> Option<u32> {
+    let piece = *pieces.first()? as usize;
     let stream = timeline.gpu.streams.partition_point(|stream| stream.work.end <= piece);
     timeline.gpu.streams.get(stream).map(|stream| stream.device)
 }
 
 fn median(mut times: Vec<u64>) -> Option<u64> {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
+    let middle = times.len() / 2;
+    (middle < times.len()).then(|| *times.select_nth_unstable(middle).1)
 }
 
 /// Whether CUPTI recorded inside a call that the queue was full.
@@ -162,7 +187,7 @@ mod tests {
     fn waiting(text: &str) -> usize {
         let timeline = Timeline::from_text(text).unwrap();
         let queue = FullQueue::new(&timeline);
-        (0..timeline.slices.len()).filter(|index| queue.waits(&timeline, *index)).count()
+        (0..timeline.slices.len()).filter(|index| queue.waits(*index)).count()
     }
 
     #[test]

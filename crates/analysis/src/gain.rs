@@ -43,7 +43,7 @@ impl<'a> Case<'a> {
     /// Replays some of the steps with changes. An error says why that is not possible.
     pub fn player(&self) -> Result<&Player<'a>, &Refusal> {
         let build = || match self.chosen() {
-            Some(chosen) => Player::new(self.timeline, &self.steps, chosen),
+            Some(chosen) => Player::new(self.timeline, &self.steps, chosen, &self.full_queue),
             None if self.timeline.gpu.is_empty() => Err(Refusal::NotThere("no work of a device was recorded".into())),
             None => Err(Refusal::NotThere("the recording has no steps, and is too large to be replayed as one".into())),
         };

@@ -135,9 +135,8 @@ fn losses(case: &Case) -> (HealthState, String) {
         };
         return cut.map_or(nothing, |cut| (Warn, cut));
     }
-    let recorded = dropped_records::recorded(case.timeline) as f64;
     let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
-    (HealthState::above(lost as f64 / (lost as f64 + recorded), 0.0, 0.05), each.join(", "))
+    (HealthState::above(dropped_records::worst_share(case.timeline, &losses), 0.0, 0.05), each.join(", "))
 }
 
 fn clock(case: &Case) -> (HealthState, String) {

@@ -23,6 +23,7 @@ pub use few::Chosen;
 pub use player::Player;
 
 use crate::finding::{Gain, GainBy};
+use crate::full_queue::FullQueue;
 use crate::steps::Steps;
 use graph::Graph;
 use std::collections::BTreeMap;
@@ -101,12 +102,12 @@ impl Answer {
 
 /// Replays the measured steps with nothing changed.
 pub fn check(timeline: &Timeline, steps: &Steps) -> Result<Check, Refusal> {
-    Ok(Player::new(timeline, steps, &Chosen::all())?.check())
+    Ok(Player::new(timeline, steps, &Chosen::all(), &FullQueue::new(timeline))?.check())
 }
 
 /// Replays the measured steps with the changes.
 pub fn replay(timeline: &Timeline, steps: &Steps, changes: &[Change]) -> Result<Answer, Refusal> {
-    Player::new(timeline, steps, &Chosen::all())?.ask(changes)
+    Player::new(timeline, steps, &Chosen::all(), &FullQueue::new(timeline))?.ask(changes)
 }
 
 impl Check {

@@ -4,6 +4,7 @@ use crate::blame::Blame;
 use crate::breakdown::{Breakdown, PartKind};
 use crate::finding::{Finding, Place};
 use crate::frames::Frames;
+use crate::full_queue::FullQueue;
 use crate::gain::Gains;
 use crate::gil;
 use crate::gpu::{GpuMetrics, Parts, moved::Moved};
@@ -59,6 +60,7 @@ pub struct Case<'a> {
     pub steps: Steps,
     pub windows: Windows,
     pub frames: Frames,
+    pub full_queue: FullQueue<'a>,
     pub readings: Readings<'a>,
     pub seen: SeenSamples,
     /// How long the steps' threads were ready but had no core. None: not recorded.
@@ -79,16 +81,18 @@ impl<'a> Case<'a> {
         let windows = Windows::of_steps(&steps);
         let frames = Frames::new(timeline);
         let readings = Readings::new(timeline, &windows);
-        let mut seen = SeenSamples::find(timeline, &windows, &frames);
+        let full_queue = FullQueue::new(timeline);
+        let mut seen = SeenSamples::find(timeline, &windows, &frames, &full_queue);
         gil::settle(timeline, &windows, &frames, &readings, &mut seen);
         let run_queue = run_queue(timeline, &windows, &readings);
         let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
-        let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, descheduled);
+        let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, &full_queue, descheduled);
         Case {
             timeline,
             steps,
             windows,
             frames,
+            full_queue,
             readings,
             seen,
             run_queue,

@@ -2,7 +2,7 @@
 //! for the GIL, collecting garbage. Also how much of the steps no sample stands for.
 
 use crate::frames::{Frames, WAITS, is};
-use crate::full_queue::{self, FullQueue};
+use crate::full_queue::FullQueue;
 use crate::idle::{ApiClass, OverheadOf, class_of, overhead_of};
 use crate::spans::Spans;
 use crate::windows::Windows;
@@ -57,10 +57,10 @@ pub const LEAST_SAMPLES: usize = 20;
 const HOLE: f64 = 2.5;
 
 impl SeenSamples {
-    pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames) -> SeenSamples {
+    pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames, queue: &FullQueue) -> SeenSamples {
         let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
         let holders = Holders::new(timeline, windows, seen.period_ns / 2);
-        let mut device = DeviceWaits::new(timeline, frames);
+        let mut device = DeviceWaits::new(timeline, frames, queue);
         for (track, _) in windows.tracks() {
             let (pauses, waits) = (pauses(timeline, track), stretches(timeline, track, |index| device.until(index)));
             seen.take(timeline, windows, frames, &holders, track, [&pauses, &waits]);
@@ -185,13 +185,12 @@ pub struct DeviceWaits<'a> {
     frames: &'a Frames,
     /// By name: whether such a call copies, once it was asked.
     copies: Vec<Option<bool>>,
-    /// Made when a call is so long that it may wait for room in the queue.
-    queue: Option<FullQueue>,
+    queue: &'a FullQueue<'a>,
 }
 
 impl<'a> DeviceWaits<'a> {
-    pub fn new(timeline: &'a Timeline, frames: &'a Frames) -> DeviceWaits<'a> {
-        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()], queue: None }
+    pub fn new(timeline: &'a Timeline, frames: &'a Frames, queue: &'a FullQueue<'a>) -> DeviceWaits<'a> {
+        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()], queue }
     }
 
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
@@ -213,15 +212,7 @@ impl<'a> DeviceWaits<'a> {
         let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
         let copies = *self.copies.get_mut(name as usize)?.get_or_insert_with(is_copy);
         let copied = copies.then(|| copy_begins(self.timeline, slice)).flatten();
-        copied.or_else(|| self.has_room(slice).then(|| slices.get(slice).end()))
-    }
-
-    /// Whether a call waits until the device's queue has room.
-    fn has_room(&mut self, slice: usize) -> bool {
-        let timeline = self.timeline;
-        timeline.slices.dur[slice] >= full_queue::LEAST_NS
-            && timeline.gpu.work.len() >= full_queue::DEEP
-            && self.queue.get_or_insert_with(|| FullQueue::new(timeline)).waits(timeline, slice)
+        copied.or_else(|| self.queue.waits(slice).then(|| slices.get(slice).end()))
     }
 }
 

@@ -1,17 +1,20 @@
-//! Writes a trace such as an eager decode leaves, encoded as the recorder does: `generate_gpu FOLDER KERNELS`. One thread
-//! launches 240 kernels a step on one stream, with layers in the first four steps, a copy and a wait at the end of each, and
-//! samples meanwhile. For measuring the readers; the same arguments always give the same trace.
+//! Writes a trace such as an eager decode leaves, encoded as the recorder does: `generate_gpu FOLDER KERNELS [A_STEP]`. One
+//! thread launches 240 kernels a step on one stream, or so many, with layers in the first four steps, a copy and a wait at the
+//! end of each, and samples of it and of threads that wait meanwhile. No two launches take the same time. For measuring the
+//! readers; the same arguments always give the same trace.
 
 use std::path::Path;
 use timeline::fixture::{Fixture, Value, text::START_NS, write_table};
 use trace::tables::{SliceKind, Table, WorkKind, detail, file_name, sample_state};
 
-const A_STEP: i64 = 240;
 const LAYERS: i64 = 12;
 const CALIBRATED: i64 = 4;
 const KERNELS: i64 = 18;
 const LAUNCH_NS: i64 = 5_000;
 const KERNEL_NS: i64 = 4_000;
+/// Threads that are sampled, and places at which they are seen.
+const THREADS: i32 = 4;
+const STACKS: i64 = 200;
 const SAMPLE_EVERY: i64 = 10_000_000;
 const ROWS_A_FILE: usize = 1_000_000;
 
@@ -90,8 +93,14 @@ impl Out<'_> {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, folder, count] = &arguments[..] else { panic!("generate_gpu FOLDER KERNELS") };
-    let steps = count.parse::<i64>().expect("how many kernels") / A_STEP;
+    let [_, folder, count, rest @ ..] = &arguments[..] else { panic!("generate_gpu FOLDER KERNELS [A_STEP]") };
+    let a_step = rest.first().map_or(240, |words| words.parse().expect("how many kernels a step"));
+    let steps = count.parse::<i64>().expect("how many kernels") / a_step;
+    let mut random = 1u64;
+    let mut jitter = |most: i64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as i64 % most
+    };
     let folder = Path::new(folder);
     std::fs::create_dir_all(folder).expect("the folder of the trace");
     let mut out = Out { folder, files: [0; Table::ALL.len()], rows: Vec::new() };
@@ -101,24 +110,30 @@ fn main() {
         out.row(Table::Names, [id.into(), (&*name).into(), Value::Null, Value::Null]);
     }
     let other = |place: i64| 1 + KERNELS + LAYERS + place;
-    out.row(Table::Names, [900.into(), "generate".into(), "app.py".into(), 10.into()]);
-    out.row(Table::Stacks, [1.into(), Value::Null, 900.into(), 12.into()]);
+    for id in 1..=STACKS {
+        let (name, line) = (format!("function_{id}"), 10 * id as i32);
+        out.row(Table::Names, [(900 + id).into(), (&*name).into(), "app.py".into(), line.into()]);
+        let parent = Some(id - 1).filter(|parent| parent % 20 > 0);
+        out.row(Table::Stacks, [id.into(), parent.into(), (900 + id).into(), (line + 2).into()]);
+    }
     let (mut now, mut device, mut correlation, mut sample_at, mut layer_id) =
         (START_NS, START_NS, 0, START_NS, 1_000_000);
     for step in 0..steps {
         let begin = now;
-        for number in 0..A_STEP {
-            if step < CALIBRATED && number % (A_STEP / LAYERS) == 0 {
+        for number in 0..a_step {
+            if step < CALIBRATED && number % (a_step / LAYERS) == 0 {
                 layer_id += 1;
-                let length = A_STEP / LAYERS * LAUNCH_NS;
-                out.slice(SliceKind::Layer, 1 + KERNELS + number / (A_STEP / LAYERS), now, now + length, layer_id);
+                let length = (a_step / LAYERS) * LAUNCH_NS;
+                out.slice(SliceKind::Layer, 1 + KERNELS + number / (a_step / LAYERS), now, now + length, layer_id);
             }
             correlation += 1;
-            out.slice(SliceKind::ApiCall, other(0), now + 500, now + LAUNCH_NS - 500, correlation);
-            device = device.max(now + LAUNCH_NS + 1_000);
-            out.work(WorkKind::Kernel, 1 + (number * 7) % KERNELS, device, KERNEL_NS - number % 9 * 100, correlation);
+            let launch = LAUNCH_NS + jitter(2_000) - 1_000;
+            out.slice(SliceKind::ApiCall, other(0), now + 500, now + launch - 500, correlation);
+            device = device.max(now + launch + 1_000 + jitter(500));
+            let took = KERNEL_NS - number % 9 * 100 - jitter(300);
+            out.work(WorkKind::Kernel, 1 + (number * 7) % KERNELS, device, took, correlation);
             device += KERNEL_NS;
-            now += LAUNCH_NS;
+            now += launch;
         }
         out.slice(SliceKind::ApiCall, other(1), now, now + 2_000, correlation + 1);
         out.work(WorkKind::Memcpy, other(3), device + 2_000, 1_500, correlation + 1);
@@ -129,8 +144,14 @@ fn main() {
         now = device + 10_000;
         out.slice(SliceKind::Step, other(4), begin, now, step + 1);
         while sample_at < now {
-            let state = sample_state::ACTIVE | sample_state::GIL;
-            out.row(Table::Samples, [sample_at.into(), 0.into(), 100.into(), 1.into(), state.into()]);
+            for thread in 0..THREADS {
+                let state = if thread == 0 { sample_state::ACTIVE | sample_state::GIL } else { 0 };
+                let stack = if thread == 0 { 1 + jitter(STACKS) } else { i64::from(20 * thread) };
+                out.row(
+                    Table::Samples,
+                    [sample_at.into(), 0.into(), (100 + thread).into(), stack.into(), state.into()],
+                );
+            }
             sample_at += SAMPLE_EVERY;
         }
     }

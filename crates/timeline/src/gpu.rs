@@ -254,6 +254,13 @@ impl Work {
         &self.by_launch
     }
 
+    /// The slices that gave work, with what each of them gave, in the order of the slices.
+    pub fn by_launch(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let launch = |work: u32| self.launch[work as usize];
+        let each = self.by_launch.chunk_by(move |a, b| launch(*a) == launch(*b));
+        each.map(move |pieces| (launch(pieces[0]) as usize - 1, pieces))
+    }
+
     /// Whether any of it ran in a CUDA graph.
     pub fn any_graph(&self) -> bool {
         self.mores.iter().any(|more| more.graph != 0)

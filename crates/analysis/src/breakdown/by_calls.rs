@@ -4,6 +4,7 @@
 use super::handed;
 use super::part::{Key, PartKind};
 use crate::frames::{Frames, WAITS, is};
+use crate::full_queue::FullQueue;
 use crate::seen::DeviceWaits;
 use crate::windows::{Window, Windows};
 use std::collections::HashMap;
@@ -27,9 +28,15 @@ pub fn stretches(timeline: &Timeline, windows: &Windows, of_steps: bool) -> Vec<
 }
 
 /// The time inside the windows by function, less what lies outside all calls. Of steps, also what they handed over to other threads.
-pub fn times(timeline: &Timeline, windows: &Windows, frames: &Frames, of_steps: bool) -> Vec<(Key, u64)> {
+pub fn times(
+    timeline: &Timeline,
+    windows: &Windows,
+    frames: &Frames,
+    queue: &FullQueue,
+    of_steps: bool,
+) -> Vec<(Key, u64)> {
     let mut sums: HashMap<(NameIndex, SliceKind), u64> = HashMap::new();
-    let mut waits = DeviceWaits::new(timeline, frames);
+    let mut waits = DeviceWaits::new(timeline, frames, queue);
     for (track, windows) in &stretches(timeline, windows, of_steps) {
         let slices = timeline.tracks[track.0 as usize].slices.clone();
         let mut sweep = Sweep { windows, at: 0, cursor: 0 };

@@ -4,6 +4,7 @@
 use super::few::Chosen;
 use super::floors::Floors;
 use super::{follows, held, waits};
+use crate::full_queue::FullQueue;
 use crate::steps::Steps;
 use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
@@ -76,7 +77,13 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    pub fn new(timeline: &'a Timeline, steps: &Steps, chosen: &Chosen, process: ProcessIndex) -> Graph<'a> {
+    pub fn new(
+        timeline: &'a Timeline,
+        steps: &Steps,
+        chosen: &Chosen,
+        queue: &FullQueue,
+        process: ProcessIndex,
+    ) -> Graph<'a> {
         let tracks = (0..timeline.tracks.len() as u32).map(TrackIndex);
         let tracks: Vec<TrackIndex> =
             tracks.filter(|track| timeline.tracks[track.0 as usize].process == process).collect();
@@ -94,7 +101,7 @@ impl<'a> Graph<'a> {
         let (streams, devices) = graph.jobs(process, chosen);
         held::find(&mut graph, &streams, &devices);
         graph.order(&streams);
-        waits::find(&mut graph, &streams);
+        waits::find(&mut graph, &streams, queue);
         graph.floors = Floors::measure(&graph);
         if follows::find(&mut graph, &streams) {
             graph.floors = Floors::measure(&graph);

@@ -9,6 +9,7 @@ use super::run::{self, Replayed};
 use super::{Answer, Assume, Change, Check, Refusal, apply};
 use crate::advice::Recorder;
 use crate::finding::Gain;
+use crate::full_queue::FullQueue;
 use crate::steps::Steps;
 use std::collections::BTreeMap;
 use timeline::{ProcessIndex, Timeline};
@@ -34,7 +35,12 @@ struct Gained {
 }
 
 impl<'a> Player<'a> {
-    pub fn new(timeline: &'a Timeline, steps: &Steps, chosen: &Chosen) -> Result<Player<'a>, Refusal> {
+    pub fn new(
+        timeline: &'a Timeline,
+        steps: &Steps,
+        chosen: &Chosen,
+        queue: &FullQueue,
+    ) -> Result<Player<'a>, Refusal> {
         let process = |track: timeline::TrackIndex| timeline.tracks[track.0 as usize].process;
         let measured = steps.measured().filter(|step| chosen.has_step(step));
         let mut processes: Vec<ProcessIndex> = measured.map(|step| process(step.track)).collect();
@@ -43,7 +49,7 @@ impl<'a> Player<'a> {
         if processes.is_empty() {
             return Err(Refusal::NotThere("this trace has no steps that take time".into()));
         }
-        let graph = |process| Graph::new(timeline, steps, chosen, process);
+        let graph = |process| Graph::new(timeline, steps, chosen, queue, process);
         let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
         let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {

@@ -1,8 +1,8 @@
 //! Who waits for what beyond thread and stream order: calls that end when work ends or a full queue has room, streams that wait for an event, nodes of
 //! a graph for nodes before them. Where the recording does not name it, it is the work that ended last before.
 
-use super::graph::{Call, Graph, What};
-use crate::full_queue::{self, FullQueue};
+use super::graph::{Graph, What};
+use crate::full_queue::FullQueue;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub fn does(timeline: &Timeline, name: u32) -> Does {
     }
 }
 
-pub fn find(graph: &mut Graph, streams: &[Range<u32>]) {
+pub fn find(graph: &mut Graph, streams: &[Range<u32>], queue: &FullQueue) {
     let names = graph.timeline.names.len() as u32;
     let kinds: Vec<Does> = (0..names).map(|name| does(graph.timeline, name)).collect();
     let mut stream_of = vec![0u32; graph.jobs.len()];
@@ -55,12 +55,6 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>]) {
     // The latest job of each stream so far, and the last stream wait of each thread that no job has followed.
     let mut latest: Vec<Option<u32>> = vec![None; streams.len()];
     let mut told: Vec<Option<i64>> = vec![None; graph.tracks.len()];
-    let long = |call: &Call| call.end - call.begin >= full_queue::LEAST_NS as i64;
-    let full = graph.jobs.len() >= full_queue::DEEP && graph.calls.iter().any(long);
-    let queue = full.then(|| FullQueue::new(graph.timeline));
-    let full = |graph: &Graph, call: &Call| {
-        queue.as_ref().is_some_and(|queue| long(call) && queue.waits(graph.timeline, call.slice as usize))
-    };
     for place in 0..graph.events.len() {
         let (_, what, index) = graph.events[place];
         match what {
@@ -81,7 +75,7 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>]) {
                     Does::Copy => own(graph, index, job_of),
                     Does::StreamWait | Does::Other => None,
                 };
-                let room = wait.is_none() && full(graph, &call);
+                let room = wait.is_none() && queue.waits(call.slice as usize);
                 let ended = || ended_last(graph, streams, &busiest, &latest, call.begin, call.end, u32::MAX);
                 let wait = if room { ended().filter(|job| graph.jobs[*job as usize].end > call.begin) } else { wait };
                 let call = &mut graph.calls[index as usize];

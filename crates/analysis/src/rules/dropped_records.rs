@@ -34,8 +34,7 @@ impl Rule for DroppedRecords {
         let lost: u64 = losses.iter().map(|loss| loss.count).fold(0, u64::saturating_add);
         let device = device::finding(case);
         let Some(worst) = losses.first() else { return device.map_or(Verdict::Silent, Verdict::from) };
-        let recorded = recorded(case.timeline);
-        let share = lost as f64 / lost.saturating_add(recorded).max(1) as f64;
+        let share = worst_share(case.timeline, &losses);
         let evidence = losses.iter().map(|loss| {
             let evidence = Evidence::said(loss.said()).number("count", loss.count as f64);
             Evidence { start: Some(loss.first), end: Some(loss.last), ..evidence }
@@ -70,15 +69,34 @@ fn actions(losses: &[LossTotal]) -> Vec<String> {
         actions.push("More room in the rings: inferscope run --trace-size-mb 400 -- ...");
         actions.push("Record less: --min-us 100 with --calls, or --include only what matters.");
     }
-    if losses.iter().any(|loss| loss.collector == "stacks") {
+    let of_stacks = || losses.iter().filter(|loss| loss.collector == "stacks");
+    if of_stacks().any(is_torn) {
+        actions.push("Code that calls and returns all the time cannot always be read without stopping it: inferscope run --calls -- ... records its calls.");
+    }
+    if of_stacks().any(|loss| !is_torn(loss)) {
         actions.push("Sample less often: inferscope run --rate 50 -- ...");
         actions.push("Leave the sampler a core: no samples come while every core is busy with the program itself.");
     }
     actions.into_iter().map(str::to_owned).collect()
 }
 
+fn is_torn(loss: &LossTotal) -> bool {
+    loss.what.ends_with("changed meanwhile")
+}
+
+/// Of what was to be recorded, by kind: a few thousand stacks are nothing beside a million kernels, and may be half of all stacks.
+pub fn worst_share(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
+    let share = |stacks: bool, kept: u64| {
+        let of_kind = losses.iter().filter(|loss| (loss.collector == "stacks") == stacks);
+        let lost = of_kind.map(|loss| loss.count).fold(0, u64::saturating_add);
+        lost as f64 / lost.saturating_add(kept).max(1) as f64
+    };
+    let samples = timeline.samples.len() as u64;
+    share(true, samples).max(share(false, recorded(timeline) - samples))
+}
+
 /// What was not lost.
-pub fn recorded(timeline: &Timeline) -> u64 {
+fn recorded(timeline: &Timeline) -> u64 {
     (timeline.slices.len() + timeline.samples.len() + timeline.gpu.work.len()) as u64
 }
 

@@ -2,7 +2,7 @@
 
 use super::{calls_in_steps, gap};
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::full_queue::{DEEP, FullQueue, LEAST_NS};
+use crate::full_queue::DEEP;
 use crate::gpu::percentile;
 use crate::idle::{ApiClass, class_of};
 use crate::phrase;
@@ -44,9 +44,7 @@ impl Rule for LaunchQueueFull {
         let all = calls_in_steps::find(case, launches, |_| true);
         let mut times: Vec<u64> = all.all.iter().map(|call| slices.dur[*call as usize]).collect();
         times.sort_unstable();
-        let queue = FullQueue::new(case.timeline);
-        let waits = |call: usize| slices.dur[call] >= LEAST_NS && queue.waits(case.timeline, call);
-        let full = calls_in_steps::find(case, launches, waits);
+        let full = calls_in_steps::find(case, launches, |call| case.full_queue.waits(call));
         let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
             return Verdict::Silent;
         };

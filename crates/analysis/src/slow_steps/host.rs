@@ -24,7 +24,7 @@ pub fn accounts(case: &Case, groups: &[Windows; 2]) -> [HashMap<Key, u64>; 2] {
 fn account(case: &Case, windows: &Windows, counts: HashMap<Key, u64>) -> HashMap<Key, u64> {
     let mut times: HashMap<Key, u64> = HashMap::new();
     if case.breakdown.by_calls {
-        times.extend(call_times(case.timeline, windows, &case.frames, true));
+        times.extend(call_times(case.timeline, windows, &case.frames, &case.full_queue, true));
     } else {
         exact(case, windows, &mut times);
         sampled(case, windows, counts, &mut times);

@@ -38,6 +38,9 @@ const SKIPPED: &str = "stack samples skipped because the machine or the sampler 
 const TORN: &str = "stacks that could not be read because they changed meanwhile";
 const WAITING: &str = "stack samples dropped while the disk took nothing";
 
+/// A stack that changes while it is read is read again at once: left out, the code that calls and returns most would look as
+/// if it took the least time.
+const TRIES: u32 = 4;
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
 const MOST_FAILURES: u32 = 20;
 
@@ -75,15 +78,13 @@ impl Sampler {
                 std::thread::sleep((next - now).min(Duration::from_millis(50)));
                 continue;
             }
-            let before = monotonic().0;
-            match guarded(|| spy.get_stack_traces()) {
-                Ok(traces) => {
+            match read(&mut spy) {
+                Some((traces, time)) => {
                     failures = 0;
-                    let time = before.midpoint(monotonic().0) as i64;
                     self.send(&traces, time, &mut ids, &mut lost);
                 }
-                Err(_) if !self.wanted() => break,
-                Err(_) => {
+                None if !self.wanted() => break,
+                None => {
                     failures += 1;
                     lost.torn += 1;
                     if failures >= MOST_FAILURES {
@@ -131,6 +132,15 @@ impl Sampler {
             self.outbox.send(Message::Samples(rows));
         }
     }
+}
+
+/// All stacks, and when they were so.
+fn read(spy: &mut PythonSpy) -> Option<(Vec<StackTrace>, i64)> {
+    (0..TRIES).find_map(|_| {
+        let before = monotonic().0;
+        let traces = guarded(|| spy.get_stack_traces()).ok()?;
+        Some((traces, before.midpoint(monotonic().0) as i64))
+    })
 }
 
 /// Losses since the last report.
