@@ -17,6 +17,7 @@ use crate::slow_steps::{self, SlowSteps};
 use crate::steps::Steps;
 use crate::waterfall::{self, Waterfall};
 use timeline::Timeline;
+use timeline::side_by_side::{self, Job};
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -53,8 +54,9 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
     case.gpu();
     let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
-    for rule in RULES {
-        match rule.look(&case) {
+    let (verdicts, slow_steps, waterfall) = look(&case);
+    for (rule, verdict) in RULES.iter().zip(verdicts) {
+        match verdict {
             Verdict::Found(found) => findings.extend(found),
             Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
             Verdict::Silent => {}
@@ -70,8 +72,6 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     if let Some((_, Some(small))) = rank::dwarfs(&case, &findings) {
         answer[1] += &format!(" After that: {}.", small.title);
     }
-    let slow_steps = slow_steps::measure(&case);
-    let waterfall = waterfall::measure(&case);
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
     let (gpu, idle) = (case.take_gpu(), case.take_idle());
     let (steps, breakdown) = (case.steps, case.breakdown);
@@ -89,4 +89,19 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         gpu,
         idle,
     }
+}
+
+/// What every rule says, and the two pictures of steps: none of them asks what another said, so they look side by side.
+fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
+    let mut verdicts = vec![Verdict::Silent; RULES.len()];
+    let (mut slow_steps, mut waterfall) = (None, None);
+    let rules =
+        verdicts.iter_mut().zip(RULES).map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
+    let mut jobs: Vec<Job> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
+    jobs.push(Box::new(|| waterfall = waterfall::measure(case)));
+    jobs.extend(rules);
+    let size = case.timeline.slices.len() + case.timeline.gpu.work.len();
+    // Most gains rest on it, and who asks for it first makes the others wait.
+    side_by_side::run(size, jobs, || _ = case.player());
+    (verdicts, slow_steps, waterfall)
 }

@@ -2,8 +2,8 @@
 //! meanwhile. What is a long call for another reason (code that is loaded, a thread without a core) finds the queue short.
 
 use crate::idle::{OverheadOf, overhead_of};
-use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
@@ -15,12 +15,15 @@ pub const DEEP: usize = 500;
 /// Made when it is first asked for a call that is long: few recordings have any.
 pub struct FullQueue<'a> {
     timeline: &'a Timeline,
-    made: OnceCell<Queues>,
+    made: OnceLock<Queues>,
 }
 
+/// Process and device.
+type Key = (ProcessIndex, u32);
+
 struct Queues {
-    /// By process and device.
-    queues: HashMap<(ProcessIndex, u32), Queue>,
+    queues: Vec<Queue>,
+    places: HashMap<Key, usize>,
     /// By track: the device of the last launch whose work was recorded.
     devices: Vec<Option<u32>>,
     /// By name: the least that is out of the usual.
@@ -43,9 +46,49 @@ impl Queue {
     }
 }
 
+/// The depth at one time after the other: launches come in order, so nothing has to be searched.
+#[derive(Default)]
+struct Cursor {
+    at: u64,
+    launched: usize,
+    done: usize,
+}
+
+impl Cursor {
+    fn depth(&mut self, queue: &Queue, at: u64) -> usize {
+        if at < self.at {
+            *self = Cursor::default();
+        }
+        self.at = at;
+        self.launched += queue.begins[self.launched..].iter().take_while(|begin| **begin <= at).count();
+        self.done += queue.ends[self.done..].iter().take_while(|done| **done <= at).count();
+        self.launched.saturating_sub(self.done)
+    }
+}
+
+/// What a call gave to a device.
+struct Given<'t> {
+    call: usize,
+    pieces: &'t [u32],
+    /// The track of the call, and the device.
+    place: usize,
+    device: u32,
+}
+
+/// All of them, in the order of the calls' slices, and so by track.
+fn given(timeline: &Timeline) -> impl Iterator<Item = Given<'_>> {
+    let calls = timeline.gpu.work.by_launch().filter(|(call, _)| timeline.slices.kind(*call) == SliceKind::ApiCall);
+    let mut place = 0;
+    calls.filter_map(move |(call, pieces)| {
+        place += timeline.tracks[place..].iter().take_while(|track| track.slices.end <= call).count();
+        (place < timeline.tracks.len()).then_some(())?;
+        Some(Given { call, pieces, place, device: device_of(timeline, pieces)? })
+    })
+}
+
 impl<'a> FullQueue<'a> {
     pub fn new(timeline: &'a Timeline) -> FullQueue<'a> {
-        FullQueue { timeline, made: OnceCell::new() }
+        FullQueue { timeline, made: OnceLock::new() }
     }
 
     /// Whether a call waits until the device's queue has room: it takes long, what it launches begins after it, and hundreds are
@@ -61,33 +104,37 @@ impl<'a> FullQueue<'a> {
 impl Queues {
     fn new(timeline: &Timeline) -> Queues {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
-        let mut queues: HashMap<(ProcessIndex, u32), Queue> = HashMap::new();
+        let (mut queues, mut places): (Vec<Queue>, HashMap<Key, usize>) = Default::default();
         let mut times: Vec<Vec<u64>> = vec![Vec::new(); timeline.names.len()];
         let mut devices = vec![None; timeline.tracks.len()];
-        let mut place = 0;
-        for (call, pieces) in work.by_launch().filter(|(call, _)| slices.kind(*call) == SliceKind::ApiCall) {
-            // Launches are in the order of their slices, and so by track.
-            place += timeline.tracks[place..].partition_point(|track| track.slices.end <= call);
-            let (Some(track), Some(device)) = (timeline.tracks.get(place), device_of(timeline, pieces)) else {
-                continue;
-            };
+        let mut last: Option<(Key, usize)> = None;
+        for Given { call, pieces, place, device } in given(timeline) {
             let Some(times) = times.get_mut(slices.name[call] as usize) else { continue };
-            let queue = queues.entry((track.process, device)).or_default();
+            let key = (timeline.tracks[place].process, device);
+            let (_, at) = *last.insert(last.filter(|last| last.0 == key).unwrap_or_else(|| {
+                let at = *places.entry(key).or_insert(queues.len());
+                queues.resize_with(queues.len().max(at + 1), Queue::default);
+                (key, at)
+            }));
+            let queue = &mut queues[at];
             queue.begins.push(slices.start[call]);
             queue.ends.extend(pieces.iter().map(|piece| work.end(*piece as usize)).max());
             queue.last = queue.last.max(slices.start[call]);
             times.push(slices.dur[call]);
             devices[place] = Some(device);
         }
+        let of = |key: Key| places.get(&key).copied();
         for (track, device) in timeline.tracks.iter().zip(&devices) {
-            let Some(queue) = device.and_then(|device| queues.get_mut(&(track.process, device))) else { continue };
+            let Some(at) = device.and_then(|device| of((track.process, device))) else { continue };
+            let queue = &mut queues[at];
             let launches = |index: &usize| times.get(slices.name[*index] as usize).is_some_and(|all| !all.is_empty());
             let later = calls(timeline, track).filter(|index| slices.start[*index] > queue.last).filter(launches);
             let later: Vec<u64> = later.map(|index| slices.start[index]).collect();
             queue.begins.extend(later);
         }
         for stream in &timeline.gpu.streams {
-            let Some(queue) = queues.get_mut(&(stream.process, stream.device)) else { continue };
+            let Some(at) = of((stream.process, stream.device)) else { continue };
+            let queue = &mut queues[at];
             // Where no launch of a stream was recorded, nothing says that its work was launched before the recording.
             let Some(linked) = stream.work.clone().position(|index| work.launch(index).is_some()) else { continue };
             for index in stream.work.clone().take(linked) {
@@ -95,13 +142,17 @@ impl Queues {
                 queue.ends.push(work.end(index));
             }
         }
-        for queue in queues.values_mut() {
+        for queue in &mut queues {
             queue.begins.sort_unstable();
             queue.ends.sort_unstable();
         }
-        let mut made = Queues { queues, devices, long: Vec::new() };
+        let mut made = Queues { queues, places, devices, long: Vec::new() };
         made.long = made.long(timeline, times);
         made
+    }
+
+    fn of(&self, timeline: &Timeline, place: usize, device: u32) -> Option<usize> {
+        self.places.get(&(timeline.tracks.get(place)?.process, device)).copied()
     }
 
     /// By name: many times what its median call takes while the queue is short. In steady state most calls wait, and the median
@@ -110,18 +161,19 @@ impl Queues {
         let slices = &timeline.slices;
         let mut medians: Vec<Option<u64>> = times.into_iter().map(median).collect();
         let slow = |name: u32| medians[name as usize].is_some_and(|median| median.saturating_mul(TIMES) > LEAST_NS);
-        let mut short: HashMap<u32, Vec<u64>> = HashMap::new();
-        for track in &timeline.tracks {
-            for index in calls(timeline, track).filter(|index| slow(slices.name[*index])) {
-                let device = device_of(timeline, timeline.gpu.work.of_launch(index));
-                let queue = device.and_then(|device| self.queues.get(&(track.process, device)));
-                if queue.is_some_and(|queue| queue.depth(slices.start[index]) < DEEP) {
-                    short.entry(slices.name[index]).or_default().push(slices.dur[index]);
-                }
+        let mut short: Vec<Vec<u64>> = vec![Vec::new(); medians.len()];
+        let mut last = ((usize::MAX, 0), None);
+        let mut cursors: Vec<Cursor> = self.queues.iter().map(|_| Cursor::default()).collect();
+        for Given { call, place, device, .. } in given(timeline).filter(|given| slow(slices.name[given.call])) {
+            if (place, device) != last.0 {
+                last = ((place, device), self.of(timeline, place, device));
+            }
+            let Some(at) = last.1 else { continue };
+            if cursors[at].depth(&self.queues[at], slices.start[call]) < DEEP {
+                short[slices.name[call] as usize].push(slices.dur[call]);
             }
         }
-        for (name, times) in short {
-            let all = &mut medians[name as usize];
+        for (all, times) in medians.iter_mut().zip(short) {
             *all = median(times).into_iter().chain(*all).min();
         }
         let long = |median: u64| median.saturating_mul(TIMES).max(LEAST_NS);
@@ -137,10 +189,10 @@ impl Queues {
             return false;
         }
         let place = timeline.tracks.partition_point(|track| track.slices.end <= call);
-        let Some(track) = timeline.tracks.get(place) else { return false };
         let pieces = work.of_launch(call);
-        let device = device_of(timeline, pieces).or(self.devices[place]);
-        let Some(queue) = device.and_then(|device| self.queues.get(&(track.process, device))) else { return false };
+        let device = device_of(timeline, pieces).or_else(|| *self.devices.get(place)?);
+        let Some(at) = device.and_then(|device| self.of(timeline, place, device)) else { return false };
+        let queue = &self.queues[at];
         let (start, end) = (slices.start[call], slices.get(call).end());
         let queued = match pieces.first() {
             Some(piece) => work.start[*piece as usize] >= end,

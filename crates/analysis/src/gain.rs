@@ -10,7 +10,7 @@ use crate::rule::Case;
 use crate::seen::{Doing, Seen};
 use crate::share::Share;
 use crate::windows::Window;
-use std::cell::{OnceCell, RefCell};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use timeline::TrackIndex;
 
 /// In periods: a sample stands for no more than this to either side.
@@ -21,10 +21,16 @@ const DENSE: u64 = 8;
 
 #[derive(Default)]
 pub struct Gains<'a> {
-    chosen: OnceCell<Option<Chosen>>,
-    player: OnceCell<Result<Player<'a>, Refusal>>,
+    chosen: OnceLock<Option<Chosen>>,
+    player: OnceLock<Result<Player<'a>, Refusal>>,
     /// What rules asked for: a gain refers to it by its place.
-    asked: RefCell<Vec<Asked>>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Gains<'_> {
+    fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct Asked {
@@ -58,7 +64,7 @@ impl<'a> Case<'a> {
             return recorded.into();
         }
         let replayed = self.player().ok().and_then(|player| player.gain(&changes).ok());
-        let mut asked = self.gains.asked.borrow_mut();
+        let mut asked = self.gains.asked();
         let change = Some(ChangeId(asked.len() as u32));
         asked.push(Asked { changes, replayed: replayed.map(|gain| gain.mid) });
         Gain { change, ..replayed.unwrap_or_else(|| recorded.into()) }
@@ -66,7 +72,7 @@ impl<'a> Case<'a> {
 
     /// Whether a gain stands on a replay, however large its change is said to be.
     pub fn replayed(&self, gain: &Gain) -> bool {
-        let asked = self.gains.asked.borrow();
+        let asked = self.gains.asked();
         gain.change.and_then(|id| asked.get(id.0 as usize)).is_some_and(|asked| asked.replayed.is_some())
     }
 
@@ -158,7 +164,7 @@ impl<'a> Case<'a> {
     /// Whether two gains are of the same time. They are if they are of one change, or if both changes together gain little more than the larger
     /// one alone. Where nothing can be replayed, they are if most of the smaller one's work is the other's too. None: what one of them changes is not known.
     pub fn same_time(&self, a: &Gain, b: &Gain) -> Option<bool> {
-        let asked = self.gains.asked.borrow();
+        let asked = self.gains.asked();
         let of = |gain: &Gain| gain.change.and_then(|id| asked.get(id.0 as usize));
         let (one, other) = (of(a)?, of(b)?);
         if a.change == b.change || one.changes == other.changes {

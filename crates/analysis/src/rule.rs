@@ -17,7 +17,7 @@ use crate::share::{Share, Tally};
 use crate::step_kernels::StepKernels;
 use crate::steps::{StepSource, Steps};
 use crate::windows::Windows;
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 use timeline::{Sample, StackIndex, Timeline, TrackIndex, side_by_side};
 
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
@@ -66,12 +66,12 @@ pub struct Case<'a> {
     /// How long the steps' threads were ready but had no core. None: not recorded.
     pub run_queue: Option<Growth>,
     pub breakdown: Breakdown,
-    blame: OnceCell<Blame>,
-    gpu: OnceCell<Option<GpuMetrics>>,
-    idle: OnceCell<Vec<DeviceIdle>>,
-    moved: OnceCell<Vec<Moved>>,
-    kernels: OnceCell<Vec<StepKernels>>,
-    ops: OnceCell<Ops>,
+    blame: OnceLock<Blame>,
+    gpu: OnceLock<Option<GpuMetrics>>,
+    idle: OnceLock<Vec<DeviceIdle>>,
+    moved: OnceLock<Vec<Moved>>,
+    kernels: OnceLock<Vec<StepKernels>>,
+    ops: OnceLock<Ops>,
     pub(crate) gains: Gains<'a>,
 }
 
@@ -97,12 +97,12 @@ impl<'a> Case<'a> {
             seen,
             run_queue,
             breakdown,
-            blame: OnceCell::new(),
-            gpu: OnceCell::new(),
-            idle: OnceCell::new(),
-            moved: OnceCell::new(),
-            kernels: OnceCell::new(),
-            ops: OnceCell::new(),
+            blame: OnceLock::new(),
+            gpu: OnceLock::new(),
+            idle: OnceLock::new(),
+            moved: OnceLock::new(),
+            kernels: OnceLock::new(),
+            ops: OnceLock::new(),
             gains: Gains::default(),
         }
     }
