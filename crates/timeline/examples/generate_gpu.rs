@@ -127,7 +127,8 @@ fn main() {
                 out.slice(SliceKind::Layer, 1 + KERNELS + number / (a_step / LAYERS), now, now + length, layer_id);
             }
             correlation += 1;
-            let launch = LAUNCH_NS + jitter(2_000) - 1_000;
+            // Some take long, as they do when the thread has no core for a moment.
+            let launch = if jitter(5_000) == 0 { 60_000 } else { LAUNCH_NS + jitter(2_000) - 1_000 };
             out.slice(SliceKind::ApiCall, other(0), now + 500, now + launch - 500, correlation);
             device = device.max(now + launch + 1_000 + jitter(500));
             let took = KERNEL_NS - number % 9 * 100 - jitter(300);

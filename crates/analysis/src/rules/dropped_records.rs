@@ -177,6 +177,18 @@ mod tests {
     }
 
     #[test]
+    fn half_of_all_stacks_are_many_however_much_else_was_recorded() {
+        let torn = "loss stacks 60 stacks that could not be read because they changed meanwhile";
+        let kernels: String = (0..9_000).map(|at| format!("kernel k {}us..{}us\n", at * 10, at * 10 + 5)).collect();
+        let text = format!("track main\n step r 0..1s\n stream 7\n{kernels} {torn}");
+        let found = found(&DroppedRecords, &text);
+        assert_eq!(found[0].severity, Severity::Medium);
+        // Reading them less often makes none of them easier to read.
+        assert!(found[0].actions.iter().any(|action| action.contains("--calls")), "{:?}", found[0].actions);
+        assert!(!found[0].actions.iter().any(|action| action.contains("--rate")), "{:?}", found[0].actions);
+    }
+
+    #[test]
     fn lost_device_records_are_helped_by_recording_devices_less() {
         let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 activity records dropped by CUPTI");
         assert!(

@@ -78,7 +78,7 @@ impl Sampler {
                 std::thread::sleep((next - now).min(Duration::from_millis(50)));
                 continue;
             }
-            match read(&mut spy) {
+            match read(|| guarded(|| spy.get_stack_traces())) {
                 Some((traces, time)) => {
                     failures = 0;
                     self.send(&traces, time, &mut ids, &mut lost);
@@ -134,12 +134,12 @@ impl Sampler {
     }
 }
 
-/// All stacks, and when they were so.
-fn read(spy: &mut PythonSpy) -> Option<(Vec<StackTrace>, i64)> {
+/// What was read, and when it was so. None: it changed every time.
+fn read<T>(mut once: impl FnMut() -> Result<T, String>) -> Option<(T, i64)> {
     (0..TRIES).find_map(|_| {
         let before = monotonic().0;
-        let traces = guarded(|| spy.get_stack_traces()).ok()?;
-        Some((traces, before.midpoint(monotonic().0) as i64))
+        let all = once().ok()?;
+        Some((all, before.midpoint(monotonic().0) as i64))
     })
 }
 
@@ -168,5 +168,23 @@ impl Lost {
                 sampler.outbox.send(Message::Loss { process, collector: "stacks", what, count });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_while_it_is_read_is_read_again_but_not_for_ever() {
+        let after = |failures: u32| {
+            let mut tries = 0;
+            let read = read(|| {
+                tries += 1;
+                if tries > failures { Ok(tries) } else { Err("changed".into()) }
+            });
+            (read.map(|(read, _)| read), tries)
+        };
+        assert_eq!([after(0), after(3), after(100)], [(Some(1), 1), (Some(4), 4), (None, 4)]);
     }
 }
