@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,15 @@ def on_device() -> dict[int, int]:
     return {int(pid): int(used) for pid, used in pairs if used.strip().isdigit()}
 
 
-def told(results: Results, program: str, variant: str, said: dict[str, Any], folder: Path) -> None:
-    counted = folder / f"{program}-{variant}.count"
+def told(results: Results, program: str, variant: str, process: subprocess.Popen[str], folder: Path) -> None:
+    assert process.stdout is not None
+    lines = [line for line in process.stdout.read().splitlines() if line.startswith("{")]
+    assert process.returncode == 0 and lines, f"it ended with {process.returncode}"
+    said: dict[str, Any] = json.loads(lines[-1])
     recorded = ""
-    if counted.exists():
+    if variant in FLOORS:
+        counted = folder / f"{program}-{variant}.count"
+        assert counted.exists(), "the floor was not loaded: this would be the plain run"
         names = ("kernels", "timeless", "of_graphs")
         said |= dict(zip(names, map(int, counted.read_text(encoding="utf-8").split()), strict=True))
         recorded = f"; {said['kernels']} recorded, {said['timeless']} without a time, {said['of_graphs']} of graphs"
@@ -100,12 +106,7 @@ def side_by_side(results: Results, runs: list[tuple[str, str]], seconds: float) 
             samples.append(sum(on_device().values()))
             time.sleep(3)
         for (program, variant), process in running.items():
-            assert process.stdout is not None
-            lines = [line for line in process.stdout.read().splitlines() if line.startswith("{")]
-            if process.returncode or not lines:
-                results.say(f"{program:8} {variant:15} ended with {process.returncode}")
-                continue
-            told(results, program, variant, json.loads(lines[-1]), folder)
+            results.check(f"{program} {variant}", partial(told, results, program, variant, process, folder))
         results.say(f"         on the device, of all of them, every 3 s: {samples} MiB")
 
 
