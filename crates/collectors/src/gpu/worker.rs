@@ -2,7 +2,7 @@
 //! in a crash, keeps the budget, and notices when nothing comes any more.
 
 use super::decode::Decoder;
-use super::kept::Kept;
+use super::kept::{Kept, Progress};
 use super::target::Ring;
 use super::windows::{Beats, Windows};
 use super::{Collecting, buffers, launches, say};
@@ -186,13 +186,14 @@ impl Worker {
         self.notice_silence();
     }
 
-    /// Returns the launches since a capture.
-    fn notice_kept(&mut self) -> u64 {
-        let launched = launches::AFTER_CAPTURE.load(Ordering::Relaxed);
-        if let Some(words) = self.kept.explain(launched) {
+    fn notice_kept(&mut self) -> Progress {
+        let now = monotonic().0;
+        let times = self.windows.as_ref().map_or([now - self.began, 0], |windows| windows.times(now));
+        let progress = Progress { counted: launches::AFTER_CAPTURE.load(Ordering::Relaxed), times };
+        if let Some(words) = self.kept.look(progress) {
             say(self.session, words);
         }
-        launched
+        progress
     }
 
     /// Whether the last call that gave work waits for its work to be reported. What goes into a graph never is.
@@ -240,8 +241,8 @@ impl Worker {
         while let Some(full) = buffers::next(Duration::ZERO) {
             self.decode(full);
         }
-        let launched = self.notice_kept();
-        if let Some(words) = self.kept.total(launched) {
+        let progress = self.notice_kept();
+        if let Some(words) = self.kept.total(progress) {
             say(self.session, &words);
         }
         if !subscribed || self.is_unanswered() {
