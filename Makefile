@@ -101,6 +101,10 @@ gpu-bursts: ## As gpu-bench, only how much slower models get, by short bursts of
 gpu-cycles: ## As gpu-bench, only what recording and an overhead budget cost a model, by turns within one process. GPU="--models gpt2 --variants 2%"
 	$(PYTHON) benches/gpu_cycles.py $(GPU)
 
+.PHONY: gpu-memory
+gpu-memory: ## On a machine with an NVIDIA GPU and PyTorch: what CUPTI keeps of a program's memory for each launch. GPU="--programs captured"
+	$(PYTHON) benches/gpu_memory.py $(GPU)
+
 .PHONY: clean
 clean: ## Remove what the other targets made, except Cargo's target folder.
 	rm -rf .venv .venvs build dist python/*.egg-info

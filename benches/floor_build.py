@@ -3,6 +3,7 @@ into dist/. The floor enables exactly what our library does, so its numbers are 
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -18,6 +19,21 @@ def numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
 
 
+def captures(word: str, domains: dict[str, int]) -> list[tuple[int, int]]:
+    """Domain and number of the calls that begin or end a capture, as NVIDIA's headers have them."""
+    expected = json.loads((ROOT / "tests" / "cupti_headers" / "expected.json").read_text(encoding="utf-8"))
+    return [
+        (domain, number)
+        for name, domain in domains.items()
+        for call, (number, *_) in expected["calls"][name.lower()].items()
+        if f"{word}Capture" in call
+    ]
+
+
+def table(name: str, pairs: list[tuple[int, int]]) -> str:
+    return f"static const uint32_t {name}[][2] = {{{', '.join(f'{{{domain}, {call}}}' for domain, call in pairs)}}};\n"
+
+
 def header() -> str:
     calls = (GPU / "calls.rs").read_text(encoding="utf-8")
     lists = {name: numbers(body) for name, body in re.findall(r"const (\w+): &\[u32\] =\s*&\[([\d,\s]*)\]", calls)}
@@ -31,17 +47,20 @@ def header() -> str:
     layout = (GPU / "layout.rs").read_text(encoding="utf-8")
     kinds = {name: int(number) for name, number in re.findall(r'(\w+), (\d+), "CUpti', layout)}
     start = re.search(r'Kernel, \d+, "CUpti.*?start: u64 = (\d+)', layout, re.DOTALL)
+    graph = re.search(r'Kernel, \d+, "CUpti.*?graph: u32 = (\d+)', layout, re.DOTALL)
     module = (GPU / "mod.rs").read_text(encoding="utf-8")
     wanted = re.search(r"const KINDS: &\[u32\] = &\[(.*?)\];", module, re.DOTALL)
     enabled = [kinds[name] for name in re.findall(r"layout::(\w+)::KIND", wanted.group(1) if wanted else "")]
     zeroed = re.search(r"const ZEROED_BUFFERS: u32 = (\d+);", module)
-    if not pairs or not enabled or zeroed is None or start is None:
+    begins, ends = captures("Begin", domains), captures("End", domains)
+    if not pairs or not enabled or not begins or not ends or zeroed is None or start is None or graph is None:
         raise SystemExit("floor_build.py: the sources of our library look different: nothing was built")
     return (
         "#include <stdint.h>\n"
-        f"enum {{ ZEROED_BUFFERS = {zeroed.group(1)}, KERNEL = {kinds['Kernel']}, KERNEL_START = {start.group(1)} }};\n"
+        f"enum {{ ZEROED_BUFFERS = {zeroed.group(1)}, KERNEL = {kinds['Kernel']}, RUNTIME = {domains['RUNTIME']} }};\n"
+        f"enum {{ KERNEL_START = {start.group(1)}, KERNEL_GRAPH = {graph.group(1)} }};\n"
         f"static const uint32_t KINDS[] = {{{', '.join(map(str, enabled))}}};\n"
-        f"static const uint32_t CALLS[][2] = {{{', '.join(f'{{{domain}, {call}}}' for domain, call in pairs)}}};\n"
+        f"{table('CALLS', pairs)}{table('BEGINS', begins)}{table('ENDS', ends)}"
     )
 
 

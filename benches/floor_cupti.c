@@ -30,34 +30,47 @@ static int counting;
 static uint64_t counts[MOST_KINDS];
 static int (*next_record)(uint8_t *, size_t, void **);
 
+/* After cuptiFinalize nobody may ask CUPTI for anything. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static int finalized;
+
+static void ask_for_records(uint32_t forced) {
+    pthread_mutex_lock(&asking);
+    if (!finalized)
+        flush(forced);
+    pthread_mutex_unlock(&asking);
+}
+
 static void keep_all(void) {
-    flush(1);
+    ask_for_records(1);
     fclose(kept);
     kept = NULL;
 }
 
-/* FLOOR_COUNT names a file for how many kernels there were, and how many without a time. */
-static uint64_t kernels, timeless;
+/* FLOOR_COUNT names a file for how many kernels there were, how many without a time, and how many of a graph. */
+static uint64_t kernels, timeless, of_graphs;
 
 static void say_counts(void) {
-    flush(1);
+    ask_for_records(1);
     FILE *file = fopen(getenv("FLOOR_COUNT"), "w");
     if (file) {
-        fprintf(file, "%lu %lu\n", (unsigned long)kernels, (unsigned long)timeless);
+        fprintf(file, "%lu %lu %lu\n", (unsigned long)kernels, (unsigned long)timeless, (unsigned long)of_graphs);
         fclose(file);
     }
 }
 
 static void count(const uint8_t *record) {
-    uint32_t kind;
+    uint32_t kind, graph;
     uint64_t start;
     memcpy(&kind, record, sizeof kind);
     if (kind < MOST_KINDS)
         counts[kind]++;
     if (kind == KERNEL) {
         memcpy(&start, record + KERNEL_START, sizeof start);
+        memcpy(&graph, record + KERNEL_GRAPH, sizeof graph);
         kernels++;
         timeless += !start;
+        of_graphs += graph != 0;
     }
 }
 
@@ -101,28 +114,75 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static void called(void *own, uint32_t domain, uint32_t id, const void *data) {
-    (void)own, (void)domain, (void)id, (void)data;
-}
-
 static int (*activity)(uint32_t);
+static int (*activity_off)(uint32_t);
 static int (*callback)(uint32_t, void *, uint32_t, uint32_t);
 static void *subscriber;
+
+/* Once a graph was captured while kernels are recorded, CUPTI keeps memory for every launch. Two remedies to try:
+   FLOOR_AROUND=1 records nothing from the begin of a capture to its end, FLOOR_LATE=1 nothing until the first one has ended. */
+static int around, late, capturing;
+
+static int is_one_of(const uint32_t (*calls)[2], size_t count, uint32_t domain, uint32_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (calls[i][0] == domain && calls[i][1] == id)
+            return 1;
+    return 0;
+}
+
+static void switch_kinds(int (*kind)(uint32_t)) {
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        kind(KINDS[i]);
+}
+
+static void called(void *own, uint32_t domain, uint32_t id, const void *data) {
+    (void)own;
+    if (!around && !late)
+        return;
+    int begins = is_one_of(BEGINS, sizeof BEGINS / sizeof *BEGINS, domain, id);
+    if (!begins && !is_one_of(ENDS, sizeof ENDS / sizeof *ENDS, domain, id))
+        return;
+    /* A driver call inside a runtime call is the same capture. */
+    static __thread int inside;
+    uint32_t site;
+    memcpy(&site, data, sizeof site);
+    if (domain == RUNTIME)
+        inside = !site;
+    else if (inside)
+        return;
+    if (begins && !site && !__atomic_fetch_add(&capturing, 1, __ATOMIC_RELAXED) && around)
+        switch_kinds(activity_off);
+    if (!begins && site && !__atomic_sub_fetch(&capturing, 1, __ATOMIC_RELAXED))
+        if (around || __atomic_exchange_n(&late, 0, __ATOMIC_RELAXED))
+            switch_kinds(activity);
+}
+
+/* How many of them CUPTI takes. */
+static unsigned switch_calls(int on, const uint32_t (*calls)[2], size_t count) {
+    unsigned taken = 0;
+    for (size_t i = 0; i < count; i++)
+        taken += !callback((uint32_t)on, subscriber, calls[i][0], calls[i][1]);
+    return taken;
+}
 
 /* What is left of the cost in a process that was recorded for a while and is no longer: asked with FLOOR_STOP_AFTER. */
 static void *stop_later(void *cupti) {
     const char *finalize = getenv("FLOOR_FINALIZE");
-    int (*off)(uint32_t) = dlsym(cupti, "cuptiActivityDisable");
     int (*end)(void) = dlsym(cupti, "cuptiFinalize");
     struct timespec time = {atoi(getenv("FLOOR_STOP_AFTER")), 0};
     nanosleep(&time, NULL);
     int code = 0;
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        code |= off(KINDS[i]);
-    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
-        callback(0, subscriber, CALLS[i][0], CALLS[i][1]);
-    if (finalize && end)
+        code |= activity_off(KINDS[i]);
+    around = late = 0;
+    switch_calls(0, CALLS, sizeof CALLS / sizeof *CALLS);
+    if (finalize && end) {
+        ask_for_records(1);
+        pthread_mutex_lock(&asking);
+        finalized = 1;
         code |= end();
+        pthread_mutex_unlock(&asking);
+    }
     fprintf(stderr, "floor: stopped, code %d\n", code);
     return NULL;
 }
@@ -134,21 +194,14 @@ static void *flush_often(void *every) {
     uint32_t forced = getenv("FLOOR_FORCED") != NULL;
     for (;;) {
         nanosleep(&time, NULL);
-        flush(forced);
+        ask_for_records(forced);
     }
     return NULL;
 }
 
-static void switch_all(int on, int (*kind)(uint32_t)) {
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        kind(KINDS[i]);
-    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
-        callback(on, subscriber, CALLS[i][0], CALLS[i][1]);
-}
-
 /* A line for each turn: what it was, since when, and the records of it by kind. */
-static void *take_turns(void *cupti) {
-    int (*off)(uint32_t) = dlsym(cupti, "cuptiActivityDisable");
+static void *take_turns(void *unused) {
+    (void)unused;
     for (int on = 1;; on = !on) {
         uint64_t since = now();
         memset(counts, 0, sizeof counts);
@@ -156,13 +209,14 @@ static void *take_turns(void *cupti) {
         nanosleep(&half, NULL);
         fprintf(cycles, "%s %lu", on ? "all" : "off", (unsigned long)since);
         /* What is still inside CUPTI belongs to this turn. */
-        flush(0);
+        ask_for_records(0);
         for (unsigned kind = 0; kind < MOST_KINDS; kind++)
             if (counts[kind])
                 fprintf(cycles, " %u:%lu", kind, (unsigned long)counts[kind]);
         fputc('\n', cycles);
         fflush(cycles);
-        switch_all(!on, on ? off : activity);
+        switch_kinds(on ? activity_off : activity);
+        switch_calls(!on, CALLS, sizeof CALLS / sizeof *CALLS);
     }
     return NULL;
 }
@@ -185,8 +239,10 @@ int InitializeInjection(void) {
     int (*timestamps)(uint64_t (*)(void)) = dlsym(cupti, "cuptiActivityRegisterTimestampCallback");
     int (*attribute)(uint32_t, size_t *, void *) = dlsym(cupti, "cuptiActivitySetAttribute");
     activity = dlsym(cupti, "cuptiActivityEnable");
+    activity_off = dlsym(cupti, "cuptiActivityDisable");
     callback = dlsym(cupti, "cuptiEnableCallback");
-    if (!subscribe || !callbacks || !activity || !callback) {
+    flush = dlsym(cupti, "cuptiActivityFlushAll");
+    if (!subscribe || !callbacks || !activity || !activity_off || !callback || !flush) {
         fprintf(stderr, "floor: libcupti lacks a function\n");
         return 1;
     }
@@ -212,7 +268,9 @@ int InitializeInjection(void) {
             more = more ? more + 1 : NULL;
         }
     }
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !is_off("FLOOR_KINDS"); i++)
+    around = getenv("FLOOR_AROUND") != NULL;
+    late = getenv("FLOOR_LATE") != NULL;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS && !is_off("FLOOR_KINDS") && !late; i++)
         code |= activity(KINDS[i]) && KINDS[i] == KERNEL;
     /* One more kind, to see what it costs: 38 is CUPTI's waits, 49 its allocations. */
     if (getenv("FLOOR_MORE"))
@@ -222,27 +280,30 @@ int InitializeInjection(void) {
     unsigned only = getenv("FLOOR_CALLS") ? (unsigned)atoi(getenv("FLOOR_CALLS")) : 0;
     if (only)
         accepted += !callback(1, subscriber, 2, only);
-    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS && !getenv("FLOOR_CALLS"); i++)
-        accepted += !callback(1, subscriber, CALLS[i][0], CALLS[i][1]);
-    flush = dlsym(cupti, "cuptiActivityFlushAll");
-    if (getenv("FLOOR_KEEP") && flush) {
+    if (!getenv("FLOOR_CALLS"))
+        accepted += switch_calls(1, CALLS, sizeof CALLS / sizeof *CALLS);
+    if (around || late) {
+        switch_calls(1, BEGINS, sizeof BEGINS / sizeof *BEGINS);
+        switch_calls(1, ENDS, sizeof ENDS / sizeof *ENDS);
+    }
+    if (getenv("FLOOR_KEEP")) {
         kept = fopen(getenv("FLOOR_KEEP"), "wb");
         code |= !kept || atexit(keep_all);
     }
     pthread_t thread;
     next_record = dlsym(cupti, "cuptiActivityGetNextRecord");
-    if (getenv("FLOOR_CYCLE") && flush && next_record) {
+    if (getenv("FLOOR_CYCLE") && next_record) {
         counting = 1;
         cycles = fopen(getenv("FLOOR_CYCLE"), "w");
-        code |= !cycles || pthread_create(&thread, NULL, take_turns, cupti);
+        code |= !cycles || pthread_create(&thread, NULL, take_turns, NULL);
     }
-    if (getenv("FLOOR_COUNT") && flush && next_record) {
+    if (getenv("FLOOR_COUNT") && next_record) {
         counting = 1;
         code |= atexit(say_counts);
     }
     if (getenv("FLOOR_STOP_AFTER"))
         code |= pthread_create(&thread, NULL, stop_later, cupti);
-    if (getenv("FLOOR_FLUSH") && flush)
+    if (getenv("FLOOR_FLUSH"))
         code |= pthread_create(&thread, NULL, flush_often, (void *)atol(getenv("FLOOR_FLUSH")));
     if (getenv("FLOOR_VERBOSE"))
         fprintf(stderr, "floor: code %d, %u of %zu callbacks\n", code, accepted, sizeof CALLS / sizeof *CALLS);

@@ -1,16 +1,24 @@
-"""Launches tiny kernels for some seconds and says how many, and how the memory of this process grew meanwhile: as a whole,
-and by what is mapped where."""
+"""Launches tiny kernels for some seconds and says how many, and how the memory of this process grew meanwhile: as a
+whole, by what is mapped where, and in each fifth of the time.
+
+    gpu_memory.py <seconds> [adds | captured | late | replayed] [folder for a trace]
+
+`captured` captures the additions as a CUDA graph before it launches them one by one, `replayed` replays that graph, and
+`late` begins to record only after the capture, where it is given a folder."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from collections.abc import Callable
 
 import gpu_model
 import torch
 
 WARM_UP_S = 2
+LAUNCHES = 400  # Of a step: see gpu_model.adds.
+PARTS = 5
 
 
 def mapped() -> dict[str, int]:
@@ -27,18 +35,48 @@ def mapped() -> dict[str, int]:
     return found
 
 
-def main(seconds: float) -> None:
+def captured() -> Callable[[], None]:
+    """The additions of a step as a graph. Its nodes count as launches."""
+    x = torch.zeros(8, device=gpu_model.DEVICE)
+    x.add_(1.0)
+    gpu_model.wait()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(LAUNCHES):
+            x.add_(1.0)
+
+    def step() -> None:
+        graph.replay()
+        gpu_model.wait()
+
+    return step
+
+
+def main(seconds: str, program: str = "adds", folder: str = "") -> None:
     with torch.inference_mode():
         step = gpu_model.adds()
+        if program != "adds":
+            replay = captured()
+            replay()
+            step = replay if program == "replayed" else step
+        if folder:
+            import inferscope
+
+            inferscope.start(output=folder)
         gpu_model.run(step, WARM_UP_S)
-        before, began, launched = mapped(), time.monotonic(), 0
-        while time.monotonic() < began + seconds:
-            launched += 400 * len(gpu_model.run(step, 0.5))
-        after = mapped()
-    grown = {name: after[name] - before.get(name, 0) for name in after}
+        before = last = mapped()
+        launched, parts = 0, []
+        for _ in range(PARTS):
+            end, so_far = time.monotonic() + float(seconds) / PARTS, launched
+            while time.monotonic() < end:
+                launched += LAUNCHES * len(gpu_model.run(step, 0.5))
+            now = mapped()
+            parts.append(round((sum(now.values()) - sum(last.values())) / max(launched - so_far, 1), 1))
+            last = now
+    grown = {name: last[name] - before.get(name, 0) for name in last}
     most = sorted(grown.items(), key=lambda one: -one[1])[:4]
-    said = {"launched": launched, "grown": sum(after.values()) - sum(before.values()), "where": dict(most)}
-    print(json.dumps(said), flush=True)
+    total = sum(last.values()) - sum(before.values())
+    print(json.dumps({"launched": launched, "grown": total, "where": dict(most), "parts": parts}), flush=True)
 
 
-main(float(sys.argv[1]))
+main(*sys.argv[1:])

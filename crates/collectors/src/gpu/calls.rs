@@ -74,6 +74,12 @@ pub const WORK: &[(u32, &[u32])] = &[
 /// What puts work into a graph instead.
 pub const CAPTURE: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_CAPTURE), (DRIVER, DRIVER_CAPTURE)];
 
+/// What launches kernels, beside graph launches, which are beats, and host functions, which are few.
+pub const LAUNCH: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_LAUNCH), (DRIVER, DRIVER_LAUNCH)];
+
+/// What ends a capture. Graphs that are built node by node, which are only instantiated, are none.
+pub const CAPTURE_END: &[(u32, &[u32])] = &[(RUNTIME, &[319, 320]), (DRIVER, &[497, 498])];
+
 /// The beats by which progress is told while nothing else is recorded: waits and graph launches, few in any program.
 pub const BEATS: &[(u32, &[u32])] =
     &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, &[311, 312]), (DRIVER, DRIVER_GRAPH_LAUNCH)];

@@ -3,7 +3,7 @@
 //! What a call took, gave back or waited for follows it (`parameters`).
 
 use super::api::{CallbackData, Cupti, SUCCESS};
-use super::calls::{BEATS, CAPTURE, DRIVER, RUNTIME, WORK};
+use super::calls::{BEATS, CAPTURE, CAPTURE_END, DRIVER, LAUNCH, RUNTIME, WORK};
 use super::parameters::{self, Deed};
 use crate::session::Session;
 use crate::thread::{self, Writing};
@@ -26,6 +26,8 @@ const GIVES_WORK: u64 = 2;
 const CAPTURES: u64 = 4;
 /// Its parameters say something.
 const TELLS: u64 = 8;
+const LAUNCHES: u64 = 16;
+const ENDS_CAPTURE: u64 = 32;
 const NAME_AT: u32 = 32;
 
 /// Whether calls are recorded, or only counted as beats.
@@ -38,6 +40,10 @@ pub static LAST_BEAT: AtomicU64 = AtomicU64::new(0);
 pub static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
 pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
+/// Whether a graph was captured while CUPTI records, and kernels launched one by one since then, as far as launches had
+/// callbacks. Both are of the process, whatever recording comes next: what CUPTI keeps, it keeps (`kept`).
+static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
+pub static AFTER_CAPTURE: AtomicU64 = AtomicU64::new(0);
 
 /// CUPTI's functions, for what a callback asks of them.
 static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
@@ -69,7 +75,9 @@ pub fn prepare(cupti: &'static Cupti) {
             known.store(if parameters::is_read(domain, id) { TELLS } else { 0 }, Ordering::Relaxed);
         }
     }
-    for (calls, sort) in [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES)] {
+    let sorts =
+        [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES), (LAUNCH, LAUNCHES), (CAPTURE_END, ENDS_CAPTURE)];
+    for (calls, sort) in sorts {
         for (domain, ids) in calls {
             for id in *ids {
                 KNOWN[*domain as usize - 1][*id as usize].fetch_or(sort, Ordering::Relaxed);
@@ -186,8 +194,15 @@ fn notice(known: u64, data: &CallbackData) {
     }
     if known & GIVES_WORK != 0 {
         GIVEN.store(data.correlation, Ordering::Relaxed);
+        // Most programs capture nothing, and pay for a look.
+        if known & (LAUNCHES | BEAT) == LAUNCHES && HAS_CAPTURED.load(Ordering::Relaxed) {
+            AFTER_CAPTURE.fetch_add(1, Ordering::Relaxed);
+        }
     } else if known & CAPTURES != 0 {
         CAPTURED.fetch_add(1, Ordering::Relaxed);
+        if known & ENDS_CAPTURE != 0 {
+            HAS_CAPTURED.store(true, Ordering::Relaxed);
+        }
     }
 }
 

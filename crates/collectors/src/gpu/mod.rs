@@ -7,6 +7,7 @@ mod calls;
 mod clock;
 mod decode;
 mod dynamic;
+mod kept;
 mod launches;
 mod layout;
 mod library;

@@ -167,10 +167,16 @@ impl Windows {
         Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
     }
 
-    /// For the report. `now`: the window that is open counts as well.
-    pub fn describe(&self, now: u64) -> String {
+    /// Nanoseconds recorded and not recorded until `now`: the window that is open counts as well.
+    pub fn times(&self, now: u64) -> [u64; 2] {
         let mut total = self.total;
         total[usize::from(!self.recording)] += now.saturating_sub(self.since);
+        total
+    }
+
+    /// For the report.
+    pub fn describe(&self, now: u64) -> String {
+        let total = self.times(now);
         let (recorded, all) = (total[0] as f64, (total[0] + total[1]) as f64);
         let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
         if self.whole && self.share().is_none_or(|share| share == 1.0) {

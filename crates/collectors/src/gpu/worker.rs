@@ -2,6 +2,7 @@
 //! in a crash, keeps the budget, and notices when nothing comes any more.
 
 use super::decode::Decoder;
+use super::kept::{Kept, Progress};
 use super::target::Ring;
 use super::windows::{Beats, Windows};
 use super::{Collecting, buffers, launches, say};
@@ -76,6 +77,7 @@ struct Worker {
     silent: u32,
     warned: bool,
     told: bool,
+    kept: Kept,
 }
 
 fn run(collecting: &'static Collecting) {
@@ -103,6 +105,7 @@ fn run(collecting: &'static Collecting) {
         silent: 0,
         warned: false,
         told: false,
+        kept: Kept::default(),
     };
     let mut round = Instant::now();
     while !STOP.load(Ordering::Acquire) && session::current().is_some_and(|current| std::ptr::eq(current, session)) {
@@ -179,7 +182,18 @@ impl Worker {
                 "CUDA graphs and a CUPTI older than 12.6 are known to hang together: if the program does, record with --gpu-detail off",
             );
         }
+        self.notice_kept();
         self.notice_silence();
+    }
+
+    fn notice_kept(&mut self) -> Progress {
+        let now = monotonic().0;
+        let times = self.windows.as_ref().map_or([now - self.began, 0], |windows| windows.times(now));
+        let progress = Progress { counted: launches::AFTER_CAPTURE.load(Ordering::Relaxed), times };
+        if let Some(words) = self.kept.look(progress) {
+            say(self.session, words);
+        }
+        progress
     }
 
     /// Whether the last call that gave work waits for its work to be reported. What goes into a graph never is.
@@ -226,6 +240,10 @@ impl Worker {
         self.flush(1);
         while let Some(full) = buffers::next(Duration::ZERO) {
             self.decode(full);
+        }
+        let progress = self.notice_kept();
+        if let Some(words) = self.kept.total(progress) {
+            say(self.session, &words);
         }
         if !subscribed || self.is_unanswered() {
             self.lost();
