@@ -68,6 +68,23 @@ fn steps_are_told_from_the_layers_inside_them() {
 }
 
 #[test]
+fn steps_of_nothing_but_layers_begin_where_the_host_has_waited() {
+    // Twenty times the same two kernels, and a wait: as tiny layers are, one after the other.
+    let mut all = "track main\nrepeat 12 every 500us\n".to_owned();
+    for layer in 0..20 {
+        for (place, name) in ["linear", "relu"].iter().enumerate() {
+            let at = 20 * layer + 10 * place;
+            let (call, work) = (format!("{at}us..{}us", at + 5), format!("{}us..{}us", at + 6, at + 9));
+            all += &format!("api cudaLaunchKernel {call}\nstream 7\nkernel {name} {work}\n");
+        }
+    }
+    // No wait comes before the first.
+    let found = Steps::find(&text(&(all + "api cudaDeviceSynchronize 420us..450us\nend\n")), None);
+    assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 11, 500_000), "{}", found.why);
+    assert!(found.why.contains("40 launches") && found.confidence > 0.9, "{}", found.why);
+}
+
+#[test]
 fn steps_of_varying_lengths_are_steps_and_what_comes_before_them_is_none() {
     let launch = |name: &str, at: u64| {
         format!("api cudaLaunchKernel {at}us..{}us\nstream 7\nkernel {name} {}us..{}us\n", at + 2, at + 5, at + 8)

@@ -105,18 +105,21 @@ fn pause(tokens: &[Token], place: usize) -> u64 {
     if tokens[place].waited > before.waited { pause.saturating_mul(WAITED) } else { pause }
 }
 
-/// A launch may be known by itself, or by the one before it.
-fn marks(tokens: &[Token], place: usize) -> [u64; 2] {
+/// A launch may be known by itself, by the one before it, or by the host's wait before it: two hundred layers of the same two
+/// kernels begin anew only there. 0: no mark.
+fn marks(tokens: &[Token], place: usize) -> [u64; 3] {
+    const AFTER_WAIT: u64 = 1 << 63;
     let id = u64::from(tokens[place].id) + 1;
-    let before = place.checked_sub(1).map_or(0, |before| u64::from(tokens[before].id) + 1);
-    [id, id << 32 | before]
+    let Some(before) = place.checked_sub(1).map(|before| tokens[before]) else { return [id, id << 32, 0] };
+    let waited = tokens[place].waited > before.waited;
+    [id, id << 32 | (u64::from(before.id) + 1), if waited { id | AFTER_WAIT } else { 0 }]
 }
 
 /// For every number of times that something comes, the mark that most time passes before; the earliest of several.
 fn candidates(tokens: &[Token]) -> Vec<u64> {
     let mut seen: HashMap<u64, (usize, u64, usize)> = HashMap::new();
     for place in 0..tokens.len() {
-        for mark in marks(tokens, place) {
+        for mark in marks(tokens, place).into_iter().filter(|mark| *mark != 0) {
             let sum = seen.entry(mark).or_insert((0, 0, place));
             (sum.0, sum.1) = (sum.0 + 1, sum.1.saturating_add(pause(tokens, place)));
         }
