@@ -3,6 +3,7 @@
 use super::{gap, roofline};
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::frames::DEEP;
 use crate::gpu::Graphs;
 use crate::phrase;
 use crate::proof;
@@ -10,7 +11,7 @@ use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::{Share, Tally};
 use crate::step_kernels::StepKernels;
-use timeline::TrackIndex;
+use timeline::{StackIndex, TrackIndex};
 
 pub struct PythonLoopOverTensors;
 
@@ -30,7 +31,8 @@ impl Rule for PythonLoopOverTensors {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The same five kernels or fewer, each shorter than 20 µs, are launched 24 times or more in a row, and that takes 10 % of the step or more.",
-            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each. The gain is the recorded \
+            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; those of an nn.Sequential, of which each \
+                  needs what the one before gives, are no such loop however many they are. The gain is the recorded \
                   steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
@@ -47,6 +49,9 @@ impl Rule for PythonLoopOverTensors {
         };
         let share = loops.tally.measured();
         let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= LEVEL) else { return Verdict::Silent };
+        if is_chain(case, &loops.stretches) {
+            return Verdict::Silent;
+        }
         let work = &case.timeline.gpu.work;
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first as usize]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
@@ -82,6 +87,33 @@ impl Rule for PythonLoopOverTensors {
         };
         finding.into()
     }
+}
+
+/// Whether most samples inside the loops are of modules that an nn.Sequential calls one after the other, with no function of the
+/// program between.
+fn is_chain(case: &Case, stretches: &[(TrackIndex, u64, u64)]) -> bool {
+    let timeline = case.timeline;
+    let mut sorted = stretches.to_vec();
+    sorted.sort_unstable();
+    let inside = |track: TrackIndex, time: u64| {
+        let after = sorted.partition_point(|one| (one.0, one.1) <= (track, time));
+        after.checked_sub(1).is_some_and(|place| sorted[place].0 == track && time < sorted[place].2)
+    };
+    let sequential = |stack: StackIndex| {
+        let home = case.frames.home(stack);
+        let above = timeline.stacks.walk(stack).take(DEEP).take_while(|(here, _)| *here != home);
+        let mut names = above.map(|(_, frame)| timeline.names.get(frame.name));
+        names.any(|name| name.file.ends_with("torch/nn/modules/container.py") && name.text.ends_with("forward"))
+    };
+    let (mut all, mut chained) = (0usize, 0);
+    for seen in &case.seen.all {
+        let sample = case.sample(seen);
+        if inside(case.track(seen), sample.time) {
+            all += 1;
+            chained += usize::from(sequential(sample.stack));
+        }
+    }
+    2 * chained > all
 }
 
 #[derive(Default)]
@@ -200,6 +232,16 @@ mod tests {
         silent(&PythonLoopOverTensors, &steps(&["gemm", "relu"], 12, 3));
         silent(&PythonLoopOverTensors, &steps(&["gemm"], 40, 100));
         silent(&PythonLoopOverTensors, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn layers_of_a_sequential_are_no_loop_but_a_loop_inside_one_is() {
+        let all = steps(&["gemm", "relu"], 200, 3);
+        let container = "forward@/usr/lib/python3/site-packages/torch/nn/modules/container.py:250";
+        let linear = "forward@/usr/lib/python3/site-packages/torch/nn/modules/linear.py:125";
+        let seen_as = |stack: &str| all.replace("main>route@moe.py:31", stack);
+        silent(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>{linear}")));
+        found(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>route@moe.py:31>{linear}")));
     }
 
     #[test]
