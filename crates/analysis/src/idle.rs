@@ -4,6 +4,7 @@
 //! Copies keep a device busy. What is called a copy wait is a host that is held in a copy call while the device does nothing
 //! yet or any more: it moves pageable memory to where the device can reach it, or waits for the call to return.
 
+mod blocks;
 mod bubbles;
 mod busy;
 mod calls;
@@ -13,6 +14,7 @@ mod found;
 mod gaps;
 mod handed;
 mod host;
+mod innermost;
 mod looks;
 mod near;
 mod pace;
@@ -194,6 +196,6 @@ impl DeviceIdle {
 pub(crate) fn host_pieces(case: &Case, track: timeline::TrackIndex, start: u64, end: u64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let scene = scene::Scene::new(case);
-    handed::split(scene, &mut host::Hosts::new(scene).ask(), track, (start, end), &mut pieces);
+    handed::split(scene, &mut host::Hosts::new(scene, None).ask(), track, (start, end), &mut pieces);
     pieces
 }

@@ -22,14 +22,14 @@ pub fn measure(case: &Case) -> Vec<DeviceIdle> {
     measure_in(case, None)
 }
 
-/// `parts`: for each device; None: as many as it is worth.
+/// `parts`: for each device, and for whatever else is cut; None: as many as it is worth.
 fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
     let scene = Scene::new(case);
     let streams = &scene.timeline.gpu.streams;
     let streams: Vec<&[Stream]> = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)).collect();
     let usual: Vec<_> = streams.iter().map(|streams| busy::usual_thread(scene, streams)).collect();
-    let hosts = Hosts::new(scene);
-    let spans = prepare(scene, &streams, &hosts, &usual);
+    let hosts = Hosts::new(scene, parts);
+    let spans = prepare(scene, &streams, &hosts, &usual, parts);
 
     let members = Groups::new(scene.steps);
     let shown = members.median.and_then(|step| scene.steps.steps.get(step as usize));
@@ -70,14 +70,20 @@ fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
 }
 
 /// When each device was busy. What the gaps ask for is made at the same time; they would wait for it, one behind the other.
-fn prepare(scene: Scene, streams: &[&[Stream]], hosts: &Hosts, usual: &[Option<TrackIndex>]) -> Vec<Vec<Busy>> {
+fn prepare(
+    scene: Scene,
+    streams: &[&[Stream]],
+    hosts: &Hosts,
+    usual: &[Option<TrackIndex>],
+    parts: Option<usize>,
+) -> Vec<Vec<Busy>> {
     let mut spans: Vec<Vec<Busy>> = streams.iter().map(|_| Vec::new()).collect();
     let mut jobs: Vec<Job> = Vec::new();
     for track in usual.iter().flatten() {
         jobs.push(Box::new(|| _ = hosts.of(*track)));
     }
     for (streams, spans) in streams.iter().zip(&mut spans) {
-        jobs.push(Box::new(move || *spans = busy::spans(scene, streams)));
+        jobs.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
     }
     jobs.push(Box::new(|| _ = hosts.first()));
     side_by_side::run(scene.timeline.gpu.work.len(), jobs, || _ = hosts.between_launches());

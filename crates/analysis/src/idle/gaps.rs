@@ -225,7 +225,12 @@ impl Walk<'_> {
                 *self.found.groups[group].entry((piece.cause, piece.who)).or_default() += piece.end - piece.start;
             }
         }
-        if let Some((start, end)) = self.device.shown {
+        // Pieces are by time, and few lie in that step.
+        let reach = |(start, end): &(u64, u64)| {
+            self.pieces.first().is_some_and(|piece| piece.start < *end)
+                && self.pieces.last().is_some_and(|piece| *start < piece.end)
+        };
+        if let Some((start, end)) = self.device.shown.filter(reach) {
             let inside = self.pieces.iter().filter(|piece| piece.start < end && start < piece.end);
             let cut = |piece: &Piece| Piece { start: piece.start.max(start), end: piece.end.min(end), ..*piece };
             self.found.median.extend(inside.map(cut));

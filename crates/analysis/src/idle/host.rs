@@ -2,8 +2,10 @@
 //! then recorded function calls. Every nanosecond of the stretch is in exactly one piece.
 
 use super::Cause;
+use super::blocks::{Blocks, Place};
 use super::calls::{Classes, OverheadOf, overhead_of};
 use super::cores::{queued, without_core};
+use super::innermost::{self, Part};
 use super::looks::{self, Looks};
 use super::near::{Near, seek};
 use super::pace::{LONGEST_NS, between_launches};
@@ -32,20 +34,11 @@ pub struct Piece {
     pub who: Who,
 }
 
-/// A part of a recorded slice in which nothing shorter is recorded.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    pub start: u64,
-    pub end: u64,
-    pub cause: Cause,
-    pub who: Who,
-    pub slice: u32,
-}
-
 /// All threads, for any number of askers at the same time.
 pub struct Hosts<'c> {
     scene: Scene<'c>,
     classes: Classes,
+    parts: Option<usize>,
     /// By track. This and what follows is made when it is first asked for.
     by_track: Vec<OnceLock<Host>>,
     between: OnceLock<u64>,
@@ -61,11 +54,11 @@ pub struct Asker<'h> {
 /// One thread.
 pub struct Host {
     /// CUDA calls, garbage collection and the profiler's own work, by time.
-    pub exact: Vec<Part>,
+    exact: Blocks<Part>,
     free: Looks,
     /// Samples inside calls.
     pub in_calls: Looks,
-    functions: Vec<Part>,
+    functions: Blocks<Part>,
     /// Of the exact ones, the profiler's own.
     profiler: Vec<Part>,
     /// Between two readings: the part of the running time in which it had no core.
@@ -74,10 +67,11 @@ pub struct Host {
 }
 
 impl<'c> Hosts<'c> {
-    pub fn new(scene: Scene<'c>) -> Hosts<'c> {
+    /// `parts`: in which each thread is looked at; None: as many as it is worth.
+    pub fn new(scene: Scene<'c>, parts: Option<usize>) -> Hosts<'c> {
         let by_track = scene.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
         let classes = Classes::new(scene.timeline);
-        Hosts { scene, classes, by_track, between: OnceLock::new(), first: OnceLock::new() }
+        Hosts { scene, classes, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
     }
 
     /// The median time between two launches.
@@ -106,7 +100,7 @@ impl<'c> Hosts<'c> {
     }
 
     pub fn of(&self, track: TrackIndex) -> &Host {
-        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, &self.classes, track))
+        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, &self.classes, track, self.parts))
     }
 
     pub fn ask(&self) -> Asker<'_> {
@@ -128,14 +122,16 @@ impl<'h> Asker<'h> {
 }
 
 impl Host {
-    fn new(scene: Scene, classes: &Classes, track: TrackIndex) -> Host {
+    fn new(scene: Scene, classes: &Classes, track: TrackIndex, parts: Option<usize>) -> Host {
         let (slices, work) = (&scene.timeline.slices, &scene.timeline.gpu.work);
         let range = scene.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
             let (start, slice) = (slices.start[index], index as u32);
             Part { start, end: start.saturating_add(slices.dur[index]), cause, who, slice }
         };
-        let exact = innermost(range.clone().filter_map(|index| match slices.kind(index) {
+        let stretches = parts.unwrap_or_else(|| innermost::worth(range.len()));
+        let in_exact = [SliceKind::ApiCall, SliceKind::Gc, SliceKind::Overhead];
+        let exact = innermost::find(slices, range.clone(), stretches, &in_exact, |index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
                 let cause = match classes.of(name).cause() {
@@ -155,8 +151,9 @@ impl Host {
                 OverheadOf::Queue => None,
             },
             _ => None,
-        }));
-        let functions = innermost(range.filter_map(|index| {
+        });
+        let in_functions = [SliceKind::Call, SliceKind::CCall];
+        let functions = innermost::find(slices, range, stretches, &in_functions, |index| {
             let kind = slices.kind(index);
             let bits = scene.frames.bits(NameIndex(slices.name[index]));
             let cause = match kind {
@@ -169,10 +166,11 @@ impl Host {
                 _ => return None,
             };
             Some(part(index, cause, Who::Function(slices.name[index])))
-        }));
+        });
+        let mut near = Place::default();
         let in_call = |time: u64| {
-            let place = exact.partition_point(|part| part.start <= time);
-            place > 0 && time < exact[place - 1].end && exact[place - 1].cause != Cause::Gc
+            exact.seek(&mut near, |part| part.start <= time);
+            exact.before(near).next().is_some_and(|part| time < part.end && part.cause != Cause::Gc)
         };
         let (free, in_calls) = looks::of_thread(scene, track, in_call);
         let queued = queued(scene, track);
@@ -182,8 +180,8 @@ impl Host {
 
     fn split(&self, near: &mut Near, start: u64, end: u64, pieces: &mut Vec<Piece>) {
         let mut at = start;
-        seek(&self.exact, &mut near.exact, |part| part.end <= start);
-        for part in self.exact[near.exact..].iter().take_while(|part| part.start < end) {
+        self.exact.seek(&mut near.exact, |part| part.end <= start);
+        for part in self.exact.from(near.exact).take_while(|part| part.start < end) {
             if at < part.start {
                 self.by_looks(near, at, part.start, pieces);
             }
@@ -245,8 +243,8 @@ impl Host {
         }
         for (from, to) in rest.drain(..) {
             let mut at = from;
-            seek(&self.functions, &mut near.functions, |part| part.end <= from);
-            for part in self.functions[near.functions..].iter().take_while(|part| part.start < to) {
+            self.functions.seek(&mut near.functions, |part| part.end <= from);
+            for part in self.functions.from(near.functions).take_while(|part| part.start < to) {
                 if at < part.start {
                     say(at, part.start, Cause::Unknown, Who::Nobody);
                 }
@@ -266,81 +264,14 @@ impl Host {
         if let Some(look) = self.in_calls.inside(start, sure).filter(|look| look.frame.0 != 0) {
             return Who::Frame(look.frame.0);
         }
-        let place = self.functions.partition_point(|part| part.start <= start);
-        self.functions[..place].last().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
+        let mut place = Place::default();
+        self.functions.seek(&mut place, |part| part.start <= start);
+        self.functions.before(place).next().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
     }
 
-    /// The call in which a moment lies, with a little room: the clocks of host and device do not agree to the nanosecond.
-    pub fn call_at(&self, near: &mut Near, time: u64, room: u64) -> Option<(usize, &Part)> {
-        seek(&self.exact, &mut near.called, |part| part.start <= time);
-        let place = near.called.checked_sub(1)?;
-        let part = &self.exact[place];
-        (time <= part.end.saturating_add(room)).then_some((place, part))
-    }
-}
-
-/// Of slices in the order of their starts: who is the innermost, when. What compiles or speaks to others does so in all that it calls.
-fn innermost(slices: impl Iterator<Item = Part>) -> Vec<Part> {
-    // Room for all, most of which is never touched where few are kept: growing would copy them again and again.
-    let (mut all, mut open) = (Vec::with_capacity(slices.size_hint().1.unwrap_or(0)), Vec::<Part>::new());
-    let mut at = 0;
-    let mut close = |open: &mut Vec<Part>, until: u64| {
-        while let Some(last) = open.last() {
-            let end = last.end.min(until);
-            if at < end {
-                all.push(Part { start: at.max(last.start), end, ..*last });
-                at = end;
-            }
-            if last.end > until {
-                break;
-            }
-            open.pop();
-        }
-        at = at.max(until);
-    };
-    for mut slice in slices.filter(|slice| slice.start < slice.end) {
-        close(&mut open, slice.start);
-        if let Some(around) = open.last().filter(|one| matches!(one.cause, Cause::Compile | Cause::Communication)) {
-            slice.cause = around.cause;
-        }
-        open.push(slice);
-    }
-    close(&mut open, u64::MAX);
-    all.shrink_to_fit();
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_innermost_has_the_time_and_compiling_is_inherited() {
-        let part = |start, end, cause| Part { start, end, cause, who: Who::Nobody, slice: 0 };
-        let all = innermost(
-            [
-                part(0, 100, Cause::Python),
-                part(10, 30, Cause::Native),
-                part(20, 25, Cause::Waiting),
-                part(50, 80, Cause::Compile),
-                part(60, 90, Cause::Native),
-                part(95, 95, Cause::Gc),
-            ]
-            .into_iter(),
-        );
-        let said: Vec<_> = all.iter().map(|part| (part.start, part.end, part.cause)).collect();
-        assert_eq!(
-            said,
-            [
-                (0, 10, Cause::Python),
-                (10, 20, Cause::Native),
-                (20, 25, Cause::Waiting),
-                (25, 30, Cause::Native),
-                (30, 50, Cause::Python),
-                (50, 60, Cause::Compile),
-                (60, 90, Cause::Compile),
-                (90, 100, Cause::Python),
-            ]
-        );
+    /// The calls that began up to a moment, the last first.
+    pub fn calls_before(&self, near: &mut Near, time: u64) -> impl Iterator<Item = &Part> {
+        self.exact.seek(&mut near.called, |part| part.start <= time);
+        self.exact.before(near.called)
     }
 }

@@ -77,7 +77,7 @@ impl Looks {
 
 /// What the samples of a thread say: those taken outside its recorded calls, and those taken inside. The latter only say which
 /// line of the program makes the call.
-pub fn of_thread(scene: Scene, track: TrackIndex, in_call: impl Fn(u64) -> bool) -> (Looks, Looks) {
+pub fn of_thread(scene: Scene, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
     let timeline = scene.timeline;
     let (mut free, mut inside) = (Looks::default(), Looks::default());
     let holders = {

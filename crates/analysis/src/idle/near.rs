@@ -1,15 +1,17 @@
 //! Finds a place in a sorted list from where the last one was: who asks goes forward in time, so that the next is mostly close by.
 
+use super::blocks::Place;
+
 /// Where the last questions to a thread were answered, one place for each of its lists.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    pub exact: usize,
+    pub exact: Place,
     pub free: usize,
     pub in_calls: usize,
-    pub functions: usize,
+    pub functions: Place,
     pub queued: usize,
     pub profiler: usize,
-    pub called: usize,
+    pub called: Place,
     /// Stretches that no look stands for; kept only so that each question need not ask for memory.
     pub left: [Vec<(u64, u64)>; 2],
 }
