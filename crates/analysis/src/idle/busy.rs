@@ -26,7 +26,7 @@ pub fn spans(scene: Scene, streams: &[Stream], parts: Option<usize>) -> Vec<Busy
     // Zeroes that nobody has touched yet: the memory comes with the thread that fills it.
     let mut all: Vec<Busy> = vec![(0, 0, 0); count];
     let mut rest = all.as_mut_slice();
-    let mut found: Vec<(&mut [Busy], Vec<Range<usize>>, usize)> = Vec::new();
+    let mut found: Vec<Filling> = Vec::new();
     for cut in cuts {
         // The work of every stream that begins up to the cut.
         let until = |(stream, from): (&Stream, &mut usize)| {
@@ -36,11 +36,11 @@ pub fn spans(scene: Scene, streams: &[Stream], parts: Option<usize>) -> Vec<Busy
         };
         let ranges: Vec<Range<usize>> = streams.iter().zip(&mut from).map(until).collect();
         let own = rest.split_off_mut(..ranges.iter().map(Range::len).sum()).unwrap_or_default();
-        found.push((own, ranges, 0));
+        found.push(Filling { own, ranges, kept: 0 });
     }
-    let jobs = found.iter_mut().map(|(own, ranges, kept)| Box::new(|| *kept = joined(scene, ranges, own)) as Job);
+    let jobs = found.iter_mut().map(|one| Box::new(|| one.fill(scene)) as Job);
     side_by_side::run(count, jobs.collect(), || ());
-    let places: Vec<(usize, usize)> = found.iter().map(|(own, _, kept)| (own.len(), *kept)).collect();
+    let places: Vec<(usize, usize)> = found.iter().map(|one| (one.own.len(), one.kept)).collect();
     let (mut from, mut end) = (0, 0);
     for (room, kept) in places {
         let mut first = from;
@@ -59,30 +59,39 @@ pub fn spans(scene: Scene, streams: &[Stream], parts: Option<usize>) -> Vec<Busy
     all
 }
 
-/// Joins the busy times of some works, into the front of `all`, which has room for each of them. Returns how many they are.
-fn joined(scene: Scene, ranges: &[Range<usize>], all: &mut [Busy]) -> usize {
-    let work = &scene.timeline.gpu.work;
-    let busy = ranges.iter().flat_map(Range::clone).filter(|index| work.kind(*index).is_busy());
-    let spans = busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1);
-    let mut count = 0;
-    for (place, span) in all.iter_mut().zip(spans) {
-        *place = span;
-        count += 1;
-    }
-    // Streams come one after the other and each in order: the sort finds those runs.
-    all[..count].sort();
-    let mut kept = 0;
-    for place in 0..count {
-        let span = all[place];
-        match all[..kept].last_mut() {
-            Some(last) if span.0 <= last.1 => last.1 = last.1.max(span.1),
-            _ => {
-                all[kept] = span;
-                kept += 1;
+/// One part of the time.
+struct Filling<'s> {
+    /// Room for each of the works: the spans come to its front.
+    own: &'s mut [Busy],
+    /// The works, by stream.
+    ranges: Vec<Range<usize>>,
+    /// How many spans there are.
+    kept: usize,
+}
+
+impl Filling<'_> {
+    fn fill(&mut self, scene: Scene) {
+        let (all, work) = (&mut *self.own, &scene.timeline.gpu.work);
+        let busy = self.ranges.iter().flat_map(Range::clone).filter(|index| work.kind(*index).is_busy());
+        let spans = busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1);
+        let mut count = 0;
+        for (place, span) in all.iter_mut().zip(spans) {
+            *place = span;
+            count += 1;
+        }
+        // Streams come one after the other and each in order: the sort finds those runs.
+        all[..count].sort();
+        for place in 0..count {
+            let span = all[place];
+            match all[..self.kept].last_mut() {
+                Some(last) if span.0 <= last.1 => last.1 = last.1.max(span.1),
+                _ => {
+                    all[self.kept] = span;
+                    self.kept += 1;
+                }
             }
         }
     }
-    kept
 }
 
 /// The thread that launches most of the work.
@@ -99,9 +108,11 @@ pub fn usual_thread(scene: Scene, streams: &[Stream]) -> Option<TrackIndex> {
     counts.into_iter().max_by_key(|(track, count)| (*count, std::cmp::Reverse(*track))).map(|(track, _)| track)
 }
 
-/// Of each stream: its works, and the first of them whose launch was recorded. Streams without any are left out: where no launch
-/// was recorded, a missing one says nothing.
-pub fn first_linked(scene: Scene, streams: &[Stream]) -> Vec<(Range<usize>, usize)> {
+/// Of each stream: its works, and the first of them whose launch was recorded.
+pub type FirstLinked = Vec<(Range<usize>, usize)>;
+
+/// Streams without any are left out: where no launch was recorded, a missing one says nothing.
+pub fn first_linked(scene: Scene, streams: &[Stream]) -> FirstLinked {
     let linked = |index: &usize| scene.timeline.gpu.work.launch(*index).is_some();
     streams.iter().filter_map(|stream| Some((stream.work.clone(), stream.work.clone().find(linked)?))).collect()
 }

@@ -2,17 +2,17 @@
 //! other. What a gap is, and how parts are joined, is left to others.
 
 use super::DeviceIdle;
-use super::busy::{self, Busy};
+use super::busy::{self, Busy, FirstLinked};
 use super::found::Found;
 use super::gaps::{self, Device};
 use super::handed;
 use super::host::{Hosts, Piece};
 use super::parts::{Inside, Part};
 use super::scene::Scene;
-use crate::gpu::windows_of;
 use crate::rule::Case;
 use crate::slow_steps::Groups;
 use crate::steps::Step;
+use crate::windows::Window;
 use timeline::TrackIndex;
 use timeline::gpu::Stream;
 use timeline::side_by_side::{self, Job};
@@ -29,29 +29,26 @@ fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
     let streams: Vec<&[Stream]> = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)).collect();
     let usual: Vec<_> = streams.iter().map(|streams| busy::usual_thread(scene, streams)).collect();
     let hosts = Hosts::new(scene, parts);
-    let spans = prepare(scene, &streams, &hosts, &usual, parts);
+    let Ready { spans, rest, members } = Ready::new(case, &streams, &hosts, &usual, parts);
 
-    let members = Groups::new(scene.steps);
     let shown = members.median.and_then(|step| scene.steps.steps.get(step as usize));
-    let device = |(place, streams): (usize, &&[Stream])| {
-        let Stream { process, device: ordinal, .. } = *streams.first().filter(|_| !spans[place].is_empty())?;
-        let windows = windows_of(case, process);
-        let inside = Inside::new(&windows, &spans[place]);
-        Some(Device {
-            process,
-            ordinal,
+    let mut devices: Vec<Device> = Vec::new();
+    for (place, (streams, (windows, first))) in streams.iter().zip(rest).enumerate() {
+        let Some(stream) = streams.first().filter(|_| !spans[place].is_empty()) else { continue };
+        devices.push(Device {
+            process: stream.process,
+            ordinal: stream.device,
             scene,
             hosts: &hosts,
             usual: usual[place],
             others: (&spans, place),
-            first: busy::first_linked(scene, streams),
+            first,
+            inside: Inside::new(&windows, &spans[place], parts),
             windows,
-            inside,
             members: &members,
             shown: shown.map(|step| (step.start, step.end)),
-        })
-    };
-    let devices: Vec<Device> = streams.iter().enumerate().filter_map(device).collect();
+        });
+    }
 
     let cuts = devices.iter().map(|device| device.inside.cut(parts.unwrap_or_else(|| device.inside.worth())));
     let mut found: Vec<Vec<_>> =
@@ -65,29 +62,56 @@ fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
         );
     }
     side_by_side::run(scene.timeline.gpu.work.len(), jobs, || ());
-    let all = devices.iter().zip(found).zip(host);
+    let all = devices.into_iter().zip(found).zip(host);
     all.map(|((device, found), host)| join(case, device, found, host)).collect()
 }
 
-/// When each device was busy. What the gaps ask for is made at the same time; they would wait for it, one behind the other.
-fn prepare(
-    scene: Scene,
-    streams: &[&[Stream]],
-    hosts: &Hosts,
-    usual: &[Option<TrackIndex>],
-    parts: Option<usize>,
-) -> Vec<Vec<Busy>> {
-    let mut spans: Vec<Vec<Busy>> = streams.iter().map(|_| Vec::new()).collect();
-    let mut jobs: Vec<Job> = Vec::new();
-    for track in usual.iter().flatten() {
-        jobs.push(Box::new(|| _ = hosts.of(*track)));
+/// What the gaps are read from.
+struct Ready {
+    /// By device: when it was busy.
+    spans: Vec<Vec<Busy>>,
+    /// By device: its windows, and the first works whose launch was recorded.
+    rest: Vec<(Vec<Window>, FirstLinked)>,
+    members: Groups,
+}
+
+impl Ready {
+    /// What the gaps ask of threads is made at the same time; they would wait for it, one behind the other.
+    fn new(
+        case: &Case,
+        streams: &[&[Stream]],
+        hosts: &Hosts,
+        usual: &[Option<TrackIndex>],
+        parts: Option<usize>,
+    ) -> Ready {
+        let (scene, ground) = (Scene::new(case), case.ground());
+        let mut ready = Ready {
+            spans: streams.iter().map(|_| Vec::new()).collect(),
+            rest: streams.iter().map(|_| Default::default()).collect(),
+            members: Groups::default(),
+        };
+        let Ready { spans, rest, members } = &mut ready;
+        let mut tracks: Vec<TrackIndex> = usual.iter().flatten().copied().collect();
+        tracks.sort_unstable();
+        tracks.dedup();
+        let mut jobs: Vec<Job> = Vec::new();
+        for track in tracks {
+            jobs.push(Box::new(move || _ = hosts.of(track)));
+        }
+        for (streams, spans) in streams.iter().zip(spans) {
+            jobs.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
+        }
+        for (streams, (windows, first)) in streams.iter().zip(rest) {
+            jobs.push(Box::new(move || {
+                *windows = streams.first().map(|first| ground.windows_of(first.process)).unwrap_or_default();
+                *first = busy::first_linked(scene, streams);
+            }));
+        }
+        jobs.push(Box::new(move || *members = Groups::new(scene.steps)));
+        jobs.push(Box::new(|| _ = hosts.first()));
+        side_by_side::run(scene.timeline.gpu.work.len(), jobs, || _ = hosts.between_launches());
+        ready
     }
-    for (streams, spans) in streams.iter().zip(&mut spans) {
-        jobs.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
-    }
-    jobs.push(Box::new(|| _ = hosts.first()));
-    side_by_side::run(scene.timeline.gpu.work.len(), jobs, || _ = hosts.between_launches());
-    spans
 }
 
 /// What the thread of the step that is shown did in it.
@@ -101,11 +125,12 @@ fn of_step(device: &Device, shown: Option<&Step>) -> Vec<Piece> {
     pieces
 }
 
-fn join(case: &Case, device: &Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
-    let mut all = Found::default();
-    parts.into_iter().for_each(|(_, found)| all.join(found));
+fn join(case: &Case, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
+    let mut parts = parts.into_iter().map(|(_, found)| found);
+    let mut all = parts.next().unwrap_or_default();
+    parts.for_each(|found| all.join(found));
     all.tally(&device.windows);
-    all.sums.zones = device.zones();
+    all.sums.zones = device.inside.zones;
     let Found { idle_ns, sums, groups, median, .. } = all;
     let window_ns = device.windows.iter().fold(0u64, |sum, window| sum.saturating_add(window.end - window.start));
     DeviceIdle {

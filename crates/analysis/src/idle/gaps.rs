@@ -3,7 +3,7 @@
 
 use super::Cause;
 use super::bubbles::{Wait, wait_at};
-use super::busy::{Busy, track_of};
+use super::busy::{Busy, FirstLinked, track_of};
 use super::found::Found;
 use super::host::{Asker, Hosts, Piece, Who};
 use super::pace::{LONGEST_NS, QUEUED_NS, launch_ns};
@@ -36,8 +36,8 @@ pub struct Device<'d> {
     pub usual: Option<TrackIndex>,
     /// When each device was busy, and which of them is this one.
     pub others: (&'d [Vec<Busy>], usize),
-    /// Of each stream: its works, and the first of them whose launch was recorded. Those before it were launched earlier.
-    pub first: Vec<(Range<usize>, usize)>,
+    /// What comes before was launched before the recording.
+    pub first: FirstLinked,
     pub windows: Vec<Window>,
     pub inside: Inside,
     pub members: &'d Groups,
@@ -49,15 +49,6 @@ impl Device<'_> {
     /// By time; never empty.
     pub fn spans(&self) -> &[Busy] {
         &self.others.0[self.others.1]
-    }
-
-    /// Of every window: its start, its first work, the end of its last work, its end.
-    pub fn zones(&self) -> Vec<[u64; 4]> {
-        let zone = |(place, window): (usize, &Window)| match &self.spans()[self.inside.spans(place)] {
-            [] => [window.start, window.end, window.end, window.end],
-            all => [window.start, all[0].0.max(window.start), all[all.len() - 1].1.min(window.end), window.end],
-        };
-        self.windows.iter().enumerate().map(zone).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use super::busy::Busy;
 use super::near::further;
 use crate::windows::Window;
 use std::ops::Range;
+use timeline::side_by_side::{self, Job};
 
 /// Some gaps of a device, by their numbers. A window has a gap in front of each of its spans, and one after the last; one of no
 /// length has a number, too.
@@ -15,22 +16,35 @@ pub struct Inside {
     spans: Vec<Range<usize>>,
     /// The number of the first gap of each window, and of all gaps at the end.
     first: Vec<usize>,
+    /// Of each window: its start, its first work, the end of its last work, its end.
+    pub zones: Vec<[u64; 4]>,
 }
 
 /// Fewer gaps than this are done before a thread has started.
 const WORTH_A_PART: usize = 10_000;
+/// So many windows are found among the spans by one thread.
+const WINDOWS_EACH: usize = 8_192;
 /// More than there are cores, for one part takes longer than another; the same on every machine.
 const MOST: usize = 64;
 
 impl Inside {
-    /// Both are by time, and none of either overlap.
-    pub fn new(windows: &[Window], spans: &[Busy]) -> Inside {
-        let mut next = 0;
-        let inside = |window: &Window| {
-            next = further(spans, next, |span| span.1 <= window.start);
-            next..further(spans, next, |span| span.0 < window.end)
-        };
-        Inside::of(windows.iter().map(inside).collect())
+    /// Both are by time, and none of either overlap. `parts`: of the windows; None: as many as they are worth.
+    pub fn new(windows: &[Window], spans: &[Busy], parts: Option<usize>) -> Inside {
+        let each = parts.map_or(WINDOWS_EACH, |parts| windows.len().div_ceil(parts).max(1));
+        let (mut inside, mut zones) = (vec![0..0; windows.len()], vec![[0; 4]; windows.len()]);
+        let found = inside.chunks_mut(each).zip(zones.chunks_mut(each));
+        let jobs = windows.chunks(each).zip(found).map(|(windows, (inside, zones))| {
+            Box::new(move || {
+                let mut next = 0;
+                for (window, (inside, zone)) in windows.iter().zip(inside.iter_mut().zip(zones)) {
+                    next = further(spans, next, |span| span.1 <= window.start);
+                    *inside = next..further(spans, next, |span| span.0 < window.end);
+                    *zone = zones_of(window, &spans[inside.clone()]);
+                }
+            }) as Job
+        });
+        side_by_side::run(spans.len(), jobs.collect(), || ());
+        Inside { zones, ..Inside::of(inside) }
     }
 
     fn of(spans: Vec<Range<usize>>) -> Inside {
@@ -40,7 +54,7 @@ impl Inside {
             count += spans.len() + 1;
             count
         }));
-        Inside { spans, first }
+        Inside { spans, first, zones: Vec::new() }
     }
 
     /// The spans of a window.
@@ -75,14 +89,25 @@ impl Inside {
     }
 }
 
+fn zones_of(window: &Window, spans: &[Busy]) -> [u64; 4] {
+    let [first, last] = match spans {
+        [] => [window.end; 2],
+        all => [all[0].0.max(window.start), all[all.len() - 1].1.min(window.end)],
+    };
+    [window.start, first, last, window.end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_gap_is_in_one_part_in_order_however_many_there_are() {
-        let some = [vec![], vec![0..0], vec![3..9], vec![0..2, 2..2, 2..40, 39..41], vec![5..5; 9], vec![0..100]];
-        for inside in some.map(Inside::of) {
+        // The ends of the spans of each window, from start to end.
+        let some: [&[(usize, usize)]; 6] =
+            [&[], &[(0, 0)], &[(3, 9)], &[(0, 2), (2, 2), (2, 40), (39, 41)], &[(5, 5); 9], &[(0, 100)]];
+        for ends in some {
+            let inside = Inside::of(ends.iter().map(|(start, end)| *start..*end).collect());
             let spans = inside.spans.iter().cloned().enumerate();
             let all: Vec<(usize, usize)> =
                 spans.flat_map(|(place, spans)| (spans.start..=spans.end).map(move |gap| (place, gap))).collect();
