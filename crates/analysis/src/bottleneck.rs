@@ -118,7 +118,7 @@ fn by_samples(case: &Case) -> (BottleneckKind, f64) {
         Doing::Python | Doing::Native | Doing::Gc => BottleneckKind::Cpu,
         Doing::Gil => BottleneckKind::Sync,
         Doing::Gpu => BottleneckKind::Gpu,
-        Doing::Waiting => match waits_for(case, case.sample(one).stack) {
+        Doing::Waiting => match waits_for(case.timeline, &case.frames, case.sample(one).stack) {
             For::Lock => BottleneckKind::Sync,
             For::Io => BottleneckKind::Input,
             For::Nothing | For::Unknown => BottleneckKind::Unknown,

@@ -4,20 +4,28 @@
 //! Copies keep a device busy. What is called a copy wait is a host that is held in a copy call while the device does nothing
 //! yet or any more: it moves pageable memory to where the device can reach it, or waits for the call to return.
 
+mod blocks;
 mod bubbles;
+mod busy;
 mod calls;
 mod cores;
+mod devices;
+mod found;
 mod gaps;
 mod handed;
 mod host;
+mod innermost;
 mod looks;
+mod near;
 mod pace;
+mod parts;
+mod scene;
 mod sums;
 
 pub(crate) use bubbles::{SMALL_BYTES, Wait, is_synchronous};
 pub(crate) use calls::{ApiClass, OverheadOf, class_of, overhead_of};
+pub(crate) use devices::measure;
 pub(crate) use host::{Piece, Who};
-pub(crate) use pace::between_launches;
 pub(crate) use sums::{Measure, Sums, Zone, by_line};
 
 use crate::finding::Place;
@@ -130,6 +138,8 @@ pub struct DeviceIdle {
     pub causes: Vec<IdleCause>,
     /// What the rules look at.
     pub(crate) sums: Sums,
+    /// The median time between two launches, of all devices. 0: there are none.
+    pub(crate) between_launches_ns: u64,
     /// By cause and who has it: in the usual steps, and in the slow ones.
     pub(crate) groups: [sums::Map<(Cause, Who), u64>; 2],
     /// The median step, piece by piece: why the device was idle in it.
@@ -182,18 +192,10 @@ impl DeviceIdle {
     }
 }
 
-/// By process and ordinal, as the devices of [`crate::GpuMetrics`].
-pub fn measure(case: &Case) -> Vec<DeviceIdle> {
-    let mut hosts = host::Hosts::new(case);
-    let streams = &case.timeline.gpu.streams;
-    let devices = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
-    let spans: Vec<_> = devices.clone().map(|streams| gaps::spans(case, streams)).collect();
-    devices.enumerate().filter_map(|(place, own)| gaps::attribute(case, own, (&spans, place), &mut hosts)).collect()
-}
-
 /// What a thread did in a stretch of time, where no device asked for it.
 pub(crate) fn host_pieces(case: &Case, track: timeline::TrackIndex, start: u64, end: u64) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    handed::split(case, &mut host::Hosts::new(case), track, (start, end), &mut pieces);
+    let scene = scene::Scene::new(case);
+    handed::split(scene, &mut host::Hosts::new(scene, None).ask(), track, (start, end), &mut pieces);
     pieces
 }

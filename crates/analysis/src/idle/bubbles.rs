@@ -1,10 +1,12 @@
 //! Waits that leave a device without work: the host stands in a call until the device has done everything, and only then begins to
 //! launch again. Without the wait it would have been ahead by as long as the wait took.
 
-use super::host::{Host, Part};
+use super::host::Host;
+use super::innermost::Part;
+use super::near::Near;
+use super::scene::Scene;
 use super::sums::Measure;
 use super::{ApiClass, Cause, class_of};
-use crate::rule::Case;
 use timeline::gpu::detail;
 use timeline::{NameIndex, WorkKind};
 
@@ -43,19 +45,20 @@ const CALLS_BETWEEN: usize = 3;
 const TIME_BETWEEN_NS: u64 = 100_000;
 
 /// The wait that a device's work ended in, if the host stood in one, and the call that copied what it waited for.
-pub fn wait_at<'h>(case: &Case, host: &'h Host, time: u64) -> Option<(Wait, &'h Part, Option<u32>)> {
-    let (place, part) = host.call_at(time, ROOM_NS)?;
-    let copied = |part: &Part| to_host(case, part.slice as usize);
+pub fn wait_at<'h>(scene: Scene, host: &'h Host, near: &mut Near, time: u64) -> Option<(Wait, &'h Part, Option<u32>)> {
+    let mut calls = host.calls_before(near, time);
+    // With a little room: the clocks of host and device do not agree to the nanosecond.
+    let part = calls.next().filter(|part| time <= part.end.saturating_add(ROOM_NS))?;
+    let copied = |part: &Part| to_host(scene, part.slice as usize);
     match part.cause {
         Cause::Sync => {
-            let start = case.timeline.slices.start[part.slice as usize];
-            let before = host.exact[..place].iter().rev().take(CALLS_BETWEEN);
-            let near = before.take_while(|one| start.saturating_sub(one.end) <= TIME_BETWEEN_NS);
+            let start = scene.timeline.slices.start[part.slice as usize];
+            let near = calls.take(CALLS_BETWEEN).take_while(|one| start.saturating_sub(one.end) <= TIME_BETWEEN_NS);
             let copy = near.filter(|one| one.cause == Cause::Copy).find_map(|one| Some((copied(one)?, one.slice)));
             Some((copy.map_or(Wait::Api, |copy| of_bytes(copy.0)), part, copy.map(|copy| copy.1)))
         }
         Cause::Copy => {
-            let name = case.timeline.names.text(NameIndex(case.timeline.slices.name[part.slice as usize]));
+            let name = scene.timeline.names.text(NameIndex(scene.timeline.slices.name[part.slice as usize]));
             if is_synchronous(name) {
                 return Some((Wait::Memcpy, part, None));
             }
@@ -76,8 +79,8 @@ pub fn is_synchronous(call: &str) -> bool {
 }
 
 /// The bytes that a call copied to the host. None: it copied elsewhere, or nothing is known of it.
-fn to_host(case: &Case, slice: usize) -> Option<u64> {
-    let work = &case.timeline.gpu.work;
+fn to_host(scene: Scene, slice: usize) -> Option<u64> {
+    let work = &scene.timeline.gpu.work;
     let copies = work.of_launch(slice).iter().map(|index| work.get(*index as usize));
     let copies = copies.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);
     copies.map(|piece| piece.bytes).reduce(u64::saturating_add)

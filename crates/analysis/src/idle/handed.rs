@@ -2,18 +2,18 @@
 //! one tells.
 
 use super::Cause;
-use super::host::{Hosts, Piece};
+use super::host::{Asker, Piece};
+use super::scene::Scene;
 use crate::breakdown::handed;
-use crate::rule::Case;
 use crate::steps::StepSource;
 use timeline::TrackIndex;
 
-pub fn split(case: &Case, hosts: &mut Hosts, track: TrackIndex, (start, end): (u64, u64), pieces: &mut Vec<Piece>) {
+pub fn split(scene: Scene, hosts: &mut Asker, track: TrackIndex, (start, end): (u64, u64), pieces: &mut Vec<Piece>) {
     let mut own = Vec::new();
-    hosts.of(track).split(start, end, &mut own);
+    hosts.split(track, start, end, &mut own);
     // Samples say what the thread itself does.
-    let mut others = match case.breakdown.by_calls && case.steps.source != StepSource::Whole {
-        true => handed::find(case.timeline, &case.windows, track),
+    let mut others = match scene.by_calls && scene.steps.source != StepSource::Whole {
+        true => handed::find(scene.timeline, scene.windows, track),
         false => Vec::new(),
     };
     others.sort_by_key(|other| other.start);
@@ -30,7 +30,7 @@ pub fn split(case: &Case, hosts: &mut Hosts, track: TrackIndex, (start, end): (u
             }
             let from = at.max(other.start);
             at = piece.end.min(other.end);
-            hosts.of(other.track).split(from, at, pieces);
+            hosts.split(other.track, from, at, pieces);
         }
         if at < piece.end {
             pieces.push(Piece { start: at, ..piece });

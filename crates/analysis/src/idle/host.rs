@@ -2,14 +2,17 @@
 //! then recorded function calls. Every nanosecond of the stretch is in exactly one piece.
 
 use super::Cause;
+use super::blocks::{Blocks, Place};
 use super::calls::{Classes, OverheadOf, overhead_of};
 use super::cores::{queued, without_core};
-use super::looks::{self, Looks, seek};
-use super::pace::LONGEST_NS;
+use super::innermost::{self, Part};
+use super::looks::{self, Looks};
+use super::near::{Near, seek};
+use super::pace::{LONGEST_NS, between_launches};
+use super::scene::Scene;
 use crate::blame::READ_LATE_NS;
 use crate::frames::{WAITS, is};
-use crate::rule::Case;
-use std::cell::Cell;
+use std::sync::OnceLock;
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
 /// Who has it: a recorded call, by the number of its name, or a frame of a stack.
@@ -31,80 +34,104 @@ pub struct Piece {
     pub who: Who,
 }
 
-/// A part of a recorded slice in which nothing shorter is recorded.
-#[derive(Clone, Copy, Debug)]
-pub struct Part {
-    pub start: u64,
-    pub end: u64,
-    pub cause: Cause,
-    pub who: Who,
-    pub slice: u32,
+/// All threads, for any number of askers at the same time.
+pub struct Hosts<'c> {
+    scene: Scene<'c>,
+    classes: Classes,
+    parts: Option<usize>,
+    /// By track. This and what follows is made when it is first asked for.
+    by_track: Vec<OnceLock<Host>>,
+    between: OnceLock<u64>,
+    first: OnceLock<Vec<u64>>,
 }
 
-pub struct Hosts<'c, 'a> {
-    case: &'c Case<'a>,
-    classes: Classes,
-    /// Gaps up to this are those of launching.
-    pub launch_ns: u64,
-    /// By track; None: not asked for yet.
-    by_track: Vec<Option<Host>>,
-    /// By name: when a kernel first ran.
-    first: Vec<u64>,
+/// Asks about one moment after the other.
+pub struct Asker<'h> {
+    hosts: &'h Hosts<'h>,
+    near: Vec<Near>,
 }
 
 /// One thread.
 pub struct Host {
     /// CUDA calls, garbage collection and the profiler's own work, by time.
-    pub exact: Vec<Part>,
+    exact: Blocks<Part>,
     free: Looks,
     /// Samples inside calls.
     pub in_calls: Looks,
-    functions: Vec<Part>,
+    functions: Blocks<Part>,
     /// Of the exact ones, the profiler's own.
     profiler: Vec<Part>,
     /// Between two readings: the part of the running time in which it had no core.
     queued: Vec<(u64, u64, f64)>,
     period: u64,
-    near: [usize; 5],
-    /// Where the last call was that was asked for: the next is mostly close by.
-    called: Cell<usize>,
 }
 
-impl<'c, 'a> Hosts<'c, 'a> {
-    pub fn new(case: &'c Case<'a>) -> Hosts<'c, 'a> {
-        let launch_ns = super::pace::launch_ns(case);
-        let work = &case.timeline.gpu.work;
-        let mut first = vec![u64::MAX; case.timeline.names.len()];
-        for (name, start) in work.name.iter().zip(&work.start) {
-            if let Some(first) = first.get_mut(*name as usize) {
-                *first = (*first).min(*start);
+impl<'c> Hosts<'c> {
+    /// `parts`: in which each thread is looked at; None: as many as it is worth.
+    pub fn new(scene: Scene<'c>, parts: Option<usize>) -> Hosts<'c> {
+        let by_track = scene.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
+        let classes = Classes::new(scene.timeline);
+        Hosts { scene, classes, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
+    }
+
+    /// The median time between two launches.
+    pub fn between_launches(&self) -> u64 {
+        *self.between.get_or_init(|| between_launches(self.scene.timeline))
+    }
+
+    /// By name: when a kernel first ran.
+    pub fn first(&self) -> &[u64] {
+        let work = &self.scene.timeline.gpu.work;
+        self.first.get_or_init(|| {
+            let mut all = vec![u64::MAX; self.scene.timeline.names.len()];
+            for (name, start) in work.name.iter().zip(&work.start) {
+                if let Some(first) = all.get_mut(*name as usize) {
+                    *first = (*first).min(*start);
+                }
             }
-        }
-        let by_track = case.timeline.tracks.iter().map(|_| None).collect();
-        Hosts { case, classes: Classes::new(case.timeline), launch_ns, by_track, first }
+            all
+        })
     }
 
     /// Whether a kernel runs for the first time.
     pub fn is_first(&self, work: usize) -> bool {
-        let all = &self.case.timeline.gpu.work;
-        self.first.get(all.name[work] as usize) == Some(&all.start[work])
+        let all = &self.scene.timeline.gpu.work;
+        self.first().get(all.name[work] as usize) == Some(&all.start[work])
     }
 
-    pub fn of(&mut self, track: TrackIndex) -> &mut Host {
-        let (case, classes) = (self.case, &self.classes);
-        self.by_track[track.0 as usize].get_or_insert_with(|| Host::new(case, classes, track))
+    pub fn of(&self, track: TrackIndex) -> &Host {
+        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, &self.classes, track, self.parts))
+    }
+
+    pub fn ask(&self) -> Asker<'_> {
+        Asker { hosts: self, near: vec![Near::default(); self.by_track.len()] }
+    }
+}
+
+impl<'h> Asker<'h> {
+    /// A thread, and where its last answers were.
+    pub fn of(&mut self, track: TrackIndex) -> (&'h Host, &mut Near) {
+        (self.hosts.of(track), &mut self.near[track.0 as usize])
+    }
+
+    /// Adds the pieces of a stretch.
+    pub fn split(&mut self, track: TrackIndex, start: u64, end: u64, pieces: &mut Vec<Piece>) {
+        let (host, near) = self.of(track);
+        host.split(near, start, end, pieces);
     }
 }
 
 impl Host {
-    fn new(case: &Case, classes: &Classes, track: TrackIndex) -> Host {
-        let (slices, work) = (&case.timeline.slices, &case.timeline.gpu.work);
-        let range = case.timeline.tracks[track.0 as usize].slices.clone();
+    fn new(scene: Scene, classes: &Classes, track: TrackIndex, parts: Option<usize>) -> Host {
+        let (slices, work) = (&scene.timeline.slices, &scene.timeline.gpu.work);
+        let range = scene.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
             let (start, slice) = (slices.start[index], index as u32);
             Part { start, end: start.saturating_add(slices.dur[index]), cause, who, slice }
         };
-        let exact = innermost(range.clone().filter_map(|index| match slices.kind(index) {
+        let stretches = parts.unwrap_or_else(|| innermost::worth(range.len()));
+        let in_exact = [SliceKind::ApiCall, SliceKind::Gc, SliceKind::Overhead];
+        let exact = innermost::find(slices, range.clone(), stretches, &in_exact, |index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
                 let cause = match classes.of(name).cause() {
@@ -118,16 +145,17 @@ impl Host {
             }
             SliceKind::Gc => Some(part(index, Cause::Gc, Who::Nobody)),
             // In a full queue the launch around it waits: what that is called is said of the launch.
-            SliceKind::Overhead => match overhead_of(case.timeline.names.text(NameIndex(slices.name[index]))) {
+            SliceKind::Overhead => match overhead_of(scene.timeline.names.text(NameIndex(slices.name[index]))) {
                 OverheadOf::Profiler => Some(part(index, Cause::Overhead, Who::Api(slices.name[index]))),
                 OverheadOf::Loading => Some(part(index, Cause::Compile, Who::Api(slices.name[index]))),
                 OverheadOf::Queue => None,
             },
             _ => None,
-        }));
-        let functions = innermost(range.filter_map(|index| {
+        });
+        let in_functions = [SliceKind::Call, SliceKind::CCall];
+        let functions = innermost::find(slices, range, stretches, &in_functions, |index| {
             let kind = slices.kind(index);
-            let bits = case.frames.bits(NameIndex(slices.name[index]));
+            let bits = scene.frames.bits(NameIndex(slices.name[index]));
             let cause = match kind {
                 SliceKind::Call | SliceKind::CCall if bits & is::COMPILES != 0 => Cause::Compile,
                 SliceKind::Call | SliceKind::CCall if bits & is::COMMUNICATES != 0 => Cause::Communication,
@@ -138,51 +166,39 @@ impl Host {
                 _ => return None,
             };
             Some(part(index, cause, Who::Function(slices.name[index])))
-        }));
+        });
+        let mut near = Place::default();
         let in_call = |time: u64| {
-            let place = exact.partition_point(|part| part.start <= time);
-            place > 0 && time < exact[place - 1].end && exact[place - 1].cause != Cause::Gc
+            exact.seek(&mut near, |part| part.start <= time);
+            exact.before(near).next().is_some_and(|part| time < part.end && part.cause != Cause::Gc)
         };
-        let (free, in_calls) = looks::of_thread(case, track, in_call);
-        let queued = queued(case, track);
+        let (free, in_calls) = looks::of_thread(scene, track, in_call);
+        let queued = queued(scene, track);
         let profiler = exact.iter().filter(|part| part.cause == Cause::Overhead).copied().collect();
-        Host {
-            free,
-            in_calls,
-            exact,
-            functions,
-            profiler,
-            queued,
-            period: case.seen.period_ns,
-            near: [0; 5],
-            called: Cell::new(0),
-        }
+        Host { free, in_calls, exact, functions, profiler, queued, period: scene.seen.period_ns }
     }
 
-    /// Adds the pieces of a stretch.
-    pub fn split(&mut self, start: u64, end: u64, pieces: &mut Vec<Piece>) {
+    fn split(&self, near: &mut Near, start: u64, end: u64, pieces: &mut Vec<Piece>) {
         let mut at = start;
-        seek(&self.exact, &mut self.near[0], |part| part.end <= start);
-        let mut place = self.near[0];
-        while let Some(part) = self.exact.get(place).copied().filter(|part| part.start < end) {
+        self.exact.seek(&mut near.exact, |part| part.end <= start);
+        for part in self.exact.from(near.exact).take_while(|part| part.start < end) {
             if at < part.start {
-                self.by_looks(at, part.start, pieces);
+                self.by_looks(near, at, part.start, pieces);
             }
             let from = at.max(part.start);
             at = end.min(part.end);
             pieces.push(Piece { start: from, end: at, cause: part.cause, who: part.who });
-            place += 1;
         }
         if at < end {
-            self.by_looks(at, end, pieces);
+            self.by_looks(near, at, end, pieces);
         }
     }
 
     /// Adds a stretch with one cause, less what the profiler took of it.
-    pub fn but_for_the_profiler(&self, whole: Piece, pieces: &mut Vec<Piece>) {
+    pub fn but_for_the_profiler(&self, near: &mut Near, whole: Piece, pieces: &mut Vec<Piece>) {
         let mut at = whole.start;
-        let first = self.profiler.partition_point(|part| part.end <= whole.start);
-        for part in self.profiler[first..].iter().take_while(|part| part.start < whole.end) {
+        seek(&self.profiler, &mut near.profiler, |part| part.end <= whole.start);
+        for part in self.profiler[near.profiler..].iter().take_while(|part| part.start < whole.end) {
             if at < part.start {
                 pieces.push(Piece { start: at, end: part.start, ..whole });
             }
@@ -195,12 +211,11 @@ impl Host {
         }
     }
 
-    fn by_looks(&mut self, start: u64, end: u64, pieces: &mut Vec<Piece>) {
-        let Host { free, in_calls, functions, queued, period, near, .. } = self;
-        let [_, near_free, near_calls, near_function, near_queue] = near;
+    fn by_looks(&self, near: &mut Near, start: u64, end: u64, pieces: &mut Vec<Piece>) {
+        let Near { left: [left, rest], queued, .. } = near;
         let mut say = |start: u64, end: u64, cause: Cause, who: Who| {
             let runs = matches!(cause, Cause::Python | Cause::Native);
-            let without = if runs { without_core(queued, near_queue, start, end) } else { 0 };
+            let without = if runs { without_core(&self.queued, queued, start, end) } else { 0 };
             if without > 0 {
                 pieces.push(Piece { start, end: start + without, cause: Cause::Descheduled, who });
             }
@@ -209,28 +224,27 @@ impl Host {
             }
         };
         let frame = |look: &looks::Look| if look.frame.0 == 0 { Who::Nobody } else { Who::Frame(look.frame.0) };
-        let mut left = Vec::new();
-        free.split(
-            near_free,
+        self.free.split(
+            &mut near.free,
             (start, end),
-            *period,
+            self.period,
             |from, to, look| say(from, to, look.cause, frame(look)),
             |from, to| left.push((from, to)),
         );
         // A sample in a call close by shows the line, and between its calls a thread runs.
-        for (from, to) in std::mem::take(&mut left) {
-            in_calls.split(
-                near_calls,
-                (from, to),
-                *period,
+        for stretch in left.drain(..) {
+            self.in_calls.split(
+                &mut near.in_calls,
+                stretch,
+                self.period,
                 |from, to, look| say(from, to, look.cause, frame(look)),
-                |from, to| left.push((from, to)),
+                |from, to| rest.push((from, to)),
             );
         }
-        for (from, to) in left {
+        for (from, to) in rest.drain(..) {
             let mut at = from;
-            seek(functions, near_function, |part| part.end <= from);
-            for part in functions[*near_function..].iter().take_while(|part| part.start < to) {
+            self.functions.seek(&mut near.functions, |part| part.end <= from);
+            for part in self.functions.from(near.functions).take_while(|part| part.start < to) {
                 if at < part.start {
                     say(at, part.start, Cause::Unknown, Who::Nobody);
                 }
@@ -250,83 +264,14 @@ impl Host {
         if let Some(look) = self.in_calls.inside(start, sure).filter(|look| look.frame.0 != 0) {
             return Who::Frame(look.frame.0);
         }
-        let place = self.functions.partition_point(|part| part.start <= start);
-        self.functions[..place].last().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
+        let mut place = Place::default();
+        self.functions.seek(&mut place, |part| part.start <= start);
+        self.functions.before(place).next().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
     }
 
-    /// The call in which a moment lies, with a little room: the clocks of host and device do not agree to the nanosecond.
-    pub fn call_at(&self, time: u64, room: u64) -> Option<(usize, &Part)> {
-        let mut place = self.called.get();
-        seek(&self.exact, &mut place, |part| part.start <= time);
-        self.called.set(place);
-        let place = place.checked_sub(1)?;
-        let part = &self.exact[place];
-        (time <= part.end.saturating_add(room)).then_some((place, part))
-    }
-}
-
-/// Of slices in the order of their starts: who is the innermost, when. What compiles or speaks to others does so in all that it calls.
-fn innermost(slices: impl Iterator<Item = Part>) -> Vec<Part> {
-    // Room for all, most of which is never touched where few are kept: growing would copy them again and again.
-    let (mut all, mut open) = (Vec::with_capacity(slices.size_hint().1.unwrap_or(0)), Vec::<Part>::new());
-    let mut at = 0;
-    let mut close = |open: &mut Vec<Part>, until: u64| {
-        while let Some(last) = open.last() {
-            let end = last.end.min(until);
-            if at < end {
-                all.push(Part { start: at.max(last.start), end, ..*last });
-                at = end;
-            }
-            if last.end > until {
-                break;
-            }
-            open.pop();
-        }
-        at = at.max(until);
-    };
-    for mut slice in slices.filter(|slice| slice.start < slice.end) {
-        close(&mut open, slice.start);
-        if let Some(around) = open.last().filter(|one| matches!(one.cause, Cause::Compile | Cause::Communication)) {
-            slice.cause = around.cause;
-        }
-        open.push(slice);
-    }
-    close(&mut open, u64::MAX);
-    all.shrink_to_fit();
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_innermost_has_the_time_and_compiling_is_inherited() {
-        let part = |start, end, cause| Part { start, end, cause, who: Who::Nobody, slice: 0 };
-        let all = innermost(
-            [
-                part(0, 100, Cause::Python),
-                part(10, 30, Cause::Native),
-                part(20, 25, Cause::Waiting),
-                part(50, 80, Cause::Compile),
-                part(60, 90, Cause::Native),
-                part(95, 95, Cause::Gc),
-            ]
-            .into_iter(),
-        );
-        let said: Vec<_> = all.iter().map(|part| (part.start, part.end, part.cause)).collect();
-        assert_eq!(
-            said,
-            [
-                (0, 10, Cause::Python),
-                (10, 20, Cause::Native),
-                (20, 25, Cause::Waiting),
-                (25, 30, Cause::Native),
-                (30, 50, Cause::Python),
-                (50, 60, Cause::Compile),
-                (60, 90, Cause::Compile),
-                (90, 100, Cause::Python),
-            ]
-        );
+    /// The calls that began up to a moment, the last first.
+    pub fn calls_before(&self, near: &mut Near, time: u64) -> impl Iterator<Item = &Part> {
+        self.exact.seek(&mut near.called, |part| part.start <= time);
+        self.exact.before(near.called)
     }
 }

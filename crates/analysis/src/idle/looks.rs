@@ -2,8 +2,9 @@
 //! than to any other, up to two periods away, or to the next one where that shows the same; further off nothing is known.
 
 use super::Cause;
+use super::near::seek;
+use super::scene::Scene;
 use crate::frames::{Frames, is};
-use crate::rule::Case;
 use crate::rules::waits_in_step::{For, waits_for};
 use crate::seen::Doing;
 use crate::steps::StepSource;
@@ -74,22 +75,10 @@ impl Looks {
     }
 }
 
-/// Sets `near` to how many of the sorted items fit. Mostly that is a few more than the last time.
-pub fn seek<T>(all: &[T], near: &mut usize, fits: impl Fn(&T) -> bool) {
-    let back = *near > all.len() || *near > 0 && !fits(&all[*near - 1]);
-    if back || all.get(*near + 16).is_some_and(&fits) {
-        *near = all.partition_point(&fits);
-        return;
-    }
-    while all.get(*near).is_some_and(&fits) {
-        *near += 1;
-    }
-}
-
 /// What the samples of a thread say: those taken outside its recorded calls, and those taken inside. The latter only say which
 /// line of the program makes the call.
-pub fn of_thread(case: &Case, track: TrackIndex, in_call: impl Fn(u64) -> bool) -> (Looks, Looks) {
-    let timeline = case.timeline;
+pub fn of_thread(scene: Scene, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
+    let timeline = scene.timeline;
     let (mut free, mut inside) = (Looks::default(), Looks::default());
     let holders = {
         let process = timeline.tracks[track.0 as usize].process;
@@ -98,20 +87,20 @@ pub fn of_thread(case: &Case, track: TrackIndex, in_call: impl Fn(u64) -> bool) 
     };
     let range = timeline.tracks[track.0 as usize].samples.clone();
     // Samples of the steps were settled already; both lists are in the order of the samples.
-    let mut settled = case.seen.all.partition_point(|one| (one.sample as usize) < range.start);
+    let mut settled = scene.seen.all.partition_point(|one| (one.sample as usize) < range.start);
     for index in range {
         let sample = timeline.samples.get(index);
-        while case.seen.all.get(settled).is_some_and(|one| (one.sample as usize) < index) {
+        while scene.seen.all.get(settled).is_some_and(|one| (one.sample as usize) < index) {
             settled += 1;
         }
-        let known = case.seen.all.get(settled).filter(|one| one.sample as usize == index).map(|one| one.doing);
-        let doing = known.unwrap_or_else(|| doing(&case.frames, &sample, holders));
-        let frame = case.frames.home(sample.stack);
+        let known = scene.seen.all.get(settled).filter(|one| one.sample as usize == index).map(|one| one.doing);
+        let doing = known.unwrap_or_else(|| doing(scene.frames, &sample, holders));
+        let frame = scene.frames.home(sample.stack);
         if in_call(sample.time) {
             let cause = if sample.active { Cause::Python } else { Cause::Unknown };
             inside.0.push(Look { time: sample.time, cause, frame });
         } else {
-            free.0.push(Look { time: sample.time, cause: cause(case, &sample, doing), frame });
+            free.0.push(Look { time: sample.time, cause: cause(scene, &sample, doing), frame });
         }
     }
     (free, inside)
@@ -129,19 +118,19 @@ fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
     }
 }
 
-fn cause(case: &Case, sample: &Sample, doing: Doing) -> Cause {
+fn cause(scene: Scene, sample: &Sample, doing: Doing) -> Cause {
     match doing {
         Doing::Gc => Cause::Gc,
         Doing::Gil => Cause::Gil,
-        _ if case.frames.on_path(sample.stack, is::COMPILES) => Cause::Compile,
-        _ if case.frames.on_path(sample.stack, is::COMMUNICATES) => Cause::Communication,
+        _ if scene.frames.on_path(sample.stack, is::COMPILES) => Cause::Compile,
+        _ if scene.frames.on_path(sample.stack, is::COMMUNICATES) => Cause::Communication,
         Doing::Python => Cause::Python,
         Doing::Native => Cause::Native,
         Doing::Gpu => Cause::Sync,
-        Doing::Waiting => match waits_for(case, sample.stack) {
+        Doing::Waiting => match waits_for(scene.timeline, scene.frames, sample.stack) {
             For::Nothing => Cause::NoRequest,
             // Without steps nothing says that there is a request.
-            For::Lock | For::Io if case.steps.source == StepSource::Whole => Cause::NoRequest,
+            For::Lock | For::Io if scene.steps.source == StepSource::Whole => Cause::NoRequest,
             _ => Cause::Waiting,
         },
     }

@@ -105,11 +105,43 @@ impl Sums {
         }
     }
 
-    /// A step is over.
-    pub fn close(&mut self, length: u64) {
-        for (now, tally) in self.now.iter_mut().zip(&mut self.tallies) {
-            tally.add(std::mem::take(now) as f64, length as f64);
+    /// What was saved since the last time.
+    pub fn take_now(&mut self) -> [u64; MEASURES] {
+        std::mem::take(&mut self.now)
+    }
+
+    /// A step is over in which so much was saved.
+    pub fn close(&mut self, now: [u64; MEASURES], length: u64) {
+        for (now, tally) in now.into_iter().zip(&mut self.tallies) {
+            tally.add(now as f64, length as f64);
         }
+    }
+
+    /// Adds what comes later, but for what is tallied.
+    pub fn join(&mut self, later: Sums) {
+        later.by.into_iter().for_each(|(key, ns)| *self.by.entry(key).or_default() += ns);
+        for (key, (ns, count)) in later.waits {
+            let sum = self.waits.entry(key).or_default();
+            *sum = (sum.0 + ns, sum.1 + count);
+        }
+        for (longest, later) in self.longest.iter_mut().zip(later.longest) {
+            // Of those that are as long, the first.
+            if let Some(later) = later.filter(|one| longest.is_none_or(|(from, to, _)| to - from < one.1 - one.0)) {
+                *longest = Some(later);
+            }
+        }
+        if let Some((start, end)) = later.held {
+            self.hold(start, end);
+        }
+        self.stretches.iter_mut().zip(later.stretches).for_each(|(all, later)| all.extend(later));
+        self.calls.iter_mut().zip(later.calls).for_each(|(all, later)| all.extend(later));
+        self.work.iter_mut().zip(later.work).for_each(|(all, later)| all.extend(later));
+        self.late += later.late;
+        self.late_kernels += later.late_kernels;
+        self.others += later.others;
+        self.queued += later.queued;
+        let room = ENOUGH_GAPS - self.queued_gaps.len();
+        self.queued_gaps.extend(later.queued_gaps.into_iter().take(room));
     }
 
     pub fn tally(&self, measure: Measure) -> &Tally {
@@ -155,7 +187,10 @@ impl Sums {
 /// Places by time, most first; those that have none are left out.
 pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
     let mut sums: HashMap<(bool, u32, u32), (u64, Who)> = HashMap::new();
-    for (who, ns) in tops {
+    // Of frames that are the same line, the one with most time speaks for it, in whatever order they come.
+    let mut tops = tops.to_vec();
+    tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
+    for (who, ns) in &tops {
         let key = match who {
             Who::Nobody | Who::Earlier => continue,
             Who::Api(name) => (true, *name, 0),

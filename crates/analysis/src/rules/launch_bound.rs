@@ -3,7 +3,7 @@
 use super::gap;
 use crate::finding::{Gain, GainBy};
 use crate::gpu::percentile;
-use crate::idle::{Cause, Measure, Zone, between_launches};
+use crate::idle::{Cause, Measure, Zone};
 use crate::phrase;
 use crate::replay::Change;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -41,7 +41,7 @@ impl Rule for LaunchBound {
             return Verdict::Silent;
         };
         let kernels = case.kernels_in_steps(gap.device.process, gap.device.ordinal);
-        let (kernel, launch) = (kernels.median_ns, between_launches(case));
+        let (kernel, launch) = (kernels.median_ns, gap.device.between_launches_ns);
         let each = kernels.count as f64 / case.steps.count().max(1) as f64;
         if each < FEWEST || kernel >= launch {
             return Verdict::Silent;

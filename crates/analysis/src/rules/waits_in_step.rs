@@ -5,13 +5,13 @@ mod device;
 use crate::blame;
 use crate::breakdown::PartKind;
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::frames::is;
+use crate::frames::{Frames, is};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::Share;
-use timeline::StackIndex;
+use timeline::{StackIndex, Timeline};
 
 pub struct WaitsInStep;
 
@@ -67,12 +67,12 @@ pub enum For {
     Unknown,
 }
 
-pub fn waits_for(case: &Case, stack: StackIndex) -> For {
-    let top = case.frames.on_top(stack);
+pub fn waits_for(timeline: &Timeline, frames: &Frames, stack: StackIndex) -> For {
+    let top = frames.on_top(stack);
     match top {
-        _ if top & is::WAITS_FOR_IO != 0 && case.frames.on_path(stack, is::EVENT_LOOP) => {
-            let parent = case.timeline.stacks.frame(stack).parent;
-            let under_loop = case.frames.bits(case.timeline.stacks.frame(parent).name) & is::EVENT_LOOP != 0;
+        _ if top & is::WAITS_FOR_IO != 0 && frames.on_path(stack, is::EVENT_LOOP) => {
+            let parent = timeline.stacks.frame(stack).parent;
+            let under_loop = frames.bits(timeline.stacks.frame(parent).name) & is::EVENT_LOOP != 0;
             if under_loop { For::Nothing } else { For::Io }
         }
         _ if top & is::WAITS_FOR_IO != 0 => For::Io,
@@ -88,7 +88,7 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         *tops.entry(case.sample(one).stack).or_default() += 1;
     }
     let top = tops.iter().max_by_key(|(stack, count)| (**count, stack.0)).map_or(frame, |(stack, _)| *stack);
-    let (what, actions) = advice(waits_for(case, top), &place);
+    let (what, actions) = advice(waits_for(case.timeline, &case.frames, top), &place);
     let count: u64 = tops.values().sum();
     let samples = Evidence::said(format!(
         "{} of {} samples inside {} do not run; on top is {}",
