@@ -8,6 +8,7 @@ use crate::spans::Spans;
 use crate::windows::Windows;
 use std::collections::HashMap;
 use timeline::gpu::detail;
+use timeline::side_by_side::{self, Job};
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,9 +61,12 @@ impl SeenSamples {
     pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames, queue: &FullQueue) -> SeenSamples {
         let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
         let holders = Holders::new(timeline, windows, seen.period_ns / 2);
-        let mut device = DeviceWaits::new(timeline, frames, queue);
+        let device = || {
+            let mut device = DeviceWaits::new(timeline, frames, queue);
+            move |index: usize| device.until(index)
+        };
         for (track, _) in windows.tracks() {
-            let (pauses, waits) = (pauses(timeline, track), stretches(timeline, track, |index| device.until(index)));
+            let (pauses, waits) = (pauses(timeline, track), stretches(timeline, track, device));
             seen.take(timeline, windows, frames, &holders, track, [&pauses, &waits]);
             let plain = |all: Vec<(u64, u64, NameIndex)>| all.into_iter().map(|(from, to, _)| (from, to)).collect();
             if !pauses.is_empty() {
@@ -176,7 +180,7 @@ fn period(timeline: &Timeline, windows: &Windows) -> u64 {
 /// Garbage collection on a track, as stretches that do not overlap.
 fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> {
     let end = |index: usize| timeline.slices.get(index).end();
-    stretches(timeline, track, |index| (timeline.slices.kind(index) == SliceKind::Gc).then(|| end(index)))
+    stretches(timeline, track, || |index| (timeline.slices.kind(index) == SliceKind::Gc).then(|| end(index)))
 }
 
 /// Which CUDA calls wait for a device, and until when.
@@ -237,15 +241,28 @@ fn copy_begins(timeline: &Timeline, call: usize) -> Option<u64> {
 const STAGED_BYTES_PER_NS: u64 = 1;
 const STAGED_NS: u64 = 100_000;
 
-/// `until` says of a slice where its stretch ends. None: it has none.
-fn stretches(
+/// `until` makes something that says of a slice where its stretch ends. None: it has none.
+fn stretches<U: FnMut(usize) -> Option<u64>>(
     timeline: &Timeline,
     track: TrackIndex,
-    mut until: impl FnMut(usize) -> Option<u64>,
+    until: impl Fn() -> U + Sync,
 ) -> Vec<(u64, u64, NameIndex)> {
+    let slices = timeline.tracks[track.0 as usize].slices.clone();
+    // More parts than there are cores, the same on every machine, and none that is not worth a thread.
+    let each = slices.len().div_ceil(64).max(50_000);
+    let parts = slices.clone().step_by(each).map(|from| from..slices.end.min(from + each));
+    let mut found: Vec<Vec<(usize, u64)>> = vec![Vec::new(); parts.len()];
+    let jobs = parts.zip(&mut found).map(|(part, found)| {
+        let until = &until;
+        let job = move || {
+            let mut until = until();
+            found.extend(part.filter_map(|index| Some((index, until(index)?))));
+        };
+        Box::new(job) as Job
+    });
+    side_by_side::run(slices.len(), jobs.collect(), || ());
     let mut all: Vec<(u64, u64, NameIndex)> = Vec::new();
-    for index in timeline.tracks[track.0 as usize].slices.clone() {
-        let Some(end) = until(index) else { continue };
+    for (index, end) in found.into_iter().flatten() {
         let slice = timeline.slices.get(index);
         match all.last_mut() {
             Some(last) if slice.start < last.1 => last.1 = last.1.max(end),

@@ -2,10 +2,18 @@
 
 use super::LaunchMetrics;
 use super::times::Times;
-use crate::curve;
+use crate::curve::{self, Curve};
 use timeline::{Timeline, WorkKind};
 
-pub fn measure(timeline: &Timeline) -> Option<LaunchMetrics> {
+/// From call to kernel, and the calls themselves.
+#[derive(Default)]
+pub struct Latencies {
+    pub p50_ns: u64,
+    pub p95_ns: u64,
+    pub call_p50_ns: u64,
+}
+
+pub fn latencies(timeline: &Timeline) -> Latencies {
     let work = &timeline.gpu.work;
     let (mut latencies, mut calls) = (Times::default(), Times::default());
     let mut last = None;
@@ -17,21 +25,28 @@ pub fn measure(timeline: &Timeline) -> Option<LaunchMetrics> {
             last = Some(launch);
         }
     }
-    let (latency_p50_ns, latency_p95_ns) = (latencies.percentile(50), latencies.percentile(95));
-    let call_p50_ns = calls.percentile(50);
-    drop((latencies, calls));
+    Latencies { p50_ns: latencies.percentile(50), p95_ns: latencies.percentile(95), call_p50_ns: calls.percentile(50) }
+}
+
+/// What is launched and not finished, as a curve, and at most. None: no work has a launch.
+pub fn depth(timeline: &Timeline) -> Option<(Curve, u64)> {
+    let work = &timeline.gpu.work;
     let linked = || (0..work.len()).filter(|index| work.kind(*index).is_busy() && work.launch(*index).is_some());
     let begin = |index: usize| work.launch(index).map_or(0, |launch| timeline.slices.start[launch]);
     linked().next()?;
     // What one thread launches on one stream is in order as it is. Of several, each is: a stable sort finds those runs.
-    let (depth, max_depth) = if linked().map(begin).is_sorted() && linked().map(|index| work.end(index)).is_sorted() {
-        curve::level(timeline, linked().map(begin), linked().map(|index| work.end(index)))?
-    } else {
-        let mut launched: Vec<u64> = linked().map(begin).collect();
-        let mut finished: Vec<u64> = linked().map(|index| work.end(index)).collect();
-        launched.sort();
-        finished.sort();
-        curve::level(timeline, launched.into_iter(), finished.into_iter())?
-    };
-    Some(LaunchMetrics { latency_p50_ns, latency_p95_ns, call_p50_ns, depth, max_depth })
+    if linked().map(begin).is_sorted() && linked().map(|index| work.end(index)).is_sorted() {
+        return curve::level(timeline, linked().map(begin), linked().map(|index| work.end(index)));
+    }
+    let mut launched: Vec<u64> = linked().map(begin).collect();
+    let mut finished: Vec<u64> = linked().map(|index| work.end(index)).collect();
+    launched.sort();
+    finished.sort();
+    curve::level(timeline, launched.into_iter(), finished.into_iter())
+}
+
+pub fn join(latencies: &Latencies, depth: Option<(Curve, u64)>) -> Option<LaunchMetrics> {
+    let (depth, max_depth) = depth?;
+    let Latencies { p50_ns, p95_ns, call_p50_ns } = *latencies;
+    Some(LaunchMetrics { latency_p50_ns: p50_ns, latency_p95_ns: p95_ns, call_p50_ns, depth, max_depth })
 }

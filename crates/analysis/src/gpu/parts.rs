@@ -1,11 +1,11 @@
 //! The numbers of devices as jobs that do not depend on each other, so that each may have a core of its own.
 
 use super::inside::{InSteps, kernels_in_steps};
+use super::launches::Latencies;
 use super::moved::Moved;
-use super::{
-    ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LaunchMetrics, LayerRow, Overhead, RangeRow, StepWork,
-};
+use super::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, Overhead, RangeRow, StepWork};
 use super::{apis, busy, copies, kernels, launches, overhead, ranges, steps};
+use crate::curve::Curve;
 use crate::finding::Place;
 use crate::frames::Frames;
 use crate::layers::Layers;
@@ -60,7 +60,8 @@ pub struct Parts {
     in_steps: Vec<InSteps>,
     kernels: (Vec<KernelRow>, Vec<LayerRow>),
     apis: Vec<ApiRow>,
-    launch: Option<LaunchMetrics>,
+    latencies: Latencies,
+    depth: Option<(Curve, u64)>,
     ranges: Vec<RangeRow>,
     steps: (Vec<StepWork>, Option<Overhead>),
     before_window: u64,
@@ -70,14 +71,16 @@ pub struct Parts {
 impl Parts {
     /// The longest first, so that the last to end is short.
     pub fn jobs<'j>(&'j mut self, ground: Ground<'j>) -> Vec<Job<'j>> {
-        let Parts { devices, in_steps, kernels, apis, launch, ranges, steps, before_window: before, moved } = self;
+        let Parts { devices, in_steps, kernels, apis, latencies, depth, ranges, steps, before_window: before, moved } =
+            self;
         let timeline = ground.timeline;
         vec![
             Box::new(move || {
                 let layers = Layers::find(timeline);
                 *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline));
             }),
-            Box::new(move || *launch = launches::measure(timeline)),
+            Box::new(move || *latencies = launches::latencies(timeline)),
+            Box::new(move || *depth = launches::depth(timeline)),
             Box::new(move || {
                 let busy = busy::Busy::new(timeline);
                 *devices = (busy.devices(&ground), copies::rows(timeline, &busy));
@@ -107,7 +110,7 @@ impl Parts {
             kernels,
             copies,
             apis: self.apis,
-            launch: self.launch,
+            launch: launches::join(&self.latencies, self.depth),
             layers,
             ranges: self.ranges,
             steps,

@@ -285,7 +285,14 @@ impl SliceRows {
 
     /// Lets go of checkpoints that a complete slice replaces, and ends the rest with their process.
     fn close(&mut self, loader: &Loader, end: u64) {
+        // Few kinds are ever open, and calls of CUDA, of which there are millions, are none of them.
+        let mut kinds = [false; 256];
+        self.open.keys().for_each(|(_, kind, _)| kinds[usize::from(*kind)] = true);
+        let closes = |slices: &Slices, index: usize| kinds[usize::from(slices.kind[index])];
         for index in 0..if self.open.is_empty() { 0 } else { self.slices.len() } {
+            if !closes(&self.slices, index) {
+                continue;
+            }
             let mut detail = self.slices.detail(index);
             let process = loader.threads[self.thread[index] as usize].process.0;
             let Some(begun) = self.open.remove(&(process, self.slices.kind[index], detail.id)) else { continue };
