@@ -76,7 +76,7 @@ impl<'c> Hosts<'c> {
 
     /// The median time between two launches.
     pub fn between_launches(&self) -> u64 {
-        *self.between.get_or_init(|| between_launches(self.scene.timeline))
+        *self.between.get_or_init(|| between_launches(self.scene.timeline, self.parts))
     }
 
     /// By name: when a kernel first ran.

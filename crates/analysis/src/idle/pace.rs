@@ -13,13 +13,15 @@ pub const LONGEST_NS: u64 = 1_000_000;
 /// No device takes this long from one work to the next that is launched already: some microseconds, with an event between them.
 pub const QUEUED_NS: u64 = 100_000;
 
-/// For as many threads.
-const PARTS: usize = 16;
+/// Fewer launches are done before a thread has started.
+const WORTH_A_PART: usize = 50_000;
+const MOST: usize = 16;
 
 /// The median time between two launches of a thread that follow each other inside the steps. 0: there are none.
-pub fn between_launches(timeline: &Timeline) -> u64 {
+pub fn between_launches(timeline: &Timeline, parts: Option<usize>) -> u64 {
     let linked = timeline.gpu.work.linked();
-    let each = linked.len().div_ceil(PARTS).max(1);
+    let parts = parts.unwrap_or(linked.len() / WORTH_A_PART).clamp(1, MOST);
+    let each = linked.len().div_ceil(parts).max(1);
     let mut counts: Vec<Counts> = (0..linked.len()).step_by(each).map(|_| Counts::default()).collect();
     let jobs = counts.iter_mut().enumerate().map(|(part, counts)| {
         let (before, rest) = linked.split_at(part * each);
@@ -28,7 +30,7 @@ pub fn between_launches(timeline: &Timeline) -> u64 {
     side_by_side::run(linked.len(), jobs.collect(), || ());
     let all: usize = counts.iter().map(|counts| counts.all).sum();
     let mut left = all.div_ceil(2);
-    // Each value is below the limit, so that the lists are walked only up to the median.
+    // Most spaces are short: the lists are walked only up to the median.
     let reached = |space: &usize| {
         let here: usize = counts.iter().filter_map(|counts| counts.by.get(*space)).map(|count| *count as usize).sum();
         left = left.saturating_sub(here);
@@ -93,7 +95,10 @@ mod tests {
             }
             let timeline = Timeline::from_text(&text).unwrap();
             assert_eq!(timeline.gpu.work.linked().len() as u64, count + 1);
-            assert_eq!(between_launches(&timeline), (count - 1).div_ceil(2) * 1_000, "of {count}");
+            for parts in [Some(1), Some(2), Some(7), Some(16), None] {
+                let median = (count - 1).div_ceil(2) * 1_000;
+                assert_eq!(between_launches(&timeline, parts), median, "of {count} in {parts:?}");
+            }
         }
     }
 }
