@@ -26,7 +26,7 @@ struct Queues {
     places: HashMap<Key, usize>,
     /// By track: the device of the last launch whose work was recorded.
     devices: Vec<Option<u32>>,
-    /// By name: the least that is out of the usual.
+    /// By name: the least that is out of the usual. Empty where no queue was ever full.
     long: Vec<u64>,
 }
 
@@ -40,6 +40,12 @@ struct Queue {
 }
 
 impl Queue {
+    /// Whether so many were ever launched and not done that a call may have waited. The lists must be sorted.
+    fn is_deep(&self) -> bool {
+        self.begins.iter().skip(DEEP - 1).zip(&self.ends).any(|(begin, end)| end > begin)
+            || self.begins.len() >= self.ends.len() + DEEP
+    }
+
     fn depth(&self, at: u64) -> usize {
         let launched = self.begins.partition_point(|begin| *begin <= at);
         launched.saturating_sub(self.ends.partition_point(|done| *done <= at))
@@ -105,11 +111,13 @@ impl Queues {
     fn new(timeline: &Timeline) -> Queues {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
         let (mut queues, mut places): (Vec<Queue>, HashMap<Key, usize>) = Default::default();
-        let mut times: Vec<Vec<u64>> = vec![Vec::new(); timeline.names.len()];
+        // By name: whether such calls launch.
+        let mut launch = vec![false; timeline.names.len()];
         let mut devices = vec![None; timeline.tracks.len()];
         let mut last: Option<(Key, usize)> = None;
         for Given { call, pieces, place, device } in given(timeline) {
-            let Some(times) = times.get_mut(slices.name[call] as usize) else { continue };
+            let Some(launches) = launch.get_mut(slices.name[call] as usize) else { continue };
+            *launches = true;
             let key = (timeline.tracks[place].process, device);
             let (_, at) = *last.insert(last.filter(|last| last.0 == key).unwrap_or_else(|| {
                 let at = *places.entry(key).or_insert(queues.len());
@@ -120,14 +128,13 @@ impl Queues {
             queue.begins.push(slices.start[call]);
             queue.ends.extend(pieces.iter().map(|piece| work.end(*piece as usize)).max());
             queue.last = queue.last.max(slices.start[call]);
-            times.push(slices.dur[call]);
             devices[place] = Some(device);
         }
         let of = |key: Key| places.get(&key).copied();
         for (track, device) in timeline.tracks.iter().zip(&devices) {
             let Some(at) = device.and_then(|device| of((track.process, device))) else { continue };
             let queue = &mut queues[at];
-            let launches = |index: &usize| times.get(slices.name[*index] as usize).is_some_and(|all| !all.is_empty());
+            let launches = |index: &usize| launch.get(slices.name[*index] as usize) == Some(&true);
             let later = calls(timeline, track).filter(|index| slices.start[*index] > queue.last).filter(launches);
             let later: Vec<u64> = later.map(|index| slices.start[index]).collect();
             queue.begins.extend(later);
@@ -147,7 +154,9 @@ impl Queues {
             queue.ends.sort_unstable();
         }
         let mut made = Queues { queues, places, devices, long: Vec::new() };
-        made.long = made.long(timeline, times);
+        if made.queues.iter().any(Queue::is_deep) {
+            made.long = made.long(timeline);
+        }
         made
     }
 
@@ -157,8 +166,14 @@ impl Queues {
 
     /// By name: many times what its median call takes while the queue is short. In steady state most calls wait, and the median
     /// of all is one of those.
-    fn long(&self, timeline: &Timeline, times: Vec<Vec<u64>>) -> Vec<u64> {
+    fn long(&self, timeline: &Timeline) -> Vec<u64> {
         let slices = &timeline.slices;
+        let mut times: Vec<Vec<u64>> = vec![Vec::new(); timeline.names.len()];
+        for Given { call, .. } in given(timeline) {
+            if let Some(times) = times.get_mut(slices.name[call] as usize) {
+                times.push(slices.dur[call]);
+            }
+        }
         let mut medians: Vec<Option<u64>> = times.into_iter().map(median).collect();
         let slow = |name: u32| medians[name as usize].is_some_and(|median| median.saturating_mul(TIMES) > LEAST_NS);
         let mut short: Vec<Vec<u64>> = vec![Vec::new(); medians.len()];

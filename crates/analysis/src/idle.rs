@@ -16,7 +16,7 @@ mod handed;
 mod host;
 mod innermost;
 mod looks;
-mod near;
+pub(crate) mod near;
 mod pace;
 mod parts;
 mod scene;

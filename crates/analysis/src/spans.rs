@@ -1,5 +1,7 @@
 //! Stretches of time that do not overlap, and how much of any other stretch lies in them.
 
+use crate::idle::near::seek;
+
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spans {
     /// By start; each ends before the next starts.
@@ -57,14 +59,26 @@ impl Spans {
 
     /// How much of a stretch lies in these.
     pub fn overlap(&self, start: u64, end: u64) -> u64 {
-        let up_to = |time: u64| match self.all.partition_point(|span| span.0 < time) {
-            0 => 0,
-            place => {
-                let (last, block) = (self.all[place - 1], (place - 1) / BLOCK);
-                self.before[block] + length(&self.all[block * BLOCK..place - 1]) + time.min(last.1) - last.0
+        self.overlap_near(&mut 0, start, end)
+    }
+
+    /// The same for who asks for one stretch after the other: `near` is where the last one was.
+    pub fn overlap_near(&self, near: &mut usize, start: u64, end: u64) -> u64 {
+        let mut up_to = |time: u64| {
+            seek(&self.all, near, |span| span.0 < time);
+            match *near {
+                0 => 0,
+                place => {
+                    let (last, block) = (self.all[place - 1], (place - 1) / BLOCK);
+                    self.before[block] + length(&self.all[block * BLOCK..place - 1]) + time.min(last.1) - last.0
+                }
             }
         };
-        if end <= start { 0 } else { up_to(end) - up_to(start) }
+        if end <= start {
+            return 0;
+        }
+        let before = up_to(start);
+        up_to(end) - before
     }
 
     /// What is in these and not in the others.

@@ -68,7 +68,10 @@ impl OfDevice {
         let inside = |spans: &Spans| -> u64 {
             match windows.all() {
                 [] => spans.overlap(timeline.start, timeline.end),
-                all => all.iter().map(|window| spans.overlap(window.start, window.end)).sum(),
+                all => {
+                    let mut near = 0;
+                    all.iter().map(|window| spans.overlap_near(&mut near, window.start, window.end)).sum()
+                }
             }
         };
         let (kernel_ns, exposed_copy_ns) = (inside(&self.kernels), inside(&self.exposed));
@@ -102,7 +105,11 @@ impl OfDevice {
         }
         let own = |track: TrackIndex| ground.timeline.tracks[track.0 as usize].process == self.process;
         let steps = ground.steps.measured().filter(|step| own(step.track) && step.dur() > 0);
-        let busy = |start: u64, end: u64| self.kernels.overlap(start, end) + self.exposed.overlap(start, end);
+        let mut near = [0; 2];
+        let mut busy = |start: u64, end: u64| {
+            let [kernels, exposed] = &mut near;
+            self.kernels.overlap_near(kernels, start, end) + self.exposed.overlap_near(exposed, start, end)
+        };
         steps.map(|step| busy(step.start, step.end) as f64 / step.dur() as f64).collect()
     }
 }

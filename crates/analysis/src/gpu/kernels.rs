@@ -46,6 +46,7 @@ impl Counts {
     }
 }
 
+/// Without the lines: those are found at the same time, and come by `name_places`.
 pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
     let gpu = &ground.timeline.gpu;
     // By place of the name, so that a million kernels need no hashing.
@@ -67,7 +68,6 @@ pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
             sum.layers.add(layer.0);
         }
     }
-    let mut places = places(ground);
     let row = |(name, mut sum): (u32, Sum)| {
         let (count, total_ns) = (sum.times.len() as u64, sum.times.total());
         KernelRow {
@@ -78,7 +78,7 @@ pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
             p95_ns: sum.times.percentile(95),
             share: 0.0,
             shape: sum.shapes.most().and_then(|shape| gpu.shapes.get(shape as usize).copied()),
-            place: places.remove(&name),
+            place: None,
             layer: sum.layers.most().map(NameIndex),
         }
     };
@@ -89,8 +89,12 @@ pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
     rows
 }
 
+pub fn name_places(rows: &mut [KernelRow], mut places: HashMap<u32, Place>) {
+    rows.iter_mut().for_each(|row| row.place = places.remove(&row.name.0));
+}
+
 /// Per kernel name, the line that most samples saw at a launch of it: inside the launch call, or right before it.
-fn places(ground: &Ground) -> HashMap<u32, Place> {
+pub fn places(ground: &Ground) -> HashMap<u32, Place> {
     let timeline = ground.timeline;
     let work = &timeline.gpu.work;
     let mut votes: HashMap<(u32, NameIndex, u32), (u64, StackIndex)> = HashMap::new();

@@ -12,7 +12,8 @@ use crate::layers::Layers;
 use crate::rule::Case;
 use crate::steps::Steps;
 use crate::windows::{Window, Windows};
-use timeline::side_by_side::Job;
+use std::collections::HashMap;
+use timeline::side_by_side::{self, Job};
 use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
 
 /// What they are made from: a case without what it computes on demand, which threads cannot share.
@@ -59,6 +60,7 @@ pub struct Parts {
     devices: (Vec<DeviceMetrics>, Vec<CopyRow>),
     in_steps: Vec<InSteps>,
     kernels: (Vec<KernelRow>, Vec<LayerRow>),
+    places: HashMap<u32, Place>,
     apis: Vec<ApiRow>,
     latencies: Latencies,
     depth: Option<(Curve, u64)>,
@@ -71,20 +73,34 @@ pub struct Parts {
 impl Parts {
     /// The longest first, so that the last to end is short.
     pub fn jobs<'j>(&'j mut self, ground: Ground<'j>) -> Vec<Job<'j>> {
-        let Parts { devices, in_steps, kernels, apis, latencies, depth, ranges, steps, before_window: before, moved } =
-            self;
+        let Parts {
+            devices,
+            in_steps,
+            kernels,
+            places,
+            apis,
+            latencies,
+            depth,
+            ranges,
+            steps,
+            before_window: before,
+            moved,
+        } = self;
         let timeline = ground.timeline;
         vec![
             Box::new(move || {
                 let layers = Layers::find(timeline);
                 *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline));
             }),
+            Box::new(move || *places = kernels::places(&ground)),
             Box::new(move || *latencies = launches::latencies(timeline)),
             Box::new(move || *depth = launches::depth(timeline)),
             Box::new(move || {
                 let busy = busy::Busy::new(timeline);
-                *devices = (busy.devices(&ground), copies::rows(timeline, &busy));
-                *moved = Moved::find(&ground, &busy);
+                let (of_devices, copied) = devices;
+                let rows = Box::new(|| *copied = copies::rows(timeline, &busy));
+                let found = Box::new(|| *moved = Moved::find(&ground, &busy));
+                side_by_side::run(timeline.gpu.work.len(), vec![rows, found], || *of_devices = busy.devices(&ground));
             }),
             Box::new(move || *ranges = ranges::rows(timeline)),
             Box::new(move || *apis = apis::rows(timeline)),
@@ -100,7 +116,9 @@ impl Parts {
 
     /// What the jobs have measured, and the copies inside the steps.
     pub fn join(self, ground: &Ground) -> (GpuMetrics, Vec<Moved>) {
-        let ((mut devices, copies), (kernels, layers), (steps, overhead)) = (self.devices, self.kernels, self.steps);
+        let ((mut devices, copies), (mut kernels, layers), (steps, overhead)) =
+            (self.devices, self.kernels, self.steps);
+        kernels::name_places(&mut kernels, self.places);
         for device in &mut devices {
             let own = |one: &&InSteps| (one.process, one.ordinal) == (device.process, device.ordinal);
             device.in_steps = self.in_steps.iter().find(own).copied().unwrap_or_default();
