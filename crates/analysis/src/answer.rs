@@ -3,11 +3,12 @@
 
 use crate::advice::{self, Recorder};
 use crate::finding::{Abstention, Finding, Gain};
-use crate::health::{self, HealthLine, HealthState};
+use crate::health::{self, HealthLine, HealthState, LOST};
 use crate::idle::Cause;
 use crate::phrase;
 use crate::rank::{self, PACE};
 use crate::rule::Case;
+use crate::rules::dropped_records::{share_without_stacks, totals};
 use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
@@ -230,9 +231,14 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
             false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
         };
     }
-    // Few samples do not matter where the device tells.
-    let matters = |line: &&HealthLine| line.label != "recording" && !(device_tells && line.label == "samples");
-    let bad = health.iter().filter(matters).find(|line| line.state == HealthState::Bad);
+    // Few samples, and lost ones, do not matter where the device tells.
+    let only_stacks = || share_without_stacks(case.timeline, &totals(case.timeline)) < LOST;
+    let of_samples = |line: &HealthLine| line.label == "samples" || line.label == "losses" && only_stacks();
+    let matters = |line: &&HealthLine| line.label != "recording" && !(device_tells && of_samples(line));
+    // That stacks were lost tells less than how many are left.
+    let mut all: Vec<&HealthLine> = health.iter().filter(matters).collect();
+    all.sort_by_key(|line| line.label == "losses" && only_stacks());
+    let bad = all.into_iter().find(|line| line.state == HealthState::Bad);
     let bad = bad.map(|bad| full(&format!("Read this with care: {}: {}", bad.label, bad.text)));
     let action = best.and_then(|finding| finding.actions.first()).map(|action| full(&format!("First: {action}")));
     match (action, bad) {

@@ -118,6 +118,9 @@ pub fn cut(case: &Case) -> Option<String> {
     }
 }
 
+/// A larger part that was lost is bad.
+pub const LOST: f64 = 0.05;
+
 fn losses(case: &Case) -> (HealthState, String) {
     let losses = dropped_records::totals(case.timeline);
     let lost = losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
@@ -136,7 +139,7 @@ fn losses(case: &Case) -> (HealthState, String) {
         return cut.map_or(nothing, |cut| (Warn, cut));
     }
     let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
-    (HealthState::above(dropped_records::worst_share(case.timeline, &losses), 0.0, 0.05), each.join(", "))
+    (HealthState::above(dropped_records::worst_share(case.timeline, &losses), 0.0, LOST), each.join(", "))
 }
 
 fn clock(case: &Case) -> (HealthState, String) {

@@ -17,7 +17,7 @@ fn open(name: &str) -> Timeline {
 /// On a real GPU: found from kernels alone, as often and as long as they were marked.
 #[test]
 fn periods_of_kernels_are_the_steps_that_were_marked() {
-    for name in ["decode", "bert", "copies", "graphs"] {
+    for name in ["decode", "bert", "copies", "graphs", "suite/sync_each_layer"] {
         let timeline = open(name);
         let marked = Steps::find(&timeline, None);
         let found = Steps::find(&timeline, Some("kernel-sequence"));
@@ -82,6 +82,23 @@ fn steps_of_nothing_but_layers_begin_where_the_host_has_waited() {
     let found = Steps::find(&text(&(all + "api cudaDeviceSynchronize 420us..450us\nend\n")), None);
     assert_eq!((found.source, found.count(), found.p50()), (StepSource::Sequence, 11, 500_000), "{}", found.why);
     assert!(found.why.contains("40 launches") && found.confidence > 0.9, "{}", found.why);
+}
+
+#[test]
+fn a_wait_now_and_then_is_no_begin_of_a_step() {
+    let mut all = "track main\n".to_owned();
+    for step in 0..120 {
+        for launch in 0..14 {
+            let at = 300 * step + 20 * launch;
+            let (call, work) = (format!("{at}us..{}us", at + 5), format!("{}us..{}us", at + 10, at + 15));
+            all += &format!("api cudaLaunchKernel {call}\nstream 7\nkernel k{launch} {work}\n");
+        }
+        if step % 10 == 9 {
+            all += &format!("api cudaDeviceSynchronize {}us..{}us\n", 300 * step + 285, 300 * step + 295);
+        }
+    }
+    let found = Steps::find(&text(&all), None);
+    assert_eq!((found.source, found.p50()), (StepSource::Sequence, 300_000), "{}", found.why);
 }
 
 #[test]

@@ -65,17 +65,32 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
     // Recorded whole for three seconds, then found to be costly.
     let start = START - 3000 * MS / 4;
     for cost in [0.15, 0.25, 0.6] {
-        let (share, slower) = play_on(Windows::from_whole(10.0, start, START), start, 5 * MS, cost, 20);
+        let (share, slower) = play_on(Windows::from_whole(10.0, start, start, START), start, 5 * MS, cost, 20);
         assert!(slower < 0.105, "{cost}: {slower:.3} slower, recorded {share:.2}");
         assert!(slower > 0.05, "{cost}: no reason to record so little: {share:.2}");
     }
 }
 
 #[test]
+fn what_was_recorded_while_it_cost_nothing_is_not_paid_back() {
+    // An hour of little work, and then many launches: they are recorded as those of a program that begins with them.
+    let mut windows = Windows::from_whole(10.0, 0, 3_597_000 * MS, 3_600_000 * MS);
+    let (mut now, mut beats, mut recorded) = (3_600_000 * MS, 0u64, 0u64);
+    while now < 3_900_000 * MS {
+        let beat = if windows.recording { 6 * MS } else { 5 * MS };
+        recorded += if windows.recording { beat } else { 0 };
+        now += beat;
+        beats += 1;
+        windows.turn(now, Beats { count: beats, last: now });
+    }
+    assert!(recorded > 100_000 * MS, "{} s of 300", recorded / (1000 * MS));
+}
+
+#[test]
 fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
     // Faster and slower by a seventh, over and over, as processors of a shared machine are.
     let (mut now, mut beats, mut plain) = (START, 0u64, 0.0);
-    let mut windows = Windows::from_whole(10.0, START, START);
+    let mut windows = Windows::from_whole(10.0, START, START, START);
     while now - START < 30_000 * MS {
         let pace = 1.0 + 0.15 * ((now / MS) as f64 / 700.0).sin();
         let beat = 5.0 * MS as f64 * pace;
@@ -90,14 +105,14 @@ fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
 
 #[test]
 fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
-    let windows = Windows::from_whole(10.0, START / 2, START);
+    let windows = Windows::from_whole(10.0, START / 2, START / 2, START);
     let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 150);
     assert!(share > 0.9, "{share}");
 }
 
 #[test]
 fn one_without_beats_is_recorded_whole_in_the_end() {
-    let mut windows = Windows::from_whole(10.0, 0, START);
+    let mut windows = Windows::from_whole(10.0, 0, 0, START);
     let mut since = (START, 0);
     for now in (START..START + 200_000 * MS).step_by(100 * MS as usize) {
         windows.turn(now, NONE);
@@ -158,7 +173,7 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
     // Recorded whole for three seconds; CUPTI times every node.
     let start = START - 3000 * MS / 4;
     for cost in [0.02, 0.036, 0.058] {
-        let (share, slower) = play_on(Windows::from_whole(1.0, start, START), start, 5 * MS, cost, 60);
+        let (share, slower) = play_on(Windows::from_whole(1.0, start, start, START), start, 5 * MS, cost, 60);
         assert!(slower < 0.0105, "{cost}: {slower:.4} slower, recorded {share:.2}");
         assert!(slower > 0.005, "{cost}: no reason to record so little: {share:.2}");
     }
@@ -183,7 +198,7 @@ fn the_window_that_is_open_at_the_end_counts() {
 #[test]
 fn a_cost_of_a_few_hundredths_is_told_exactly() {
     // Looked at every fifty milliseconds, not at every beat; switching itself takes some milliseconds.
-    let mut windows = Windows::from_whole(1.0, START, START);
+    let mut windows = Windows::from_whole(1.0, START, START, START);
     let (mut now, mut beats, mut look) = (START, 0, START);
     while now < START + 12_000 * MS {
         now += if windows.recording { 6_180_000 } else { 6_000_000 };

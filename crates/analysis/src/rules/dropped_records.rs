@@ -19,7 +19,8 @@ impl Rule for DroppedRecords {
         RuleDocs {
             summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for 5 % of the step or more.",
             why: "Every loss is counted where it happens: records overwritten in a full ring, samples that came too late, stacks \
-                  that changed while they were read. Lost samples make shares less sure, not wrong; lost scopes and steps are \
+                  that changed while they were read. Samples that came too late make shares less sure, not wrong; stacks that changed make code that calls much \
+                  look cheaper than it is; lost scopes and steps are \
                   missing from every count. What was never recorded shows as a hole: work is launched, nothing that was recorded runs \
                   before it on its device, and yet it begins 100 µs later or more. Other tools leave out nodes of CUDA graphs, and what was launched before \
                   they began. A stream that waits for the host looks the same; work that may wait for another device of the recording, at work meanwhile, is not \
@@ -86,18 +87,21 @@ fn is_torn(loss: &LossTotal) -> bool {
 
 /// Of what was to be recorded, by kind: a few thousand stacks are nothing beside a million kernels, and may be half of all stacks.
 pub fn worst_share(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
-    let share = |stacks: bool, kept: u64| {
-        let of_kind = losses.iter().filter(|loss| (loss.collector == "stacks") == stacks);
-        let lost = of_kind.map(|loss| loss.count).fold(0, u64::saturating_add);
-        lost as f64 / lost.saturating_add(kept).max(1) as f64
-    };
-    let samples = timeline.samples.len() as u64;
-    share(true, samples).max(share(false, recorded(timeline) - samples))
+    // All threads of a process are looked at at once, and so are they lost.
+    let mut looks = timeline.samples.time.clone();
+    looks.sort_unstable();
+    looks.dedup();
+    share_of(losses, true, looks.len()).max(share_without_stacks(timeline, losses))
 }
 
-/// What was not lost.
-fn recorded(timeline: &Timeline) -> u64 {
-    (timeline.slices.len() + timeline.samples.len() + timeline.gpu.work.len()) as u64
+pub fn share_without_stacks(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
+    share_of(losses, false, timeline.slices.len() + timeline.gpu.work.len())
+}
+
+fn share_of(losses: &[LossTotal], stacks: bool, kept: usize) -> f64 {
+    let of_kind = losses.iter().filter(|loss| (loss.collector == "stacks") == stacks);
+    let lost = of_kind.map(|loss| loss.count).fold(0, u64::saturating_add);
+    lost as f64 / lost.saturating_add(kept as u64).max(1) as f64
 }
 
 pub struct LossTotal {

@@ -20,6 +20,8 @@ const LEVEL: f64 = 0.10;
 const BODY: usize = 5;
 /// Models have fewer layers, loops over elements have more rounds.
 const ROUNDS: usize = 24;
+/// So much of a step is all of it.
+const ALL: f64 = 0.9;
 /// Longer kernels are worth a launch of their own.
 const SHORT_NS: u64 = 20_000;
 
@@ -31,8 +33,8 @@ impl Rule for PythonLoopOverTensors {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The same five kernels or fewer, each shorter than 20 µs, are launched 24 times or more in a row, and that takes 10 % of the step or more.",
-            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; those of an nn.Sequential, of which each \
-                  needs what the one before gives, are no such loop however many they are. The gain is the recorded \
+            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an \
+                  nn.Sequential, whose layers each need what the one before gives, they are no such loop however many they are. The gain is the recorded \
                   steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
@@ -49,7 +51,8 @@ impl Rule for PythonLoopOverTensors {
         };
         let share = loops.tally.measured();
         let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= LEVEL) else { return Verdict::Silent };
-        if is_chain(case, &loops.stretches) {
+        // A model that is nothing but layers. Loops over experts are a part of a step, also where an expert is an nn.Sequential.
+        if share.mid >= ALL && is_chain(case, &loops.stretches) {
             return Verdict::Silent;
         }
         let work = &case.timeline.gpu.work;
@@ -242,6 +245,10 @@ mod tests {
         let seen_as = |stack: &str| all.replace("main>route@moe.py:31", stack);
         silent(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>{linear}")));
         found(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>route@moe.py:31>{linear}")));
+        // Experts that are such containers look the same, but are not all of the step.
+        let experts =
+            seen_as(&format!("main@app.py:3>{container}>{linear}")).replace("step r 0..10ms", "step r 0..18ms");
+        found(&PythonLoopOverTensors, &experts);
     }
 
     #[test]

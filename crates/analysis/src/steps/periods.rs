@@ -51,6 +51,11 @@ const SAME_PAUSE: f64 = 0.4;
 /// Where the host never waits, only a sequence without any other structure is one of steps: it is all of it, each time the same.
 const STRICT: f64 = 0.95;
 
+/// Set in a mark that is known by the host's wait before it.
+const AFTER_WAIT: u64 = 1 << 63;
+/// A sequence of so few launches that repeats by itself may be a layer.
+const MOST_OF_A_LAYER: usize = 5;
+
 struct Tried {
     mark: u64,
     /// Places of the first and the last start.
@@ -74,24 +79,26 @@ pub fn find(tokens: &[Token]) -> Option<Period> {
         return None;
     }
     let tried: Vec<Tried> = candidates(stretch).into_iter().filter_map(|mark| attempt(stretch, mark)).collect();
-    let waits = |one: &&Tried| one.waiting >= WAITING;
-    let longest = tried.iter().filter(waits).map(|one| one.pause).max();
-    let best = match longest {
-        Some(longest) => {
-            let same = |one: &&Tried| waits(one) && one.pause as f64 >= SAME_PAUSE * longest as f64;
-            tried.iter().filter(same).max_by_key(|one| one.count)
-        }
-        None => {
-            let strict = |one: &&Tried| one.least_alike >= STRICT && one.covered >= STRICT && one.count > REPEATS;
-            tried.iter().filter(strict).max_by_key(|one| one.count)
-        }
-    }?;
+    let strict = |one: &&Tried| one.least_alike >= STRICT && one.covered >= STRICT && one.count > REPEATS;
+    let plain = |one: &&Tried| one.mark & AFTER_WAIT == 0;
+    let repeated = || tried.iter().filter(plain).filter(strict).max_by_key(|one| one.count);
+    let by_waits = |kind: &dyn Fn(&&Tried) -> bool| {
+        let waits = |one: &&Tried| one.waiting >= WAITING && kind(one);
+        let longest = tried.iter().filter(waits).map(|one| one.pause).max()?;
+        let same = |one: &&Tried| waits(one) && one.pause as f64 >= SAME_PAUSE * longest as f64;
+        tried.iter().filter(same).max_by_key(|one| one.count)
+    };
+    // A wait alone is the begin only of what has no other: else a program that waits now and then would have steps of many.
+    let few = || repeated().is_none_or(|one| one.length <= MOST_OF_A_LAYER);
+    let after_wait = || by_waits(&|one| !plain(one) && one.alike >= STRICT).filter(|_| few());
+    let waited = by_waits(&plain).or_else(after_wait);
+    let best = waited.or_else(repeated)?;
     // Where all launches were tried, the run is known; else the mark tells.
     let range = if stretch.len() == tokens.len() { best.first..best.last + 1 } else { 0..tokens.len() };
     let starts: Vec<usize> = range.filter(|place| marks(tokens, *place).contains(&best.mark)).collect();
     let count = starts.len() as f64;
     // Without a wait it may be layers of one step after all.
-    let told = if longest.is_some() { 1.0 } else { 0.6 };
+    let told = if waited.is_some() { 1.0 } else { 0.6 };
     let confidence = best.alike * told * (0.5 + 0.5 * best.covered) * (count - 1.0) / count;
     Some(Period { starts, length: best.length, alike: best.alike, confidence })
 }
@@ -108,7 +115,6 @@ fn pause(tokens: &[Token], place: usize) -> u64 {
 /// A launch may be known by itself, by the one before it, or by the host's wait before it: two hundred layers of the same two
 /// kernels begin anew only there. 0: no mark.
 fn marks(tokens: &[Token], place: usize) -> [u64; 3] {
-    const AFTER_WAIT: u64 = 1 << 63;
     let id = u64::from(tokens[place].id) + 1;
     let Some(before) = place.checked_sub(1).map(|before| tokens[before]) else { return [id, id << 32, 0] };
     let waited = tokens[place].waited > before.waited;
@@ -125,14 +131,14 @@ fn candidates(tokens: &[Token]) -> Vec<u64> {
         }
     }
     // By count: the mean pause, how early it first comes, and the mark.
-    let mut by_count: HashMap<usize, (u64, usize, u64)> = HashMap::new();
+    let mut by_count: HashMap<(bool, usize), (u64, usize, u64)> = HashMap::new();
     for (mark, (count, pauses, first)) in seen.into_iter().filter(|(_, (count, _, _))| *count >= REPEATS) {
         // Nothing is known of what came before the first launch.
         let mean = pauses / (count - usize::from(first == 0)) as u64;
         let one = (mean, usize::MAX - first, mark);
-        by_count.entry(count).and_modify(|best| *best = (*best).max(one)).or_insert(one);
+        by_count.entry((mark & AFTER_WAIT != 0, count)).and_modify(|best| *best = (*best).max(one)).or_insert(one);
     }
-    let mut all: Vec<(usize, (u64, usize, u64))> = by_count.into_iter().collect();
+    let mut all: Vec<((bool, usize), (u64, usize, u64))> = by_count.into_iter().collect();
     all.sort_unstable();
     if all.len() > 2 * CANDIDATES {
         all[CANDIDATES..].sort_by_key(|one| u64::MAX - one.1.0);

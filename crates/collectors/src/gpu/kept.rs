@@ -44,7 +44,7 @@ impl Kept {
         let launched = self.launched(now);
         let megabytes = launched.saturating_mul(BYTES) / 1_000_000;
         let count = if launched == now.counted {
-            format!("at least {launched} kernels were launched after a CUDA graph was captured")
+            format!("some {launched} kernels were launched after a CUDA graph was captured")
         } else {
             format!(
                 "some {launched} kernels were launched after a CUDA graph was captured ({} were counted in recorded windows)",

@@ -62,6 +62,8 @@ pub struct Windows {
     pub count: u64,
     /// Nanoseconds recorded and not recorded so far.
     pub total: [u64; 2],
+    /// Of the recorded ones, those before the program became fast: they have cost nothing that is to be paid back.
+    slow: u64,
 }
 
 impl Windows {
@@ -79,13 +81,14 @@ impl Windows {
             lasts: FIRST,
             count: 0,
             total: [0; 2],
+            slow: 0,
         }
     }
 
-    /// Goes on from a recording of everything that began at `began`, and may go back to it.
-    pub fn from_whole(percent: f64, began: u64, now: u64) -> Windows {
-        let total = [now.saturating_sub(began), 0];
-        Windows { whole: true, recording: true, count: 1, total, ..Windows::new(percent, now) }
+    /// Goes on from a recording of everything that began at `began`, of a program that is `fast` since then, and may go back to it.
+    pub fn from_whole(percent: f64, began: u64, fast: u64, now: u64) -> Windows {
+        let (total, slow) = ([now.saturating_sub(began), 0], fast.saturating_sub(began));
+        Windows { whole: true, recording: true, count: 1, total, slow, ..Windows::new(percent, now) }
     }
 
     /// True when the other kind of window begins now.
@@ -155,7 +158,7 @@ impl Windows {
             return if self.recording { lasts } else { FIRST };
         }
         let window = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
-        let (recorded, unrecorded) = (self.total[0] as f64, self.total[1] as f64);
+        let (recorded, unrecorded) = (self.total[0].saturating_sub(self.slow) as f64, self.total[1] as f64);
         if self.recording {
             // The time before was for this window, or for one of the first, if only then the cost became known.
             let saved = unrecorded * share / (1.0 - share) - recorded;

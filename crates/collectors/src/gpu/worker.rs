@@ -163,7 +163,9 @@ impl Worker {
         self.fast = if launched >= FAST || nodes >= FAST_NODES { self.fast + 1 } else { 0 };
         if self.session.settings.overhead_budget == Budget::Auto && self.windows.is_none() && self.fast == FAST_ROUNDS {
             let percent = if nodes > launched { GRAPHS } else { LAUNCHES };
-            self.windows = Some(Windows::from_whole(percent, self.began, monotonic().0));
+            let now = monotonic().0;
+            let fast = now.saturating_sub(u64::from(FAST_ROUNDS) * EVERY.as_nanos() as u64).max(self.began);
+            self.windows = Some(Windows::from_whole(percent, self.began, fast, now));
         }
     }
 
