@@ -131,14 +131,15 @@ fn candidates(tokens: &[Token]) -> Vec<u64> {
         }
     }
     // By count: the mean pause, how early it first comes, and the mark.
-    let mut by_count: HashMap<(bool, usize), (u64, usize, u64)> = HashMap::new();
+    type Best = (u64, usize, u64);
+    let mut by_count: HashMap<(bool, usize), Best> = HashMap::new();
     for (mark, (count, pauses, first)) in seen.into_iter().filter(|(_, (count, _, _))| *count >= REPEATS) {
         // Nothing is known of what came before the first launch.
         let mean = pauses / (count - usize::from(first == 0)) as u64;
         let one = (mean, usize::MAX - first, mark);
         by_count.entry((mark & AFTER_WAIT != 0, count)).and_modify(|best| *best = (*best).max(one)).or_insert(one);
     }
-    let mut all: Vec<((bool, usize), (u64, usize, u64))> = by_count.into_iter().collect();
+    let mut all: Vec<((bool, usize), Best)> = by_count.into_iter().collect();
     all.sort_unstable();
     if all.len() > 2 * CANDIDATES {
         all[CANDIDATES..].sort_by_key(|one| u64::MAX - one.1.0);
