@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use timeline::side_by_side::{self, Job};
 use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
 
-/// What they are made from: a case without what it computes on demand, which threads cannot share.
+/// What they are made from: a case without what it computes on demand, which one of them may be computing.
 #[derive(Clone, Copy)]
 pub struct Ground<'c> {
     pub timeline: &'c Timeline,

@@ -84,7 +84,8 @@ impl Ready {
         usual: &[Option<TrackIndex>],
         parts: Option<usize>,
     ) -> Ready {
-        let (scene, ground) = (Scene::new(case), case.ground());
+        let scene = Scene::new(case);
+        let ground = scene.ground;
         let mut ready = Ready {
             spans: streams.iter().map(|_| Vec::new()).collect(),
             rest: streams.iter().map(|_| Default::default()).collect(),

@@ -1,19 +1,14 @@
-//! What idle time is read from: a case without what it computes on demand, which threads cannot share.
+//! What idle time is read from: the ground that all numbers of devices stand on, and what the host was seen doing.
 
-use crate::frames::Frames;
+use crate::gpu::Ground;
 use crate::replay::Chosen;
 use crate::rule::Case;
 use crate::seen::SeenSamples;
-use crate::steps::Steps;
-use crate::windows::Windows;
-use timeline::Timeline;
+use std::ops::Deref;
 
 #[derive(Clone, Copy)]
 pub struct Scene<'c> {
-    pub timeline: &'c Timeline,
-    pub steps: &'c Steps,
-    pub windows: &'c Windows,
-    pub frames: &'c Frames,
+    pub ground: Ground<'c>,
     pub seen: &'c SeenSamples,
     /// Recorded calls say what the steps' threads did, not samples.
     pub by_calls: bool,
@@ -23,19 +18,19 @@ pub struct Scene<'c> {
 
 impl<'c> Scene<'c> {
     pub fn new(case: &'c Case) -> Scene<'c> {
-        Scene {
-            timeline: case.timeline,
-            steps: &case.steps,
-            windows: &case.windows,
-            frames: &case.frames,
-            seen: &case.seen,
-            by_calls: case.breakdown.by_calls,
-            chosen: case.chosen(),
-        }
+        Scene { ground: case.ground(), seen: &case.seen, by_calls: case.breakdown.by_calls, chosen: case.chosen() }
     }
 
     /// Whether a moment lies in a step that is replayed.
     pub fn is_replayed(&self, time: u64) -> bool {
         self.chosen.is_some_and(|chosen| chosen.has(time))
+    }
+}
+
+impl<'c> Deref for Scene<'c> {
+    type Target = Ground<'c>;
+
+    fn deref(&self) -> &Ground<'c> {
+        &self.ground
     }
 }

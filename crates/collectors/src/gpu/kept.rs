@@ -43,16 +43,16 @@ impl Kept {
     pub fn total(&self, now: Progress) -> Option<String> {
         let launched = self.launched(now);
         let megabytes = launched.saturating_mul(BYTES) / 1_000_000;
-        let count = if launched == now.counted {
-            format!("some {launched} kernels were launched after a CUDA graph was captured")
-        } else {
-            format!(
-                "some {launched} kernels were launched after a CUDA graph was captured ({} were counted in recorded windows)",
-                now.counted
-            )
+        let seen = match now.counted {
+            all if all == launched => String::new(),
+            some => format!(" ({some} were counted in recorded windows)"),
         };
-        self.told
-            .then(|| format!("{count}: CUPTI may have kept {megabytes} MB or more of the program's memory by the end"))
+        self.told.then(|| {
+            format!(
+                "some {launched} kernels were launched after a CUDA graph was captured{seen}: \
+                 CUPTI may have kept {megabytes} MB or more of the program's memory by the end"
+            )
+        })
     }
 
     /// Between windows the program is taken to launch as fast as in them.
