@@ -111,6 +111,22 @@ def test_the_detail_decides_what_is_recorded(gpu, detail, calls):
         assert seen.called("cuptiSubscribe") == 0, "switched off, nothing of CUPTI is touched"
 
 
+def test_asking_whether_cupti_still_knows_us_records_no_call(gpu):
+    """It is asked by switching a callback on, once a second: with kernels alone that call stays unrecorded."""
+    program = gpu.python("""
+        import os, time
+        assert driver.cuInit(0) == 0
+        do("kernel k us=2\\nsync device")
+        until = time.monotonic() + 60
+        while "cuptiEnableCallback" not in open(os.environ["FAKE_CUPTI_LOG"]).read() and time.monotonic() < until:
+            time.sleep(0.05)
+        do("kernel k us=2\\nsync device")
+    """)
+    seen = gpu.play("", command=(program,), options=("--gpu-detail", "kernel"))
+    assert seen.called("cuptiEnableCallback") > 0, "it was asked"
+    assert (seen.calls(), seen.work(SYNC), seen.kernels()) == ({}, [], {"k": 2})
+
+
 def test_all_detail_records_every_call_and_migrations(gpu):
     script = """
         call cudaGetDevice

@@ -3,9 +3,11 @@ that lets only some of the steps be recorded."""
 
 import json
 import shutil
+import subprocess
+import sys
 
 from fake_gpu import KERNEL, OnGpu
-from recording import SCOPE, inferscope
+from recording import PATIENCE_S, SCOPE, Recorded, Trace, inferscope
 
 WORK = "repeat 20\nkernel k us=5\nend\nsync device\n"
 
@@ -158,3 +160,24 @@ def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
     assert part["findings"][0]["code"] == whole["findings"][0]["code"]
     busy = {name: one["gpu"][0]["busy_percent_of_step"] for name, one in said.items()}
     assert abs(busy["none"] - busy["2%"]) < 15, busy
+
+
+def test_a_recording_after_one_in_windows_has_its_calls(gpu):
+    """The first ends while its budget lets nothing be recorded: the next one in the same process knows nothing of that."""
+    program = gpu.python("""
+        import inferscope, sys
+        assert driver.cuInit(0) == 0
+        inferscope.start(output=sys.argv[1], overhead_budget="2%")
+        do("repeat 10\\nkernel first us=5\\nsync device\\nend")
+        inferscope.stop()
+        inferscope.start(output=sys.argv[2], overhead_budget="none")
+        do("repeat 10\\nkernel second us=5\\nsync device\\nend")
+        inferscope.stop()
+    """)
+    env = gpu.environment("", gpu.libraries.cupti("13.0"))
+    folders = [gpu.folder / "first", gpu.folder / "second"]
+    done = subprocess.run([sys.executable, program, *folders], env=env, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr.decode()
+    seen = OnGpu(Recorded(done.returncode, done.stdout, done.stderr, Trace(folders[1])))
+    assert seen.kernels() == {"second": 10}
+    assert seen.calls() == {"cudaLaunchKernel": 10, "cudaDeviceSynchronize": 10}

@@ -78,11 +78,15 @@ pub const CAPTURE: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_CAPTURE), (DRIVER, DRI
 pub const LAUNCH: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_LAUNCH), (DRIVER, DRIVER_LAUNCH)];
 
 /// What ends a capture. Graphs that are built node by node, which are only instantiated, are none.
-pub const CAPTURE_END: &[(u32, &[u32])] = &[(RUNTIME, &[319, 320]), (DRIVER, &[497, 498])];
+pub const CAPTURE_END: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_END_CAPTURE), (DRIVER, DRIVER_END_CAPTURE)];
 
 /// The beats by which progress is told while nothing else is recorded: waits and graph launches, few in any program.
 pub const BEATS: &[(u32, &[u32])] =
-    &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, &[311, 312]), (DRIVER, DRIVER_GRAPH_LAUNCH)];
+    &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, RUNTIME_GRAPH_LAUNCH), (DRIVER, DRIVER_GRAPH_LAUNCH)];
 
-// cuGraphLaunch and its per-thread form.
-const DRIVER_GRAPH_LAUNCH: &[u32] = &[514, 515];
+// Some of a class, by a part of their name.
+const RUNTIME_GRAPH_LAUNCH: &[u32] = &[311, 312];
+const DRIVER_GRAPH_LAUNCH: &[u32] = &[514, 515, 819];
+const RUNTIME_END_CAPTURE: &[u32] = &[319, 320];
+const DRIVER_END_CAPTURE: &[u32] = &[497, 498];
+pub const RUNTIME_DEVICE_SYNCHRONIZE: &[u32] = &[165];

@@ -177,10 +177,13 @@ impl Collecting {
         if self.session.settings.gpu_detail == GpuDetail::All {
             self.unified_memory();
         }
-        if matches!(self.session.settings.overhead_budget, Budget::Windows(_)) {
+        let windows = matches!(self.session.settings.overhead_budget, Budget::Windows(_));
+        self.record_calls(!windows);
+        if windows {
             self.callbacks(calls::BEATS, true);
-            launches::RECORDED.store(false, Ordering::Relaxed);
-            self.session.status(Collector::Launches).set(State::On, "in windows, by the overhead budget");
+            if self.records_calls() {
+                self.session.status(Collector::Launches).set(State::On, "in windows, by the overhead budget");
+            }
             // Subscribed and known to work before the first window.
             self.kinds(true)?;
             self.kinds(false)?;
@@ -240,6 +243,15 @@ impl Collecting {
         }
     }
 
+    fn records_calls(&self) -> bool {
+        matches!(self.session.settings.gpu_detail, GpuDetail::Launch | GpuDetail::All)
+    }
+
+    /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.
+    fn record_calls(&self, on: bool) {
+        launches::RECORDED.store(on && self.records_calls(), Ordering::Relaxed);
+    }
+
     /// True when CUPTI refused all of them; single ones are of another version.
     fn callbacks(&self, chosen: &[(u32, &[u32])], on: bool) -> bool {
         let Some(enable) = self.cupti.enable_callback else { return true };
@@ -256,7 +268,7 @@ impl Collecting {
 
     /// Begins or ends a window of the overhead budget.
     pub fn switch(&self, recording: bool) {
-        launches::RECORDED.store(recording, Ordering::Relaxed);
+        self.record_calls(recording);
         let _ = self.kinds(recording);
         self.calls(recording);
         if !recording {
@@ -275,12 +287,10 @@ impl Collecting {
         }
     }
 
-    /// Whether CUPTI still knows us: asked by switching a callback on that is on.
+    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has.
     pub fn is_subscribed(&self) -> bool {
-        let subscriber = self.subscriber.load(Ordering::Relaxed);
-        let Some(enable) = self.cupti.enable_callback.filter(|_| !subscriber.is_null()) else { return false };
-        // SAFETY: CUPTI's own function. cudaDeviceSynchronize exists in every version.
-        unsafe { enable(1, subscriber, calls::RUNTIME, 165) == SUCCESS }
+        !self.subscriber.load(Ordering::Relaxed).is_null()
+            && !self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true)
     }
 
     /// Versions of before 12.6 count up to 23.
