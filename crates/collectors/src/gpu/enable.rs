@@ -49,6 +49,7 @@ impl Collecting {
         let windows = matches!(self.session.settings.overhead_budget, Budget::Windows(_));
         self.record_calls(!windows);
         self.kinds(true)?;
+        self.answers.store(self.can_be_asked().is_ok(), Ordering::Relaxed);
         let status = self.session.status(Collector::Launches);
         match (self.session.settings.gpu_detail, windows) {
             (GpuDetail::Off | GpuDetail::Kernel, _) => status.set(State::Off, "not asked for (--gpu-detail kernel)"),
@@ -194,9 +195,14 @@ impl Collecting {
         false
     }
 
-    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has.
+    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has. One that refused that
+    /// from the start cannot be asked.
     pub fn is_subscribed(&self) -> bool {
         !self.subscriber.load(Ordering::Relaxed).is_null()
-            && self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true).is_ok()
+            && (!self.answers.load(Ordering::Relaxed) || self.can_be_asked().is_ok())
+    }
+
+    fn can_be_asked(&self) -> Result<(), String> {
+        self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true)
     }
 }

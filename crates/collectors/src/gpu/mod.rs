@@ -29,7 +29,7 @@ use api::{Cupti, MULTIPLE_SUBSCRIBERS, Subscriber};
 use clock::Clock;
 use library::{Found, check};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
@@ -54,6 +54,8 @@ pub struct Collecting {
     clock: Mutex<Clock>,
     old: bool,
     subscriber: AtomicPtr<c_void>,
+    /// Whether CUPTI took callbacks when the recording began.
+    answers: AtomicBool,
     /// The kinds that CUPTI refused so far, a bit each.
     refused: AtomicU32,
     pid: u32,
@@ -143,6 +145,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         clock: Mutex::new(clock),
         old,
         subscriber: AtomicPtr::new(subscriber),
+        answers: AtomicBool::new(false),
         refused: AtomicU32::new(0),
         pid: std::process::id(),
     }));
@@ -163,8 +166,9 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         say(session, &warning);
     }
     if let Err(why) = collecting.enable() {
+        // The worker first: one that finds itself no longer subscribed would take it for somebody else's doing.
+        stop_worker();
         collecting.disable();
-        worker::STOP.store(true, Ordering::Release);
         return Err(why);
     }
     if let Some(why) = collecting.clock().unknown(&collecting.cupti) {
