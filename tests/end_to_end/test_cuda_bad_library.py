@@ -169,7 +169,7 @@ def test_a_call_without_which_nothing_works_fails(gpu, function, code):
     ],
 )
 def test_any_other_call_fails_and_everything_is_recorded_all_the_same(gpu, function):
-    seen = gpu.play(f"fail {function} 999\n{WORK}")
+    seen = gpu.play(f"fail {function} 7\n{WORK}")
     reason = unharmed(seen, "on")
     assert ("CUPTI's clock" in reason) == (function == "cuptiActivityRegisterTimestampCallback"), reason
     assert seen.collector("launches")["state"] == "on"
@@ -271,7 +271,7 @@ def test_a_version_that_is_not_told_is_known_by_the_files_name(gpu, cuda, warned
             do("graph id=3\\nkernel k node=11 us=5\\nend\\nsync stream")
             time.sleep(0.01)
     """)
-    seen = gpu.play("fail cuptiGetVersion 999", cuda, command=(program,))
+    seen = gpu.play("fail cuptiGetVersion 7", cuda, command=(program,))
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.collector()["state"] == "on" and seen.kernels()["k"] > 0
     assert ("are known to hang together" in seen.notes()) == warned, seen.notes()
