@@ -25,10 +25,11 @@ use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, UnifiedMemory};
 use clock::Clock;
 use library::{Found, check};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
-use trace::event::{Event, Kind};
+use trace::NameId;
+use trace::event::{Event, Kind, TextRole, text_records};
 use trace::status::{Collector, State};
 
 /// Who brought us in.
@@ -46,7 +47,11 @@ pub struct Collecting {
     pub session: &'static Session,
     pub clock: Mutex<Clock>,
     number: u32,
+    /// Which CUPTI it is, in words.
+    described: String,
     subscriber: AtomicPtr<c_void>,
+    /// Whether it takes callbacks at all.
+    calls_back: AtomicBool,
     pid: u32,
 }
 
@@ -110,17 +115,19 @@ fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting,
     let described = found.describe();
     let subscriber = subscribe(&found)?;
     let clock = Clock::new(&found.cupti, session);
-    let clock_words = if clock.is_ours() { "" } else { ", on CUPTI's clock" };
+    let described = format!("{described}{}", if clock.is_ours() { "" } else { ", on CUPTI's clock" });
     let Found { cupti, number, warning, .. } = found;
     let collecting: &'static Collecting = Box::leak(Box::new(Collecting {
         cupti,
         session,
         clock: Mutex::new(clock),
         number,
+        described,
         subscriber: AtomicPtr::new(subscriber),
+        calls_back: AtomicBool::new(false),
         pid: std::process::id(),
     }));
-    launches::prepare(&collecting.cupti);
+    launches::prepare(&collecting.cupti, session);
     worker::STOP.store(false, Ordering::Release);
     worker::PHASE.store(0, Ordering::Release);
     OWNER.store(std::process::id(), Ordering::Relaxed);
@@ -133,12 +140,13 @@ fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting,
     if let Some(warning) = warning {
         say(session, &warning);
     }
+    collecting.calls_back.store(collecting.is_subscribed(), Ordering::Relaxed);
     if let Err(why) = collecting.enable() {
         collecting.disable();
         worker::STOP.store(true, Ordering::Release);
         return Err(why);
     }
-    session.status(Collector::Gpu).set(State::On, &format!("{described}{clock_words}"));
+    session.status(Collector::Gpu).set(State::On, &collecting.described);
     static GOODBYES: Once = Once::new();
     GOODBYES.call_once(|| {
         // SAFETY: the function takes nothing and returns.
@@ -249,7 +257,7 @@ impl Collecting {
 
     /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.
     fn record_calls(&self, on: bool) {
-        launches::RECORDED.store(on && self.records_calls(), Ordering::Relaxed);
+        launches::record(on && self.records_calls());
     }
 
     /// True when CUPTI refused all of them; single ones are of another version.
@@ -287,10 +295,15 @@ impl Collecting {
         }
     }
 
-    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has.
-    pub fn is_subscribed(&self) -> bool {
+    /// Whether CUPTI knows us: asked by switching a callback on, of a call that every version has.
+    fn is_subscribed(&self) -> bool {
         !self.subscriber.load(Ordering::Relaxed).is_null()
             && !self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true)
+    }
+
+    /// Whether it knew us and does no longer.
+    pub fn was_unsubscribed(&self) -> bool {
+        self.calls_back.load(Ordering::Relaxed) && !self.is_subscribed()
     }
 
     /// Versions of before 12.6 count up to 23.
@@ -347,6 +360,11 @@ fn mark(session: &'static Session, text: &str) {
 
 fn write(session: &'static Session, kind: Kind, text: &str) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
-    let (time, name) = (trace::clock::now(), session.intern(text));
-    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags: 0, extra: 0 }.to_words());
+    // With its text in front: there may be no more room for names.
+    let (time, name, mut flags) = (trace::clock::now(), NameId::INLINE, 0);
+    for words in text_records(TextRole::Name, text) {
+        writing.push(words);
+        flags += 1;
+    }
+    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 }.to_words());
 }
