@@ -313,8 +313,9 @@ EXPORT int cuptiGetContextId(void *context, uint32_t *uid)
 EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {
     BEGIN;
-    (void)context, (void)per_thread;
-    *id = stream ? (uint32_t)(uintptr_t)stream : 7;
+    (void)context;
+    // Without a handle: the device's stream, or the thread's own.
+    *id = stream ? (uint32_t)(uintptr_t)stream : per_thread ? 8 : 7;
     return OK;
 }
 

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use trace::NameId;
 use trace::device::Work;
-use trace::event::{EVENT_WORDS, Event, Kind};
+use trace::event::{EVENT_WORDS, Event, Kind, TextRole, text_records};
 use trace::tables::detail;
 
 /// What the decoder needs of the process around it.
@@ -17,6 +17,8 @@ pub trait Target {
     /// The decoder's own thread.
     fn thread(&self) -> u32;
     fn intern(&self, text: &str) -> NameId;
+    /// The same for texts of which there may be any number.
+    fn intern_message(&self, text: &str) -> NameId;
     /// The string at an address out of a record. None: there is none.
     ///
     /// # Safety
@@ -52,10 +54,14 @@ const SHORTEST: usize = 8;
 /// `CUPTI_ACTIVITY_KIND_KERNEL`: the same record, of kernels that were made to run one by one.
 const SERIAL_KERNEL: u32 = 3;
 
+/// CUPTI's kinds run to about 60; an unknown one may share a place.
+const KINDS: usize = 64;
+
 /// What the decoder remembers from record to record.
-#[derive(Default)]
 pub struct Decoder {
-    names: Names,
+    pub names: Names,
+    /// How long records are, by kind, as seen so far: CUPTI says it nowhere.
+    sizes: [u32; KINDS],
     fixed: HashMap<&'static str, NameId>,
     /// Pieces of work decoded so far.
     pub work: u64,
@@ -66,6 +72,13 @@ pub struct Decoder {
     pub graphs: bool,
 }
 
+impl Default for Decoder {
+    fn default() -> Decoder {
+        let (names, fixed) = (Names::default(), HashMap::new());
+        Decoder { names, sizes: [0; KINDS], fixed, work: 0, launched: 0, newest: 0, graphs: false }
+    }
+}
+
 impl Decoder {
     /// Takes every record of a buffer.
     ///
@@ -73,30 +86,52 @@ impl Decoder {
     /// `start` is a buffer of `valid` bytes that CUPTI filled and that is ours, and `next` walks through it.
     pub unsafe fn take_all(&mut self, target: &mut impl Target, next: NextRecord, start: *mut u8, valid: usize) {
         let mut record = std::ptr::null_mut();
+        // Where the last record begins, and its kind.
+        let mut last: Option<(usize, usize)> = None;
         // A library that goes round in circles does not hold us up.
         for _ in 0..valid / SHORTEST {
             // SAFETY: by the caller's promise, and `record` is null or the last record of it.
             let code = unsafe { next(start, valid, &mut record) };
             let offset = (record as usize).wrapping_sub(start as usize);
             if code != 0 || offset >= valid {
-                if code != END_OF_BUFFER {
+                if code != END_OF_BUFFER || self.has_more(last, valid) {
                     target.count(Trouble::Cut);
                 }
                 return;
             }
+            if let Some((at, kind)) = last {
+                self.sizes[kind] = offset.wrapping_sub(at) as u32;
+            }
             // SAFETY: so many bytes of the buffer are left at the record.
-            unsafe { self.take(target, record, valid - offset) };
+            let kind = unsafe { self.take(target, record, valid - offset) };
+            last = Some((offset, kind as usize % KINDS));
         }
     }
 
+    /// Whether bytes follow behind the last record, as far as it is known how long one of its kind is.
+    fn has_more(&self, last: Option<(usize, usize)>, valid: usize) -> bool {
+        last.is_some_and(|(at, kind)| self.sizes[kind] != 0 && at + (self.sizes[kind] as usize) < valid)
+    }
+
+    /// Takes one record, and gives its kind.
+    ///
     /// # Safety
     /// `record` is what CUPTI's GetNextRecord gave, with `left` bytes from there to the end of a buffer that is not given back yet.
-    unsafe fn take(&mut self, target: &mut impl Target, record: *const u8, left: usize) {
+    unsafe fn take(&mut self, target: &mut impl Target, record: *const u8, left: usize) -> u32 {
         if left < SHORTEST {
-            return target.count(Trouble::Cut);
+            target.count(Trouble::Cut);
+            return 0;
         }
         // SAFETY: every record starts with its kind.
         let kind = unsafe { record.cast::<u32>().read_unaligned() };
+        // SAFETY: by the caller's promise.
+        unsafe { self.take_kind(target, kind, record, left) };
+        kind
+    }
+
+    /// # Safety
+    /// As for `take`.
+    unsafe fn take_kind(&mut self, target: &mut impl Target, kind: u32, record: *const u8, left: usize) {
         let length = match kind {
             Kernel::KIND | SERIAL_KERNEL => Kernel::LENGTH,
             Memcpy::KIND => Memcpy::LENGTH,
@@ -254,16 +289,15 @@ impl Decoder {
             // CUPTI counts in kilobytes a second.
             record.bandwidth().saturating_mul(1000),
         );
-        let event = Event {
-            time: trace::clock::now(),
-            value: 0,
-            thread: target.thread(),
-            name: target.intern(&json),
-            kind: Kind::Device as u16,
-            flags: 0,
-            extra: ordinal,
-        };
-        target.push(event.to_words());
+        // With its text in front: there may be no more room for names.
+        let mut flags = 0;
+        for words in text_records(TextRole::Name, &json) {
+            target.push(words);
+            flags += 1;
+        }
+        let (time, thread, name) = (trace::clock::now(), target.thread(), NameId::INLINE);
+        let kind = Kind::Device as u16;
+        target.push(Event { time, value: 0, thread, name, kind, flags, extra: ordinal }.to_words());
     }
 
     fn fixed(&mut self, target: &impl Target, name: &'static str) -> NameId {

@@ -49,7 +49,6 @@ impl Collecting {
         let windows = matches!(self.session.settings.overhead_budget, Budget::Windows(_));
         self.record_calls(!windows);
         self.kinds(true)?;
-        self.answers.store(self.can_be_asked().is_ok(), Ordering::Relaxed);
         let status = self.session.status(Collector::Launches);
         match (self.session.settings.gpu_detail, windows) {
             (GpuDetail::Off | GpuDetail::Kernel, _) => status.set(State::Off, "not asked for (--gpu-detail kernel)"),
@@ -108,12 +107,13 @@ impl Collecting {
         Ok(())
     }
 
-    /// For the status page: what CUPTI refuses to record. Empty: nothing.
-    pub fn refused(&self) -> String {
+    /// For the status page: what CUPTI refuses to record, and which CUPTI it is.
+    pub fn words(&self) -> String {
         let mask = self.refused.load(Ordering::Relaxed);
         let names: Vec<&str> =
             self.wanted_kinds().filter(|(kind, _)| mask >> kind & 1 == 1).map(|(_, name)| name).collect();
-        if names.is_empty() { String::new() } else { format!("not recorded: {}; ", names.join(", ")) }
+        let refused = if names.is_empty() { String::new() } else { format!("not recorded: {}; ", names.join(", ")) };
+        format!("{refused}{}", self.described)
     }
 
     /// The error says which calls CUPTI refuses, and why.
@@ -151,7 +151,7 @@ impl Collecting {
 
     /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.
     fn record_calls(&self, on: bool) {
-        launches::RECORDED.store(on && self.records_calls(), Ordering::Relaxed);
+        launches::record(on && self.records_calls());
     }
 
     /// An error when CUPTI refuses all of them; single ones are of another version.
@@ -195,14 +195,14 @@ impl Collecting {
         false
     }
 
-    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has. One that refused that
-    /// from the start cannot be asked.
+    /// Whether CUPTI knows us: asked by switching a callback on, of a call that every version has.
     pub fn is_subscribed(&self) -> bool {
         !self.subscriber.load(Ordering::Relaxed).is_null()
-            && (!self.answers.load(Ordering::Relaxed) || self.can_be_asked().is_ok())
+            && self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true).is_ok()
     }
 
-    fn can_be_asked(&self) -> Result<(), String> {
-        self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true)
+    /// Whether it knew us and does no longer.
+    pub fn was_unsubscribed(&self) -> bool {
+        self.calls_back.load(Ordering::Relaxed) && !self.is_subscribed()
     }
 }

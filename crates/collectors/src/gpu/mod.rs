@@ -32,8 +32,9 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
+use trace::NameId;
 use trace::clock::monotonic;
-use trace::event::{Event, Kind};
+use trace::event::{Event, Kind, TextRole, text_records};
 use trace::status::{Collector, State};
 
 /// Who brought us in.
@@ -53,9 +54,11 @@ pub struct Collecting {
     pub began: u64,
     clock: Mutex<Clock>,
     old: bool,
+    /// Which CUPTI it is, in words.
+    described: String,
     subscriber: AtomicPtr<c_void>,
-    /// Whether CUPTI took callbacks when the recording began.
-    answers: AtomicBool,
+    /// Whether it takes callbacks at all.
+    calls_back: AtomicBool,
     /// The kinds that CUPTI refused so far, a bit each.
     refused: AtomicU32,
     pid: u32,
@@ -136,7 +139,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
     let (described, old) = (found.describe(), found.is_old());
     let subscriber = subscribe(&found)?;
     let clock = Clock::new(&found.cupti, session);
-    let clock_words = if clock.is_ours() { "" } else { ", on CUPTI's clock" };
+    let described = format!("{described}{}", if clock.is_ours() { "" } else { ", on CUPTI's clock" });
     let Found { cupti, warning, .. } = found;
     let collecting: &'static Collecting = Box::leak(Box::new(Collecting {
         cupti,
@@ -144,12 +147,13 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         began: monotonic().0,
         clock: Mutex::new(clock),
         old,
+        described,
         subscriber: AtomicPtr::new(subscriber),
-        answers: AtomicBool::new(false),
+        calls_back: AtomicBool::new(false),
         refused: AtomicU32::new(0),
         pid: std::process::id(),
     }));
-    launches::prepare(&collecting.cupti);
+    launches::prepare(&collecting.cupti, session);
     worker::STOP.store(false, Ordering::Release);
     worker::PHASE.store(0, Ordering::Release);
     OWNER.store(std::process::id(), Ordering::Relaxed);
@@ -165,6 +169,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
     if let Some(warning) = warning {
         say(session, &warning);
     }
+    collecting.calls_back.store(collecting.is_subscribed(), Ordering::Relaxed);
     if let Err(why) = collecting.enable() {
         // The worker first: one that finds itself no longer subscribed would take it for somebody else's doing.
         stop_worker();
@@ -174,8 +179,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
     if let Some(why) = collecting.clock().unknown(&collecting.cupti) {
         say(session, &format!("{why}: until it does, work of the GPU has no times and is only counted"));
     }
-    let status = format!("{}{described}{clock_words}", collecting.refused());
-    session.status(Collector::Gpu).set(State::On, &status);
+    session.status(Collector::Gpu).set(State::On, &collecting.words());
     static GOODBYES: Once = Once::new();
     GOODBYES.call_once(|| {
         // SAFETY: the function takes nothing and returns.
@@ -290,6 +294,11 @@ fn mark(session: &'static Session, text: &str) {
 
 fn write(session: &'static Session, kind: Kind, text: &str) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
-    let (time, name) = (trace::clock::now(), session.intern(text));
-    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags: 0, extra: 0 }.to_words());
+    // With its text in front: there may be no more room for names.
+    let (time, name, mut flags) = (trace::clock::now(), NameId::INLINE, 0);
+    for words in text_records(TextRole::Name, text) {
+        writing.push(words);
+        flags += 1;
+    }
+    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 }.to_words());
 }

@@ -34,6 +34,10 @@ impl Target for Ring<'_> {
         self.session.intern(text)
     }
 
+    fn intern_message(&self, text: &str) -> NameId {
+        self.session.intern_message(text)
+    }
+
     #[inline]
     unsafe fn text(&self, address: usize) -> Option<&CStr> {
         // SAFETY: by the caller's promise; CUPTI's strings end with a zero.
