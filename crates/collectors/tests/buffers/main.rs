@@ -1,6 +1,7 @@
 //! The decoder on activity buffers that a real GPU filled (tests/traces/buffers): the same work comes out as in the traces of the
 //! same programs, and buffers that are cut or spoiled are read no further than they reach.
 
+#[allow(dead_code)] // Not every trouble is one of a single recording.
 #[path = "../../src/gpu/decode.rs"]
 mod decode;
 mod kept;
