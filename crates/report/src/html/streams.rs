@@ -1,7 +1,7 @@
 //! Devices on the page's timeline: a group for each device of a process, with a track a stream, how busy the device was,
 //! and how much work was queued. What a selected range holds is answered from cells, as short work is drawn together.
 
-use super::curves::{Curve, buckets, curve, level};
+use super::curves::{Curve, curve, level};
 use super::names::PageNames;
 use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
 use super::{lod, pack};
@@ -154,7 +154,9 @@ fn device_curves(
     let first = timeline.gpu.streams.first().is_some_and(|first| std::ptr::eq(first, streams[0]));
     let launch = metrics.and_then(|metrics| metrics.launch.as_ref()).filter(|_| first);
     curves.extend(launch.map(|launch| {
-        curve(timeline, "queued (launched, not finished)", "pieces", &buckets(timeline, &launch.depth, 1.0)).held()
+        // Drawn as held from each point on: a bucket stands at its begin.
+        let points: Vec<(u64, f64)> = launch.depth.held(timeline.start).collect();
+        curve(timeline, "queued (launched, not finished)", "pieces", &points).held()
     }));
     curves
 }
