@@ -61,7 +61,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let output = Output::create(settings, &command.short, None)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(settings, &output.segments, package.as_deref(), &injection);
-    let mut recording = Recording::start(settings, output, command.described.clone())?;
+    let mut recording = Recording::start(settings, output, command.described.clone(), false)?;
     let running = match Running::start(&command, variables, &signals) {
         Ok(running) => running,
         Err(error) => {
@@ -108,7 +108,7 @@ pub fn attach(settings: &Settings, pid: u32, duration: Option<Duration>) -> Resu
     // Nothing is brought into a process that runs already.
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program, None)?;
-    let mut recording = Recording::start(settings, output, program)?;
+    let mut recording = Recording::start(settings, output, program, true)?;
     recording.watch(pid, lock);
     let end = duration.map(|duration| Instant::now() + duration);
     while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
@@ -140,7 +140,7 @@ pub fn record(
     let _signals = Signals::block();
     let (described, short) = command::describe_process(pid);
     let output = Output::create(settings, &short, Some(segments))?;
-    let mut recording = Recording::start(settings, output, described)?;
+    let mut recording = Recording::start(settings, output, described, false)?;
     recording.watch(pid, lock);
     let caller = protocol::Caller::new(segments, pid, start_ticks);
     caller.wait(|| recording.shared.processes.has_segment(pid));

@@ -40,12 +40,13 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Everything that can fail fails here, before the workload runs, and then leaves nothing behind.
-    pub fn start(settings: &Settings, output: Output, command: String) -> Result<Recording, Error> {
+    /// `attached`: to a process that runs already.
+    pub fn start(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
         let (trace, segments) = (output.trace.clone(), output.segments.clone());
-        Recording::start_in(settings, output, command).inspect_err(|_| output::discard(&trace, &segments))
+        Recording::start_in(settings, output, command, attached).inspect_err(|_| output::discard(&trace, &segments))
     }
 
-    fn start_in(settings: &Settings, output: Output, command: String) -> Result<Recording, Error> {
+    fn start_in(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
         notes::silence_threads();
         let Output { shown, trace, segments, lock, note } = output;
         let fail = |error: std::io::Error| Error::Output { path: shown.clone(), why: error.to_string() };
@@ -58,6 +59,7 @@ impl Recording {
         note.into_iter().for_each(|note| shared.notes.add(note));
         let source = Source::detect();
         let mut manifest = Manifest::new(command, settings, source);
+        manifest.attached = attached;
         manifest.segments = Some(segments.to_string_lossy().into_owned());
         manifest.write_in_reserve(&trace).map_err(fail)?;
         let store = Store::open(&trace).map_err(fail)?;

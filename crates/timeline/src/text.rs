@@ -14,7 +14,7 @@
 //!
 //! Also: `process NAME [python 3.12]`, `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT what`, `note text`,
-//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 
@@ -101,6 +101,7 @@ impl Reader {
                     _ => State::Recording,
                 }
             }
+            ("attached", []) => timeline.info.attached = true,
             ("note", _) => timeline.notes.push(rest.join(" ")),
             ("end", [at]) => self.end = Some(offset + time(at)?),
             ("loss", [collector, count, what @ ..]) => {

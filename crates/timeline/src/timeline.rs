@@ -58,6 +58,8 @@ pub struct Info {
     pub clock: Clock,
     pub host: Host,
     pub settings: Settings,
+    /// The process ran before it was recorded: nothing in it is from inside.
+    pub attached: bool,
     /// Who recorded it, where that was not InferScope: "torch.profiler". Empty: InferScope.
     pub recorder: String,
     /// Versions of libraries and settings of the profiler, as a file of another tool names them.

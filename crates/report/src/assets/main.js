@@ -153,7 +153,7 @@ function goTo(evidence) {
 const GAIN_BY = { replay: ", by replay", bounded: ", within its bounds", prior: ", by what was seen elsewhere" };
 
 function finding(found) {
-  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the step${GAIN_BY[found.gain.by] ?? ""}`)) : null;
+  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the ${data.steps.dur.length ? "step" : "recording"}${GAIN_BY[found.gain.by] ?? ""}`)) : null;
   const evidence = found.evidence.map((item) => element("li", {}, item.text, " ",
     item.end > item.start ? element("button", { type: "button", class: "link", onclick: () => goTo(item) }, "show on the timeline") : null));
   const { where: at } = found;

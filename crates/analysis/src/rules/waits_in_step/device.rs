@@ -2,6 +2,7 @@
 //! that depends on what the device does meanwhile.
 
 use crate::advice::Recorder;
+use crate::answer::PACES;
 use crate::blame::READ_LATE_NS;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
@@ -239,7 +240,7 @@ fn waited_for(case: &Case, track: TrackIndex, slice: &Slice) -> Option<String> {
 
 const COPY: &str = "The host need not stand in the copy: pinned memory and non_blocking=True let it go on, and a result can be read one step later.";
 
-/// More than half: the device sets the pace.
+/// More than half: most of what is waited for is the device's work.
 const HALF: f64 = 0.5;
 
 fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
@@ -249,6 +250,12 @@ fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
              until the next launch arrives."
                 .into(),
             "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
+        ],
+        Some(busy) if busy < PACES => vec![
+            format!(
+                "The device is at work in {} of the time: make that work smaller (the kernel table says which kernels take it), and have it begin sooner (the table of idle time says what it waits for).",
+                phrase::percent(busy)
+            ),
         ],
         Some(_) if copies > HALF => vec![
             "The device sets the pace, and most of what it does is copies: copy less, or while kernels run. The table of copies says which.".into(),
