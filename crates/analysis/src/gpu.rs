@@ -6,6 +6,7 @@ mod busy;
 mod copies;
 mod graphs;
 mod inside;
+mod kernel_layer;
 mod kernels;
 mod launches;
 pub(crate) mod limit;
@@ -19,6 +20,7 @@ pub(crate) mod times;
 
 pub(crate) use graphs::Graphs;
 pub(crate) use inside::InSteps;
+pub use kernel_layer::KernelLayer;
 pub(crate) use parts::{Ground, Parts};
 
 use crate::Curve;
@@ -90,8 +92,8 @@ pub struct KernelRow {
     pub shape: Option<Shape>,
     /// The line that launched most of them, from stack samples taken while they were launched.
     pub place: Option<Place>,
-    /// The layer of most of them.
-    pub layer: Option<NameIndex>,
+    /// The layer of most of them; None: most are in none that is known.
+    pub layer: Option<KernelLayer>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

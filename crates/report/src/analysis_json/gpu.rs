@@ -310,6 +310,6 @@ fn kernel<'a>(timeline: &'a Timeline, kernel: &'a analysis::gpu::KernelRow) -> K
         file: place.and_then(|place| place.file.as_deref()),
         line: place.and_then(|place| place.line),
         function: place.and_then(|place| place.function.as_deref()),
-        layer: kernel.layer.map(|layer| timeline.names.text(layer)),
+        layer: kernel.layer.as_ref().and_then(|layer| layer.path()),
     }
 }
