@@ -1,5 +1,5 @@
 """The GPU in a program that starts recording by itself: where CUDA is not yet running, the driver is told to load our
-library when it starts; where it runs already, the library is loaded now and records from here on."""
+library when the program starts it, which we never do; where it runs already, the library records from here on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def environment() -> Mapping[str, str]:
 
 
 def start() -> str | None:
-    """Records the GPU from now on if CUDA is in this process. Returns why that cannot be."""
+    """Records the GPU from now on if the program has started CUDA, else once it does. Returns why that cannot be."""
     from . import _native
 
     begin = getattr(_native, "gpu_start", None)
@@ -41,7 +41,7 @@ def start() -> str | None:
 
 
 def _running() -> bool:
-    """Whether the driver's library is in this process; whether it was also started, our library finds out."""
+    """Whether the driver's library is in this process; whether CUDA was also started, our library asks it."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             return any("/libcuda.so" in line for line in maps)

@@ -24,8 +24,8 @@ pub trait Target {
     /// # Safety
     /// 0, or what CUPTI wrote into a record that is not given back yet.
     unsafe fn text(&self, address: usize) -> Option<&CStr>;
-    /// A time of CUPTI's on our clock.
-    fn time(&self, theirs: u64) -> u64;
+    /// A time of CUPTI's on our clock; or why it has no place there.
+    fn time(&self, theirs: u64) -> Result<u64, Trouble>;
     fn count(&mut self, trouble: Trouble);
 }
 
@@ -38,7 +38,12 @@ pub enum Trouble {
     NoTimes,
     /// The buffer ends in the middle of it, or CUPTI does not find it.
     Cut,
+    /// It is of an earlier recording of the same process.
+    Early,
 }
+
+/// Start and duration; or why there are none.
+type Times = Result<(u64, u64), Trouble>;
 
 /// CUPTI's `cuptiActivityGetNextRecord`, and what it says at the end of a buffer.
 pub type NextRecord = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> u32;
@@ -255,7 +260,7 @@ impl Decoder {
             0x7_0000 => "CUPTI asks for a buffer",
             _ => "CUPTI",
         };
-        let Some((start, dur)) = times(target, record.start(), record.end()) else { return };
+        let Ok((start, dur)) = times(target, record.start(), record.end()) else { return };
         let name = self.fixed(target, name);
         let thread = target.thread();
         let kind = Kind::Overhead as u16;
@@ -267,7 +272,9 @@ impl Decoder {
         // SAFETY: CUPTI's own string.
         let name = unsafe { target.text(record.name()) };
         let name = name.map(|name| name.to_string_lossy().replace(['"', '\\'], "")).unwrap_or_default();
-        let uuid = record.uuid();
+        // A MIG instance is a part of a device, with an id of its own: several processes may have one of the same device each.
+        let instance = record.mig() != 0 && record.mig_uuid() != [0; 16];
+        let (sort, uuid) = if instance { ("MIG", record.mig_uuid()) } else { ("GPU", record.uuid()) };
         let mut text = String::new();
         for (at, byte) in uuid.iter().enumerate() {
             let dash = if [4, 6, 8, 10].contains(&at) { "-" } else { "" };
@@ -275,7 +282,7 @@ impl Decoder {
         }
         let (ordinal, major, minor) = (record.ordinal(), record.major(), record.minor());
         let json = format!(
-            "{{\"ordinal\":{ordinal},\"name\":\"{name}\",\"uuid\":\"GPU-{text}\",\"multiprocessors\":{},\
+            "{{\"ordinal\":{ordinal},\"name\":\"{name}\",\"uuid\":\"{sort}-{text}\",\"multiprocessors\":{},\
              \"compute_capability\":\"{major}.{minor}\",\"memory_bytes\":{},\"bandwidth\":{}}}",
             record.multiprocessors(),
             record.memory(),
@@ -298,9 +305,12 @@ impl Decoder {
     }
 
     /// Writes work whose times CUPTI could tell; the rest is counted.
-    fn put(&mut self, target: &mut impl Target, kind: Kind, times: Option<(u64, u64)>, work: Work) {
+    fn put(&mut self, target: &mut impl Target, kind: Kind, times: Times, work: Work) {
         self.newest = self.newest.max(work.correlation);
-        let Some((start, dur)) = times else { return target.count(Trouble::NoTimes) };
+        let (start, dur) = match times {
+            Ok(times) => times,
+            Err(trouble) => return target.count(trouble),
+        };
         self.work += 1;
         self.launched += u64::from(work.graph == 0);
         let (records, count) = Work { start, dur, ..work }.records(kind);
@@ -308,6 +318,9 @@ impl Decoder {
     }
 }
 
-fn times(target: &impl Target, start: u64, end: u64) -> Option<(u64, u64)> {
-    (start != 0 && end >= start).then(|| (target.time(start), end - start))
+fn times(target: &impl Target, start: u64, end: u64) -> Times {
+    if start == 0 || end < start {
+        return Err(Trouble::NoTimes);
+    }
+    Ok((target.time(start)?, end - start))
 }

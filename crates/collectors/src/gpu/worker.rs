@@ -6,7 +6,7 @@ use super::decode::Decoder;
 use super::kept::{Kept, Progress};
 use super::target::Ring;
 use super::windows::{Beats, Windows};
-use super::{Collecting, buffers, launches, say};
+use super::{Collecting, buffers, launches, quiet, say};
 use crate::session::{self, Session};
 use crate::settings::Budget;
 use crate::{guard, thread};
@@ -44,21 +44,13 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// 1 while the worker runs, 2 when it has ended.
 pub static PHASE: AtomicU32 = AtomicU32::new(0);
 
-/// Starts the thread, with every signal left to the program's own threads.
+/// Starts the thread.
 pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
-    // SAFETY: plain data, filled by the calls; the old mask is put back.
-    let (started, _) = unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut old: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
-        let started = std::thread::Builder::new().name("inferscope-gpu".into()).spawn(move || {
-            guard::guarded(Collector::Gpu, (), || run(collecting));
-            PHASE.store(2, Ordering::Release);
-        });
-        (started, libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()))
+    let body = move || {
+        guard::guarded(Collector::Gpu, (), || run(collecting));
+        PHASE.store(2, Ordering::Release);
     };
-    started.map(drop).map_err(|error| format!("no thread for decoding: {error}"))
+    quiet::thread("inferscope-gpu", body).map_err(|error| format!("no thread for decoding: {error}"))
 }
 
 fn beats() -> Beats {
@@ -135,10 +127,12 @@ impl Worker {
         let cupti = &self.collecting.cupti;
         let status = self.session.status(Collector::Gpu);
         if let (Some(next), Some(writing)) = (cupti.next_record, thread::writing(self.session, Collector::Gpu)) {
-            let clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let mut ring = Ring { session: self.session, writing, clock: &clock };
+            let clock = self.collecting.clock();
+            let since = if full.is_late() { self.collecting.began } else { 0 };
+            let mut ring = Ring { session: self.session, writing, clock: &clock, since, early: 0 };
             // SAFETY: the buffer is ours until it is given back.
             unsafe { self.decoder.take_all(&mut ring, next, full.start(), full.valid) };
+            buffers::EARLY.fetch_add(ring.early, Ordering::Relaxed);
         }
         if let Some(dropped) = cupti.dropped_records {
             let mut count = 0;
@@ -151,11 +145,16 @@ impl Worker {
         status.own_ns.fetch_add(monotonic().0 - began, Ordering::Relaxed);
     }
 
+    fn drain(&mut self) {
+        while let Some(full) = buffers::next(Duration::ZERO) {
+            self.decode(full);
+        }
+    }
+
     fn keep_budget(&mut self) {
         let Some(windows) = &mut self.windows else { return };
         if windows.turn(monotonic().0, beats()) {
-            let recording = windows.recording;
-            self.collecting.switch(recording);
+            let recording = windows.settle(self.collecting.switch(windows.recording));
             let words = if recording { "GPU recording on" } else { "GPU recording off" };
             super::mark(self.session, words);
         }
@@ -181,7 +180,7 @@ impl Worker {
         self.flush(0);
         self.notice_pace();
         {
-            let mut clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut clock = self.collecting.clock();
             clock.anchor(&self.collecting.cupti, self.session);
         }
         if self.decoder.graphs && !self.warned && self.collecting.is_old() {
@@ -226,8 +225,9 @@ impl Worker {
     /// Only the end tells why nothing came, but there may be none: until then it stands on the status page.
     fn be_quiet(&mut self, quiet: bool) {
         if quiet != std::mem::replace(&mut self.quiet, quiet) && !self.told {
-            let (state, words) = if quiet { (State::Failed, QUIET) } else { (State::On, &*self.collecting.described) };
-            self.session.status(Collector::Gpu).set(state, words);
+            let (state, words) =
+                if quiet { (State::Failed, QUIET.to_owned()) } else { (State::On, self.collecting.words()) };
+            self.session.status(Collector::Gpu).set(state, &words);
         }
     }
 
@@ -252,9 +252,10 @@ impl Worker {
         }
         let unsubscribed = self.collecting.was_unsubscribed();
         let flushed = self.flush(1);
-        while let Some(full) = buffers::next(Duration::ZERO) {
-            self.decode(full);
-        }
+        self.drain();
+        self.collecting.disable();
+        // Some come only when CUPTI is left.
+        self.drain();
         let progress = self.notice_kept();
         if let Some(words) = self.kept.total(progress) {
             say(self.session, &words);
@@ -281,6 +282,6 @@ impl Worker {
             say(self.session, &format!("CUPTI asked {starved} times for a buffer when none was free"));
         }
         self.session.status(Collector::Gpu).errors.fetch_add(strange, Ordering::Relaxed);
-        self.collecting.disable();
+        self.collecting.conclude();
     }
 }

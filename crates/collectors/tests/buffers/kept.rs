@@ -205,8 +205,8 @@ impl Target for Told {
         None
     }
 
-    fn time(&self, theirs: u64) -> u64 {
-        theirs
+    fn time(&self, theirs: u64) -> Result<u64, Trouble> {
+        Ok(theirs)
     }
 
     fn count(&mut self, trouble: Trouble) {
