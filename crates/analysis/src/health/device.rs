@@ -120,6 +120,18 @@ fn clock(case: &Case) -> (HealthState, String) {
     }
 }
 
+/// One, and several of them.
+const STARTS: [&str; 2] =
+    ["seems to start before the call that launched it", "seem to start before the calls that launched them"];
+const STARTS_LONG: [&str; 2] = [
+    "seems to start long before the only call that can have launched it",
+    "seem to start long before the only calls that can have launched them",
+];
+const RETURNS: [&str; 2] = [
+    "seems to return before the work that it waited for has ended",
+    "seem to return before the work that they waited for has ended",
+];
+
 /// What cannot be, and so shows that device times are wrong.
 pub struct Wrong {
     pub off_ns: u64,
@@ -132,8 +144,9 @@ pub struct Wrong {
 /// None: nothing contradicts the device's times. Of several contradictions the largest.
 pub fn wrong(case: &Case) -> Option<Wrong> {
     let clock = &case.timeline.gpu.clock;
-    let seem = |count: u64, all: String, does: &str| {
-        format!("{} of {all} seem{} to {does}", phrase::count(count), if count == 1 { "s" } else { "" })
+    let seem = |count: u64, all: String, [one, many]: [&str; 2]| {
+        let does = if count == 1 { one } else { many };
+        format!("{} of {all} {does}", phrase::count(count))
     };
     let pieces = |count: u64| phrase::counted(count, "piece") + " of device work";
     let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
@@ -142,19 +155,19 @@ pub fn wrong(case: &Case) -> Option<Wrong> {
         seen,
     };
     let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {
-        let seen = seem(clock.violations, pieces(clock.linked), "start before the call that launched it");
+        let seen = seem(clock.violations, pieces(clock.linked), STARTS);
         wrong(way.unsigned_abs(), "early", " at least", seen)
     });
     let early = clock.early_ns.map(|off| {
         let all = pieces(clock.linked.saturating_add(clock.unlinked));
-        let seen = seem(clock.early, all, "start long before the only call that can have launched it");
+        let seen = seem(clock.early, all, STARTS_LONG);
         wrong(off, "early", " (median)", seen)
     });
     // Both clocks were read with an error, and a wait returns at once where all is done: within it nothing is proved.
     let late = clock.shortest_return_ns.filter(|way| *way < 0 && way.unsigned_abs() > clock.residual_ns);
     let returns = late.map(|way| {
         let waits = phrase::counted(clock.waits, "wait");
-        let seen = seem(clock.early_returns, waits, "return before the work that it waited for has ended");
+        let seen = seem(clock.early_returns, waits, RETURNS);
         wrong(way.unsigned_abs(), "late", " at least", seen)
     });
     [starts, early, returns].into_iter().flatten().max_by_key(|wrong| wrong.off_ns)
