@@ -93,7 +93,7 @@ impl Outside {
                 "Start the program under `inferscope run -- <command>`: the steps that it marks are recorded then."
             }
             Outside::KeptOut => {
-                "Let the collectors in: start Python without -I, -E and -S, and with the environment that `inferscope run` gives (PYTHONPATH and INFERSCOPE_SEGMENTS). The notes say what kept them out."
+                "Let the collectors in: the notes say what kept them out (Python's -I, -E or -S, an environment of its own, a package that is not installed)."
             }
         }
     }
