@@ -46,9 +46,6 @@ fn a_kill_before_any_file_was_closed_leaves_samples_with_their_stacks_and_proces
     assert!(has(&bench.rows(Table::Samples), &["time_ns: 11", "process: 1", "thread: 7"]));
     assert!(has(&bench.rows(Table::Stacks), &["line: 3"]) && has(&bench.rows(Table::Names), &["\"decode\""]));
     assert!(has(&bench.rows(Table::Losses), &["torn", "count: 4"]));
-    assert!(
-        !bench.root.join("segments").join(JOURNAL).exists() || manifest.notes.iter().any(|n| n.contains("still run"))
-    );
 }
 
 #[test]
