@@ -3,7 +3,8 @@
 use crate::device::found::Found;
 use crate::device::sampler::Sampler;
 use crate::dictionary::Dictionary;
-use crate::drain::{Clock, Drain, Shared};
+use crate::drain::{Clock, Drain, Shared, not_kept};
+use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::messages::{Outbox, channel};
@@ -67,6 +68,10 @@ impl Recording {
         let files = store.files();
         let clock = Clock::start(source);
         let mut drain = Drain::new(store, manifest, segments.clone(), clock, inbox, shared.clone()).hold(lock);
+        match Journal::create(&segments) {
+            Ok(journal) => drain.keep_in(journal),
+            Err(error) => shared.notes.add(not_kept(&error)),
+        }
         let (stop_sampling, stop_draining) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&stop_draining);
         // Only call recording writes faster than a drain with an equal share can read when cores are few.
