@@ -20,7 +20,7 @@ mod worker;
 use crate::injection;
 use crate::session::Session;
 use crate::settings::{Budget, GpuDetail};
-use crate::thread;
+use crate::{recorded, thread};
 use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, UnifiedMemory};
 use clock::Clock;
 use library::{Found, check};
@@ -187,10 +187,12 @@ impl Collecting {
             // Subscribed and known to work before the first window.
             self.kinds(true)?;
             self.kinds(false)?;
+            recorded::begin(false);
             return Ok(());
         }
         self.kinds(true)?;
         self.calls(true);
+        recorded::begin(true);
         Ok(())
     }
 
@@ -268,10 +270,15 @@ impl Collecting {
 
     /// Begins or ends a window of the overhead budget.
     pub fn switch(&self, recording: bool) {
+        if !recording {
+            recorded::turn(false);
+        }
         self.record_calls(recording);
         let _ = self.kinds(recording);
         self.calls(recording);
-        if !recording {
+        if recording {
+            recorded::turn(true);
+        } else {
             // The beats go on: by them the cost is told.
             self.callbacks(calls::BEATS, true);
         }
@@ -279,6 +286,7 @@ impl Collecting {
 
     /// Nothing more is asked of CUPTI.
     pub fn disable(&self) {
+        recorded::end();
         let _ = self.kinds(false);
         let subscriber = self.subscriber.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if let Some(unsubscribe) = self.cupti.unsubscribe.filter(|_| !subscriber.is_null()) {
