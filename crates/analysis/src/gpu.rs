@@ -25,6 +25,7 @@ pub(crate) use parts::{Ground, Parts};
 
 use crate::Curve;
 use crate::finding::Place;
+pub use crate::layers::Unnamed;
 use crate::rule::Case;
 use crate::windows::Window;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub struct GpuMetrics {
     pub launch: Option<LaunchMetrics>,
     /// Most time first. Empty: layers were not recorded.
     pub layers: Vec<LayerRow>,
+    /// The kernels without one, where layers were asked for.
+    pub unnamed: Option<Unnamed>,
     /// Steps, scopes and NVTX ranges by the work launched inside them, most time first.
     pub ranges: Vec<RangeRow>,
     /// By step, for the steps that launched anything.

@@ -1,6 +1,7 @@
 //! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
 
 pub mod device;
+mod layers;
 
 use crate::finding::Finding;
 use crate::phrase;
@@ -79,6 +80,7 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         }
     }
     lines.extend(device::lines(case));
+    lines.extend(layers::line(case).map(|said| line("layers", said)));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
     lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
     lines

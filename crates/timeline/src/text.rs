@@ -92,6 +92,7 @@ impl Reader {
             }
             ("rate", [hz]) => timeline.info.settings.rate_hz = Some(number(Some(hz))? as f64),
             ("calls", [on]) => timeline.info.settings.calls = Some(*on == "on"),
+            ("layers", [on]) => timeline.info.settings.layers = Some(*on == "on"),
             ("clock", ["residual", error]) => timeline.info.clock.residual_ns = time(error)?,
             ("state", ["cut", events]) => timeline.info.state = State::Cut { events: Some(number(Some(events))?) },
             ("state", [state]) => {

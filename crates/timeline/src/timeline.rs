@@ -112,6 +112,8 @@ pub struct Settings {
     pub calls: Option<bool>,
     /// Calls shorter than this were not recorded.
     pub min_us: Option<u64>,
+    /// Whether the modules of PyTorch were to be recorded.
+    pub layers: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use super::inside::{InSteps, kernels_in_steps};
 use super::launches::Latencies;
 use super::moved::Moved;
-use super::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, Overhead, RangeRow, StepWork};
+use super::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, Overhead, RangeRow, StepWork, Unnamed};
 use super::{apis, busy, copies, kernels, launches, overhead, ranges, steps};
 use crate::curve::Curve;
 use crate::finding::Place;
@@ -59,7 +59,7 @@ impl Ground<'_> {
 pub struct Parts {
     devices: (Vec<DeviceMetrics>, Vec<CopyRow>),
     in_steps: Vec<InSteps>,
-    kernels: (Vec<KernelRow>, Vec<LayerRow>),
+    kernels: (Vec<KernelRow>, Vec<LayerRow>, Option<Unnamed>),
     places: HashMap<u32, Place>,
     apis: Vec<ApiRow>,
     latencies: Option<Latencies>,
@@ -90,7 +90,7 @@ impl Parts {
         vec![
             Box::new(move || {
                 let layers = Layers::find(timeline);
-                *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline));
+                *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline), layers.unnamed(timeline));
             }),
             Box::new(move || *places = kernels::places(&ground)),
             Box::new(move || *latencies = launches::latencies(timeline)),
@@ -112,7 +112,7 @@ impl Parts {
 
     /// What the jobs have measured, and the copies inside the steps.
     pub fn join(self, ground: &Ground) -> (GpuMetrics, Vec<Moved>) {
-        let ((mut devices, copies), (mut kernels, layers), (steps, overhead)) =
+        let ((mut devices, copies), (mut kernels, layers, unnamed), (steps, overhead)) =
             (self.devices, self.kernels, self.steps);
         kernels::name_places(&mut kernels, self.places);
         for device in &mut devices {
@@ -126,6 +126,7 @@ impl Parts {
             apis: self.apis,
             launch: launches::join(self.latencies, self.depth),
             layers,
+            unnamed,
             ranges: self.ranges,
             steps,
             clock: ground.timeline.gpu.clock,

@@ -119,6 +119,7 @@ fn read(root: &Object<'_>) -> Manifest {
                 _ => None,
             },
             min_us: settings.number("min_us"),
+            layers: settings.0.get("layers").and_then(Value::as_bool),
         },
         ..Info::default()
     };
