@@ -17,7 +17,8 @@ def _wanted() -> bool:
     return os.environ.get("INFERSCOPE_GPU_DETAIL", "").strip().lower() not in ("off", "0")
 
 
-def _library() -> str | None:
+def library() -> str | None:
+    """Where the library is that records the GPU."""
     names = sorted(name for name in os.listdir(_PACKAGE) if name.startswith("_cuda") and name.endswith(".so"))
     return os.path.join(_PACKAGE, names[0]) if names else None
 
@@ -25,8 +26,8 @@ def _library() -> str | None:
 def environment() -> Mapping[str, str]:
     """What has the CUDA driver and NVTX load our library, in this process and its children; not where the program has
     another there."""
-    library = _library() if _wanted() else None
-    return {name: library for name in _VARIABLES if library is not None and not os.environ.get(name)}
+    path = library() if _wanted() else None
+    return {name: path for name in _VARIABLES if path is not None and not os.environ.get(name)}
 
 
 def start() -> str | None:
@@ -34,7 +35,7 @@ def start() -> str | None:
     from . import _native
 
     begin = getattr(_native, "gpu_start", None)
-    if begin is None or not _wanted() or _library() is None or not _running():
+    if begin is None or not _wanted() or library() is None or not _running():
         return None
     reason: str | None = begin()
     return reason

@@ -4,6 +4,7 @@
 use super::api::{SUCCESS, UnifiedMemory};
 use super::library::check;
 use super::{Collecting, buffers, calls, launches, layout, say};
+use crate::recorded;
 use crate::settings::{Budget, GpuDetail};
 use std::sync::atomic::Ordering;
 use trace::status::{Collector, State};
@@ -63,6 +64,7 @@ impl Collecting {
         } else {
             self.calls_refused(self.calls(true));
         }
+        recorded::begin(!windows);
         Ok(())
     }
 
@@ -173,11 +175,15 @@ impl Collecting {
 
     /// Begins or ends a window of the overhead budget. Returns whether the GPU is recorded from now on.
     pub fn switch(&self, recording: bool) -> bool {
+        if !recording {
+            recorded::turn(false);
+        }
         let kernels = self.kinds(recording);
         let on = recording && kernels.is_ok();
         self.record_calls(on);
         if on {
             self.calls_refused(self.calls(true));
+            recorded::turn(true);
             return true;
         }
         if let Err(why) = kernels {

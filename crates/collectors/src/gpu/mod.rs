@@ -24,7 +24,7 @@ mod worker;
 use crate::injection;
 use crate::session::Session;
 use crate::settings::GpuDetail;
-use crate::thread;
+use crate::{recorded, thread};
 use api::{Cupti, MULTIPLE_SUBSCRIBERS, Subscriber};
 use clock::Clock;
 use library::{Found, check};
@@ -213,6 +213,7 @@ impl Collecting {
 
     /// Nothing more is asked of CUPTI.
     pub fn disable(&self) {
+        recorded::end();
         let _ = self.kinds(false);
         let subscriber = self.subscriber.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if let Some(unsubscribe) = self.cupti.unsubscribe.filter(|_| !subscriber.is_null()) {
