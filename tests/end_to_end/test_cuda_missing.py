@@ -41,7 +41,9 @@ def test_a_flush_that_fails_is_said_with_its_reason(gpu):
 
 def test_callbacks_that_cupti_refuses_are_not_taken_for_another_profiler(gpu):
     """Asked once a second whether it still knows us, it refuses as it did at the start."""
-    seen = fine(gpu.play(f"fail cuptiEnableCallback 999\n{WORK}deliver\nidle us=1500000\nkernel last us=5\nsync device"))
+    seen = fine(
+        gpu.play(f"fail cuptiEnableCallback 999\n{WORK}deliver\nidle us=1500000\nkernel last us=5\nsync device")
+    )
     assert seen.kernels() == {"k": 20, "last": 1}
     assert seen.collector("launches")["state"] == "failed"
 

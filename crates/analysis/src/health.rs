@@ -137,7 +137,10 @@ fn losses(case: &Case) -> (HealthState, String) {
         let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);
         if let Some(failed) = collectors.find(|collector| collector.state == "failed") {
             let name = &failed.name;
-            return (Warn, format!("none was counted, but {name} did not work, or not to the end: what is missing has no count"));
+            return (
+                Warn,
+                format!("none was counted, but {name} did not work, or not to the end: what is missing has no count"),
+            );
         }
         let nothing = match case.timeline.info.recorder.as_str() {
             "" => (Ok, "nothing was lost".into()),
