@@ -1,5 +1,5 @@
-"""Work that is not reported, and what is said about it: the reason where one is known, and never another profiler where there
-is none."""
+"""Work that is not reported, and what is said about it: the reason where one is known, and never another profiler where
+there is none."""
 
 import pytest
 from fake_gpu import KERNEL, SYNC
@@ -68,8 +68,8 @@ def test_graphs_that_are_launched_while_nothing_is_recorded(gpu):
 
 
 def test_driver_calls_after_a_switch_inside_a_runtime_call(gpu):
-    """The end of a window finds a thread inside cudaLaunchKernel, whose end never calls back: what the thread asks of the
-    driver later is no part of that call."""
+    """The end of a window finds a thread inside cudaLaunchKernel, whose end never calls back: what the thread asks of
+    the driver later is no part of that call."""
     program = gpu.python("""
         import threading, time
         assert driver.cuInit(0) == 0

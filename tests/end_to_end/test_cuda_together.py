@@ -163,7 +163,7 @@ def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
 
 
 def test_a_recording_after_one_in_windows_has_its_calls(gpu):
-    """The first ends while its budget lets nothing be recorded: the next one in the same process knows nothing of that."""
+    """The first ends while its budget lets nothing be recorded, which the next one in the process is not to know."""
     program = gpu.python("""
         import inferscope, sys
         assert driver.cuInit(0) == 0
