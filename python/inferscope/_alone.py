@@ -1,5 +1,6 @@
 """A recorder for a program that nobody started with `inferscope run`: a process of its own that no `os.wait()` of the
-program ever sees, told what to do by files in the segments' folder (`ready`, `stop`, `done`)."""
+program ever sees. It says by a file (`ready`) where and how to record; files in the segments' folder (`stop`, `done`)
+say the rest."""
 
 from __future__ import annotations
 
@@ -13,12 +14,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from . import _binary, _driver, _native, _program
+from . import _binary, _driver, _native, _settings
 
-_READY_S = 2.0
+# Reading its settings takes it milliseconds. Who waits longer has a machine that could not record much either.
+_READY_S = 10.0
 _AT_EXIT_S = 10.0
-_DEFAULT_SIZE_MB = 100
-_SHARED_MEMORY = "/dev/shm"
 
 
 class CannotRecord(Exception):
@@ -37,23 +37,17 @@ class Recorder:
                 "the inferscope command was not found; reinstall the package, or set INFERSCOPE_BIN to its path"
             )
         self._owner = os.getpid()
-        self.output = _output(output)
-        self.report: str | None = os.path.join(self.output, "report.md")
-        self._segments = _folder(self.output, options)
+        self._segments: str | None = None
         self._saved: dict[str, str | None] = {}
         try:
-            # Both the library in this process and the recorder, which inherits them, read these.
-            self._set_environment({"INFERSCOPE_SEGMENTS": self._segments, **_environment(options)})
+            # What the native part and children read: the settings that are in force, wherever they come from.
+            told = self._started(binary, _settings.arguments(output, options))
+            self.report: str | None = os.path.join(told["INFERSCOPE_TRACE"], "report.md")
+            self._set_environment(told)
             self._set_environment(_driver.environment())
             reason = join()
             if reason is not None:
                 raise CannotRecord(reason)
-            # What it says, for as long as we listen; the file has no name and goes with the last who has it open.
-            with tempfile.TemporaryFile() as said:
-                self._pid = _spawn([binary, *_arguments(self._segments, self.output, options)], said)
-                _native.allow(self._pid)
-                self._set_environment({"INFERSCOPE_RECORDER_PID": str(self._pid)})
-                self._wait_until_ready(said)
         except BaseException as error:
             _native.stop()
             self._clean()
@@ -62,6 +56,29 @@ class Recorder:
             raise
         atexit.register(self._at_exit)
 
+    def _started(self, binary: str, flags: list[str]) -> Mapping[str, str]:
+        """Starts the recorder. Returns what it answers when it has read the settings and made its folders."""
+        # What it says, for as long as we listen; the file has no name and goes with the last who has it open.
+        with tempfile.TemporaryDirectory(prefix="inferscope-") as folder, tempfile.TemporaryFile() as said:
+            answer = os.path.join(os.path.abspath(folder), "answer")
+            os.mkdir(answer)
+            ready = os.path.join(answer, "ready")
+            try:
+                self._pid = _spawn([binary, "record", f"--ready={ready}", f"--pid={self._owner}", *flags], said)
+                _native.allow(self._pid)
+                self._poll(lambda: os.path.exists(ready), _READY_S)
+            finally:
+                # Also when we are interrupted: either it has answered by now, and ends when we take the segments away,
+                # or it cannot answer any more, and ends because of that.
+                told = _taken(answer)
+                self._segments = told.get("INFERSCOPE_SEGMENTS")
+            if told:
+                return told
+            if _alive(self._pid):
+                raise CannotRecord(f"the recorder did not answer within {_READY_S:.0f} seconds")
+            said.seek(0)
+            raise CannotRecord(_why(said.read().decode(errors="replace")))
+
     def is_ours(self) -> bool:
         """False in a forked child: the recorder is the parent's."""
         return os.getpid() == self._owner
@@ -69,12 +86,13 @@ class Recorder:
     def finish(self, timeout: float) -> str | None:
         """Has the trace completed and waits for that. Returns the report's path."""
         atexit.unregister(self._at_exit)
+        segments = self._segments or ""
         try:
-            with open(os.path.join(self._segments, "stop"), "w", encoding="utf-8"):
+            with open(os.path.join(segments, "stop"), "w", encoding="utf-8"):
                 pass
         except OSError:
             pass  # The folder is gone, and with it the recorder's interest.
-        done = os.path.join(self._segments, "done")
+        done = os.path.join(segments, "done")
         if self._poll(lambda: os.path.exists(done), timeout):
             try:
                 with open(done, encoding="utf-8", errors="surrogateescape") as file:
@@ -91,14 +109,6 @@ class Recorder:
         if self.is_ours():
             _native.stop()
             self.finish(_AT_EXIT_S)
-
-    def _wait_until_ready(self, said: IO[bytes]) -> None:
-        ready = os.path.join(self._segments, "ready")
-        self._poll(lambda: os.path.exists(ready), _READY_S)
-        if not os.path.exists(ready) and not _alive(self._pid):
-            said.seek(0)
-            words = said.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
-            raise CannotRecord(f"the recorder ended at once: {words[-1]}")
 
     def _poll(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Waits for a condition that the living recorder brings about."""
@@ -127,91 +137,26 @@ class Recorder:
 
     def _clean(self) -> None:
         self._restore_environment()
-        shutil.rmtree(self._segments, ignore_errors=True)
+        if self._segments is not None:
+            shutil.rmtree(self._segments, ignore_errors=True)
 
 
-def _output(output: str | os.PathLike[str] | None) -> str:
-    chosen = output or os.environ.get("INFERSCOPE_OUTPUT")
-    if chosen:
-        return os.path.abspath(os.fspath(chosen))
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{_program.stem()}-{os.getpid()}"
-    path = os.path.abspath(os.path.join("inferscope-traces", name))
-    unique, number = path, 2
-    while os.path.exists(unique):
-        unique, number = f"{path}-{number}", number + 1
-    return unique
-
-
-def _folder(output: str, options: Mapping[str, Any]) -> str:
-    """A folder for the segments in shared memory, or beside the trace where that is too small."""
-    wanted = (options.get("trace_size_mb") or _number("INFERSCOPE_TRACE_SIZE_MB") or _DEFAULT_SIZE_MB) << 20
-    prefix = f"inferscope-{os.getuid()}-{os.getpid()}-"
+def _taken(answer: str) -> Mapping[str, str]:
+    """What is in the folder for the recorder's answer, which is closed by that."""
+    closed = f"{answer}.closed"
+    os.rename(answer, closed)
     try:
-        room = os.statvfs(_SHARED_MEMORY)
-        if room.f_bavail * room.f_frsize >= wanted:
-            return tempfile.mkdtemp(prefix=prefix, dir=_SHARED_MEMORY)
-    except OSError:
-        pass
-    try:
-        folder = os.path.join(output, "segments")
-        os.makedirs(folder, mode=0o700)
-    except OSError as error:
-        raise CannotRecord(f"no place for the segments: {error}") from error
-    return folder
+        with open(os.path.join(closed, "ready"), "rb") as file:
+            return _settings.variables(file.read())
+    except FileNotFoundError:
+        return {}
 
 
-def _number(name: str) -> int | None:
-    try:
-        return int(os.environ[name])
-    except (KeyError, ValueError):
-        return None
-
-
-def _calls(calls: bool | str) -> str:
-    return "c" if calls == "c" else "1" if calls else "0"
-
-
-def _environment(options: Mapping[str, Any]) -> dict[str, str]:
-    """What the native part reads; an option that was not given stays as the environment has it."""
-    values = {}
-    if options["calls"] is not None:
-        values["INFERSCOPE_CALLS"] = _calls(options["calls"])
-    if options["include"]:
-        values["INFERSCOPE_CALLS_INCLUDE"] = ",".join(options["include"])
-    if options["exclude"]:
-        values["INFERSCOPE_CALLS_EXCLUDE"] = ",".join(options["exclude"])
-    if options["min_us"] is not None:
-        values["INFERSCOPE_CALLS_MIN_US"] = str(options["min_us"])
-    if options["trace_size_mb"] is not None:
-        values["INFERSCOPE_TRACE_SIZE_MB"] = str(options["trace_size_mb"])
-    if options["gpu_detail"] is not None:
-        values["INFERSCOPE_GPU_DETAIL"] = str(options["gpu_detail"])
-    if options["overhead_budget"] is not None:
-        values["INFERSCOPE_OVERHEAD_BUDGET"] = str(options["overhead_budget"])
-    if options["layers"] is not None:
-        values["INFERSCOPE_LAYERS"] = "1" if options["layers"] else "0"
-    return values
-
-
-def _arguments(segments: str, output: str, options: Mapping[str, Any]) -> list[str]:
-    arguments = ["record", "--segments", segments, "--pid", str(os.getpid()), "--output", output]
-    if options["rate_hz"] is not None:
-        arguments += ["--rate", str(options["rate_hz"])] if options["rate_hz"] else ["--no-stacks"]
-    if options["calls"]:
-        arguments.append("--calls=c" if options["calls"] == "c" else "--calls")
-    for flag, patterns in (("--include", options["include"]), ("--exclude", options["exclude"])):
-        for pattern in patterns:
-            arguments += [flag, pattern]
-    if options["native"]:
-        arguments.append("--native")
-    for flag, value in (
-        ("--min-us", options["min_us"]),
-        ("--memory-hz", options["memory_hz"]),
-        ("--trace-size-mb", options["trace_size_mb"]),
-    ):
-        if value is not None:
-            arguments += [flag, str(value)]
-    return arguments
+def _why(said: str) -> str:
+    """What the recorder said when it could not record: one sentence, and perhaps advice for a command line."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    ours = [line.removeprefix("inferscope: ") for line in lines if line.startswith("inferscope: ")]
+    return ours[0] if ours else f"the recorder ended at once: {lines[-1].strip() if lines else 'it said nothing'}"
 
 
 # Starts a command in the background and says its pid. Whoever does it ends at once, so the command is nobody's child.

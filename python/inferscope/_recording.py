@@ -42,8 +42,8 @@ def start(
     *,
     rate_hz: int | None = None,
     calls: bool | str | None = None,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     min_us: int | None = None,
     native: bool | None = None,
     memory_hz: float | None = None,
@@ -51,6 +51,7 @@ def start(
     gpu_detail: str | None = None,
     overhead_budget: float | str | None = None,
     layers: bool | None = None,
+    device_hz: float | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
 
@@ -70,12 +71,13 @@ def start(
     :param exclude: do not record calls of these modules or files
     :param min_us: do not record calls shorter than this
     :param native: sample native frames too
-    :param memory_hz: how often memory is sampled
-    :param trace_size_mb: shared memory for each process
+    :param memory_hz: how often memory and threads are read, 0 for not at all
+    :param trace_size_mb: shared memory for each process; where it uses CUDA as much again, up to 64
     :param gpu_detail: what is recorded of CUDA: ``"off"``, ``"kernel"``, ``"launch"`` or ``"all"``
     :param overhead_budget: per cent of the time that recording the GPU may cost: windows of steps are recorded then;
         ``"none"`` records every kernel, whatever it costs
     :param layers: name the ``nn.Module`` that launched each kernel
+    :param device_hz: how often GPUs are asked for clocks, power and memory, 0 for not at all
     """
     options = {
         "rate_hz": rate_hz,
@@ -89,6 +91,7 @@ def start(
         "gpu_detail": gpu_detail,
         "overhead_budget": overhead_budget,
         "layers": layers,
+        "device_hz": device_hz,
     }
     try:
         with _This.lock:
@@ -147,9 +150,9 @@ def is_recording() -> bool:
 
 
 def report_path() -> str | None:
-    """Where the report is, or will be. None if nothing was recorded, or if only ``inferscope run`` knows."""
-    if _This.report is None and is_recording() and os.environ.get("INFERSCOPE_OUTPUT"):
-        return os.path.join(os.path.abspath(os.environ["INFERSCOPE_OUTPUT"]), "report.md")
+    """Where the report is, or will be. None if nothing was recorded."""
+    if _This.report is None and is_recording() and os.environ.get("INFERSCOPE_TRACE"):
+        return os.path.join(os.environ["INFERSCOPE_TRACE"], "report.md")
     return _This.report
 
 
@@ -157,12 +160,23 @@ def begin_if_asked() -> None:
     """At import: joins a recorder that is there, or starts one if the environment says so. Never fails."""
     try:
         reason = _join() if os.environ.get("INFERSCOPE_SEGMENTS") else ""
-        if reason is not None and os.environ.get("INFERSCOPE_ENABLE", "").lower() in ("1", "true", "yes", "on"):
-            start()
+        enable = os.environ.get("INFERSCOPE_ENABLE")
+        if reason is not None and enable:
+            _start_if(enable)
         elif reason and os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace"):
             print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
     except Exception as error:
         _warn(f"nothing is recorded: {error}")
+
+
+def _start_if(enable: str) -> None:
+    from . import _settings
+
+    wanted = _settings.truth(enable)
+    if wanted is None:
+        _warn(f"nothing is recorded: INFERSCOPE_ENABLE={enable}: must be true or false")
+    elif wanted:
+        start()
 
 
 def _join() -> str | None:

@@ -1,7 +1,22 @@
-"""Settings from flags, environment and .inferscope.yaml: who wins, what is refused, and with which sentence."""
+"""Settings from flags, environment and .inferscope.yaml: who wins, what is refused, and with which sentence; for the
+command and for `inferscope.start()` alike."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from recording import environment, inferscope
+from recording import CALL, PATIENCE_S, Trace, environment, inferscope
+
+RECORDS_ITSELF = """
+    import inferscope
+    def work(): return 1
+    print(inferscope.start({options}))
+    work()
+    print(inferscope.stop())
+"""
 
 
 def show(folder, *options, **environ):
@@ -107,3 +122,134 @@ def test_help_and_version_cost_nothing_and_name_every_command():
     import inferscope as package
 
     assert version == ["inferscope", package.__version__]
+
+
+@pytest.fixture
+def alone(script, tmp_path):
+    """Runs a program that calls `start` with these options, and gives its trace."""
+
+    def run(options="", **environ):
+        done = subprocess.run(
+            [sys.executable, script(RECORDS_ITSELF.format(options=options))],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment(**environ),
+            timeout=PATIENCE_S,
+        )
+        started, report = done.stdout.splitlines()
+        assert (done.returncode, done.stderr, started) == (0, "", "True")
+        return Trace(Path(report).parent)
+
+    return run
+
+
+def of(trace, key):
+    return trace.manifest["settings"][key]
+
+
+def collectors(trace):
+    (process,) = trace.manifest["processes"]
+    return {one["name"]: one["state"] for one in process["collectors"]}
+
+
+def test_start_does_what_the_file_says(alone, tmp_path):
+    (tmp_path / ".inferscope.yaml").write_text(
+        "calls: true\noutput: there\nrate_hz: 250\ncalls_include: __main__\ntrace_size_mb: 8\ndevice_hz: 0\n"
+    )
+    trace = alone()
+    assert trace.folder == tmp_path / "there"
+    assert [of(trace, key) for key in ("calls", "rate_hz", "trace_size_mb", "device_hz")] == [True, 250, 8, 0]
+    # What was asked for is what was done, in the process too.
+    assert collectors(trace)["calls"] == "on"
+    assert [text for text in trace.texts(CALL) if "work" in text]
+
+
+@pytest.mark.parametrize(("word", "state"), [("on", "on"), ("YES", "on"), ("c", "on"), ("off", "off"), ("No", "off")])
+def test_words_in_the_environment_mean_the_same_for_both(alone, tmp_path, word, state):
+    shown = line(show(tmp_path, INFERSCOPE_CALLS=word), "calls").split()[1]
+    trace = alone("output='t'", INFERSCOPE_CALLS=word)
+    assert (shown, collectors(trace)["calls"]) == ({"on": "true", "off": "false"}[state] if word != "c" else "c", state)
+    assert (of(trace, "calls"), of(trace, "c_calls")) == (state == "on", word == "c")
+
+
+def test_what_start_is_given_wins_over_the_environment_and_that_over_the_file(alone, tmp_path):
+    keys = ["calls", "rate_hz", "layers", "include", "memory_hz"]
+    text = "calls: true\nrate_hz: 50\nlayers: true\ncalls_include: [a, b]\nmemory_hz: 5\n"
+    (tmp_path / ".inferscope.yaml").write_text(text)
+    trace = alone("'file'")
+    assert [of(trace, key) for key in keys] == [True, 50, True, ["a", "b"], 5]
+    environ = {
+        "INFERSCOPE_RATE_HZ": "60",
+        "INFERSCOPE_LAYERS": "off",
+        "INFERSCOPE_CALLS_INCLUDE": "c",
+        "INFERSCOPE_OUTPUT": "environment",
+    }
+    trace = alone(**environ)
+    assert trace.folder == tmp_path / "environment"
+    assert [of(trace, key) for key in keys] == [True, 60, False, ["c"], 5]
+    # A no and an empty list are given, too.
+    trace = alone("'call', calls=False, rate_hz=0, layers=True, include=[], memory_hz=0", **environ)
+    assert trace.folder == tmp_path / "call"
+    assert [of(trace, key) for key in keys] == [False, 0, True, [], 0]
+    assert collectors(trace)["calls"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "calls", "says"),
+    [
+        ("rate_hz: many\n", "", "0", ".inferscope.yaml:1: rate_hz: many: must be a whole number"),
+        ("rate_hertz: 1\n", "", "0", "did you mean rate_hz?"),
+        ("rate_hz: [1\n", "", "0", ".inferscope.yaml:"),
+        ("enable: true\n", "", "0", ".inferscope.yaml:1: enable cannot stand in a file"),
+        ("", "gpu_detail='everything'", "0", "--gpu-detail everything: must be off, kernel"),
+        ("", "rate_hz=0, native=True", "0", "--no-stacks"),
+        ("", "", "sometimes", "INFERSCOPE_CALLS=sometimes: must be true, false, or c"),
+    ],
+)
+def test_what_makes_no_sense_is_one_warning_and_the_program_goes_on(script, text, options, calls, says):
+    path = script(RECORDS_ITSELF.format(options=options))
+    (path.parent / ".inferscope.yaml").write_text(text)
+    environ = environment(INFERSCOPE_CALLS=calls)
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=path.parent, env=environ)
+    assert (done.returncode, done.stdout) == (0, "False\nNone\n"), done.stderr
+    assert done.stderr.count("RuntimeWarning: inferscope: nothing is recorded: ") == 1
+    assert says in done.stderr
+    assert sorted(left.name for left in path.parent.iterdir()) == [".inferscope.yaml", "script.py"]
+
+
+def test_a_program_that_only_imports_the_package_is_not_recorded_because_of_a_file(script, tmp_path):
+    (tmp_path / ".inferscope.yaml").write_text("enable: true\n")
+    refused = inferscope("config", "show", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert b"INFERSCOPE_ENABLE=1" in refused.stderr
+    path = script("import inferscope; print(inferscope.is_recording())")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path, env=environment())
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_start_takes_every_flag_that_chooses_what_is_recorded():
+    import inferscope as package
+
+    shown = inferscope("run", "--help").stdout.decode()
+    flags = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", shown, re.MULTILINE))
+    # How the command itself talks, and what is made of the trace later.
+    flags -= {"help", "version", "quiet", "verbose", "color", "report", "rules"}
+    same = {"rate": "rate_hz", "no-stacks": "rate_hz"}
+    taken = set(inspect.signature(package.start).parameters)
+    assert {same.get(flag, flag.replace("-", "_")) for flag in flags} == taken
+
+
+def test_a_flag_takes_back_what_the_file_says(script, record, tmp_path):
+    (tmp_path / ".inferscope.yaml").write_text("layers: true\ncalls: c\nnative: true\n")
+    options = ("--layers=false", "--calls=false", "--native=false")
+    ours = record(script("pass"), options=options, cwd=tmp_path)
+    assert ours.code == 0, ours.told
+    assert [ours.trace.manifest["settings"][key] for key in ("layers", "calls", "native")] == [False, False, False]
+
+
+def test_a_program_under_run_knows_where_its_report_will_be(script, record, tmp_path):
+    """Not where the environment says: a flag wins."""
+    path = script("import inferscope; print(inferscope.report_path())")
+    ours = record(path, env=environment(INFERSCOPE_OUTPUT="elsewhere"), cwd=tmp_path)
+    assert ours.out.decode().strip() == str(ours.trace.folder / "report.md")

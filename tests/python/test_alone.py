@@ -96,9 +96,39 @@ def test_start_and_stop(alone):
     seen = alone.seen()
     assert seen["stopped"] and len(seen["segments"]) == 1
     words = " ".join(map(str, seen["arguments"]))
-    for option in ("--rate 200", "--calls=c", "--include app", "--include lib", "--exclude lib.slow", "--min-us 5"):
+    for option in ("--rate=200", "--calls=c", "--include=app,lib", "--exclude=lib.slow", "--min-us=5"):
         assert option in words
-    assert "--trace-size-mb 8" in words
+    assert "--trace-size-mb=8" in words
+
+
+def test_what_is_given_goes_to_the_recorder_and_what_is_left_out_does_not(alone):
+    """A no is given, too: it wins over the environment and the file, which only the recorder reads."""
+    alone.run("import inferscope; inferscope.start('given', calls=False, layers=False, native=False, include=[])")
+    flags = alone.seen(alone.folder / "given")["arguments"][3:]
+    assert flags == ["--output=given", "--calls=false", "--native=false", "--layers=false", "--include="]
+    alone.run("import inferscope; inferscope.start(output='left')")
+    assert alone.seen(alone.folder / "left")["arguments"][3:] == ["--output=left"]
+    alone.run("import inferscope; inferscope.start('rest', rate_hz=0, device_hz=0, memory_hz=2.5, include='one')")
+    flags = alone.seen(alone.folder / "rest")["arguments"][4:]
+    assert flags == ["--no-stacks", "--include=one", "--memory-hz=2.5", "--device-hz=0"]
+
+
+def test_what_the_recorder_answers_is_in_force_until_the_end(alone):
+    done = alone.run("""
+        import inferscope, os
+        inferscope.start(calls="c", trace_size_mb=8)
+        print(os.environ["INFERSCOPE_CALLS"], os.environ["INFERSCOPE_TRACE_SIZE_MB"])
+        inferscope.stop()
+        print(sorted(name for name in os.environ if name.startswith("INFERSCOPE")))
+    """)
+    assert done.stdout == "c 8\n['INFERSCOPE_BIN']\n"
+
+
+def test_a_word_that_is_neither_yes_nor_no_is_said(alone):
+    for word, says in (("on", ""), ("Off", ""), ("perhaps", "INFERSCOPE_ENABLE=perhaps: must be true or false")):
+        done = alone.run("import inferscope; print(inferscope.is_recording())", INFERSCOPE_ENABLE=word)
+        assert (done.returncode, done.stdout) == (0, f"{word == 'on'}\n")
+        assert says in done.stderr and bool(says) == bool(done.stderr)
 
 
 def test_the_environment_alone_is_enough(alone):
@@ -273,9 +303,21 @@ def test_a_recorder_that_dies_does_not_hold_up_the_program(alone):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_slow_recorder_is_not_waited_for_for_long(alone):
-    done = alone.run("import inferscope; print(inferscope.start())", FAKE_RECORDER="never ready")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+def test_a_recorder_that_does_not_answer_is_not_waited_for_for_long(alone):
+    """Without its answer nobody knows with which settings to record: nothing is recorded, and that is said."""
+    done = alone.run(
+        """
+        import inferscope
+        from inferscope import _alone
+        _alone._READY_S = 0.5
+        print(inferscope.start(), inferscope.is_recording())
+    """,
+        FAKE_RECORDER="never ready",
+    )
+    assert (done.returncode, done.stdout) == (0, "False False\n")
+    assert done.stderr.count("RuntimeWarning") == 1 and "did not answer" in done.stderr
+    assert not alone.seen()["stopped"]
+    assert alone.left_over() == []
 
 
 def test_python_dash_m_is_the_command(alone):

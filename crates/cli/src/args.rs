@@ -132,9 +132,9 @@ pub struct Attach {
 
 #[derive(Args, Debug)]
 pub struct Record {
-    /// The folder that the process made for its segments
-    #[arg(long, value_name = "DIR")]
-    pub segments: PathBuf,
+    /// Written when recording has begun: what the process has to know of it
+    #[arg(long, value_name = "FILE")]
+    pub ready: PathBuf,
 
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: u32,
@@ -161,9 +161,9 @@ pub struct Recording {
     #[arg(long, conflicts_with_all = ["rate", "native"])]
     no_stacks: bool,
 
-    /// Native frames below the Python ones
-    #[arg(long)]
-    native: bool,
+    /// Native frames below the Python ones; `=false` takes back what a file says
+    #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    native: Option<String>,
 
     /// Every Python call; with `=c` also calls of C functions
     #[arg(long, value_name = "c", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -181,7 +181,7 @@ pub struct Recording {
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
     min_us: Option<String>,
 
-    /// Shared memory that each process may use [default: 100]
+    /// Shared memory that each process may use; with CUDA as much again, up to 64 [default: 100]
     #[arg(long, value_name = "MB", allow_negative_numbers = true)]
     trace_size_mb: Option<String>,
 
@@ -198,9 +198,9 @@ pub struct Recording {
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     overhead_budget: Option<String>,
 
-    /// Name the nn.Module that launched each kernel
-    #[arg(long)]
-    layers: bool,
+    /// Name the nn.Module that launched each kernel; `=false` takes back what a file says
+    #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    layers: Option<String>,
 
     /// How often GPUs are asked for clocks, power and memory, a second; 0 for never [default: 10]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
@@ -323,7 +323,7 @@ impl Recording {
             ("--include", !self.include.is_empty()),
             ("--exclude", !self.exclude.is_empty()),
             ("--min-us", self.min_us.is_some()),
-            ("--layers", self.layers),
+            ("--layers", self.layers.as_ref().is_some_and(|layers| layers != "false")),
             ("--gpu-detail", self.gpu_detail.as_ref().is_some_and(|detail| detail != "off")),
             ("--overhead-budget", self.overhead_budget.is_some()),
         ];
@@ -337,7 +337,7 @@ impl Recording {
         // Whoever names a rate wants stacks, whatever the environment says.
         layer.flag("stacks", "--rate", self.rate.as_ref().map(|_| "true"));
         layer.flag("stacks", "--no-stacks", self.no_stacks.then_some("false"));
-        layer.flag("native", "--native", self.native.then_some("true"));
+        layer.flag("native", "--native", self.native.as_deref());
         layer.flag("calls", "--calls", self.calls.as_deref());
         layer.flag_list("calls_include", "--include", &self.include);
         layer.flag_list("calls_exclude", "--exclude", &self.exclude);
@@ -346,7 +346,7 @@ impl Recording {
         layer.flag("memory_hz", "--memory-hz", self.memory_hz.as_deref());
         layer.flag("gpu_detail", "--gpu-detail", self.gpu_detail.as_deref());
         layer.flag("overhead_budget", "--overhead-budget", self.overhead_budget.as_deref());
-        layer.flag("layers", "--layers", self.layers.then_some("true"));
+        layer.flag("layers", "--layers", self.layers.as_deref());
         layer.flag("device_hz", "--device-hz", self.device_hz.as_deref());
         layer
     }

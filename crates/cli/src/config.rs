@@ -11,6 +11,7 @@ use key::KEYS;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use trace::settings::{SIZE_MB, SIZES_MB};
 
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -123,6 +124,7 @@ impl Settings {
         let mut reader = key::Reader { layer, shown: Vec::new() };
         let stacks = reader.truth("stacks", true)?;
         let rate_hz = reader.whole("rate_hz", 100, 1..=1000, "--no-stacks for none")?;
+        let sizes = u64::from(*SIZES_MB.start())..=u64::from(*SIZES_MB.end());
         let recording = recorder::Settings {
             rate_hz: if stacks { rate_hz as u32 } else { 0 },
             native: reader.truth("native", false)?,
@@ -130,7 +132,7 @@ impl Settings {
             include: reader.list("calls_include")?,
             exclude: reader.list("calls_exclude")?,
             min_us: reader.whole("calls_min_us", 0, 0..=60_000_000, "a minute in microseconds")?,
-            trace_size_mb: reader.whole("trace_size_mb", 100, 1..=65_536, "64 GB")? as u32,
+            trace_size_mb: reader.whole("trace_size_mb", SIZE_MB.into(), sizes, "64 GB")? as u32,
             memory_hz: reader.number("memory_hz", 10.0, 0.0..=100.0)?,
             gpu_detail: reader.gpu_detail("gpu_detail")?,
             overhead_budget: reader.budget("overhead_budget")?,

@@ -87,13 +87,12 @@ pub fn start(settings: Settings, program: String, python: String) -> Result<&'st
 
 #[cfg(not(feature = "python"))]
 fn shape(settings: &Settings) -> (usize, bool, Source) {
-    // Enough for seconds of the fastest launches, and little enough to go unnoticed.
-    (settings.trace_size.min(64 << 20), true, Source::detect())
+    ((trace::settings::cuda_size_mb(settings.trace_size_mb) as usize) << 20, true, Source::detect())
 }
 
 #[cfg(feature = "python")]
 fn shape(settings: &Settings) -> (usize, bool, Source) {
-    (settings.trace_size, settings.calls != crate::settings::Calls::Off, Source::detect())
+    ((settings.trace_size_mb as usize) << 20, settings.calls != crate::settings::Calls::Off, Source::detect())
 }
 
 fn create(settings: Settings, who: Identity) -> Result<&'static Session, String> {

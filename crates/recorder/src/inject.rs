@@ -74,6 +74,11 @@ pub(crate) fn has_nvidia_driver() -> bool {
     ["/proc/driver/nvidia/version", "/dev/nvidiactl"].iter().any(|path| Path::new(path).exists())
 }
 
+/// Whether a program on this machine may use CUDA. What WSL has instead of the driver's files serves every GPU.
+pub(crate) fn may_use_cuda() -> bool {
+    has_nvidia_driver() || Path::new("/dev/dxg").exists()
+}
+
 /// Injection variables that are set to something that is not ours, with what they are set to: for `doctor`.
 pub(crate) fn taken() -> Vec<(&'static str, PathBuf)> {
     let set = |name: &'static str| {

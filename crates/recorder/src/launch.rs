@@ -4,7 +4,8 @@
 use crate::command::Command;
 use crate::inject::Injection;
 use crate::outcome::{Error, Exit};
-use crate::settings::{Calls, Settings};
+use crate::output::Output;
+use crate::settings::Settings;
 use crate::signals::{Came, Signals};
 use std::ffi::OsString;
 use std::io;
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 const RECORDER_PID: &str = "INFERSCOPE_RECORDER_PID";
 const SEGMENTS: &str = "INFERSCOPE_SEGMENTS";
+/// The trace's folder, for whoever asks where the report will be.
+const TRACE: &str = "INFERSCOPE_TRACE";
 
 /// The recorder that already records whatever this process starts.
 pub(crate) fn outer_recorder() -> Option<u32> {
@@ -23,30 +26,30 @@ pub(crate) fn outer_recorder() -> Option<u32> {
     (pid != std::process::id() && crate::proc::exists(pid) && Path::new(&folder).is_dir()).then_some(pid)
 }
 
-/// What the collectors in the workload are told.
-pub(crate) fn environment(
-    settings: &Settings,
-    segments: &Path,
-    package: Option<&Path>,
-    injection: &Injection,
-) -> Vec<(&'static str, OsString)> {
-    let calls = match settings.calls {
-        Calls::Off => "0",
-        Calls::Python => "1",
-        Calls::WithC => "c",
-    };
-    let mut variables: Vec<(&'static str, OsString)> = vec![
-        (SEGMENTS, segments.into()),
+/// A variable and its value.
+pub(crate) type Variable = (&'static str, OsString);
+
+/// What the collectors in the workload are told: where their segments go, and every setting that is theirs, whether or not
+/// it was given anywhere.
+pub(crate) fn told(settings: &Settings, output: &Output) -> Vec<Variable> {
+    vec![
+        (SEGMENTS, output.segments.clone().into()),
+        (TRACE, output.trace.clone().into()),
         (RECORDER_PID, std::process::id().to_string().into()),
         ("INFERSCOPE_TRACE_SIZE_MB", settings.trace_size_mb.to_string().into()),
-        ("INFERSCOPE_CALLS", calls.into()),
+        ("INFERSCOPE_CALLS", settings.calls.to_string().into()),
         ("INFERSCOPE_CALLS_INCLUDE", settings.include.join(",").into()),
         ("INFERSCOPE_CALLS_EXCLUDE", settings.exclude.join(",").into()),
         ("INFERSCOPE_CALLS_MIN_US", settings.min_us.to_string().into()),
         ("INFERSCOPE_GPU_DETAIL", settings.gpu_detail.name().into()),
         ("INFERSCOPE_OVERHEAD_BUDGET", settings.overhead_budget.to_string().into()),
-        ("INFERSCOPE_LAYERS", if settings.layers { "1" } else { "0" }.into()),
-    ];
+        ("INFERSCOPE_LAYERS", settings.layers.to_string().into()),
+    ]
+}
+
+/// With what is told, how the collectors get in.
+pub(crate) fn environment(told: Vec<Variable>, package: Option<&Path>, injection: &Injection) -> Vec<Variable> {
+    let mut variables = told;
     variables.extend(injection.variables.iter().cloned());
     if let Some(package) = package {
         let mut path = package.join("_inject").into_os_string();
@@ -64,11 +67,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub fn start(
-        command: &Command,
-        variables: Vec<(&'static str, OsString)>,
-        signals: &Signals,
-    ) -> Result<Running, Error> {
+    pub fn start(command: &Command, variables: Vec<Variable>, signals: &Signals) -> Result<Running, Error> {
         let mut process = std::process::Command::new(&command.program);
         process.arg0(&command.called).args(&command.arguments).envs(variables);
         // SAFETY: the closure makes only async-signal-safe calls.

@@ -59,9 +59,9 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     sweep::sweep();
     let signals = Signals::block();
     let package = package::find();
-    let output = Output::create(settings, &command.short, None)?;
+    let output = Output::create(settings, &command.short)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
-    let variables = launch::environment(settings, &output.segments, package.as_deref(), &injection);
+    let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
     let mut recording = Recording::start(settings, output, command.described.clone(), false)?;
     let running = match Running::start(&command, variables, &signals) {
         Ok(running) => running,
@@ -120,7 +120,7 @@ pub fn attach(
     let program = proc::program(pid);
     // Nothing is brought into a process that runs already.
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
-    let output = Output::create(settings, &program, None)?;
+    let output = Output::create(settings, &program)?;
     let mut recording = Recording::start(settings, output, program, true)?;
     recording.watch(pid, lock);
     begun();
@@ -137,11 +137,12 @@ pub fn attach(
     Ok(outcome)
 }
 
-/// The recorder that the Python package starts for its own process. `finish` is called with the trace's folder when
-/// the trace is complete, and says where the report is; the package is told after that.
+/// The recorder that the Python package starts for its own process. The package waits for the file `ready`, which tells it
+/// where to record to and with which settings. `finish` is called with the trace's folder when the trace is complete, and
+/// says where the report is; the package is told after that.
 pub fn record(
     settings: &Settings,
-    segments: &Path,
+    ready: &Path,
     pid: u32,
     finish: impl FnOnce(&Path) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
@@ -153,13 +154,23 @@ pub fn record(
     // The workload decides when this ends: a signal to the whole group must not cut the recording short.
     let _signals = Signals::block();
     let (described, short) = command::describe_process(pid);
-    let output = Output::create(settings, &short, Some(segments))?;
+    let output = Output::create(settings, &short)?;
+    let told = launch::told(settings, &output);
     let mut recording = Recording::start(settings, output, described, false)?;
+    let caller = protocol::Caller::new(&recording.segments, pid, start_ticks);
+    if let Err(error) = caller.tell_ready(ready, &told) {
+        recording.discard();
+        return Err(Error::io(format!("cannot write {}", ready.display()), error));
+    }
     recording.watch(pid, lock);
-    let caller = protocol::Caller::new(segments, pid, start_ticks);
-    caller.wait(|| recording.shared.processes.has_segment(pid));
+    if !caller.wait() {
+        recording.discard();
+        return Ok(Outcome { trace: None, exit: Exit::Code(0), notes: Vec::new() });
+    }
     let (outcome, done) = recording.finish(None);
     let report = outcome.trace.as_deref().and_then(finish);
+    // The program may be in another folder by now.
+    let report = report.map(|report| std::path::absolute(&report).unwrap_or(report));
     caller.tell_done(report.as_deref());
     caller.linger();
     done.remove_segments();
@@ -214,6 +225,11 @@ pub fn can_sample(pid: u32) -> Result<(), String> {
 /// The Python package beside this command, whose `_inject` folder brings the collectors in.
 pub fn package() -> Option<PathBuf> {
     package::find()
+}
+
+/// What one process of a recording may take of shared memory, in bytes: with less, segments go to disk.
+pub fn shared_memory(settings: &Settings) -> u64 {
+    output::wanted(settings)
 }
 
 /// Whether native frames were built in.

@@ -1,12 +1,13 @@
 //! Where a recording goes: the trace's folder, and the folder of segments in shared memory.
 
+use crate::inject;
 use crate::journal::JOURNAL;
 use crate::lock::{Lock, Refused};
 use crate::manifest::RESERVE;
 use crate::outcome::Error;
 use crate::protocol::PROTOCOL_FILES;
 use crate::recover::RESCUED;
-use crate::settings::{Calls, Settings};
+use crate::settings::{Calls, GpuDetail, Settings};
 use std::ffi::CString;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -15,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use trace::segment::SUFFIX;
+use trace::settings::cuda_size_mb;
 use trace::tables::{LOCK, MANIFEST, parse_file_name};
 
 /// Traces without a name of their own are gathered here.
@@ -33,8 +35,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Makes both folders. `given` is the segments folder when the workload made it.
-    pub fn create(settings: &Settings, program: &str, given: Option<&Path>) -> Result<Output, Error> {
+    /// Makes both folders.
+    pub fn create(settings: &Settings, program: &str) -> Result<Output, Error> {
         let shown = settings.output.clone().unwrap_or_else(|| Path::new(TRACES).join(new_name(program)));
         let fail = |why: String| Error::Output { path: shown.clone(), why };
         let trace = std::path::absolute(&shown).map_err(|error| fail(error.to_string()))?;
@@ -44,12 +46,8 @@ impl Output {
             Refused::Held(holder) => fail(format!("process {holder} records there")),
             Refused::Io(error) => fail(error.to_string()),
         })?;
-        let (segments, note) = match given {
-            Some(folder) => (std::path::absolute(folder).map_err(|error| fail(error.to_string()))?, None),
-            None => {
-                make_segments(settings, &trace).map_err(|error| fail(format!("no folder for segments: {error}")))?
-            }
-        };
+        let made = make_segments(settings, &trace);
+        let (segments, note) = made.map_err(|error| fail(format!("no folder for segments: {error}")))?;
         fs::write(segments.join(TRACE_FILE), trace.as_os_str().as_bytes()).map_err(|error| fail(error.to_string()))?;
         Ok(Output { shown, trace, segments, lock, note })
     }
@@ -130,10 +128,22 @@ fn free_bytes(folder: &Path) -> Option<u64> {
     Some(stat.f_bavail * stat.f_frsize)
 }
 
+/// What one process may take of shared memory, in bytes.
+pub(crate) fn wanted(settings: &Settings) -> u64 {
+    u64::from(wanted_mb(settings, inject::may_use_cuda())) << 20
+}
+
+/// The same in MB, on a machine with CUDA or without. The Python part needs a few megabytes as long as calls are not
+/// recorded, and uses what it is given otherwise; what CUDA does is always many records.
+fn wanted_mb(settings: &Settings, cuda: bool) -> u32 {
+    let most = if settings.calls == Calls::Off { 16 } else { u32::MAX };
+    let gpu = if cuda && settings.gpu_detail != GpuDetail::Off { cuda_size_mb(settings.trace_size_mb) } else { 0 };
+    settings.trace_size_mb.min(most) + gpu
+}
+
 /// The segments folder: in shared memory, or beside the trace where that is too small. Only this user may look in.
 fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Option<String>)> {
-    // Without calls a process needs a few megabytes; with them it uses what it is given.
-    let wanted = u64::from(settings.trace_size_mb).min(if settings.calls == Calls::Off { 16 } else { u64::MAX }) << 20;
+    let wanted = wanted(settings);
     let make = |folder: PathBuf| fs::DirBuilder::new().mode(0o700).create(&folder).map(|()| folder);
     let free = free_bytes(Path::new("/dev/shm"));
     // SAFETY: always succeeds.
@@ -145,7 +155,24 @@ fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Opti
             return Ok((folder, None));
         }
     }
-    let why = free.map_or("cannot be used".into(), |free| format!("has only {} MB free", free >> 20));
+    let why = free.map_or("cannot be used".into(), |free| {
+        format!("has only {} MB free of {} MB that one process may need", free >> 20, wanted >> 20)
+    });
     let note = format!("/dev/shm {why}: the workload's segments are on disk, in the trace's folder, which is slower");
     Ok((make(trace.join("segments"))?, Some(note)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_may_take_counts_both_of_its_segments() {
+        let settings = Settings::default();
+        let with = |calls, gpu_detail, trace_size_mb| Settings { calls, gpu_detail, trace_size_mb, ..settings.clone() };
+        assert_eq!((wanted_mb(&settings, false), wanted_mb(&settings, true)), (16, 80));
+        assert_eq!(wanted_mb(&with(Calls::Python, GpuDetail::Launch, 100), true), 164);
+        assert_eq!(wanted_mb(&with(Calls::Python, GpuDetail::Off, 100), true), 100);
+        assert_eq!(wanted_mb(&with(Calls::Off, GpuDetail::Kernel, 8), true), 16);
+    }
 }

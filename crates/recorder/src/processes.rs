@@ -166,10 +166,6 @@ impl Processes {
         self.lock().living.clone()
     }
 
-    pub fn has_segment(&self, pid: u32) -> bool {
-        self.lock().living.iter().any(|living| living.pid == pid && living.has_segment)
-    }
-
     pub fn ever_had_segment(&self, number: i32) -> bool {
         self.lock().with_segment.contains(&number)
     }

@@ -1,20 +1,21 @@
-//! How the recorder and the Python package that started it talk: by files in the segments folder, which work also when
-//! the workload has closed every descriptor or is being killed.
+//! How the recorder and the Python package that started it talk: by files, which work also when the workload has closed
+//! every descriptor or is being killed. The first one is where the package asked for it and tells it everything it has to
+//! know before it records; the others are in the segments folder.
 
+use crate::launch::Variable;
 use crate::proc;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// From us: the segment is being drained.
-const READY: &str = "ready";
 /// To us: finish now.
 const STOP: &str = "stop";
 /// From us: the trace is complete; holds the path of the report.
 const DONE: &str = "done";
 
-pub(crate) const PROTOCOL_FILES: [&str; 3] = [READY, STOP, DONE];
+pub(crate) const PROTOCOL_FILES: [&str; 2] = [STOP, DONE];
 
 pub(crate) struct Caller {
     folder: PathBuf,
@@ -31,38 +32,43 @@ impl Caller {
         Caller { folder: folder.to_owned(), pid, start_ticks }
     }
 
-    /// Says when recording has begun, and returns when it shall end: asked to, or because the caller is gone.
-    pub fn wait(&self, claimed: impl Fn() -> bool) {
-        let mut ready = false;
+    /// Says that recording has begun, and with which settings: variables for the caller's environment, as
+    /// /proc/PID/environ has them.
+    pub fn tell_ready(&self, ready: &Path, variables: &[Variable]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for (name, value) in variables {
+            text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
+        }
+        write(ready, &text)
+    }
+
+    /// Returns when recording shall end: asked to, or because the caller is gone. False: the caller has given up, and taken
+    /// the segments away.
+    pub fn wait(&self) -> bool {
         while self.runs() && !self.folder.join(STOP).exists() {
-            if !ready && claimed() {
-                ready = true;
-                self.write(READY, b"");
+            if !self.folder.exists() {
+                return false;
             }
             self.pause();
         }
+        true
     }
 
     pub fn tell_done(&self, report: Option<&Path>) {
-        self.write(DONE, report.map_or(b"".as_slice(), |report| report.as_os_str().as_bytes()));
+        let report = report.map_or(b"".as_slice(), |report| report.as_os_str().as_bytes());
+        let _ = write(&self.folder.join(DONE), report);
     }
 
-    /// Leaves the caller time to read what it was told.
+    /// Leaves the caller time to read what it was told; it takes the folder away when it has.
     pub fn linger(&self) {
         let end = Instant::now() + LINGER;
-        while self.runs() && Instant::now() < end {
+        while self.runs() && self.folder.exists() && Instant::now() < end {
             self.pause();
         }
     }
 
     fn runs(&self) -> bool {
         proc::alive(self.pid, self.start_ticks)
-    }
-
-    /// Whole or not at all: the other side looks at any moment.
-    fn write(&self, name: &str, text: &[u8]) {
-        let unfinished = self.folder.join(format!(".{name}.new"));
-        let _ = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, self.folder.join(name)));
     }
 
     /// Rests for a moment, less when the caller ends meanwhile.
@@ -78,4 +84,11 @@ impl Caller {
             libc::close(descriptor);
         }
     }
+}
+
+/// Whole or not at all: the other side looks at any moment.
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = path.with_file_name(format!(".{name}.new"));
+    fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path))
 }

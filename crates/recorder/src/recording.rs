@@ -130,8 +130,13 @@ impl Recording {
         }
     }
 
-    /// The command could not be started: leaves nothing behind.
+    /// There is nothing to record after all: leaves nothing behind.
     pub fn discard(self) {
+        self.stop_sampling.store(true, Ordering::Release);
+        if let Some(watch) = self.watch {
+            watch.thread().unpark();
+            let _ = watch.join();
+        }
         self.stop_draining.store(true, Ordering::Release);
         [&self.drain.thread(), &self.compactor.thread()].into_iter().for_each(|thread| thread.unpark());
         let _ = (self.compactor.join(), self.drain.join());

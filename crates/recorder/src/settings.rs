@@ -1,63 +1,7 @@
 //! What a recording is asked to do. The command line fills it; this crate has no settings of its own.
 
 use std::path::PathBuf;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Calls {
-    #[default]
-    Off,
-    Python,
-    /// C functions too.
-    WithC,
-}
-
-/// What is recorded of CUDA.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum GpuDetail {
-    Off,
-    /// What devices did.
-    Kernel,
-    /// And the calls that asked for it.
-    #[default]
-    Launch,
-    /// And every other call of the CUDA API.
-    All,
-}
-
-impl GpuDetail {
-    pub const ALL: [GpuDetail; 4] = [GpuDetail::Off, GpuDetail::Kernel, GpuDetail::Launch, GpuDetail::All];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            GpuDetail::Off => "off",
-            GpuDetail::Kernel => "kernel",
-            GpuDetail::Launch => "launch",
-            GpuDetail::All => "all",
-        }
-    }
-}
-
-/// How much of the workload's time recording CUDA may cost.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum Budget {
-    /// Everything is recorded, unless the program gives its GPU so much work that this would cost more than the collectors allow.
-    #[default]
-    Auto,
-    /// Whatever it costs.
-    Unlimited,
-    /// Windows, from the start.
-    Percent(f64),
-}
-
-impl std::fmt::Display for Budget {
-    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Budget::Auto => text.write_str("auto"),
-            Budget::Unlimited => text.write_str("none"),
-            Budget::Percent(percent) => write!(text, "{percent}%"),
-        }
-    }
-}
+pub use trace::settings::{Budget, Calls, GpuDetail};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -73,7 +17,7 @@ pub struct Settings {
     pub exclude: Vec<String>,
     /// Calls shorter than this are not recorded.
     pub min_us: u64,
-    /// Shared memory that each process of the workload may use.
+    /// Shared memory for the records of each process's Python part; its CUDA library may use as much again, up to 64 MB.
     pub trace_size_mb: u32,
     /// How often /proc is read. 0: never.
     pub memory_hz: f64,
@@ -95,7 +39,7 @@ impl Default for Settings {
             include: Vec::new(),
             exclude: Vec::new(),
             min_us: 0,
-            trace_size_mb: 100,
+            trace_size_mb: trace::settings::SIZE_MB,
             memory_hz: 10.0,
             gpu_detail: GpuDetail::default(),
             overhead_budget: Budget::Auto,

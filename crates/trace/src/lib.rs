@@ -1,5 +1,6 @@
 //! The contract between the workload and everything outside it: what a record is, which clock it carries,
-//! how names are written once, how a ring and a segment are laid out, and what the tables on disk are called.
+//! how names are written once, how a ring and a segment are laid out, which settings are handed over, and what the tables on
+//! disk are called.
 //! Runs on both sides, so it depends on libc alone and never panics on what it reads.
 
 pub mod clock;
@@ -8,6 +9,7 @@ pub mod event;
 pub mod names;
 pub mod ring;
 pub mod segment;
+pub mod settings;
 pub mod status;
 pub mod tables;
 

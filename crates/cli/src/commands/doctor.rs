@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 pub fn run(settings: &Settings) -> Result<Ending, Failure> {
     let style = terminal::stdout_style(&settings.color);
-    let sections = doctor::examine();
+    let sections = doctor::examine(settings);
     output::write_to(None, |out| sections.iter().try_for_each(|(title, lines)| section(title, lines, &style, out)))?;
     Ok(Ending::FINE)
 }

@@ -12,6 +12,6 @@ pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
     // A fault in the user's rules must not cost the recording; `inferscope analyze` tells of it.
     let rules = crate::rule_file::load(None).unwrap_or_default();
     let done = |trace: &std::path::Path| finish(&silent, trace, &[], None, &rules).report;
-    recorder::record(&silent.recording, &record.segments, record.pid, done)?;
+    recorder::record(&silent.recording, &record.ready, record.pid, done)?;
     Ok(Ending::FINE)
 }

@@ -13,6 +13,9 @@ use std::path::Path;
 pub const NAME: &str = ".inferscope.yaml";
 /// Settings fit on a page; more is something else.
 const LARGEST: u64 = 1 << 20;
+/// Nor would anybody expect that a file somewhere above makes every program record that imports the package.
+const NOT_IN_A_FILE: &str = "enable cannot stand in a file, because importing the Python package reads none: set \
+                             INFERSCOPE_ENABLE=1 for one program, or call inferscope.start() in it";
 
 /// The file in this folder or the nearest one above it.
 pub fn search(folder: &Path) -> Result<Layer, Failure> {
@@ -58,6 +61,9 @@ fn parse(path: &Path, text: &str) -> Result<Layer, Failure> {
                 near.map_or("`inferscope config show` lists the keys".into(), |near| format!("did you mean {near}?"));
             return Err(Failure::usage(format!("{}: there is no setting {word}: {hint}", at())));
         };
+        if key.name == "enable" {
+            return Err(Failure::usage(format!("{}: {NOT_IN_A_FILE}", at())));
+        }
         let origin = Origin::File { path: path.to_owned(), line };
         if let Some(raw) = value.0
             && layer.values.insert(key.name, (raw, origin)).is_some()
@@ -189,6 +195,8 @@ mod tests {
             assert!(error.starts_with(start), "{text:?}: {error}");
             assert!(!error.contains('\n'), "{error}");
         }
+        let error = parsed("top: 3\nenable: true").unwrap_err();
+        assert!(error.starts_with("x.yaml:2: enable cannot stand in a file") && error.contains("INFERSCOPE_ENABLE=1"));
         let error = parsed("rate_hz: 1\nrate_hz: 2\n").unwrap_err();
         assert_eq!(error, "x.yaml:2: rate_hz is set twice");
         let bomb = format!("a: &a [x]\n{}", "b: [*a]\n".repeat(50_000));

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use recorder::{Budget, Calls, GpuDetail};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use trace::settings::truth;
 
 pub struct Key {
     pub name: &'static str,
@@ -32,7 +33,7 @@ pub const KEYS: &[Key] = &[
     key("calls_include", "only calls in these modules or paths"),
     key("calls_exclude", "no calls in these modules or paths"),
     key("calls_min_us", "no calls shorter than this"),
-    key("trace_size_mb", "shared memory for each process"),
+    key("trace_size_mb", "shared memory for each process; with CUDA as much again, up to 64"),
     key("memory_hz", "readings of memory and threads a second"),
     key("gpu_detail", "what is recorded of CUDA: off, kernel, launch or all"),
     key(
@@ -97,27 +98,16 @@ impl Reader<'_> {
     }
 
     pub fn calls(&mut self, name: &'static str) -> Result<Calls, Failure> {
-        let parse = |raw: &Raw| match one(raw) {
-            Some("c") => Ok(Calls::WithC),
-            Some(text) if truth(text) == Some(true) => Ok(Calls::Python),
-            Some(text) if truth(text) == Some(false) => Ok(Calls::Off),
-            _ => Err("must be true, false, or c for calls of C functions too".into()),
+        let parse = |raw: &Raw| {
+            let right = || "must be true, false, or c for calls of C functions too".into();
+            one(raw).and_then(Calls::parse).ok_or_else(right)
         };
-        let show = |calls: &Calls| match calls {
-            Calls::Off => "false".into(),
-            Calls::Python => "true".into(),
-            Calls::WithC => "c".into(),
-        };
-        self.take(name, Calls::Off, parse, show)
+        self.take(name, Calls::default(), parse, Calls::to_string)
     }
 
     pub fn gpu_detail(&mut self, name: &'static str) -> Result<GpuDetail, Failure> {
         let parse = |raw: &Raw| {
-            let text = one(raw).map(str::to_lowercase);
-            // What YAML makes of a plain `off`.
-            let text = text.map(|text| if text == "false" { "off".to_owned() } else { text });
-            let found = text.and_then(|text| GpuDetail::ALL.into_iter().find(|detail| detail.name() == text));
-            found.ok_or_else(|| {
+            one(raw).and_then(GpuDetail::parse).ok_or_else(|| {
                 "must be off, kernel (what devices did), launch (and the calls that asked for it) or all (every call)".into()
             })
         };
@@ -127,18 +117,10 @@ impl Reader<'_> {
     /// A share (`2`, `2%` or `2.5 %`), `auto` or `none`.
     pub fn budget(&mut self, name: &'static str) -> Result<Budget, Failure> {
         let parse = |raw: &Raw| {
-            let text = one(raw).map(str::trim).unwrap_or_default();
-            match text.to_lowercase().as_str() {
-                "none" => return Ok(Budget::Unlimited),
-                "auto" => return Ok(Budget::Auto),
-                _ => {}
-            }
-            let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse::<f64>();
-            let number = number.ok().filter(|number| *number >= 0.1 && *number <= 100.0);
-            let wrong = || "must be a percentage from 0.1 to 100, such as 2%, or auto, or none".into();
-            number.map(Budget::Percent).ok_or_else(wrong)
+            let right = || "must be a percentage from 0.1 to 100, such as 2%, or auto, or none".into();
+            one(raw).and_then(Budget::parse).ok_or_else(right)
         };
-        self.take(name, Budget::Auto, parse, Budget::to_string)
+        self.take(name, Budget::default(), parse, Budget::to_string)
     }
 
     pub fn choice(&mut self, name: &'static str, default: &str, choices: &[&str]) -> Result<String, Failure> {
@@ -182,14 +164,6 @@ impl Reader<'_> {
 
 fn one(raw: &Raw) -> Option<&str> {
     if let [text] = &raw[..] { Some(text) } else { None }
-}
-
-fn truth(text: &str) -> Option<bool> {
-    match text.to_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Some(true),
-        "false" | "0" | "no" | "off" => Some(false),
-        _ => None,
-    }
 }
 
 fn wrong(name: &str, raw: &Raw, origin: &Origin, right: &str) -> String {

@@ -73,7 +73,7 @@ fn what_is_recorded_of_cuda_can_be_chosen_anywhere() {
     for (text, percent) in [("2", 2.0), ("2%", 2.0), ("2.5 %", 2.5), (" 100% ", 100.0)] {
         let flags = flags(&[("overhead_budget", "--overhead-budget", text)]);
         let settings = load(Layer::default(), Layer::default(), flags).unwrap();
-        assert_eq!(settings.recording.overhead_budget, recorder::Budget::Percent(percent), "{text}");
+        assert_eq!(settings.recording.overhead_budget, recorder::Budget::Windows(percent), "{text}");
     }
     // What YAML makes of `off`, and a budget of the file that a flag takes back.
     let file = file(&[("gpu_detail", "false"), ("overhead_budget", "3%"), ("layers", "yes"), ("device_hz", "0")]);

@@ -73,7 +73,7 @@ fn readable(path: &str, how: &str) -> Result<String, String> {
     }
 }
 
-pub fn machine() -> Vec<Line> {
+pub fn machine(shared_memory: u64) -> Vec<Line> {
     let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or("unknown".into(), |cores| cores.to_string());
     let seccomp = match status("Seccomp:").as_deref() {
@@ -96,7 +96,7 @@ pub fn machine() -> Vec<Line> {
         Line::new(Mark::Note, "seccomp", seccomp),
         Line::new(Mark::Note, "CAP_SYS_PTRACE", capable),
         clock,
-        room("/dev/shm", "/dev/shm", 100 << 20, "segments go to disk instead, which is slower"),
+        room("/dev/shm", "/dev/shm", shared_memory, "segments go to disk instead, which is slower"),
         room(".", "disk here", 1 << 30, "a trace takes 5 to 20 bytes an event"),
     ]
 }

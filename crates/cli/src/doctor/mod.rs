@@ -6,6 +6,8 @@ mod gpu;
 mod machine;
 mod python;
 
+use crate::config::Settings;
+
 /// One thing that was looked at.
 pub struct Line {
     pub mark: Mark,
@@ -34,11 +36,11 @@ impl Line {
 }
 
 /// Titles and what stands under them.
-pub fn examine() -> Vec<(&'static str, Vec<Line>)> {
+pub fn examine(settings: &Settings) -> Vec<(&'static str, Vec<Line>)> {
     vec![
         ("What can be recorded", machine::recordable()),
         ("GPUs", gpu::gpus()),
-        ("This machine", machine::machine()),
+        ("This machine", machine::machine(recorder::shared_memory(&settings.recording))),
         ("Pythons on PATH", python::pythons()),
         ("What one reading costs (of this process)", costs()),
     ]
