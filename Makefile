@@ -1,5 +1,5 @@
 # What one can do here. `make help` lists the targets; .ci/run calls the same ones.
-# Needs Rust, a CPython 3.10 or later and make; everything else goes into .venv and .venvs.
+# Needs Rust, a C compiler, a CPython 3.10 or later and make; everything else goes into .venv and .venvs.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -15,7 +15,8 @@ PYTEST ?=
 
 TOOLS := .venvs/tools/bin
 PIP := -m pip --quiet --disable-pip-version-check
-SOURCES := $(shell find crates python -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \) \
+SOURCES := $(shell find crates python -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \
+  -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.csv' \) \
   -not -path '*/tests/*') Cargo.toml Cargo.lock pyproject.toml setup.py README.md
 
 .PHONY: help

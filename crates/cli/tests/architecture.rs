@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// What `trace` and `collectors` may depend on: everything in this list gets mapped into the user's process.
 const IN_THE_WORKLOAD: [(&str, &[&str]); 2] =
-    [("inferscope-trace", &["libc"]), ("inferscope-collectors", &["inferscope-trace", "libc", "libloading", "pyo3"])];
+    [("inferscope-trace", &["libc"]), ("inferscope-collectors", &["inferscope-trace", "libc", "pyo3"])];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's folder")

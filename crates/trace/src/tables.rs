@@ -285,9 +285,8 @@ pub mod detail {
     pub const PAGEABLE: u8 = 1;
     pub const PINNED: u8 = 2;
     pub const DEVICE: u8 = 3;
-    /// Bits of the fourth byte: asynchronous; launched from a device.
+    /// A bit of the fourth byte: asynchronous.
     pub const ASYNC: u8 = 1;
-    pub const FROM_DEVICE: u8 = 2;
 
     pub fn pack(first: u8, source: u8, target: u8, flags: u8) -> i32 {
         i32::from_le_bytes([first, source, target, flags])
