@@ -11,11 +11,12 @@ mod kernels;
 mod launches;
 pub(crate) mod limit;
 pub(crate) mod moved;
+mod only;
 mod overhead;
 mod parts;
 mod ranges;
 mod steps;
-mod times;
+pub(crate) mod times;
 
 pub(crate) use graphs::Graphs;
 pub(crate) use inside::InSteps;
@@ -48,7 +49,7 @@ pub struct GpuMetrics {
     pub steps: Vec<StepWork>,
     pub clock: GpuClock,
     pub overhead: Option<Overhead>,
-    /// Work whose launch was not recorded.
+    /// Work whose launch was not recorded. Not that which only a wrong clock puts before its launch: see [`GpuClock::early`].
     pub before_window: u64,
 }
 
@@ -124,11 +125,13 @@ pub struct ApiRow {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchMetrics {
-    /// From the begin of the launch call to the start of its kernel.
+    /// From the begin of a launch call to the start of its first work, for the calls that launch kernels.
     pub latency_p50_ns: u64,
     pub latency_p95_ns: u64,
     /// How long a launch call takes.
     pub call_p50_ns: u64,
+    /// Nanoseconds, the median of the launches of each bucket; its peak is the longest of all. None: only copies were launched.
+    pub latency: Option<Curve>,
     /// Work launched and not finished, over the recording.
     pub depth: Curve,
     pub max_depth: u64,
@@ -145,7 +148,8 @@ pub struct LayerRow {
     pub by_capture: u64,
 }
 
-/// The work that was launched, by whatever thread, while a range was the open one on that thread; a range around it has it too.
+/// The work that was launched inside a range, on the thread of the range or on one that has none of that kind open, while no other
+/// thread of the process has; a range around it has it too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RangeRow {
     pub kind: SliceKind,
@@ -174,13 +178,35 @@ pub struct StepWork {
 pub struct Overhead {
     /// In the collectors' own code, as they measured it.
     pub own_ns: u64,
-    /// Launch calls that were recorded.
+    /// Launch calls that were recorded: those that gave a device something to do.
     pub launches: u64,
     /// What CUPTI says that it took itself.
     pub cupti_ns: u64,
     /// Of the recording. None: the data cannot say it.
     pub percent: Option<f64>,
+    /// How that was got, in words and as a kind; None where there is no number.
     pub how: String,
+    pub by: Option<OverheadBy>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OverheadBy {
+    /// Steps that were recorded against steps that were not.
+    Steps,
+    /// The collector's windows against each other, by the program's waits.
+    Windows,
+    /// The collectors' own time: what CUPTI adds is not in it, so it is the least that it can be.
+    OwnTime,
+}
+
+impl OverheadBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            OverheadBy::Steps => "steps",
+            OverheadBy::Windows => "windows",
+            OverheadBy::OwnTime => "own_time",
+        }
+    }
 }
 
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.

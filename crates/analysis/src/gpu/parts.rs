@@ -62,7 +62,7 @@ pub struct Parts {
     kernels: (Vec<KernelRow>, Vec<LayerRow>),
     places: HashMap<u32, Place>,
     apis: Vec<ApiRow>,
-    latencies: Latencies,
+    latencies: Option<Latencies>,
     depth: Option<(Curve, u64)>,
     ranges: Vec<RangeRow>,
     steps: (Vec<StepWork>, Option<Overhead>),
@@ -104,11 +104,7 @@ impl Parts {
             }),
             Box::new(move || *ranges = ranges::rows(timeline)),
             Box::new(move || *apis = apis::rows(timeline)),
-            Box::new(move || {
-                let of_steps = steps::of_steps(&ground);
-                let overhead = overhead::measure(&ground, &of_steps);
-                *steps = (of_steps, overhead);
-            }),
+            Box::new(move || *steps = (steps::of_steps(&ground), overhead::measure(&ground))),
             Box::new(move || *in_steps = kernels_in_steps(&ground)),
             Box::new(move || *before = before_window(timeline)),
         ]
@@ -128,7 +124,7 @@ impl Parts {
             kernels,
             copies,
             apis: self.apis,
-            launch: launches::join(&self.latencies, self.depth),
+            launch: launches::join(self.latencies, self.depth),
             layers,
             ranges: self.ranges,
             steps,
@@ -140,17 +136,19 @@ impl Parts {
     }
 }
 
-/// Work without a launch in processes whose launches were recorded: in others, no work has one.
+/// Work without a launch in processes whose launches were recorded: in others, no work has one. What a wrong clock has put before its
+/// launch was launched in the recording.
 fn before_window(timeline: &Timeline) -> u64 {
     let work = &timeline.gpu.work;
     let asked = |index: &usize| matches!(work.kind(*index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset);
     let streams = timeline.gpu.streams.chunk_by(|a, b| a.process == b.process);
-    streams
+    let missing: u64 = streams
         .map(|streams| {
             let of_process = || streams.iter().flat_map(|stream| stream.work.clone()).filter(asked);
             let missing = of_process().filter(|index| work.launch(*index).is_none()).count() as u64;
             let any = of_process().any(|index| work.launch(index).is_some());
             if any { missing } else { 0 }
         })
-        .sum()
+        .sum();
+    missing.saturating_sub(timeline.gpu.clock.early)
 }

@@ -216,23 +216,25 @@ fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Opti
     }
     if let Some((track, slice)) = recorded.longest.first() {
         let mut text = format!("the longest, {}", phrase::duration(slice.dur));
-        if let Some(name) = waited_for(case, *track, slice) {
-            text += &format!(", waited for {name}");
-        }
+        text += &waited_for(case, *track, slice).unwrap_or_default();
         evidence.push(Evidence::at(text, Some(*track), slice.start, slice.end()));
     }
     evidence
 }
 
-/// The name of the work that a wait was for.
-fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'a str> {
+/// What a wait was for, by the name of the work.
+fn waited_for(case: &Case, track: TrackIndex, slice: &Slice) -> Option<String> {
     let range = case.timeline.tracks[track.0 as usize].slices.clone();
     let slices = &case.timeline.slices;
     let first = range.start + slices.start[range.clone()].partition_point(|start| *start < slice.start);
     let mut same = (first..range.end).take_while(|index| slices.start[*index] == slice.start);
     let index = same.find(|index| slices.get(*index) == *slice)?;
-    let work = case.timeline.waited_for(index)?;
-    Some(case.timeline.names.text(case.timeline.gpu.work.get(work).name))
+    let name = |work: usize| case.timeline.names.text(case.timeline.gpu.work.get(work).name);
+    let probably = || {
+        let work = case.timeline.probably_waited_for(index)?;
+        Some(format!(", probably waited for {}, which ended just before it returned", name(work)))
+    };
+    case.timeline.waited_for(index).map(|work| format!(", waited for {}", name(work))).or_else(probably)
 }
 
 const COPY: &str = "The host need not stand in the copy: pinned memory and non_blocking=True let it go on, and a result can be read one step later.";
