@@ -23,13 +23,13 @@ export class Links {
     const waits = this.data.tracks[track].launched?.waits;
     const place = waits ? lowerBound(waits.place, i) : 0;
     if (waits?.place[place] !== i) return null;
-    const [of, name, start, dur] = ["track", "name", "start", "dur"].map((column) => waits[column][place]);
+    const [of, name, start, dur, inferred] = ["track", "name", "start", "dur", "inferred"].map((column) => waits[column][place]);
     const { slices } = this.data.tracks[of];
     // The last box that holds its begin: its own, or one that stands for it and its neighbours.
     let box = lowerBound(slices.start, start + 1) - 1;
     const holds = () => slices.kind[box] !== WAIT && slices.start[box] + slices.dur[box] >= start && (slices.count[box] > 1 || slices.start[box] === start);
     for (let steps = 0; box >= 0 && steps < 4000 && !holds(); steps++) box--;
-    return { track: of, i: box, name, start, dur };
+    return { track: of, i: box, name, start, dur, inferred };
   }
 
   // The work that was asked for on a thread between two times, at most `most` of it, and how much there is; waits apart.

@@ -43,7 +43,8 @@ function describe(what, at) {
     const { time: times, value, title, unit } = what.counter;
     let nearest = 0;
     for (let i = 0; i < times.length && times[i] <= at; i++) nearest = i;
-    return [title, `${unit === "reasons" ? reasons(value[nearest]) : amount(value[nearest], unit)} at ${time(times[nearest])}`];
+    const shown = value[nearest] < 0 ? "nothing" : unit === "reasons" ? reasons(value[nearest]) : amount(value[nearest], unit);
+    return [title, `${shown} at ${time(times[nearest])}`];
   }
   if (what.type === "slice") {
     const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${plural(what.kind)} drawn as one, mostly this${what.full < 1 ? `; busy ${percent(what.full, 1)} of it` : ""}`] : [];
@@ -82,7 +83,7 @@ function waits(boxes) {
     const own = data.tracks[wait.track].slices;
     const after = own.start[wait.i] + own.dur[wait.i] - work.start - work.dur;
     const ended = after >= 0 ? `, which ended ${time(after)} before the wait did` : "";
-    const text = `waited for ${data.names[work.name]} on ${data.tracks[work.track].title}${ended}`;
+    const text = `${work.inferred ? "probably " : ""}waited for ${data.names[work.name]} on ${data.tracks[work.track].title}${ended}`;
     return [{ text, work }];
   });
 }

@@ -72,6 +72,22 @@ pub fn buckets(timeline: &Timeline, curve: &analysis::Curve, times: f64) -> Poin
     known.map(|(bucket, value)| (at(bucket), value * times)).collect()
 }
 
+/// What was measured in buckets, each at its begin, for a curve that is held; where a stretch without any begins, [`NOTHING`] stands.
+pub fn with_gaps(timeline: &Timeline, curve: &analysis::Curve) -> Points {
+    let at = |bucket: usize| timeline.start.saturating_add((bucket as u64).saturating_mul(curve.bucket_ns));
+    let mut points: Points = Vec::new();
+    for (bucket, value) in curve.buckets.iter().enumerate() {
+        let value = value.unwrap_or(NOTHING);
+        if value != NOTHING || points.last().is_some_and(|last| last.1 != NOTHING) {
+            points.push((at(bucket), value));
+        }
+    }
+    points
+}
+
+/// Below all that is measured: the page draws it as nothing, and says so.
+const NOTHING: f64 = -1.0;
+
 pub fn level(counter: &Counter) -> Points {
     counter.time.iter().copied().zip(counter.value.iter().map(|value| *value as f64)).collect()
 }

@@ -14,6 +14,7 @@ mod samples;
 mod steps;
 mod streams;
 mod tracks;
+mod waits;
 mod words;
 
 use analysis::{Diagnosis, Metrics};

@@ -1,9 +1,10 @@
 //! Devices on the page's timeline: a group for each device of a process, with a track a stream, how busy the device was,
-//! and how much work was queued. What a selected range holds is answered from cells, as short work is drawn together.
+//! how much work was queued and how long launches took. What a selected range holds is answered from cells, as short work is drawn together.
 
-use super::curves::{Curve, curve, level};
+use super::curves::{Curve, curve, level, with_gaps};
 use super::names::PageNames;
 use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
+use super::waits::{Drawn, Waits, waits};
 use super::{lod, pack};
 use crate::streams::{counted_device, device, device_title, title};
 use analysis::gpu::GpuMetrics;
@@ -41,18 +42,6 @@ pub struct Launched {
     busy: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Waits>,
-}
-
-/// What waits waited for, of those of which it is known.
-#[derive(Serialize)]
-struct Waits {
-    /// Which box of the track the wait is.
-    place: String,
-    /// The page's track and name of the work, and when it ran: its own box may stand for several.
-    track: String,
-    name: String,
-    start: String,
-    dur: String,
 }
 
 /// `scale`: boxes for each piece of work.
@@ -109,37 +98,6 @@ fn busiest<'a>(streams: &[&'a Stream], title: &str, lanes: &mut Lanes) -> Vec<&'
     chosen.truncate(MOST_STREAMS);
     chosen.sort_by_key(|stream| (stream.context, stream.stream));
     chosen
-}
-
-/// The streams of a device that have tracks, one after the other from the first.
-struct Drawn<'a> {
-    streams: &'a [&'a Stream],
-    first: usize,
-}
-
-impl Drawn<'_> {
-    /// The page's track that holds a piece of work.
-    fn track_of(&self, work: usize) -> Option<usize> {
-        Some(self.first + self.streams.iter().position(|stream| stream.work.contains(&work))?)
-    }
-}
-
-/// Boxes that are several pieces have none: which of them waited for what cannot be shown.
-fn waits(timeline: &Timeline, blocks: &[lod::Block], drawn: &Drawn, names: &mut PageNames) -> Option<Waits> {
-    let work = &timeline.gpu.work;
-    let waited = |(place, block): (usize, &lod::Block)| {
-        let wait = block.count == 1 && work.kind(block.item) == WorkKind::Sync;
-        let found = timeline.waited_for(work.launch(block.item).filter(|_| wait)?)?;
-        Some((place, drawn.track_of(found)?, found))
-    };
-    let all: Vec<(usize, usize, usize)> = blocks.iter().enumerate().filter_map(waited).collect();
-    (!all.is_empty()).then(|| Waits {
-        place: pack::delta(all.iter().map(|wait| wait.0 as i64)),
-        track: pack::plain(all.iter().map(|wait| wait.1 as u64)),
-        name: pack::plain(all.iter().map(|wait| names.place(NameIndex(work.name[wait.2])))),
-        start: pack::delta(all.iter().map(|wait| work.start[wait.2].saturating_sub(timeline.start) as i64)),
-        dur: pack::plain(all.iter().map(|wait| work.dur[wait.2])),
-    })
 }
 
 fn track(
@@ -212,6 +170,11 @@ fn device_curves(
         let points: Vec<(u64, f64)> = launch.depth.held(timeline.start).collect();
         curve(timeline, "queued (launched, not finished)", "pieces", &points).held()
     }));
+    curves.extend(
+        launch
+            .and_then(|launch| launch.latency.as_ref())
+            .map(|latency| curve(timeline, "from launch to work (median)", "ns", &with_gaps(timeline, latency)).held()),
+    );
     curves
 }
 

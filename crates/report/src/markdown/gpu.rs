@@ -19,10 +19,13 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
     devices(timeline, diagnosis, metrics, out)?;
     idle(timeline, diagnosis, metrics, out)?;
     if let Some(launch) = &metrics.launch {
-        let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
-        writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
-        let (call, queued) = (duration(launch.call_p50_ns), counted(launch.max_depth as usize, "piece", "pieces"));
-        writeln!(out, "- A launch call takes {call} in the median; at most {queued} of work queued.")?;
+        if launch.latency.is_some() {
+            let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
+            writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
+            writeln!(out, "- A launch call takes {} in the median.", duration(launch.call_p50_ns))?;
+        }
+        let queued = counted(launch.max_depth as usize, "piece", "pieces");
+        writeln!(out, "- Launched and not finished: at most {queued} of work.")?;
     }
     writeln!(out, "- Cost of recording it: {}.\n", prose(&overhead(metrics)))?;
     kernels(timeline, metrics, out)?;

@@ -67,9 +67,12 @@ impl Page<'_> {
     fn launches(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {
         let mut facts = Vec::new();
         if let Some(launch) = &gpu.launch {
-            let (p50, p95) = (self.time(launch.latency_p50_ns), self.time(launch.latency_p95_ns));
-            facts.push(format!("launch to kernel {p50}, p95 {p95}"));
-            facts.push(format!("a call {}", self.time(launch.call_p50_ns)));
+            // Where only copies were launched there is none.
+            if launch.latency.is_some() {
+                let (p50, p95) = (self.time(launch.latency_p50_ns), self.time(launch.latency_p95_ns));
+                facts.push(format!("launch to kernel {p50}, p95 {p95}"));
+                facts.push(format!("a call {}", self.time(launch.call_p50_ns)));
+            }
             facts.push(format!("at most {} queued", count(launch.max_depth)));
         }
         facts.push(format!("overhead {}", overhead(gpu)));

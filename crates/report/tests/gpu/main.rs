@@ -233,13 +233,14 @@ fn report_time(ns: u64) -> String {
 /// Thirteen blocks launch one kernel, each as often as the others; unlike layers of each launch another.
 #[test]
 fn a_kernel_of_every_block_is_not_said_to_be_of_the_first() {
-    let mut text = "track main\n stream 7\n".to_owned();
+    let mut text = "track main\n".to_owned();
     for place in 0..3 * 13 * 3 {
         let (at, block) = (20 * place, place / 3 % 13);
         let (layer, kernel) = [("attention.qkv", "gemmSN"), ("norm", "add"), ("mlp", "add")][place % 3];
         text += &format!("layer layers.{block}.{layer} {at}us..{}us\n", at + 18);
         text += &format!("api cudaLaunchKernel {}us..{}us\n", at + 2, at + 4);
-        text += &format!("kernel {kernel} {}us..{}us\n", at + 5, at + if kernel == "add" { 7 } else { 17 });
+        let (stream, end) = if kernel == "add" { (8, at + 7) } else { (7, at + 45) };
+        text += &format!("stream {stream}\n kernel {kernel} {}us..{end}us\n", at + 5);
     }
     let timeline = Timeline::from_text(&text).unwrap();
     let (metrics, diagnosis) = analysed(&timeline);
