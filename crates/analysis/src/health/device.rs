@@ -153,6 +153,7 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
 
 #[cfg(test)]
 pub mod tests {
+    use super::HealthState::Bad;
     use super::*;
 
     pub const RUN: &str = "
