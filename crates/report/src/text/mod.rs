@@ -94,7 +94,10 @@ impl Page<'_> {
         facts.extend(cores);
         facts.extend((!info.host.cpu_model.is_empty()).then(|| info.host.cpu_model.clone()));
         // A recorder that was killed had not measured it.
-        facts.extend((info.clock.residual_ns > 0).then(|| format!("clock ±{}", duration(info.clock.residual_ns))));
+        facts.extend(
+            (!info.clock.source.is_empty() && info.clock.residual_ns > 0)
+                .then(|| format!("clock ±{}", duration(info.clock.residual_ns))),
+        );
         self.facts(out, &facts)
     }
 
