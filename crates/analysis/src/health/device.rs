@@ -4,7 +4,7 @@
 mod clock;
 
 use super::HealthLine;
-use super::HealthState::{self, Bad, Info, Ok, Warn};
+use super::HealthState::{self, Info, Ok, Warn};
 use crate::phrase;
 use crate::rule::Case;
 use crate::rules::dropped_records;
@@ -152,6 +152,7 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
 
 #[cfg(test)]
 pub mod tests {
+    use super::HealthState::Bad;
     use super::*;
 
     pub const RUN: &str = "
