@@ -48,8 +48,8 @@ def header() -> str:
     kinds = {name: int(number) for name, number in re.findall(r'(\w+), (\d+), "CUpti', layout)}
     start = re.search(r'Kernel, \d+, "CUpti.*?start: u64 = (\d+)', layout, re.DOTALL)
     graph = re.search(r'Kernel, \d+, "CUpti.*?graph: u32 = (\d+)', layout, re.DOTALL)
-    module = (GPU / "mod.rs").read_text(encoding="utf-8")
-    wanted = re.search(r"const KINDS: &\[u32\] = &\[(.*?)\];", module, re.DOTALL)
+    module = (GPU / "enable.rs").read_text(encoding="utf-8")
+    wanted = re.search(r"const KINDS: &\[\(u32, &str\)\] = &\[(.*?)\];", module, re.DOTALL)
     enabled = [kinds[name] for name in re.findall(r"layout::(\w+)::KIND", wanted.group(1) if wanted else "")]
     zeroed = re.search(r"const ZEROED_BUFFERS: u32 = (\d+);", module)
     begins, ends = captures("Begin", domains), captures("End", domains)

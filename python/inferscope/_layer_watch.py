@@ -6,6 +6,7 @@ PyTorch's global module hooks, which its compiler does see: there it ends when `
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -15,14 +16,22 @@ _TOOLS = (3, 4)
 
 
 class Watch:
-    """Tells of every call of a module while it is on, with the frames of the calls that the thread is in."""
+    """Tells of every call of a module while it is on, with the frames of the calls that the thread is in. Where
+    `entered` returns True the call is passed over with everything in it, which costs a fraction, and at its end
+    `passed` is called."""
 
     def __init__(
-        self, entered: Callable[[list[Any]], None], left: Callable[[list[Any]], None], over: Callable[[str], None]
+        self,
+        entered: Callable[[list[Any]], bool],
+        left: Callable[[list[Any]], None],
+        passed: Callable[[], None],
+        over: Callable[[str], None],
     ) -> None:
         import torch
 
-        self._entered, self._left = entered, left
+        self._entered, self._left, self._passed = entered, left, passed
+        # By thread: the frame of a model's call that is being passed over.
+        self._passing: dict[int, int] = {}
         self._code = torch.nn.Module.__call__.__code__
         self._handles: list[Any] = []
         self._tool = self._take_tool()
@@ -47,6 +56,7 @@ class Watch:
         return None
 
     def on(self) -> None:
+        self.pass_nothing()
         if sys.version_info >= (3, 12) and self._tool is not None:
             events = sys.monitoring.events
             sys.monitoring.set_local_events(self._tool, self._code, events.PY_START | events.PY_RETURN)
@@ -64,30 +74,65 @@ class Watch:
         handles, self._handles = self._handles, []
         for handle in handles:
             handle.remove()
+        self.pass_nothing()
 
-    def _frames(self) -> list[Any]:
-        code, frame, found = self._code, sys._getframe(2), []
+    def pass_nothing(self) -> None:
+        """What is being passed over is of interest after all, or will never be seen to end."""
+        self._passing = {}
+
+    def _frames(self, frame: Any) -> list[Any]:
+        code, found = self._code, []
         while frame is not None:
             if frame.f_code is code:
                 found.append(frame)
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found
 
+    def _nearest(self, frame: Any) -> Any:
+        """The innermost call of a module: a few frames away inside one, and none at all outside."""
+        code = self._code
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        return frame
+
+    def _begins(self, frame: Any) -> None:
+        frame = self._nearest(frame)
+        if frame is None:
+            return
+        thread = get_ident()
+        if thread in self._passing:
+            if self._nearest(frame.f_back) is not None:
+                return
+            self._pass(thread)  # An exception has ended it.
+        if self._entered(self._frames(frame)):
+            self._passing[thread] = id(frame)
+
+    def _ends(self, frame: Any) -> None:
+        frame = self._nearest(frame)
+        if frame is None:
+            return
+        thread = get_ident()
+        passing = self._passing.get(thread)
+        if passing is None:
+            self._left(self._frames(frame))
+        elif passing == id(frame):
+            self._pass(thread)
+
+    def _pass(self, thread: int) -> None:
+        self._passing.pop(thread, None)
+        self._passed()
+
     def _on_start(self, _code: Any, _offset: int) -> None:
-        self._entered(self._frames())
+        self._begins(sys._getframe(1))
 
     def _on_return(self, _code: Any, _offset: int, _result: Any) -> None:
-        self._left(self._frames())
+        self._ends(sys._getframe(1))
 
     def _before(self, _module: Any, _args: Any) -> None:
-        frames = self._frames()
-        if frames:
-            self._entered(frames)
+        self._begins(sys._getframe(1))
 
     def _after(self, _module: Any, _args: Any, _result: Any) -> None:
-        frames = self._frames()
-        if frames:
-            self._left(frames)
+        self._ends(sys._getframe(1))
 
     def follow_captures(self, begins: Callable[[], None], ends: Callable[[], None]) -> None:
         """The graph's launches will bear the names of the modules that are called while it is captured."""
@@ -115,10 +160,10 @@ def _unseen_by_the_compiler() -> None:
     """What runs inside a compiled model's call is ours and not to be compiled."""
     import torch._C._dynamo.eval_frame as compiler
 
-    from . import _layer_names, _layers
+    from . import _layer_calls, _layer_names, _layer_windows, _layers
 
     codes = []
-    for module in (_layers, _layer_names, sys.modules[__name__]):
+    for module in (_layers, _layer_names, _layer_calls, _layer_windows, sys.modules[__name__]):
         for thing in vars(module).values():
             if getattr(thing, "__module__", None) == module.__name__:
                 for function in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):

@@ -1,27 +1,32 @@
-"""Which `nn.Module` is at work, for a few calls of a model: its ranges name the kernels launched meanwhile, and the
+"""Which `nn.Module` is at work, for a few calls of each model: its ranges name the kernels launched meanwhile, and the
 analysis recognises the same kernels in all other calls. How modules are called is in `_layer_names`, how we look in
-`_layer_watch`.
+`_layer_watch`, whose calls are worth it in `_layer_calls`.
 
-A look begins when PyTorch is imported and ends with the fourth call of a model; it comes back for one call after 1,
-2, 4, ... at last 60 seconds, and while a CUDA graph is captured. In between nothing of ours is in the way of a call."""
+A look begins when PyTorch is imported and ends when four calls of every model were seen and then none of another; it
+comes back for one call of each after 1, 2, 4, ... at last 60 seconds, and while a CUDA graph is captured. While the
+GPU is not recorded (`_layer_windows`) it waits. In between nothing of ours is in the way of a call."""
 
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import sys
 import weakref
+from time import monotonic
 from typing import Any
 
 from . import _native
+from ._layer_calls import Calls
 from ._layer_names import Names, is_compiled, original
 from ._layer_watch import Watch
+from ._layer_windows import Windows
 
-# Calls of a model until its kernels are known; the first may be unlike the others (kernels are loaded and tried out).
-_CALLS = 4
-# A look does not go on for ever where every call is of a new model (DataParallel makes copies).
-_MOST_CALLS = 64
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+# A look that begins in the middle of a model's call waits for its end, but not through more calls of modules than this.
+_MOST_WAITED = 10_000
+# Threads are forgotten after a look if they are more: most are gone.
+_MOST_THREADS = 64
 # So many failures of ours end it.
 _MOST_ERRORS = 8
 
@@ -40,13 +45,15 @@ class _Range:
 
 
 class _Thread:
-    """The ranges of one thread, outermost first, and when anything was last seen of it."""
+    """The ranges of one thread, outermost first, when anything was last seen of it, and in which window of the GPU's
+    recording its outermost call began."""
 
-    __slots__ = ("last", "ranges")
+    __slots__ = ("last", "ranges", "window")
 
     def __init__(self) -> None:
         self.ranges: list[_Range] = []
         self.last = 0
+        self.window = 0
 
     def close(self, keep: int, at: int | None) -> None:
         # Popping is one step that no other thread can divide: every range ends once.
@@ -64,40 +71,75 @@ class _State:
     """What this process has going on."""
 
     names = Names()
+    calls = Calls()
+    windows = Windows()
     threads: dict[int, _Thread] = {}  # noqa: RUF012
-    seen: dict[int, tuple[weakref.ref[Any], int]] = {}  # noqa: RUF012
     watch: Watch | None = None
     looking = False
-    calls = 0
+    # The look was begun for a capture, and ends with it.
+    borrowed = False
+    # The GPU's window closed before the look had seen enough: it goes on in the next.
+    cut = False
+    # Whether the GPU has been recorded in this process.
+    gpu = False
+    waited = 0
     captures = 0
     errors = 0
-    timer = False
     over = False
+    # When the next look is due, and how long the pause after it will be.
+    due = 0.0
+    pause = 0.0
+    # Held, but for a moment when there is something new for the thread that looks again. None: there is no such thread.
+    news: Any = None
 
 
 def begin() -> None:
     """Begins to look, or to look again in a new recording. PyTorch is imported."""
     state = _State
     if state.watch is None:
-        state.watch = Watch(_entered, _left, _stop_for_good)
+        state.watch = Watch(_entered, _left, _passed, _stop_for_good)
         os.register_at_fork(after_in_child=_forked)
         state.watch.follow_captures(_capture_begins, _capture_ends)
     if not state.over:
         _native.layers_state(True, "")
+    _begin_anew()
     _look()
+
+
+def _begin_anew() -> None:
+    state = _State
+    state.pause, state.cut, state.gpu = _FIRST_PAUSE_S, False, False
+    state.calls.forget()
 
 
 def _look() -> None:
     state = _State
     if state.over or state.looking or state.watch is None or not _native.is_recording():
         return
-    state.calls = 0
+    if not state.cut:
+        state.calls.look()
+    state.waited = 0
     state.looking = True
     state.watch.on()
 
 
+def _pause(cut: bool = False) -> None:
+    """The look is over, or goes on in the next window."""
+    state = _State
+    state.cut = cut
+    state.due = monotonic()
+    if not cut:
+        state.due += state.pause
+        state.pause = min(state.pause * 2, _LONGEST_PAUSE_S)
+    _rest()
+    if state.news is None and not state.over:
+        news = state.news = _thread.allocate_lock()
+        news.acquire()
+        _thread.start_new_thread(_look_again, (news,))
+
+
 def _rest() -> None:
-    """The look is over: nothing of ours is left in the way."""
+    """Nothing of ours is left in the way."""
     state = _State
     state.looking = False
     if state.watch is not None:
@@ -105,23 +147,27 @@ def _rest() -> None:
     for thread in list(state.threads.values()):
         # In the middle of a call, or left by an exception: known until something was last seen of it.
         thread.close(0, thread.last)
-    if len(state.threads) > _MOST_CALLS:
+    if len(state.threads) > _MOST_THREADS:
         state.threads = {}
     state.names.forget()
-    state.seen = {number: known for number, known in state.seen.items() if known[0]() is not None}
-    if not state.timer and not state.over:
-        state.timer = True
-        _thread.start_new_thread(_look_again, ())
+    if state.news is not None:
+        with contextlib.suppress(RuntimeError):  # It is told already.
+            state.news.release()
 
 
-def _look_again() -> None:
+def _look_again(news: Any) -> None:
     # No thread of `threading`: the program's own count of threads stays as it is.
-    pause, never = _FIRST_PAUSE_S, _thread.allocate_lock()
-    never.acquire()
-    while not _State.over and not sys.is_finalizing():
-        never.acquire(timeout=pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_S)
-        _guarded(_look)
+    state = _State
+    while not state.over and not sys.is_finalizing():
+        left = -1.0 if state.looking else max(state.due - monotonic(), 0.0)
+        if left:
+            news.acquire(timeout=left)
+            continue
+        _guarded(state.windows.wait_open)
+        if _native.is_recording():
+            _guarded(_look)
+        else:
+            state.due = monotonic() + _LONGEST_PAUSE_S
 
 
 def _stop_for_good(reason: str) -> None:
@@ -130,44 +176,56 @@ def _stop_for_good(reason: str) -> None:
     _native.layers_state(False, reason)
 
 
-def _guarded(work: Any, *arguments: Any) -> None:
+def _guarded(work: Any, *arguments: Any) -> Any:
     try:
-        work(*arguments)
+        return work(*arguments)
     except Exception as error:
         _State.errors += 1
         if _State.errors == _MOST_ERRORS:
             _stop_for_good(f"layers are no longer named: {error!r}")
+        return None
 
 
 def _forked() -> None:
     state = _State
-    state.threads, state.timer = {}, False
+    state.threads, state.news = {}, None
+    _begin_anew()
+    if state.watch is not None:
+        state.watch.pass_nothing()
     if not state.over:
         _native.layers_state(True, "")
         _guarded(_look)
 
 
 def _capture_begins() -> None:
-    _State.captures += 1
-    _guarded(_look)
+    state = _State
+    state.captures += 1
+    if state.looking and state.watch is not None:
+        state.watch.pass_nothing()
+    elif not state.looking:
+        state.borrowed = True
+        _guarded(_look)
 
 
 def _capture_ends() -> None:
-    _State.captures -= 1
-    if _State.captures <= 0 and _State.looking:
-        _State.captures = 0
+    state = _State
+    state.captures = max(state.captures - 1, 0)
+    if state.captures == 0 and state.looking and state.borrowed:
         _guarded(_rest)
+    if state.captures == 0:
+        state.borrowed = False
 
 
-def _entered(frames: list[Any]) -> None:
-    """A module is called. `frames` are the calls of modules that this thread is in, innermost first."""
-    _guarded(_open, frames)
+def _entered(frames: list[Any]) -> bool:
+    """A module is called. `frames` are the calls of modules that this thread is in, innermost first. True: the call is
+    to be passed over."""
+    return _guarded(_open, frames) is True
 
 
-def _open(frames: list[Any]) -> None:
+def _open(frames: list[Any]) -> bool:
     state = _State
     if not state.looking:
-        return
+        return False
     thread = state.threads.setdefault(_thread.get_ident(), _Thread())
     outer = frames[:0:-1]
     same = 0
@@ -176,11 +234,35 @@ def _open(frames: list[Any]) -> None:
             break
         same += 1
     # What is not on the stack any more was left by an exception.
+    left = thread.ranges[0] if thread.ranges and same == 0 else None
     thread.close(same, thread.last)
-    if same < len(outer) and not state.captures:
-        return  # The look began in the middle of this model's call. It waits for a whole one.
+    if left is not None:
+        _called(left.module(), thread.window)
+    if not state.captures:
+        if same < len(outer):
+            # The look began in the middle of this model's call. It waits for a whole one.
+            state.waited += 1
+            if state.waited > _MOST_WAITED and state.looking:
+                _pause()
+            return False
+        if not outer and not _is_worth_it(thread, frames[0].f_locals["self"]):
+            return state.looking
     for frame in (*outer[same:], frames[0]):
         _add(thread, frame)
+    return False
+
+
+def _is_worth_it(thread: _Thread, root: Any) -> bool:
+    """Whether to look at this call of a model."""
+    state = _State
+    window = thread.window = state.windows.now()
+    if state.looking and window % 2:
+        _pause(cut=True)
+    if window and not state.gpu:
+        # Calls that were seen before have no kernels in the recording.
+        state.gpu = True
+        state.calls.forget()
+    return state.looking and state.calls.wanted(root)
 
 
 def _add(thread: _Thread, frame: Any) -> None:
@@ -214,16 +296,27 @@ def _close(frames: list[Any]) -> None:
     thread.close(place + 1, thread.last)
     thread.close(place, None)
     if place == 0 and state.looking:
-        _called(module)
+        _called(module, thread.window)
 
 
-def _called(root: Any) -> None:
-    """A whole call of a model was seen."""
+def _called(root: Any, window: int) -> None:
+    """A call of a model was seen, which began in that window."""
     state = _State
-    known = state.seen.get(id(root))
-    count = known[1] + 1 if known is not None and known[0]() is root else 1
-    if root is not None:
-        state.seen[id(root)] = (weakref.ref(root), count)
-    state.calls += 1
-    if (count >= _CALLS or state.calls >= _MOST_CALLS) and not state.captures:
-        _rest()
+    state.calls.seen(root, whole=state.windows.now() == window)
+    _after_call()
+
+
+def _passed() -> None:
+    """A call of a model was passed over."""
+    _State.calls.passed()
+    _guarded(_after_call)
+
+
+def _after_call() -> None:
+    state = _State
+    if state.captures or not state.looking:
+        return
+    if state.windows.now() % 2:
+        _pause(cut=True)
+    elif state.calls.enough():
+        _pause()

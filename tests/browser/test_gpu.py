@@ -83,6 +83,7 @@ def test_streams_calls_and_counters_are_tracks(pages: Path) -> None:
     for title in [
         "busy (by its work)",
         "queued (launched, not finished)",
+        "from launch to work (median)",
         "utilisation (device's own)",
         "SM clock",
         "power",
@@ -106,6 +107,27 @@ def test_picked_work_shows_its_launch_and_the_way_there(model: Page) -> None:
     assert max(rows) - min(rows) > 40, "the arrow leads to another track"
     model.click("#selection-links button")
     model.until(lambda: "9.00 µs selected" in model.one("#selection-title").text)
+
+
+def test_a_picked_wait_shows_what_it_waited_for(model: Page) -> None:
+    data = data_of(model.path)
+    waits = data["tracks"][1]["launched"]["waits"]
+    assert waits["place"], "stream 7 has waits whose work is known"
+    # The end of the first step, where the host waits for the copy of its result.
+    model.open("#v=2300000,2700000&q=cudaStreamSynchronize")
+    hits = find_colour(model, "--hit")
+    top = min(y for _, y in hits)
+    middle = [x for x, y in hits if y == top]
+    click_at(model, middle[len(middle) // 2], top + 6)
+    model.until(lambda: model.one("#selection-links").is_displayed())
+    text = model.one("#selection-links").text
+    waited = "It waited for Memcpy DtoH (Device -> Pinned) on stream 7, which ended 2.00 µs before the wait did."
+    assert text.startswith(waited)
+    model.until(lambda: find_colour(model, "--link"))
+    rows = [y for _, y in find_colour(model, "--link")]
+    assert max(rows) - min(rows) > 40, "the arrow leads to another track"
+    model.click("#selection-links button")
+    model.until(lambda: "42.0 µs selected" in model.one("#selection-title").text)
 
 
 def test_a_picked_layer_shows_what_was_launched_in_it(model: Page) -> None:
@@ -151,6 +173,37 @@ def test_kernels_sort_and_filter(model: Page) -> None:
     model.click("#kernels-filter")
     model.keys("sgemm")
     model.until(lambda: len(model.find("#kernels tbody tr")) == 3)
+
+
+def test_tables_fit_a_usual_window(browser: webdriver.Chrome, pages: Path) -> None:
+    browser.set_window_size(1400, 900)
+    page = Page(browser, pages / "model.html").open()
+    wide = (
+        "return arguments[0].filter((host) => host.scrollWidth > host.clientWidth).map((host) => host.parentElement.id)"
+    )
+    assert page.script(wide, page.find(".scroll")) == []
+    assert "transformer.h.*" in page.one("#kernels tbody").text, "of every block, not of the first"
+
+
+def test_very_many_steps_are_drawn_over_the_whole_run(browser: webdriver.Chrome, pages: Path) -> None:
+    browser.set_window_size(1280, 900)
+    page = Page(browser, pages / "steps.html").open()
+    data = data_of(pages / "steps.html")
+    assert data["steps"]["all"] == 40000
+    assert "Drawn: 200 of 40,000, the longest of neighbours." in page.one("#steps-why").text
+    assert "Busy share of the steps: 240 of 40,000, the lowest of neighbours" in page.one("#gpu-devices").text
+    assert "15,000 of 40,000 steps are drawn" in page.one("#health").text
+    # The very last step is slow and without a kernel; it is there under its own number.
+    last = page.find("#durations i")[-1]
+    page.script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", last)
+    ActionChains(page.driver).move_to_element(last).perform()
+    page.until(lambda: "step 40000:" in page.one("#tip").text)
+    bars = page.find("#gpu-devices .per-step i")
+    assert bars[-1].get_attribute("title") == "step 40,000: 0.0 %"
+    end = data["meta"]["duration_ns"]
+    page.open(f"#v={end - 300_000},{end}")
+    assert find_colour(page, "--step"), "the lane of steps goes to the end"
+    assert page.errors() == []
 
 
 def test_search_finds_a_kernel(model: Page) -> None:

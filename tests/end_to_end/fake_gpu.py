@@ -47,6 +47,11 @@ class Libraries:
             self.built[wanted] = build.build_cupti(folder, cuda, without, grown)
         return self.built[wanted]
 
+    def without_threads(self) -> Path:
+        if ("nothreads",) not in self.built:
+            self.built["nothreads",] = build.build_nothreads(self.folder / "nothreads")
+        return self.built["nothreads",]
+
     def runtime(self, major: int) -> Path:
         if ("runtime", major) not in self.built:
             self.built["runtime", major] = build.build_runtime(self.folder / f"runtime-{major}", major)

@@ -41,6 +41,9 @@ def test_stacks_threads_and_memory_of_a_running_process(busy, tmp_path):
     counters = {trace.names()[row["counter"]] for row in trace.table("counters")}
     assert {"rss_bytes", "cpu_ns", "voluntary_switches"} <= counters
     assert trace.manifest["processes"][0]["pid"] == busy.pid
+    # What it marks was not looked for: nobody is told that it marks nothing.
+    assert trace.manifest["attached"] is True
+    assert "not recorded by attach" in trace.report and "marks none" not in trace.report
     assert "hot_loop" in trace.report
 
 

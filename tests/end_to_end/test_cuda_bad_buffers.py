@@ -1,10 +1,16 @@
 """Activity buffers as no manual promises them: late, out of order, twice, half valid, after the end, with records that
 nobody knows. What is whole is recorded once, what is not is counted, and the program does not notice."""
 
+import subprocess
+import sys
+
 import pytest
-from fake_gpu import KERNEL
+from fake_gpu import KERNEL, OnGpu
+from recording import PATIENCE_S, Recorded, Trace
 
 TEN = "\n".join(f"kernel k{at} us=5" for at in range(10)) + "\nsync device\n"
+# A kernel in a buffer of its own.
+ONE_EACH = "kernel k us=1 call=0\nsync device\nsplit\n"
 ALL_TEN = {f"k{at}": 1 for at in range(10)}
 
 
@@ -78,13 +84,52 @@ def test_records_that_cupti_dropped_are_counted_and_shown(gpu):
     assert "1234" in seen.trace.report or "1,234" in seen.trace.report or "1 234" in seen.trace.report
 
 
-def test_buffers_delivered_after_the_end(gpu):
-    """Held until the recording has been stopped: the program neither crashes nor waits."""
+def test_buffers_delivered_when_cupti_is_left(gpu):
+    """Held until the recording has been stopped: the program neither crashes nor waits, and what comes is taken."""
     seen = fine(gpu.play(f"{TEN}deliver\nhold\nkernel held us=5\nsync device\nsplit"))
-    kernels = seen.kernels()
-    kernels.pop("held", None)
-    assert kernels == ALL_TEN, "what came in time is there"
-    assert any("late" in line for line in seen.log), "and the fake did deliver it late"
+    assert any("late" in line for line in seen.log), "the fake did deliver it late"
+    assert seen.kernels() == ALL_TEN | {"held": 1}
+    assert seen.lost() == 0
+
+
+@pytest.mark.parametrize("release", ["between", "during"])
+def test_buffers_that_come_after_the_end_are_not_in_the_next_recording(gpu, release):
+    """Nor is what is of the next recording lost, if CUPTI goes on with a buffer of the one before."""
+    program = gpu.python(f"""
+        import inferscope, sys
+        assert driver.cuInit(0) == 0
+        inferscope.start(output=sys.argv[1], overhead_budget="none")
+        do("kernel one us=5\\nsync device\\ndeliver\\nhold for-good\\nkernel held us=5\\nsync device\\nsplit")
+        inferscope.stop()
+        {'do("release")' if release == "between" else ""}
+        inferscope.start(output=sys.argv[2], overhead_budget="none")
+        do("repeat 3\\nkernel two us=5\\nend\\nsync device")
+        {'do("release")' if release == "during" else ""}
+        inferscope.stop()
+    """)
+    env = gpu.environment("", gpu.libraries.cupti("13.0"))
+    folders = [gpu.folder / "first", gpu.folder / "second"]
+    done = subprocess.run([sys.executable, program, *folders], env=env, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr.decode()
+    first, second = (OnGpu(Recorded(0, b"", b"", Trace(folder))) for folder in folders)
+    assert (first.kernels(), second.kernels()) == ({"one": 1}, {"two": 3})
+    assert "1 pieces of work of an earlier recording" in second.notes(), second.notes()
+    assert second.lost() == 0
+
+
+@pytest.mark.parametrize("buffers", [40, 90])
+def test_a_burst_gets_every_buffer_that_is_reserved(gpu, buffers):
+    """CUPTI takes so many before it gives one back: more than are kept ready, and nearly all of the 96 there are."""
+    seen = fine(gpu.play(f"hold\nrepeat {buffers}\n{ONE_EACH}end\nrelease"))
+    assert seen.kernels() == {"k": buffers}
+    assert seen.lost() == 0
+
+
+def test_more_buffers_than_there_are(gpu):
+    seen = fine(gpu.play(f"hold\nrepeat 120\n{ONE_EACH}end\nrelease"))
+    assert 120 - 96 <= seen.lost() < 120 - 90
+    assert seen.kernels() == {"k": 120 - seen.lost()}
+    assert f"{seen.lost()} times for a buffer when none was free" in seen.notes(), seen.notes()
 
 
 def test_a_kernel_that_never_ended_has_no_invented_times(gpu):

@@ -3,7 +3,7 @@ everything else is recorded, and the reason is in the report and in what `infers
 
 import pytest
 from fake_gpu import API_CALL, KERNEL, MEMCPY, build
-from recording import SCOPE, inferscope
+from recording import MARK, SCOPE, inferscope
 
 WORK = "repeat 5\nkernel k us=5\nend\nsync device"
 
@@ -160,30 +160,138 @@ def test_a_call_without_which_nothing_works_fails(gpu, function, code):
     [
         "cuptiActivityRegisterTimestampCallback",
         "cuptiActivitySetAttribute",
-        "cuptiActivityFlushAll",
         "cuptiActivityGetNumDroppedRecords",
         "cuptiActivityDisable",
         "cuptiUnsubscribe",
         "cuptiGetTimestamp",
         "cuptiGetVersion",
-        "cuptiEnableCallback",
         "cuptiGetResultString",
     ],
 )
-def test_any_other_call_fails_and_the_program_does_not_notice(gpu, function):
-    seen = gpu.play(f"fail {function} 999\n{WORK}\ndeliver")
+def test_any_other_call_fails_and_everything_is_recorded_all_the_same(gpu, function):
+    seen = gpu.play(f"fail {function} 7\n{WORK}")
+    reason = unharmed(seen, "on")
+    assert ("CUPTI's clock" in reason) == (function == "cuptiActivityRegisterTimestampCallback"), reason
+    assert seen.collector("launches")["state"] == "on"
+    assert seen.kernels() == {"k": 5}
+    assert seen.calls() == {"cudaLaunchKernel": 5, "cudaDeviceSynchronize": 1}
+    assert seen.lost() == 0
+    assert "another profiler" not in seen.notes()
+
+
+def test_a_flush_fails_and_the_program_does_not_notice(gpu):
+    seen = gpu.play(f"fail cuptiActivityFlushAll 999\n{WORK}\ndeliver")
     unharmed(seen, None)
     assert seen.kernels() == {"k": 5}, "deliver gave the records back"
 
 
-def test_calls_fail_later(gpu):
-    """Every function works when the recording starts and fails from its second call on."""
-    functions = ["cuptiActivityFlushAll", "cuptiActivityEnable", "cuptiActivityDisable", "cuptiGetTimestamp",
-                 "cuptiActivityGetNextRecord", "cuptiUnsubscribe"]  # fmt: skip
-    failing = "\n".join(f"fail {function} 999 after=20" for function in functions)
-    seen = gpu.play(f"{failing}\nrepeat 100\n{WORK}\nend\ndeliver")
-    unharmed(seen, None)
-    assert sum(seen.kernels().values()) <= 500
+@pytest.mark.parametrize(
+    ("detail", "function", "whose"),
+    [
+        ("launch", "cuptiEnableCallback 999", "the launches"),
+        ("all", "cuptiEnableDomain 999", "the calls of the runtime"),
+        ("all", "cuptiEnableDomain 999 after=1", "the calls of the driver"),
+    ],
+)
+def test_callbacks_are_refused(gpu, detail, function, whose):
+    """Kernels are recorded without the calls that asked for them, and that is said."""
+    seen = gpu.play(f"fail {function}\n{WORK}", options=("--gpu-detail", detail))
+    unharmed(seen, "on")
+    assert seen.kernels() == {"k": 5}
+    launches = seen.collector("launches")
+    assert launches["state"] == "failed" and f"refuses callbacks for {whose}: error 999" in launches["reason"], launches
+    told(seen, "CUDA calls are not recorded", "error 999")
+    assert "another profiler" not in seen.notes()
+
+
+@pytest.mark.parametrize(
+    "function", ["cuptiActivityEnable", "cuptiActivityDisable", "cuptiGetTimestamp", "cuptiUnsubscribe"]
+)
+def test_calls_that_fail_later(gpu, function):
+    """It works when the recording starts and fails from some later call on."""
+    seen = gpu.play(f"fail {function} 999 after=6\nrepeat 100\n{WORK}\nend")
+    unharmed(seen, "on")
+    assert seen.kernels() == {"k": 500}
+    assert seen.calls()["cudaLaunchKernel"] == 500
+    assert seen.lost() == 0
+
+
+def test_records_that_cannot_be_walked_to(gpu):
+    """Behind the first twenty records of a buffer, a device's among them, CUPTI finds none: that is said."""
+    seen = gpu.play(f"fail cuptiActivityGetNextRecord 999 after=20\nrepeat 10\n{WORK}\nend")
+    unharmed(seen, "on")
+    assert seen.kernels() == {"k": 19}
+    assert seen.lost() > 0 and "error" in " ".join(row["what"] for row in seen.trace.table("losses"))
+
+
+def test_no_clock_in_common(gpu):
+    """CUPTI neither takes our clock nor tells its own: its times since 1970 are not taken for ours."""
+    clocks = "fail cuptiActivityRegisterTimestampCallback 999\nfail cuptiGetTimestamp 999"
+    seen = gpu.play(f"{clocks}\n{WORK}")
+    assert "cuptiGetTimestamp: error 999" in unharmed(seen)
+    assert seen.kernels() == {}
+    assert [row["count"] for row in seen.trace.table("losses") if "without a time" in row["what"]] == [5]
+    assert seen.calls()["cudaLaunchKernel"] == 5, "calls are on our own clock"
+    told(seen, "does not take our clock and does not tell its own", "without a time")
+    assert " h " not in seen.recorded.told, "a recording of as many hours as there were since 1970"
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_clock_that_is_told_only_later(gpu, times):
+    clocks = f"fail cuptiActivityRegisterTimestampCallback 999\nfail cuptiGetTimestamp 999 times={times}"
+    seen = gpu.play(f"{clocks}\n{WORK}")
+    unharmed(seen, "on")
+    assert seen.kernels() == {"k": 5}
+    calls = {row["id"]: row["start_ns"] for row in seen.trace.slices(API_CALL)}
+    for row in seen.work(KERNEL):
+        assert 0 <= row["start_ns"] - calls[row["correlation"]] < 10**9, "on one clock with its call"
+    assert seen.lost() == 0
+
+
+def test_no_thread_for_us(gpu):
+    """Nothing is recorded then, and CUPTI is free for others."""
+    library = gpu.libraries.without_threads()
+    seen = gpu.play(f"{WORK}\nsubscribe", command=("env", f"LD_PRELOAD={library}", gpu.app))
+    assert "no thread" in unharmed(seen)
+    assert "subscribe 0" in seen.recorded.out.decode(), "we are no longer subscribed"
+    assert seen.called("cuptiUnsubscribe") == 1
+    told(seen, "no thread")
+
+
+@pytest.mark.parametrize(("cuda", "warned"), [("11.8", True), ("13.0", False)])
+def test_a_version_that_is_not_told_is_known_by_the_files_name(gpu, cuda, warned):
+    """CUDA graphs hang with versions of before 12.6, and only those are warned of."""
+    program = gpu.python("""
+        import os, time
+        assert driver.cuInit(0) == 0
+        until = time.monotonic() + 60
+        def flushed(): return open(os.environ["FAKE_CUPTI_LOG"]).read().count("cuptiActivityFlushAll")
+        # The second round sees what the first one has delivered.
+        while flushed() < 3 and time.monotonic() < until:
+            do("graph id=3\\nkernel k node=11 us=5\\nend\\nsync stream")
+            time.sleep(0.01)
+    """)
+    seen = gpu.play("fail cuptiGetVersion 7", cuda, command=(program,))
+    assert seen.recorded.code == 0, seen.recorded.told
+    assert seen.collector()["state"] == "on" and seen.kernels()["k"] > 0
+    assert ("are known to hang together" in seen.notes()) == warned, seen.notes()
+    assert "CUPTI 0" not in seen.collector()["reason"]
+
+
+@pytest.mark.parametrize(("times", "some"), [(1, True), (1000, False)])
+def test_kernels_are_refused_after_a_pause(gpu, times, some):
+    """Recorded in windows, CUPTI refuses the kernels of one window, or of all: such a window is an unrecorded one."""
+    refused = f"fail cuptiActivityEnable.10 33 after=1 times={times}"
+    seen = gpu.play(
+        f"{refused}\nrepeat 20000\nkernel k us=10 call=10\nsync stream\nend", options=("--overhead-budget", "2%")
+    )
+    reason = unharmed(seen)
+    assert "after a pause CUPTI refuses to record kernels" in reason
+    told(seen, "after a pause CUPTI refuses to record kernels")
+    assert (seen.kernels()["k"] > 0) == some
+    assert ("GPU recording on" in seen.trace.texts(MARK)) == some, "no mark says that it was recorded"
+    if not some:
+        assert "recorded for 0 % of the time, in 0 windows" in seen.notes(), seen.notes()
 
 
 def test_only_kinds_that_are_not_needed_are_refused(gpu):
@@ -194,6 +302,10 @@ def test_only_kinds_that_are_not_needed_are_refused(gpu):
     unharmed(seen, "on")
     assert seen.kernels() == {"k": 5}
     assert seen.work(MEMCPY) == []
+    names = "what the devices are, copies, copies between devices, fills, CUPTI's own overhead"
+    assert f"not recorded: {names}" in seen.collector()["reason"]
+    told(seen, names, "this virtual or MIG device does not support it")
+    assert seen.notes().count("copies between devices") == 1, "said once"
     asked = {line.split()[-1] for line in seen.log if " enable " in line}
     assert asked == {str(kind) for kind in [*others, 10]}, "each was asked for, and no other"
 
@@ -204,8 +316,25 @@ def test_the_kind_that_is_needed_is_refused(gpu):
     assert seen.kernels() == {}
 
 
-def test_doctor_explains(gpu):
-    env = gpu.environment("", None)
-    done = inferscope("doctor", env=env)
-    words = done.stdout.decode() + done.stderr.decode()
-    assert "CUPTI" in words or "libcupti" in words, words
+def line(words, name):
+    """The line of `inferscope doctor` about one thing, without its mark."""
+    (found,) = [line for line in words.splitlines() if line[4:].startswith(f"{name} ")]
+    return found[2:3], found[4:].removeprefix(name).strip()
+
+
+def test_doctor_explains_a_missing_libcupti(gpu):
+    done = inferscope("doctor", env=gpu.environment("", None))
+    words = done.stdout.decode()
+    mark, text = line(words, "libcupti")
+    assert mark == "✗" and "pip install nvidia-cuda-cupti" in text, words
+    assert line(words, "CUDA driver") == ("✓", "libcuda.so.1")
+
+
+def test_doctor_says_which_libcupti(gpu):
+    cupti = gpu.libraries.cupti("13.0")
+    words = inferscope("doctor", env=gpu.environment("", cupti)).stdout.decode()
+    mark, text = line(words, "libcupti")
+    assert mark == "✓" and str(cupti) in text and "LD_LIBRARY_PATH" in text, words
+    given = inferscope("doctor", env=gpu.environment("", cupti, INFERSCOPE_CUPTI="/nowhere.so")).stdout.decode()
+    mark, text = line(given, "libcupti")
+    assert mark == "✗" and "INFERSCOPE_CUPTI says /nowhere.so, which is not there" in text, given

@@ -5,6 +5,8 @@ import os
 import random
 import signal
 import time
+from glob import glob
+from pathlib import Path
 
 import pytest
 from recording import CALL, PATIENCE_S, SCOPE, STEP, alive, analyze, until
@@ -146,6 +148,47 @@ def test_calls_that_were_open_at_the_kill_are_shown_as_open(script, start):
     recording.finish()
     still_open = {row["text"].rpartition(".")[2] for row in recording.trace.slices(CALL) if row["dur_ns"] is None}
     assert {"outermost", "middle", "innermost"} <= still_open
+
+
+def stopped(pid):
+    tasks = [Path(task).read_text().rpartition(")")[2].split()[0] for task in glob(f"/proc/{pid}/task/*/stat")]
+    return all(state == "T" for state in tasks)
+
+
+def test_stacks_that_were_in_no_file_yet_survive_the_recorder(script, start):
+    options = ("--memory-hz", "0", "--device-hz", "0")  # Stacks are what is sampled, and nothing else.
+    recording = start(
+        script("""
+            import os
+            def spin():
+                while True: pass
+            print(os.getpid(), flush=True)
+            spin()
+        """),
+        options=options,
+    )
+    pid, recorder, trace = int(recording.line()), recording.process, recording.trace
+    journal = Path(trace.manifest["segments"], "journal")
+
+    def between_files():
+        """Some samples are in files and some are not, and the recorder is stopped there."""
+        os.kill(recorder.pid, signal.SIGSTOP)
+        until(lambda: stopped(recorder.pid), "the recorder stands still")
+        if trace.files("samples") and journal.stat().st_size > 1000:
+            return True
+        os.kill(recorder.pid, signal.SIGCONT)
+        return False
+
+    until(between_files, "samples in files and in the journal")
+    in_files = trace.count("samples")
+    recorder.kill()
+    recorder.wait(PATIENCE_S)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid), "the workload is gone")
+    assert "it last wrote at" in analyze(trace)
+    assert trace.count("samples") > in_files + 10
+    assert sum(count for (function, _), count in trace.hottest().items() if function == "spin") > in_files
+    assert len({row["time_ns"] for row in trace.table("samples")}) == trace.count("samples"), "each once"
 
 
 def test_the_recorder_is_killed_during_its_last_moments(script, start):

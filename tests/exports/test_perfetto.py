@@ -45,12 +45,19 @@ class Reader:
         self.slices: list[tuple[str, str, float, float, int]] = []
         self.instants: list[tuple[str, str]] = []
         self.counters: list[tuple[str, int]] = []
-        # By number, where each arrow begins and ends: track and name.
-        self.flows: dict[int, tuple[str, str]] = {}
-        self.arrows: list[tuple[tuple[str, str], tuple[str, str]]] = []
+        # Time, whether it ends there, number, and where: track and name.
+        self.ends: list[tuple[int, bool, int, tuple[str, str]]] = []
         for packet in trace.packet:
             self.take(packet)
         assert not any(self.open.values()), "every slice is closed"
+        # By number, where each arrow begins and ends; by time, whichever track was written first.
+        self.flows: dict[int, tuple[str, str]] = {}
+        self.arrows: list[tuple[tuple[str, str], tuple[str, str]]] = []
+        for _, ends, flow, place in sorted(self.ends, key=lambda end: end[:2]):
+            if ends:
+                self.arrows.append((self.flows.pop(flow), place))
+            else:
+                self.flows[flow] = place
 
     def take(self, packet: Any) -> None:
         if packet.sequence_flags & protos.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
@@ -86,9 +93,9 @@ class Reader:
         assert not event.source_location_iid or event.source_location_iid in self.locations
         assert all(one.name or one.name_iid in self.annotations for one in event.debug_annotations)
         name = event.name or (self.names[event.name_iid] if event.name_iid else "")
-        self.flows |= {flow: (self.label(uuid), name) for flow in event.flow_ids}
-        for flow in event.terminating_flow_ids:
-            self.arrows.append((self.flows.pop(flow), (self.label(uuid), name)))
+        place = (self.label(uuid), name)
+        self.ends += [(time, False, flow, place) for flow in event.flow_ids]
+        self.ends += [(time, True, flow, place) for flow in event.terminating_flow_ids]
         if event.type == event.TYPE_SLICE_BEGIN:
             self.open[uuid].append((name, time))
         elif event.type == event.TYPE_SLICE_END:
@@ -137,6 +144,8 @@ def test_devices_have_tracks_and_arrows_from_the_calls(exports: Path) -> None:
     ends = {(call[1], work[1]) for call, work in reader.arrows}
     assert {("cudaGraphLaunch", "node_a"), ("cudaGraphLaunch", "node_b"), ("cuLaunchKernelEx", "softmax<T>")} <= ends
     assert all(call[0] == "1000/1000" for call, _ in reader.arrows)
+    waited = [work[1] for call, work in reader.arrows if call[1] == "cudaStreamSynchronize"]
+    assert waited.count("Memcpy d2h") == 4, "a wait leads to what it waited for"
     assert ("GPU 0: gpu_utilisation_percent", 80) in reader.counters
 
 

@@ -19,7 +19,7 @@ static request_function *request;
 static complete_function *complete;
 struct buffer current;
 static struct buffer full[MOST_HELD], held[MOST_HELD];
-static int full_count, held_count, holding, worker_runs;
+static int full_count, held_count, holding, held_for_good, worker_runs;
 static struct fake_work *pending, **pending_end = &pending;
 size_t dropped;
 static uint32_t added;
@@ -198,14 +198,14 @@ static void release(int backwards)
 {
     for (int at = 0; at < held_count; at++)
         full[full_count++] = held[backwards ? held_count - 1 - at : at];
-    held_count = holding = 0;
+    held_count = holding = held_for_good = 0;
 }
 
-/* Buffers of a hold that nobody released come when the profiler has stopped. */
+/* Buffers of a hold that nobody released come when the profiler has stopped, but for those that are held for good. */
 void deliver_held_late(void)
 {
     pthread_mutex_lock(&lock);
-    if (held_count) {
+    if (held_count && !held_for_good) {
         fake_log("late %d", held_count);
         release(0);
         give_back();
@@ -231,9 +231,10 @@ int activity_command(const char *verb, const char *argument, long number)
 {
     int known = 1;
     pthread_mutex_lock(&lock);
-    if (!strcmp(verb, "hold"))
+    if (!strcmp(verb, "hold")) {
         holding = 1;
-    else if (!strcmp(verb, "release")) {
+        held_for_good = !strcmp(argument, "for-good");
+    } else if (!strcmp(verb, "release")) {
         settle(0);
         close_buffer();
         release(!strcmp(argument, "reverse"));

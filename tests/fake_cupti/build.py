@@ -112,6 +112,12 @@ def build_runtime(folder: Path, major: int) -> Path:
     return compile_library(folder / f"libcudart.so.{major}", ["cudart.c"], f"-DCUDA_MAJOR={major}")
 
 
+def build_nothreads(folder: Path) -> Path:
+    """For LD_PRELOAD: a program in which no thread can be started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return compile_library(folder / "nothreads.so", ["nothreads.c"], "-fvisibility=default")
+
+
 def for_another_machine(library: Path, into: Path) -> Path:
     """The same library as a file for an ARM machine: the loader refuses it by its header."""
     into.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@
 
 fake_failure_function *driver_failure;
 fake_context_function *driver_context;
-fake_devices_function *driver_devices;
+fake_devices_function *driver_devices, *driver_mig;
 fake_on_flush_function *driver_on_flush;
 uint64_t (*timestamp_callback)(void);
 static fake_ready_function *driver_ready;
@@ -105,6 +105,7 @@ static void attach(void)
     driver_ready = (fake_ready_function *)dlsym(driver, "fake_is_ready");
     driver_context = (fake_context_function *)dlsym(driver, "fake_context");
     driver_devices = (fake_devices_function *)dlsym(driver, "fake_devices");
+    driver_mig = (fake_devices_function *)dlsym(driver, "fake_mig");
     driver_on_flush = (fake_on_flush_function *)dlsym(driver, "fake_on_flush");
     attach_to(&TOOL);
 }
@@ -312,8 +313,9 @@ EXPORT int cuptiGetContextId(void *context, uint32_t *uid)
 EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {
     BEGIN;
-    (void)context, (void)per_thread;
-    *id = stream ? (uint32_t)(uintptr_t)stream : 7;
+    (void)context;
+    // Without a handle: the device's stream, or the thread's own.
+    *id = stream ? (uint32_t)(uintptr_t)stream : per_thread ? 8 : 7;
     return OK;
 }
 

@@ -25,9 +25,8 @@ int fake_ready(void)
     return state;
 }
 
-static void inject(void)
+static void inject(const char *path)
 {
-    const char *path = getenv("CUDA_INJECTION64_PATH");
     if (!path || !*path)
         return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -54,9 +53,16 @@ EXPORT int cuInit(unsigned flags)
         /* A fork of a process that uses CUDA cannot use it: CUDA_ERROR_NOT_INITIALIZED. */
         result = 3;
     } else if (!state) {
+        /* Which library is wanted is asked first, as by the real one; what else it does takes its time. */
+        const char *wanted = getenv("CUDA_INJECTION64_PATH");
+        char *path = wanted ? strdup(wanted) : NULL;
+        fake_log("cuInit began");
+        if (settings.init_us)
+            usleep((useconds_t)settings.init_us);
         owner = getpid();
         state = 1;
-        inject();
+        inject(path);
+        free(path);
         state = 2;
     }
     pthread_mutex_unlock(&once);
@@ -103,6 +109,11 @@ EXPORT const char *fake_on_flush(void)
 EXPORT int fake_devices(void)
 {
     return settings.devices;
+}
+
+EXPORT int fake_mig(void)
+{
+    return settings.mig;
 }
 
 EXPORT int fake_context(void *context, uint32_t *uid, uint32_t *device)
@@ -154,16 +165,24 @@ EXPORT int cuDriverGetVersion(int *version)
     return 0;
 }
 
+/* As every function of the real driver but a few does before cuInit, and in the fork of a process that called it:
+ * CUDA_ERROR_NOT_INITIALIZED. */
+#define NEEDS_INIT                               \
+    do {                                         \
+        if (fake_ready() != 1 && fake_ready() != 2) \
+            return 3;                            \
+    } while (0)
+
 EXPORT int cuDeviceGetCount(int *count)
 {
-    if (fake_ready() != 1 && fake_ready() != 2)
-        return 3;
+    NEEDS_INIT;
     *count = settings.devices;
     return device_is_lost() ? 100 : 0;
 }
 
 EXPORT int cuDeviceGet(int *device, int ordinal)
 {
+    NEEDS_INIT;
     if (ordinal < 0 || ordinal >= settings.devices)
         return 101;
     *device = ordinal;
@@ -172,12 +191,14 @@ EXPORT int cuDeviceGet(int *device, int ordinal)
 
 EXPORT int cuDeviceGetName(char *name, int length, int device)
 {
+    NEEDS_INIT;
     snprintf(name, length, "Fake GPU %d", device);
     return 0;
 }
 
 EXPORT int cuDeviceGetUuid(unsigned char uuid[16], int device)
 {
+    NEEDS_INIT;
     for (int at = 0; at < 16; at++)
         uuid[at] = (unsigned char)(at * 16 + device);
     return 0;
@@ -190,6 +211,7 @@ EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
+    NEEDS_INIT;
     (void)device;
     *bytes = (size_t)80 << 30;
     return 0;
@@ -197,6 +219,7 @@ EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    NEEDS_INIT;
     (void)device;
     switch (attribute) {
     case 16: *value = 132; break;      /* multiprocessors */
@@ -211,18 +234,21 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 EXPORT int cuDeviceGetPCIBusId(char *text, int length, int device)
 {
+    NEEDS_INIT;
     snprintf(text, length, "0000:%02x:00.0", device + 1);
     return 0;
 }
 
 EXPORT int cuCtxGetCurrent(void **context)
 {
+    NEEDS_INIT;
     *context = current_context();
     return 0;
 }
 
 EXPORT int cuCtxGetDevice(int *device)
 {
+    NEEDS_INIT;
     struct context *context = current_context();
     if (!context)
         return 201;

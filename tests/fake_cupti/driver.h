@@ -9,7 +9,8 @@
 #define MOST_FAILURES 64
 
 struct settings {
-    int devices, driver_version, init_result;
+    int devices, mig, driver_version, init_result;
+    long init_us;
     char on_flush[16];
     struct failure {
         char function[64];

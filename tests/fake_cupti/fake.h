@@ -67,6 +67,7 @@ typedef int fake_failure_function(const char *function);
 /* 0: cuInit was not called or failed; 1: it is on its way; 2: it was called; 3: in the parent, and this is a fork. */
 typedef int fake_ready_function(void);
 typedef int fake_context_function(void *context, uint32_t *uid, uint32_t *device);
+/* How many devices there are; whether they are instances of MIG. */
 typedef int fake_devices_function(void);
 /* "kill", "hang" or "" for what a flush does besides. */
 typedef const char *fake_on_flush_function(void);

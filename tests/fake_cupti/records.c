@@ -258,5 +258,10 @@ size_t write_device(uint8_t *at, int device)
         at[OFFSET_Device_uuid + byte] = (uint8_t)(byte * 16 + device);
     PUT(Device, name, (uintptr_t)names[device % 6]);
     PUT(Device, isCudaVisible, 1);
+    PUT(Device, isMigEnabled, driver_mig());
+    PUT(Device, gpuInstanceId, driver_mig() ? 1 + (uint32_t)device : UINT32_MAX);
+    PUT(Device, computeInstanceId, driver_mig() ? 0 : UINT32_MAX);
+    for (int byte = 0; driver_mig() && byte < 16; byte++)
+        at[OFFSET_Device_migUuid + byte] = (uint8_t)(0xf0 - byte * 15 + device);
     return SIZE_OF_Device;
 }

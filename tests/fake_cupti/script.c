@@ -91,18 +91,21 @@ long number_of(const struct line *line, const char *key, long otherwise)
 
 int apply_setting(const struct line *line, int settled)
 {
-    static const char *const words[] = {"devices", "driver", "cuinit", "on-flush", "fail"};
+    static const char *const words[] = {"devices", "driver", "cuinit", "on-flush", "mig", "slow-init", "fail"};
+    const int count = sizeof words / sizeof *words;
     const char *verb = line->word[0], *first = line->words > 1 ? line->word[1] : "";
     int at = 0;
-    while (at < 5 && strcmp(verb, words[at]))
+    while (at < count && strcmp(verb, words[at]))
         at++;
-    if (at == 5 || settled)
-        return at < 5;
+    if (at == count || settled)
+        return at < count;
     switch (at) {
     case 0: settings.devices = atoi(first); break;
     case 1: settings.driver_version = atoi(first); break;
     case 2: settings.init_result = atoi(first); break;
     case 3: snprintf(settings.on_flush, sizeof settings.on_flush, "%s", first); break;
+    case 4: settings.mig = 1; break;
+    case 5: settings.init_us = number_of(line, "us", 0); break;
     default:
         if (line->words < 3 || settings.failure_count == MOST_FAILURES)
             wrong(line, "fail FUNCTION CODE [after=N] [times=N]");

@@ -95,6 +95,28 @@ def test_models_and_layers_called_from_outside(tmp_path):
     assert [row["text"] for row in whole(layers(trace))] == ["ReLU", *CALL, *block, *second]
 
 
+def test_a_draft_model_and_its_target_are_both_there(tmp_path):
+    out, trace = record(tmp_path / "trace", "drafted", "--layers")
+    assert out == plain("drafted")
+    roots = [row["text"] for row in whole(layers(trace)) if not row["parent"]]
+    # A later look, a second or more after the first, may see one more of each.
+    assert roots.count("Model") >= 4 and roots.count("Target") >= 4
+    assert len(roots) <= 12
+
+
+def test_a_model_that_always_fails_is_not_watched_for_ever(tmp_path):
+    out, trace = record(tmp_path / "trace", "failing", "--layers")
+    assert out == plain("failing"), "no hook is left"
+    assert [row["text"] for row in whole(layers(trace))][:8] == 4 * ["Broken", "inner"]
+
+
+def test_a_copy_of_a_watched_model_is_like_any_and_is_let_go(tmp_path):
+    out, trace = record(tmp_path / "trace", "copied", "--layers")
+    assert out == plain("copied")
+    rows = [row["text"] for row in whole(layers(trace))]
+    assert rows == [*CALL, "Model-2", *(f"Model-2.{path}" for path in CALL[1:])]
+
+
 def test_a_compiled_model_is_compiled_once_and_has_one_range(tmp_path):
     out, trace = record(tmp_path / "trace", "compiled", "--layers")
     assert out == plain("compiled"), "as many frames compiled, as many graph breaks"

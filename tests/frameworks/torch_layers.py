@@ -1,9 +1,12 @@
 """The workload of test_layers.py: models called in the ways in which people call them, `torch_layers.py <way>`. Prints
 a digest of the results."""
 
+import copy
+import gc
 import hashlib
 import sys
 import threading
+import weakref
 
 import torch
 from torch import nn
@@ -105,6 +108,46 @@ def outside(x: torch.Tensor) -> torch.Tensor:
     return second(x)
 
 
+class Target(Model):
+    pass
+
+
+def drafted(x: torch.Tensor) -> torch.Tensor:
+    """A draft model some times, then the model that it drafts for."""
+    draft, target = Model(), Target()
+    for _ in range(20):
+        for _ in range(5):
+            x = x + draft(x).mean()
+        x = x + target(x).mean()
+    return x
+
+
+def failing(x: torch.Tensor) -> torch.Tensor:
+    """Fails at every call, in its middle."""
+    model = Broken()
+    for _ in range(100):
+        try:
+            model(x)
+        except ValueError:
+            x = x + 1
+    print(len(hooks._global_forward_hooks), len(hooks._global_forward_pre_hooks))
+    return x
+
+
+def copied(x: torch.Tensor) -> torch.Tensor:
+    """Copied while it is watched, and let go."""
+    model = Model()
+    x = x + model(x).mean()
+    other = copy.deepcopy(model)
+    print(sorted(vars(other)) == sorted(vars(model)), [len(one._forward_hooks) for one in other.modules()])
+    x = x + other(x).mean()
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    print(gone())
+    return x
+
+
 def compiled(x: torch.Tensor) -> torch.Tensor:
     from torch._dynamo.utils import counters
 
@@ -120,7 +163,8 @@ def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     with torch.inference_mode():
-        work = {one.__name__: one for one in (eager, threads, exceptions, outside, compiled)}[sys.argv[1]]
+        ways = (eager, threads, exceptions, outside, drafted, failing, copied, compiled)
+        work = {one.__name__: one for one in ways}[sys.argv[1]]
         out = work(torch.randn(3, 16))
     print(hashlib.sha256(out.numpy().tobytes()).hexdigest())
 

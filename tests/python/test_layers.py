@@ -6,76 +6,21 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from conftest import PACKAGE
+from layer_ranges import CALL, MODEL, PATH, layers, names
 
-STAND_IN = Path(__file__).with_name("stand_in_torch")
-PATH = os.pathsep.join([str(PACKAGE / "_inject"), str(STAND_IN)])
-
-MODEL = """
-import sys
-import torch
-from torch.nn.modules import module as hooks
-
-class Leaf(torch.nn.Module):
-    def forward(self, x):
-        return x + 1
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return self.b(self.a(x))
-
-class Block(Model):
-    pass
-
-model = Model(a=Block(a=Leaf(), b=Leaf()), b=Leaf())
-
-def watched():
-    if hooks._global_forward_hooks or hooks._global_forward_pre_hooks:
-        return True
-    monitoring = getattr(sys, "monitoring", None)
-    code = torch.nn.Module.__call__.__code__
-    return bool(monitoring) and any(
-        monitoring.get_local_events(tool, code) for tool in range(6) if monitoring.get_tool(tool)
-    )
-"""
-CALL = ["Model", "a", "a.a", "a.b", "b"]
-
-
-@pytest.fixture
-def layers(record):
-    """Runs a script behind the model above, and gives the segment."""
-
-    def run(script: str, before: str = "", **environment: str):
-        environment.setdefault("INFERSCOPE_LAYERS", "1")
-        text = textwrap.dedent(before) + MODEL + textwrap.dedent(script)
-        return record(text, PYTHONPATH=PATH, **environment).only
-
-    return run
-
-
-def names(segment):
-    """The ranges in the order of their begins; each has ended, inside the one around it."""
-    begun = {event.id: event for event in segment.of("layer-begin")}
-    ended = {event.id: event for event in segment.of("layer-end")}
-    assert begun.keys() == ended.keys()
-    for number, event in begun.items():
-        assert event.name == ended[number].name
-        assert event.time <= ended[number].time
-        if event.parent:
-            assert begun[event.parent].time <= event.time
-            assert ended[number].time <= ended[event.parent].time
-    return [event.name for event in sorted(begun.values(), key=lambda event: event.id)]
+__all__ = ["layers"]
 
 
 def test_four_calls_are_looked_at_and_then_nothing_is_left(layers):
+    """Another model is waited for until this one was called 32 times more; those calls are passed over."""
     segment = layers("""
         assert watched()
-        for number in range(10):
+        for number in range(50):
             assert model(number) == number + 3
-            assert watched() == (number < 3), number
+            assert watched() == (number < 35), number
     """)
     assert names(segment) == 4 * CALL
     assert segment.status["layers"].state == "on"
@@ -85,7 +30,7 @@ def test_it_comes_back_for_one_call(layers):
     segment = layers(
         """
         import time
-        for number in range(5):
+        for number in range(36):
             model(number)
         deadline = time.monotonic() + 60
         while not watched():
@@ -101,7 +46,7 @@ def test_it_comes_back_for_one_call(layers):
 
 def test_a_graph_is_looked_at_while_it_is_captured(layers):
     segment = layers("""
-        for number in range(5):
+        for number in range(36):
             model(number)
         graph = torch.cuda.CUDAGraph()
         assert graph.capture_begin(pool=7) == 7

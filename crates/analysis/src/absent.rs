@@ -1,7 +1,8 @@
 //! What the recording does not have, and why: so that an empty table is never mistaken for "nothing happened".
 
 use crate::Metrics;
-use crate::advice::{self, Recorder};
+use crate::advice::{self, Outside, Recorder};
+use crate::phrase;
 use timeline::{SliceKind, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +21,7 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     };
     let recorder = Recorder::of(timeline);
     let python = advice::is_python(timeline);
+    let outside = Outside::of(timeline).map(Outside::why);
     let no_samples = match settings.rate_hz {
         _ if recorder == Recorder::Torch => "torch.profiler takes none",
         _ if recorder == Recorder::Nsight => "those of Nsight Systems are not read",
@@ -29,6 +31,7 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     say(metrics.samples.is_none(), "stack samples", "stacks", no_samples);
     let no_calls = match settings.calls {
         _ if recorder == Recorder::Ours && !python => "the program is not Python",
+        _ if outside.is_some() => outside.unwrap_or_default(),
         Some(true) => "no call was seen",
         _ => recorder.for_calls(),
     };
@@ -36,7 +39,15 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     let marked = !(metrics.scopes.is_empty() && metrics.steps.is_empty() && metrics.marks.is_empty());
     let ours = if python { "from inferscope import scope, step" } else { "NVTX ranges" };
     let how = recorder.choose(ours, "torch.profiler.record_function, prof.step()", "NVTX ranges");
-    say(!marked, "scopes, steps and marks", "scopes", &format!("the program marks none ({how})"));
+    let unmarked = match (outside, advice::only_from_outside(timeline)) {
+        (Some(outside), _) => outside.to_owned(),
+        (None, 0) => format!("the program marks none ({how})"),
+        (None, some) => {
+            let processes = phrase::counted(some as u64, "Python process");
+            format!("none are marked where the collectors were; they did not get into {processes}")
+        }
+    };
+    say(!marked, "scopes, steps and marks", "scopes", &unmarked);
     // A machine without a device is not told what is missing of one.
     let device = !timeline.gpu.is_empty();
     let none = |kind| device && !(0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == kind);
@@ -62,4 +73,33 @@ fn reason(timeline: &Timeline, collector: &str) -> Option<String> {
         return None;
     }
     states.iter().find(|state| !state.reason.is_empty()).map(|state| state.reason.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(text: &str, what: &str) -> String {
+        let timeline = Timeline::from_text(text).unwrap();
+        let all = find(&timeline, &crate::measure(&timeline));
+        all.into_iter().find(|one| one.what == what).map(|one| one.why).unwrap_or_default()
+    }
+
+    /// Whether a program marks anything is not known where nothing could see it.
+    #[test]
+    fn nobody_is_told_that_a_program_marks_nothing_that_was_not_looked_into() {
+        let seen = "track main\n samples 0..1s every 10ms active gil f:1";
+        let of = |before: &str| why(&format!("{before}{seen}"), "scopes, steps and marks");
+        assert_eq!(of("collector scopes on\n"), "the program marks none (from inferscope import scope, step)");
+        assert_eq!(of(""), "the program marks none (from inferscope import scope, step)");
+        assert_eq!(of("attached\n collector stacks on\n"), "not recorded by attach: use `inferscope run`");
+        assert_eq!(why(&format!("attached\n{seen}"), "calls"), "not recorded by attach: use `inferscope run`");
+        let note = "note no scopes and calls of process 7: it was started with -I\n";
+        assert_eq!(of(&format!("collector stacks on\n {note}")), "the collectors did not get into the program");
+        assert!(of("collector stacks on\n").starts_with("nothing was recorded from inside the program"));
+        assert_eq!(
+            of("process a.py\n collector scopes on\n process b.py\n collector stacks on\n"),
+            "none are marked where the collectors were; they did not get into 1 Python process"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 mod no_torch;
 
 use crate::finding::{Abstention, Finding};
-use timeline::{NameIndex, SliceKind, Timeline};
+use timeline::{NameIndex, Process, SliceKind, Timeline};
 
 /// Who made the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,69 @@ impl Recorder {
         let torch = "profile with with_stack=True to have them";
         self.choose("record with --calls to have them", torch, "the file has none")
     }
+}
+
+/// Why nothing was recorded from inside the program, where nothing was: then what it marks is not in the recording, whatever it marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// It ran already.
+    Attached,
+    /// The collectors were to be brought in, and are in no process: the notes say why.
+    KeptOut,
+    /// Traces from before the manifest told.
+    Unknown,
+}
+
+impl Outside {
+    pub fn of(timeline: &Timeline) -> Option<Outside> {
+        let any = |fits: fn(&Process) -> bool| timeline.processes.iter().any(fits);
+        match Recorder::of(timeline) {
+            Recorder::Ours if timeline.info.attached => Some(Outside::Attached),
+            Recorder::Ours if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
+                let said = timeline.notes.iter().any(|note| note.contains("scopes and calls"));
+                Some(if said { Outside::KeptOut } else { Outside::Unknown })
+            }
+            _ => None,
+        }
+    }
+
+    /// Why something that is recorded from inside is missing.
+    pub fn why(self) -> &'static str {
+        match self {
+            Outside::Attached => "not recorded by attach: use `inferscope run`",
+            Outside::KeptOut => "the collectors did not get into the program",
+            Outside::Unknown => {
+                "nothing was recorded from inside the program: it was attached to, or the collectors did not get in"
+            }
+        }
+    }
+
+    /// How to have it.
+    pub fn instead(self) -> &'static str {
+        match self {
+            Outside::Attached | Outside::Unknown => {
+                "Start the program under `inferscope run -- <command>`: the steps that it marks are recorded then."
+            }
+            Outside::KeptOut => {
+                "Let the collectors in: the notes say what kept them out (Python's -I, -E or -S, an environment of its own, a package that is not installed)."
+            }
+        }
+    }
+}
+
+/// Python processes that were looked at from outside only, where others had the collectors.
+pub fn only_from_outside(timeline: &Timeline) -> usize {
+    let inside = timeline.processes.iter().any(is_inside);
+    timeline.processes.iter().filter(|process| inside && is_outside(process)).count()
+}
+
+fn is_outside(process: &Process) -> bool {
+    !process.python.is_empty() && !process.collectors.is_empty() && !is_inside(process)
+}
+
+/// Everything but these is recorded from inside.
+fn is_inside(process: &Process) -> bool {
+    process.collectors.iter().any(|one| !["stacks", "threads", "memory"].contains(&one.name.as_str()))
 }
 
 /// How the program would mark its steps.

@@ -9,6 +9,7 @@ use crate::phrase;
 use crate::rank::{self, PACE};
 use crate::rule::Case;
 use crate::rules::dropped_records::{share_without_stacks, totals};
+use crate::step_kernels;
 use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
@@ -21,7 +22,7 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
     let surely = findings.iter().filter_map(|finding| finding.gain).map(|gain| gain.low).fold(0.0, f64::max);
     let least = if surely < LEAST { LEAST } else { worth(case) };
     let what = match pace {
-        Some(why) => nothing(&why, maybe.map(|finding| (finding, least))),
+        Some(why) => nothing(busiest(case), &why, maybe.map(|finding| (finding, least))),
         None => what(case, best),
     };
     [cut + &how_long(case), what, first(case, maybe.or(best), abstentions, health)]
@@ -65,8 +66,10 @@ pub const LEAST: f64 = 3.0;
 /// However much steps differ: a fifth of a step is worth naming.
 const MOST_NOISE: f64 = 20.0;
 
-/// A device that is busy for more than this sets the pace.
+/// A device that is busy for more than this has more of the step than the host.
 const HALF: f64 = 0.5;
+/// One that is busy for so much sets the pace: where it idles for more than a fifth of the step, whatever makes it idle does so too.
+pub const PACES: f64 = 0.8;
 
 /// The part of the steps in which the busiest device works. 0 without one.
 pub fn busiest(case: &Case) -> f64 {
@@ -84,7 +87,10 @@ fn how_long(case: &Case) -> String {
     }
     let took = phrase::duration(steps.p50());
     let time = match (steps.source, steps.count()) {
-        (StepSource::Whole, _) => format!("The recording lasts {took}"),
+        (StepSource::Whole, _) => match case.imports() {
+            Some((_, ns)) => format!("The recording lasts {took}, of which imports take {}", phrase::duration(ns)),
+            None => format!("The recording lasts {took}"),
+        },
         (_, 1) => format!("The one {} takes {took}", name(&steps.name)),
         (_, count) => {
             let article = if "aeiouAEIOU".contains(steps.name.chars().next().unwrap_or('s')) { "An" } else { "A" };
@@ -159,8 +165,10 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
         return format!("{title}; {}.", without(case, gain));
     }
     let largest = case.breakdown.functions().into_iter().next();
+    let imports = case.imports().filter(|(share, _)| share.mid > HALF);
     match largest {
         _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
+        _ if imports.is_some() => "Most of it is start-up, and of what follows nothing stands out.".into(),
         Some(part) if case.breakdown_tells() => {
             let at = phrase::place(&part.place());
             format!("No rule found one cause for it; the largest part is {at} with {}.", phrase::percent(part.share))
@@ -183,9 +191,13 @@ fn without(case: &Case, gain: Gain) -> String {
 }
 
 /// No fix surely gains so many percent, for the reason given; one may.
-fn nothing(why: &str, maybe: Option<(&Finding, f64)>) -> String {
+fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
     let Some((finding, gain, least)) = maybe.and_then(|(finding, least)| Some((finding, finding.gain?, least))) else {
-        return format!("Nothing to fix was found: {why}.");
+        // A device that idles for long has a cause for that, even where no rule can name it.
+        return match busy >= PACES {
+            true => format!("Nothing to fix was found: {why}."),
+            false => format!("No rule found one cause for it: {why}."),
+        };
     };
     let range = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
     let title = finding.title.trim_end_matches('.');
@@ -201,22 +213,26 @@ fn lower(title: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// The device sets the pace, and no rule found fault with that.
+/// The device has most of the step, and no rule found fault with that.
 pub fn device(case: &Case) -> Option<String> {
     let busy = busiest(case);
     let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
-    let name: String = case.timeline.names.text(kernel.name).chars().take(80).collect();
-    Some(format!(
-        "the GPU sets the pace, at work in {} of it; the kernel that takes the most of that is {name} with {}",
-        phrase::percent(busy),
-        phrase::percent(kernel.share)
-    ))
+    let name = step_kernels::short(case.timeline.names.text(kernel.name));
+    let said = match busy >= PACES {
+        true => format!("the GPU sets the pace, at work in {} of it", phrase::percent(busy)),
+        false => at_work(case)?,
+    };
+    Some(format!("{said}; the kernel that takes the most of its work is {name} with {}", phrase::percent(kernel.share)))
 }
 
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
+        // Another recording like this one would tell no more.
+        if let Some(wrong) = health::device::wrong(case).filter(|_| case.gpu().is_some()) {
+            return full(&format!("Read this with care: GPU clock: {}: {}", wrong.by, wrong.seen));
+        }
         return match case.timeline.samples.is_empty() {
             true => Recorder::of(case.timeline)
                 .choose(
@@ -281,9 +297,10 @@ mod tests {
             actions: Vec::new(),
             verify: String::new(),
         };
-        assert_eq!(nothing("the GPU sets the pace", None), "Nothing to fix was found: the GPU sets the pace.");
+        assert_eq!(nothing(0.9, "the GPU sets the pace", None), "Nothing to fix was found: the GPU sets the pace.");
+        assert_eq!(nothing(0.6, "the GPU is idle", None), "No rule found one cause for it: the GPU is idle.");
         assert_eq!(
-            nothing("the GPU sets the pace", Some((&finding, LEAST))),
+            nothing(0.9, "the GPU sets the pace", Some((&finding, LEAST))),
             "Nothing was found that would surely gain 3 % of a step: the GPU sets the pace. \
              The first to try (0 to 10 % less): Collectives run alone in 9.8 % of the step."
         );

@@ -120,7 +120,7 @@ fn by_samples(case: &Case) -> (BottleneckKind, f64) {
         Doing::Gpu => BottleneckKind::Gpu,
         Doing::Waiting => match waits_for(case.timeline, &case.frames, case.sample(one).stack) {
             For::Lock => BottleneckKind::Sync,
-            For::Io => BottleneckKind::Input,
+            For::Io | For::Child => BottleneckKind::Input,
             For::Nothing | For::Unknown => BottleneckKind::Unknown,
         },
     };

@@ -1,6 +1,8 @@
-//! Curves over the recording: cores in use and memory held, each in buckets of equal length, with gaps where nothing was
+//! Curves over the recording: cores in use, memory held, work queued, how long launches take, each in buckets of equal length, with gaps where nothing was
 //! measured.
 
+use crate::gpu::times::Times;
+use std::ops::Range;
 use timeline::{Counter, ProcessIndex, Timeline};
 
 /// Enough for the widest terminal; a report may join neighbours.
@@ -22,6 +24,14 @@ pub struct Peak {
     pub at: u64,
 }
 
+impl Curve {
+    /// What was measured, each bucket at its begin: it holds until the next. `start` is that of the recording.
+    pub fn held(&self, start: u64) -> impl Iterator<Item = (u64, f64)> + '_ {
+        let at = move |bucket: usize| start.saturating_add((bucket as u64).saturating_mul(self.bucket_ns));
+        self.buckets.iter().enumerate().filter_map(move |(bucket, value)| Some((at(bucket), (*value)?)))
+    }
+}
+
 /// Buckets over the whole recording.
 struct Grid {
     start: u64,
@@ -33,6 +43,12 @@ impl Grid {
     fn new(timeline: &Timeline) -> Grid {
         let width = (timeline.duration() / BUCKETS as u64 + 1).max(1);
         Grid { start: timeline.start, width, count: (timeline.duration() / width + 1) as usize }
+    }
+
+    /// When a bucket begins and ends.
+    fn span(&self, bucket: usize) -> Range<u64> {
+        let begin = self.start.saturating_add((bucket as u64).saturating_mul(self.width));
+        begin..begin.saturating_add(self.width)
     }
 
     /// The buckets that a span touches, with how much of it lies in each.
@@ -204,13 +220,39 @@ pub fn level(
             grid.share(time, until, |bucket, _| {
                 buckets[bucket] = buckets[bucket].map(|before| before.max(most));
                 last = bucket;
-                from = grid.start.saturating_add((bucket as u64).saturating_mul(grid.width));
-                to = from.saturating_add(grid.width);
+                Range { start: from, end: to } = grid.span(bucket);
             });
         }
     }
     let highest = peak.value as u64;
     Some((finish(buckets, &grid, area / timeline.duration().max(1) as f64, Some(peak))?, highest))
+}
+
+/// Times by the moment at which they began: the median of each bucket, and all of them together. None: there are none. `began` need not
+/// be in order, but is fastest where neighbours are near each other.
+pub fn medians(timeline: &Timeline, began: impl Iterator<Item = (u64, u64)>) -> Option<(Curve, Times)> {
+    let grid = Grid::new(timeline);
+    let mut times: Vec<Times> = vec![Times::default(); grid.count];
+    let mut peak = Peak { value: -1.0, at: 0 };
+    // The bucket of the last: mostly that of the next too, and then nothing is divided.
+    let (mut last, mut span) = (0, grid.span(0));
+    for (at, time) in began {
+        if !span.contains(&at) {
+            last = ((at.saturating_sub(grid.start) / grid.width) as usize).min(grid.count - 1);
+            span = grid.span(last);
+        }
+        times[last].push(time);
+        if time as f64 > peak.value {
+            peak = Peak { value: time as f64, at: at.saturating_sub(timeline.start) };
+        }
+    }
+    let (mut all, mut buckets) = (Times::default(), Vec::with_capacity(grid.count));
+    for mut times in times {
+        buckets.push((times.len() > 0).then(|| times.percentile(50) as f64));
+        all.append(times);
+    }
+    let mean = all.total() as f64 / all.len().max(1) as f64;
+    Some((finish(buckets, &grid, mean, Some(peak))?, all))
 }
 
 fn finish(buckets: Vec<Option<f64>>, grid: &Grid, mean: f64, peak: Option<Peak>) -> Option<Curve> {

@@ -25,10 +25,14 @@ pub mod is {
     pub const COMPILES: u16 = 1 << 9;
     /// Asks other processes or devices for something.
     pub const COMMUNICATES: u16 = 1 << 10;
+    /// Starts a child process, or waits for one.
+    pub const CHILD: u16 = 1 << 11;
+    /// Python's own code that imports a module.
+    pub const IMPORTS: u16 = 1 << 12;
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
 
-const INHERITED: u16 = is::LOGGING | is::EVENT_LOOP | is::COMPILES | is::COMMUNICATES;
+const INHERITED: u16 = is::LOGGING | is::EVENT_LOOP | is::COMPILES | is::COMMUNICATES | is::CHILD | is::IMPORTS;
 
 /// Python's own limit of recursion. Walks of every sample go no deeper, so that a damaged trace does not take for ever.
 pub const DEEP: usize = 1000;
@@ -44,6 +48,8 @@ pub struct Frames {
     home: Vec<u32>,
     /// Frames below it, itself included.
     depth: Vec<u32>,
+    /// The frame to name imports a module: what runs above it is the import.
+    imports: Vec<bool>,
 }
 
 impl Frames {
@@ -52,7 +58,8 @@ impl Frames {
         let name: Vec<u16> = (0..names.len() as u32).map(|index| known::bits(names.get(NameIndex(index)))).collect();
         let count = timeline.stacks.len();
         let none = || vec![0; count];
-        let mut frames = Frames { name, on_path: vec![0; count], on_top: vec![0; count], home: none(), depth: none() };
+        let (on_path, on_top, imports) = (vec![0; count], vec![0; count], vec![false; count]);
+        let mut frames = Frames { name, on_path, on_top, home: none(), depth: none(), imports };
         for index in 1..count {
             let frame = timeline.stacks.frame(StackIndex(index as u32));
             let (own, parent) = (frames.bits(frame.name), frame.parent.0 as usize);
@@ -68,6 +75,11 @@ impl Frames {
             if theirs && frames.is_library(timeline, StackIndex(above)) && own & is::NATIVE == 0 {
                 frames.home[index] = index as u32;
             }
+            frames.imports[index] = match frames.home[index] == index as u32 {
+                // A module of the program's own that runs while it is imported is the program; a library's is not.
+                true => own & is::LIBRARY != 0 && frames.on_path[index] & is::IMPORTS != 0,
+                false => frames.imports[parent] || own & is::IMPORTS != 0,
+            };
         }
         frames
     }
@@ -83,6 +95,11 @@ impl Frames {
     /// Whether any frame of the stack has one of these bits (those that are inherited).
     pub fn on_path(&self, stack: StackIndex, bits: u16) -> bool {
         self.on_path.get(stack.0 as usize).is_some_and(|here| here & bits != 0)
+    }
+
+    /// Whether the frame to name does nothing there but import a module.
+    pub fn imports(&self, stack: StackIndex) -> bool {
+        self.imports.get(stack.0 as usize).copied().unwrap_or(false)
     }
 
     /// Bits of what is on top: the last Python frame, or the native frames above it.

@@ -6,22 +6,26 @@ mod busy;
 mod copies;
 mod graphs;
 mod inside;
+mod kernel_layer;
 mod kernels;
 mod launches;
 pub(crate) mod limit;
 pub(crate) mod moved;
+mod only;
 mod overhead;
 mod parts;
 mod ranges;
 mod steps;
-mod times;
+pub(crate) mod times;
 
 pub(crate) use graphs::Graphs;
 pub(crate) use inside::InSteps;
+pub use kernel_layer::KernelLayer;
 pub(crate) use parts::{Ground, Parts};
 
 use crate::Curve;
 use crate::finding::Place;
+pub use crate::layers::Unnamed;
 use crate::rule::Case;
 use crate::windows::Window;
 use std::sync::Arc;
@@ -40,13 +44,15 @@ pub struct GpuMetrics {
     pub launch: Option<LaunchMetrics>,
     /// Most time first. Empty: layers were not recorded.
     pub layers: Vec<LayerRow>,
+    /// The kernels without one, where layers were asked for.
+    pub unnamed: Option<Unnamed>,
     /// Steps, scopes and NVTX ranges by the work launched inside them, most time first.
     pub ranges: Vec<RangeRow>,
     /// By step, for the steps that launched anything.
     pub steps: Vec<StepWork>,
     pub clock: GpuClock,
     pub overhead: Option<Overhead>,
-    /// Work whose launch was not recorded.
+    /// Work whose launch was not recorded. Not that which only a wrong clock puts before its launch: see [`GpuClock::early`].
     pub before_window: u64,
 }
 
@@ -89,8 +95,8 @@ pub struct KernelRow {
     pub shape: Option<Shape>,
     /// The line that launched most of them, from stack samples taken while they were launched.
     pub place: Option<Place>,
-    /// The layer of most of them.
-    pub layer: Option<NameIndex>,
+    /// The layer of most of them; None: most are in none that is known.
+    pub layer: Option<KernelLayer>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -122,11 +128,13 @@ pub struct ApiRow {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchMetrics {
-    /// From the begin of the launch call to the start of its kernel.
+    /// From the begin of a launch call to the start of its first work, for the calls that launch kernels.
     pub latency_p50_ns: u64,
     pub latency_p95_ns: u64,
     /// How long a launch call takes.
     pub call_p50_ns: u64,
+    /// Nanoseconds, the median of the launches of each bucket; its peak is the longest of all. None: only copies were launched.
+    pub latency: Option<Curve>,
     /// Work launched and not finished, over the recording.
     pub depth: Curve,
     pub max_depth: u64,
@@ -143,7 +151,8 @@ pub struct LayerRow {
     pub by_capture: u64,
 }
 
-/// The work that was launched, by whatever thread, while a range was the open one on that thread; a range around it has it too.
+/// The work that was launched inside a range, on the thread of the range or on one that has none of that kind open, while no other
+/// thread of the process has; a range around it has it too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RangeRow {
     pub kind: SliceKind,
@@ -172,14 +181,40 @@ pub struct StepWork {
 pub struct Overhead {
     /// In the collectors' own code, as they measured it.
     pub own_ns: u64,
-    /// Launch calls that were recorded.
+    /// Launch calls that were recorded: those that gave a device something to do.
     pub launches: u64,
     /// What CUPTI says that it took itself.
     pub cupti_ns: u64,
     /// Of the recording. None: the data cannot say it.
     pub percent: Option<f64>,
+    /// How that was got, in words and as a kind; None where there is no number.
     pub how: String,
+    pub by: Option<OverheadBy>,
 }
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OverheadBy {
+    /// Steps that were recorded against steps that were not.
+    Steps,
+    /// The collector's windows against each other, by the program's waits.
+    Windows,
+    /// The collectors' own time: what CUPTI adds is not in it, so it is the least that it can be.
+    OwnTime,
+}
+
+impl OverheadBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            OverheadBy::Steps => "steps",
+            OverheadBy::Windows => "windows",
+            OverheadBy::OwnTime => "own_time",
+        }
+    }
+}
+
+/// Why work has no launch where [`GpuClock::early`] says so.
+pub(crate) const WRONG_CLOCK: &str =
+    "GPU times are so wrong that work cannot be linked to the calls that launch it: see the health box";
 
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub(crate) fn windows_of(case: &Case, process: ProcessIndex) -> Vec<Window> {

@@ -1,6 +1,7 @@
 //! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
 
 pub mod device;
+mod layers;
 
 use crate::finding::Finding;
 use crate::phrase;
@@ -79,6 +80,7 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         }
     }
     lines.extend(device::lines(case));
+    lines.extend(layers::line(case).map(|said| line("layers", said)));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
     lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
     lines
@@ -132,6 +134,11 @@ fn losses(case: &Case) -> (HealthState, String) {
         _ => None,
     };
     if lost == 0 {
+        let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);
+        if let Some(failed) = collectors.find(|collector| collector.state == "failed") {
+            let name = &failed.name;
+            return (Warn, format!("none was counted, but {name} did not work, or not to the end: what is missing has no count"));
+        }
         let nothing = match case.timeline.info.recorder.as_str() {
             "" => (Ok, "nothing was lost".into()),
             recorder => (Info, format!("the file of {recorder} tells of none")),
@@ -144,7 +151,9 @@ fn losses(case: &Case) -> (HealthState, String) {
 
 fn clock(case: &Case) -> (HealthState, String) {
     let clock = &case.timeline.info.clock;
-    if clock.residual_ns == 0 && clock.source.is_empty() {
+    // A recorder that was killed had not measured it.
+    let killed = matches!(case.timeline.info.state, State::Recording | State::Recovered);
+    if clock.residual_ns == 0 && (clock.source.is_empty() || killed) {
         return (Info, "the trace does not say how exact its times are".into());
     }
     let state = match case.steps.p50() {
@@ -187,7 +196,7 @@ fn samples(case: &Case) -> (HealthState, String) {
         let (state, plain) = match case.timeline.samples.is_empty() {
             true if failed(case, "stacks") => (Warn, "stacks were not sampled"),
             true => (Info, "stacks were not sampled"),
-            false => (Warn, "no stack was sampled inside the steps"),
+            false => return (Warn, format!("no stack was sampled inside {}", case.the_steps())),
         };
         return (state, not_recorded(case.timeline, "stacks", plain));
     }
@@ -200,7 +209,8 @@ fn samples(case: &Case) -> (HealthState, String) {
     let state = HealthState::above(1.0 - case.coverage(), 0.1, 0.5);
     let every = phrase::duration(case.seen.period_ns);
     let seen = phrase::percent(case.coverage());
-    (state, format!("{} inside the steps, one every {every}; they stand for {seen} of the time", phrase::count(count)))
+    let inside = case.the_steps();
+    (state, format!("{} inside {inside}, one every {every}; they stand for {seen} of the time", phrase::count(count)))
 }
 
 fn failed(case: &Case, collector: &str) -> bool {

@@ -14,6 +14,27 @@ pub enum How {
     ByCapture,
 }
 
+/// Kernels that no layer was found for, by what is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unnamed {
+    /// All kernels, with a layer or without.
+    pub kernels: u64,
+    /// Their launch was not recorded.
+    pub without_launch: u64,
+    /// Of CUDA graphs whose capture was not seen together with layers.
+    pub of_graphs: u64,
+    /// Launched outside all recorded layers, in no sequence that was launched inside one.
+    pub outside: u64,
+    /// Whether there are layers at all.
+    pub any_layer: bool,
+}
+
+impl Unnamed {
+    pub fn count(&self) -> u64 {
+        self.without_launch + self.of_graphs + self.outside
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Layers {
     /// By place of the work; the name plus one, 0: none. Empty without layers.
@@ -69,6 +90,23 @@ impl Layers {
             }
             calibrated.end();
         }
+    }
+
+    /// None: layers were not asked for.
+    pub fn unnamed(&self, timeline: &Timeline) -> Option<Unnamed> {
+        timeline.info.settings.layers.filter(|asked| *asked)?;
+        let work = &timeline.gpu.work;
+        let mut unnamed = Unnamed { any_layer: !self.name.is_empty(), ..Unnamed::default() };
+        for index in (0..work.len()).filter(|index| work.kind(*index) == WorkKind::Kernel) {
+            unnamed.kernels += 1;
+            match self.of(index) {
+                Some(_) => {}
+                None if work.launch(index).is_none() => unnamed.without_launch += 1,
+                None if work.more(index).graph != 0 => unnamed.of_graphs += 1,
+                None => unnamed.outside += 1,
+            }
+        }
+        Some(unnamed)
     }
 
     pub fn rows(&self, timeline: &Timeline) -> Vec<LayerRow> {
@@ -162,6 +200,25 @@ mod tests {
             kernels(30, names)
         ));
         assert!(said.ends_with("a=- b=- c=- d=x.end~"), "{said}");
+    }
+
+    #[test]
+    fn what_has_no_layer_is_counted_by_what_is_missing() {
+        let text = "layers on\n track main\n layer m 0..9us
+             api cudaLaunchKernel 1us..2us\n stream 7\n kernel named 3us..4us
+             api cudaLaunchKernel 11us..12us\n kernel outside 13us..14us
+             api cudaGraphLaunch 21us..22us\n kernel a 23us..24us graph 5 node 1\n kernel b 24us..25us graph 5 node 2
+             kernel lost 31us..32us corr 99";
+        let unnamed = |text: &str| {
+            let timeline = Timeline::from_text(text).unwrap();
+            Layers::find(&timeline).unnamed(&timeline)
+        };
+        let expected = Unnamed { kernels: 5, without_launch: 1, of_graphs: 2, outside: 1, any_layer: true };
+        assert_eq!(unnamed(text), Some(expected));
+        assert_eq!(expected.count(), 4);
+        let none = unnamed(&text.replace("layer m 0..9us", "")).unwrap();
+        assert_eq!((none.outside, none.any_layer), (2, false));
+        assert_eq!(unnamed(&text.replace("layers on", "")), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
 
+use crate::advice::Outside;
 use crate::blame::Blame;
 use crate::breakdown::{Breakdown, PartKind};
 use crate::finding::{Finding, Place};
@@ -77,7 +78,11 @@ pub struct Case<'a> {
 
 impl<'a> Case<'a> {
     pub fn new(timeline: &'a Timeline, step: Option<&str>) -> Case<'a> {
-        let steps = Steps::find(timeline, step);
+        let mut steps = Steps::find(timeline, step);
+        if let Some(outside) = Outside::of(timeline).filter(|_| steps.source == StepSource::Whole && steps.count() > 0)
+        {
+            steps.why = format!("{}; this is the whole recording of its busiest thread", outside.why());
+        }
         let windows = Windows::of_steps(&steps);
         let frames = Frames::new(timeline);
         let readings = Readings::new(timeline, &windows);
@@ -179,6 +184,18 @@ impl<'a> Case<'a> {
         self.ops.get_or_init(|| Ops::find(self))
     }
 
+    /// Whether a sample shows only that the program starts: without steps the recording begins with its imports, and no step has these.
+    pub fn starts_up(&self, seen: &Seen) -> bool {
+        self.steps.source == StepSource::Whole && self.frames.imports(self.sample(seen).stack)
+    }
+
+    /// The part of a recording without steps in which modules are imported, where it is worth a word: as a share, and the time of it.
+    pub fn imports(&self) -> Option<(Share, u64)> {
+        let (share, _) = self.share(|one| self.starts_up(one));
+        let enough = self.without_samples().is_none() && share.mid >= WORTH_A_WORD;
+        enough.then(|| (share, (share.mid * self.windows.total() as f64) as u64))
+    }
+
     pub fn sample(&self, seen: &Seen) -> Sample {
         self.timeline.samples.get(seen.sample as usize)
     }
@@ -220,17 +237,21 @@ impl<'a> Case<'a> {
             _ if self.timeline.samples.is_empty() => {
                 Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))
             }
-            0 => Some("no stack was sampled inside the steps".into()),
+            0 => Some(format!("no stack was sampled inside {}", self.the_steps())),
             few if few < LEAST_SAMPLES => {
-                Some(format!("only {} sampled inside the steps; {LEAST_SAMPLES} are the least", were(few)))
+                Some(format!("only {} sampled inside {}; {LEAST_SAMPLES} are the least", were(few), self.the_steps()))
             }
             _ if self.coverage() < 0.5 => {
-                Some(format!("samples stand for only {} of the steps' time", crate::phrase::percent(self.coverage())))
+                let seen = crate::phrase::percent(self.coverage());
+                Some(format!("samples stand for only {seen} of {}", self.steps_time()))
             }
             _ => None,
         }
     }
 }
+
+/// Less changes no other share by as much as it is unsure.
+const WORTH_A_WORD: f64 = 0.05;
 
 fn were(stacks: usize) -> String {
     if stacks == 1 { "1 stack was".into() } else { format!("{stacks} stacks were") }

@@ -18,6 +18,9 @@ pub struct Steps {
     pub why: String,
     /// By start.
     pub steps: Vec<Step>,
+    /// Steps that lie wholly outside the windows in which the GPU was recorded, by start: what the program does without us. In no
+    /// number; they have no place in `steps`, and their index means nothing.
+    pub apart: Vec<Step>,
     /// Begun but never ended: known of, and in no number.
     pub unfinished: u64,
     /// A name was asked for and is not there.
@@ -83,6 +86,8 @@ impl Steps {
         }
         if steps.source != StepSource::Whole {
             steady::mark(timeline, &mut steps.steps);
+            steps.apart.sort_by_key(|step| (step.start, step.track, step.end));
+            steady::mark(timeline, &mut steps.apart);
         }
         steps.sorted = steps.measured().map(Step::dur).collect();
         steps.sorted.sort_unstable();

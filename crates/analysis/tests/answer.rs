@@ -61,3 +61,56 @@ fn a_prior_and_bounds_are_said_to_be_such() {
     let found = recorded("suite/gc_in_loop");
     assert!(found.answer[1].ends_with(" % less)."), "{:?}", found.answer);
 }
+
+/// The GPU is at work in 60 % of a replay and idle in a third of it, for a launch: that is no pace of the GPU's.
+#[test]
+fn a_device_that_idles_for_long_does_not_set_the_pace() {
+    let found = recorded("graphs");
+    let said = &found.answer[1];
+    assert!(
+        said.starts_with(
+            "No rule found one cause for it: the GPU is at work in 60 % of it; in 34 % it is idle: launch path"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("cudaGraphLaunch") && !said.contains("sets the pace"), "{said}");
+    // A name that is cut says so.
+    assert!(said.contains("gemmSN_TN_kernel<") && said.contains('…'), "{said}");
+    let told = found.findings.iter().flat_map(|finding| &finding.actions);
+    assert!(told.clone().all(|action| !action.contains("sets the pace")), "{:?}", told.collect::<Vec<_>>());
+}
+
+/// The call brings pageable memory to where the device can reach it: no context is made.
+#[test]
+fn a_copy_call_that_takes_long_is_not_a_first_call() {
+    let found = recorded("copies");
+    let hot = found.findings.iter().find(|finding| finding.code == "hot-line").unwrap();
+    assert_eq!(hot.place.function.as_deref(), Some("cudaMemcpyAsync"));
+    assert!(hot.actions[0].contains("pageable memory"), "{:?}", hot.actions);
+}
+
+/// A script that has no steps begins with its imports.
+#[test]
+fn imports_are_said_to_be_start_up_and_are_not_blamed() {
+    let import = "_find_and_load@/usr/lib/python3.12/importlib/_bootstrap.py:1360>get_data@/usr/lib/python3.12/importlib/_bootstrap_external.py:9";
+    let script = |imports: u32| {
+        let text = format!(
+            "track main\n samples 0..{imports}ms every 10ms active gil <module>:1>{import}\n \
+             samples {imports}ms..900ms every 10ms active gil <module>:12>normalise:8\n samples 900ms..1s every 10ms active gil <module>:13>show:2"
+        );
+        of(&Timeline::from_text(&text).unwrap())
+    };
+    let some = script(350);
+    assert!(
+        some.answer[0].starts_with("The recording lasts 990 ms, of which imports take 350 ms; "),
+        "{:?}",
+        some.answer
+    );
+    assert!(some.answer[1].contains("is in normalise (app.py:8)"), "{:?}", some.answer);
+    let words = some.findings.iter().flat_map(|finding| finding.actions.iter().chain([&finding.title]));
+    assert!(
+        words.clone().all(|said| !said.contains("Line 1 ") && !said.contains("app.py:1)")),
+        "{:?}",
+        words.collect::<Vec<_>>()
+    );
+}

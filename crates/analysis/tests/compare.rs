@@ -282,6 +282,25 @@ fn any_words_are_read_or_refused() {
     assert!(read > 20, "only {read} made sense");
 }
 
+/// Three requests are open at a time on one thread: a step takes three times the time that there is for it.
+#[test]
+fn parts_of_steps_that_overlap_make_up_the_step() {
+    let of = |step: u64| {
+        let steps: String =
+            (0..60).map(|n| format!(" step r {}ms..{}ms id {}\n", 10 * n, 10 * n + step, n + 1)).collect();
+        format!("track main\n{steps} samples 0..{}ms every 1ms active gil f@a.py:1", 590 + step)
+    };
+    let found = between(&of(30), &of(50)).unwrap();
+    let sum = |of: fn(&analysis::compare::Change) -> f64| {
+        found.changes.iter().filter(|change| change.group == Group::Kind).map(of).sum::<f64>() / 1e6
+    };
+    let (a, b) = (sum(|change| change.a.value), sum(|change| change.b.value));
+    assert!((a - 30.0).abs() < 0.1 && (b - 50.0).abs() < 0.1, "{a} {b}");
+    let f = found.changes.iter().find(|change| change.group == Group::Function).unwrap();
+    assert!((f.delta() / 1e6 - 20.0).abs() < 1.0, "{f:?}");
+    assert!(found.notes.iter().any(|note| note.starts_with("steps overlap on a thread")), "{:?}", found.notes);
+}
+
 #[test]
 fn memory_is_the_most_at_one_time() {
     let text =

@@ -1,5 +1,6 @@
 //! What is said of devices, on small timelines: busy time, kernels, copies, calls, launches, ranges, steps, overhead.
 
+use analysis::gpu::OverheadBy;
 use analysis::{BottleneckKind, Diagnosis, GpuMetrics, Options, StepSource, diagnose};
 use timeline::Timeline;
 
@@ -83,8 +84,43 @@ fn launches_run_ahead_of_the_device() {
     assert_eq!((launch.latency_p50_ns, launch.latency_p95_ns, launch.call_p50_ns), (80_000, 560_000, 4_000));
     assert_eq!((launch.max_depth, launch.depth.peak.value), (4, 4.0));
     assert!(launch.depth.buckets.len() <= 241);
+    let latency = launch.latency.unwrap();
+    assert_eq!(
+        (latency.buckets.len(), latency.peak.value, latency.peak.at),
+        (launch.depth.buckets.len(), 560_000.0, 40_000)
+    );
+    // The bucket of each of the three launches, and no others.
+    let held: Vec<_> = latency.held(0).collect();
+    assert_eq!(held.iter().map(|point| point.1).collect::<Vec<_>>(), [10_000.0, 80_000.0, 560_000.0]);
+    assert!(
+        held.iter().zip([10_000, 20_000, 40_000]).all(|(point, at)| point.0 <= at && at < point.0 + latency.bucket_ns)
+    );
     let (_, unlinked) = gpu("track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0");
     assert!(unlinked.launch.is_none() && unlinked.before_window == 0);
+}
+
+#[test]
+fn a_graph_is_launched_when_the_first_of_its_nodes_starts_in_whatever_stream() {
+    let (_, metrics) = gpu("track main
+         repeat 40 every 2ms
+         api cudaGraphLaunch 10us..20us
+         stream 7
+         kernel a 30us..900us graph 5 node 1
+         kernel c 1010us..1100us graph 5 node 3
+         stream 13
+         kernel b 910us..1000us graph 5 node 2
+         stream 3
+         memset 25us..26us 4096
+         end");
+    let launch = metrics.launch.unwrap();
+    assert_eq!((launch.latency_p50_ns, launch.latency_p95_ns), (15_000, 15_000));
+}
+
+#[test]
+fn copies_alone_have_a_depth_but_no_launch_latency() {
+    let (_, metrics) = gpu("track main\n api cudaMemcpyAsync 0..1us\n stream 7\n copy h2d 5us..9us 1000 pinned");
+    let launch = metrics.launch.unwrap();
+    assert!(launch.latency.is_none() && launch.max_depth == 1);
 }
 
 #[test]
@@ -109,7 +145,7 @@ fn the_line_that_launches_is_the_one_seen_at_the_launch() {
 }
 
 #[test]
-fn ranges_have_the_work_launched_inside_them_and_steps_also_that_of_other_threads() {
+fn ranges_and_steps_have_the_work_launched_inside_them_also_by_other_threads() {
     let (timeline, metrics) = gpu("track main
          step request 0..1ms
          nvtx forward 0..400us
@@ -117,6 +153,7 @@ fn ranges_have_the_work_launched_inside_them_and_steps_also_that_of_other_thread
          api cudaLaunchKernel 150us..151us corr 1
          api cudaLaunchKernel 300us..301us corr 2
          step request 2ms..3ms
+         scope decode 2400us..2900us
          track worker
          api cudaLaunchKernel 2500us..2501us corr 3
          api cudaLaunchKernel 5ms..5001us corr 4
@@ -125,11 +162,37 @@ fn ranges_have_the_work_launched_inside_them_and_steps_also_that_of_other_thread
          kernel b 310us..330us corr 2
          kernel c 2600us..3500us corr 3
          kernel d 5500us..5600us corr 4");
-    let ranges: Vec<_> =
-        metrics.ranges.iter().map(|row| (timeline.names.text(row.name), row.kernels, row.total_ns / 1000)).collect();
-    assert_eq!(ranges, [("request", 2, 120), ("forward", 2, 120), ("attention", 1, 100)]);
     let steps: Vec<_> = metrics.steps.iter().map(|step| (step.step, step.kernels, step.last_end / 1000)).collect();
     assert_eq!(steps, [(0, 2, 330), (1, 1, 3500)], "a thread without a step works for the only one that is open");
+    assert_eq!(
+        ranges(&timeline, &metrics),
+        [("request", 3, 1020), ("decode", 1, 900), ("forward", 2, 120), ("attention", 1, 100)]
+    );
+}
+
+fn ranges<'a>(timeline: &'a Timeline, metrics: &GpuMetrics) -> Vec<(&'a str, u64, u64)> {
+    metrics.ranges.iter().map(|row| (timeline.names.text(row.name), row.kernels, row.total_ns / 1000)).collect()
+}
+
+#[test]
+fn work_of_a_thread_with_nothing_open_is_nobodys_where_two_threads_have_something_open() {
+    let (timeline, metrics) = gpu("track main
+         scope left 0..900us
+         track second
+         scope right 500us..900us
+         track worker
+         api cudaLaunchKernel 100us..101us corr 1
+         api cudaLaunchKernel 600us..601us corr 2
+         nvtx own 700us..800us
+         api cudaLaunchKernel 710us..711us corr 3
+         stream 7
+         kernel a 200us..300us corr 1
+         kernel b 610us..630us corr 2
+         kernel c 720us..730us corr 3
+         process other
+         track main
+         scope elsewhere 0..1ms");
+    assert_eq!(ranges(&timeline, &metrics), [("left", 1, 100), ("own", 1, 10)]);
 }
 
 #[test]
@@ -189,23 +252,71 @@ fn no_change_of_the_host_gains_more_than_the_time_in_which_the_device_is_idle() 
     assert!(hot.evidence.iter().any(|one| one.text.starts_with("the device is at work in 90 %")), "{:?}", hot.evidence);
 }
 
+/// Steps with and without the GPU recorded, as a budget does it, and what the collectors say of themselves.
+fn windows(recorded: &str, unrecorded: &str) -> String {
+    format!(
+        "collector launches on own 2ms
+        track main
+        repeat 2 every 1s
+          repeat 20 every 10ms\n step r 1ms..{recorded}\n api cudaLaunchKernel 1010us..1020us\n stream 7\n kernel k 1030us..1040us\n end
+          repeat 60 every 10ms\n step r 201ms..{unrecorded}\n end
+        end
+        track inferscope-gpu
+        repeat 2 every 1s\n mark GPU~recording~on 0\n mark GPU~recording~off 200ms\n end"
+    )
+}
+
 #[test]
-fn overhead_is_the_steps_that_were_recorded_against_those_that_were_not() {
-    let steps = "track main
-        collector launches on own 2ms
-        repeat 20 every 10ms\n step r 0..1100us\n api cudaLaunchKernel 10us..20us\n stream 7\n kernel k 30us..40us\n end
-        repeat 60 every 10ms\n step r 200ms..201ms\n end";
-    let overhead = gpu(steps).1.overhead.unwrap();
+fn overhead_is_the_steps_inside_the_windows_against_those_outside() {
+    let overhead = gpu(&windows("2100us", "202ms")).1.overhead.unwrap();
     assert!((overhead.percent.unwrap() - 2.5).abs() < 1e-6, "{overhead:?}");
+    assert_eq!(overhead.by, Some(OverheadBy::Steps));
     assert!(
-        overhead.how.contains("20 whose GPU work was recorded take 10 % longer than the 60 others"),
+        overhead.how.contains("40 whose GPU work was recorded take 10 % longer than the 120 others"),
         "{overhead:?}"
     );
+    // What a program pays that takes twice as long where it is recorded.
+    let (_, diagnosis) = of(&windows("3ms", "202ms"));
+    let said = diagnosis.health.iter().find(|line| line.label == "overhead").unwrap();
+    assert!(said.text.starts_with("25 %: on average over all steps") && said.text.contains("100 % longer"), "{said:?}");
+    let faster = gpu(&windows("2ms", "203ms")).1.overhead.unwrap();
+    assert!(faster.percent == Some(0.0) && faster.how.contains("take no longer than"), "{faster:?}");
+}
+
+#[test]
+fn a_step_without_device_work_is_no_unrecorded_one() {
+    let unmarked: String = windows("2100us", "202ms")
+        .lines()
+        .filter(|line| !line.contains("mark"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let overhead = gpu(&unmarked).1.overhead.unwrap();
+    assert_eq!(overhead.by, Some(OverheadBy::OwnTime), "{overhead:?}");
+    assert!(overhead.percent.unwrap() < 0.5, "{overhead:?}");
+}
+
+#[test]
+fn where_steps_are_too_few_the_collector_says_what_its_windows_cost() {
+    for note in [
+        "GPU work was recorded for 40 % of the time, in 5 windows, to cost less than 2.0 %: recorded, the program takes 7.5 % longer from beat to beat",
+        "GPU work was recorded for 40 % of the time; the rest was for finding out what recording costs: 7.5 %, where up to 10.0 % is accepted",
+    ] {
+        let overhead = gpu(&format!("{RUN}\n note {note}")).1.overhead.unwrap();
+        assert_eq!(overhead.by, Some(OverheadBy::Windows));
+        assert!((overhead.percent.unwrap() - 3.0).abs() < 1e-9, "{overhead:?}");
+        assert!(overhead.how.contains("takes 7.5 % longer"), "{overhead:?}");
+    }
+    let unknown = "GPU work was recorded for 95 % of the time; the rest was for finding out what recording costs: too few waits and graph launches to tell whether it is less than 10.0 %";
+    assert!(gpu(&format!("{RUN}\n note {unknown}")).1.overhead.is_none());
+}
+
+#[test]
+fn without_windows_overhead_is_what_the_collectors_measured_of_themselves() {
     let plain =
         "collector launches on own 2ms\n end 1s\n track main\n step r 0..1s\n api cudaLaunchKernel 0..1us\n stream 7
-        kernel k 2us..3us\n overhead flush 5us..8us";
+        kernel k 2us..3us\n api cudaStreamSynchronize 2us..4us\n sync stream 2us..4us\n overhead flush 5us..8us";
     let overhead = gpu(plain).1.overhead.unwrap();
-    assert_eq!((overhead.own_ns, overhead.launches, overhead.cupti_ns), (2_000_000, 1, 3_000));
+    assert_eq!((overhead.own_ns, overhead.launches, overhead.cupti_ns), (2_000_000, 1, 3_000), "a wait is no launch");
     assert!((overhead.percent.unwrap() - 0.2).abs() < 1e-9);
     assert!(gpu(RUN).1.overhead.is_none());
 }

@@ -86,7 +86,8 @@ pub enum Command {
   inferscope run -- ./cuda_server          any CUDA program; no Python needed
 
 Ends as the command does: with its exit code, or by the same signal. 127 if it
-is not found, 126 if it cannot be executed.")]
+is not found, 126 if it cannot be executed; 1 if all went well, but for the file
+of --report.")]
 pub struct Run {
     #[command(flatten)]
     pub recording: Recording,
@@ -111,6 +112,7 @@ pub struct Run {
 
 Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
 inside. How GPUs are (clocks, power, memory) is recorded here too.")]
+#[command(mut_args(|arg| { let inside = INSIDE_ONLY.contains(&arg.get_id().as_str()); arg.hide(inside) }))]
 pub struct Attach {
     /// The process to record
     #[arg(value_name = "PID", value_parser = pid)]
@@ -140,6 +142,9 @@ pub struct Record {
     #[command(flatten)]
     pub recording: Recording,
 }
+
+/// What is recorded only from inside the process: flags that `attach` neither takes nor shows.
+const INSIDE_ONLY: [&str; 7] = ["calls", "include", "exclude", "min_us", "layers", "gpu_detail", "overhead_budget"];
 
 /// What to record: the flags of settings.
 #[derive(Args, Debug)]
@@ -320,6 +325,7 @@ impl Recording {
             ("--min-us", self.min_us.is_some()),
             ("--layers", self.layers.as_ref().is_some_and(|layers| layers != "false")),
             ("--gpu-detail", self.gpu_detail.as_ref().is_some_and(|detail| detail != "off")),
+            ("--overhead-budget", self.overhead_budget.is_some()),
         ];
         flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }

@@ -4,6 +4,7 @@
 mod file;
 mod key;
 mod nearest;
+mod unknown;
 
 use crate::failure::Failure;
 use key::KEYS;
@@ -98,7 +99,10 @@ impl Settings {
     pub fn load(flags: Layer) -> Result<Settings, Failure> {
         let file = std::env::current_dir().ok().map_or(Ok(Layer::default()), |folder| file::search(&folder))?;
         let environment = Layer::environment(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()));
-        Settings::from_layers(file, environment, flags)
+        let settings = Settings::from_layers(file, environment, flags)?;
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        unknown::warnings(names).into_iter().for_each(|warning| settings.say(warning));
+        Ok(settings)
     }
 
     /// Of a file alone, or of none.

@@ -5,34 +5,61 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
-use crate::{open, terminal};
+use crate::{open, output, terminal};
 use analysis::user_rules::UserRule;
 use std::path::{Path, PathBuf};
 use trace::tables::{REPORT, REPORT_PAGE};
 
-/// Never fails: the command's own exit matters more than our report. Returns where the report is.
+/// What came of it.
+pub struct Finished {
+    /// Where the report is.
+    pub report: Option<PathBuf>,
+    /// All that was asked for was written.
+    pub whole: bool,
+}
+
+/// A report that cannot be written is told before anything is recorded for it.
+pub fn check_report(settings: &Settings, extra: Option<&Path>) -> Result<(), Failure> {
+    let Some(extra) = extra else { return Ok(()) };
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // The trace's own folder is there by then.
+    if settings.recording.output.as_deref().is_some_and(|output| absolute(extra).parent() == Some(&absolute(output))) {
+        return Ok(());
+    }
+    output::check(extra).map_err(|error| {
+        Failure::error(format_args!("cannot write {}: {error}. Choose another place with --report.", extra.display()))
+    })
+}
+
+/// Never fails: the command's own exit matters more than our report.
 pub fn finish(
     settings: &Settings,
     trace: &Path,
     notes: &[String],
     extra: Option<&Path>,
     rules: &[UserRule],
-) -> Option<PathBuf> {
+) -> Finished {
     // A trace that is large takes a while to look at, and whoever does not want to wait still wants to know where it is.
     let place = format!("interrupted before the report; look at the trace with `inferscope analyze {}`", quoted(trace));
     let _last_words = (!settings.quiet()).then(|| LastWords::new(&place));
     match try_finish(settings, trace, extra, rules) {
-        Ok(report) => Some(report),
+        Ok((report, whole)) => Finished { report: Some(report), whole },
         Err(failure) => {
             terminal::say(format_args!("no report: {}", failure.message()));
             notes.iter().for_each(|note| settings.say(note));
             settings.say(format_args!("the trace is in {}", trace.display()));
-            None
+            Finished { report: None, whole: extra.is_none() }
         }
     }
 }
 
-fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>, rules: &[UserRule]) -> Result<PathBuf, Failure> {
+/// Where the report is, and whether the one that was asked for is there too.
+fn try_finish(
+    settings: &Settings,
+    trace: &Path,
+    extra: Option<&Path>,
+    rules: &[UserRule],
+) -> Result<(PathBuf, bool), Failure> {
     // Somebody waits for it.
     crate::memory::keep_what_is_freed();
     let verdict = Verdict::of(open::read(settings, trace)?, None, rules)?;
@@ -40,12 +67,13 @@ fn try_finish(settings: &Settings, trace: &Path, extra: Option<&Path>, rules: &[
     let page = trace.join(REPORT_PAGE);
     let kept = verdict.write_file(settings, &report, None).and(verdict.write_file(settings, &page, None));
     // Without it there are still those in the trace's folder.
-    if let Some(Err(failure)) = extra.map(|extra| verdict.write_file(settings, extra, None)) {
+    let wanted = extra.map_or(Ok(()), |extra| verdict.write_file(settings, extra, None));
+    if let Err(failure) = &wanted {
         terminal::say(failure.message());
     }
     kept?;
     tell(settings, &verdict, trace, &page);
-    Ok(report)
+    Ok((report, wanted.is_ok()))
 }
 
 fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {

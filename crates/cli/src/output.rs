@@ -39,6 +39,18 @@ pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     std::fs::rename(unfinished.path(), &target)
 }
 
+/// Whether `to_file` could write there, as things stand. Leaves nothing behind.
+pub fn check(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        _ => {
+            let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let unfinished = Unfinished::at(beside(&target)?);
+            File::create(unfinished.path()).map(drop)
+        }
+    }
+}
+
 /// A reader who has left is no error: nobody wants the rest. What was found still decides how the command ends.
 fn wanted(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })

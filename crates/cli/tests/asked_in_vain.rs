@@ -82,7 +82,16 @@ fn a_comparison_is_written_as_its_file_is_called() {
 #[test]
 fn what_is_recorded_from_inside_cannot_be_asked_of_a_running_process() {
     let place = Place::new("inside");
-    for flag in ["--calls", "--calls=c", "--layers", "--include=a", "--exclude=a", "--min-us=5", "--gpu-detail=all"] {
+    for flag in [
+        "--calls",
+        "--calls=c",
+        "--layers",
+        "--include=a",
+        "--exclude=a",
+        "--min-us=5",
+        "--gpu-detail=all",
+        "--overhead-budget=2%",
+    ] {
         let name = flag.split('=').next().unwrap();
         let error = place.run(["attach", "1", flag]).refused(2);
         assert!(error.contains(&format!("{name} does nothing")) && error.contains("inferscope run"), "{error}");

@@ -23,9 +23,35 @@ fn quiet_is_quiet_and_a_second_report_goes_where_it_should() {
     let told = place.run(["run", "--quiet", "--report", "mine.txt", "--", "sh", "-c", "exit 0"]).fine();
     assert_eq!((told.out.as_str(), told.err.as_str()), ("", ""));
     assert!(place.at("mine.txt").is_file() && place.at("inferscope-traces").is_dir());
-    let told = place.run(["run", "--report", "no/such/folder/x", "--", "sh", "-c", "exit 4"]);
-    assert_eq!(told.code, Some(4));
-    assert!(told.err.contains("no/such/folder/x"), "{}", told.err);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_the_command_runs() {
+    let place = Place::new("report");
+    std::fs::create_dir(place.at("folder.md")).unwrap();
+    for report in ["no/such/folder/x", "folder.md"] {
+        for rest in [["run", "--report", report, "--", "touch", "ran"].as_slice(), &["attach", "1", "--report", report]]
+        {
+            let error = place.run(rest).refused(1);
+            assert!(error.contains(report) && error.contains("--report"), "{error}");
+        }
+    }
+    assert!(!place.at("ran").exists() && !place.at("inferscope-traces").exists());
+    // The trace's own folder is made in time.
+    place.run(["run", "-q", "--output", "trace", "--report", "trace/mine.txt", "--", "true"]).fine();
+    assert!(place.at("trace/mine.txt").is_file());
+}
+
+#[test]
+fn a_report_that_is_lost_on_the_way_is_no_success() {
+    let place = Place::new("lost-report");
+    for (code, told) in [(0, 1), (4, 4)] {
+        std::fs::create_dir(place.at("out")).unwrap();
+        let command = format!("rmdir out; exit {code}");
+        let ended = place.run(["run", "--report", "out/x.md", "--", "sh", "-c", &command]);
+        assert_eq!(ended.code, Some(told), "{}", ended.err);
+        assert!(ended.err.contains("out/x.md"), "{}", ended.err);
+    }
 }
 
 #[test]

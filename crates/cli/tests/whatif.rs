@@ -96,6 +96,8 @@ fn what_the_trace_cannot_say_is_refused() {
     let place = Place::with_trace("whatif-none");
     let error = place.run(["whatif", &recorded("decode"), "scale kernel:gemmSM* 0.5"]).refused(5);
     assert!(error.contains("the nearest name is \"gemmSN_TN_kernel"), "{error}");
+    let error = place.run(["whatif", &recorded("decode"), "remove kernel:nope"]).refused(5);
+    assert!(error.contains("those with most of the time are \"") && error.len() < 300, "{error}");
     let error = place.run(["whatif", &recorded("graphs"), "pin copies"]).refused(5);
     assert!(error.contains("no pageable copies"), "{error}");
     assert!(place.run(["whatif", "trace", "remove sync-api"]).refused(5).contains("no step has a wait"));

@@ -3,7 +3,7 @@
 
 use crate::session::{self, Session};
 use crate::settings::Settings;
-use crate::{gpu, guard, nvtx};
+use crate::{gpu, guard, nvtx, recorded};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::Mutex;
@@ -70,6 +70,20 @@ pub extern "C" fn inferscope_gpu_stop() {
         gpu::stop();
         session::stop();
     });
+}
+
+/// For the Python package, which reads it through ctypes: 0 where the GPU is not recorded, an even number while it is, an odd
+/// one between two windows of the overhead budget.
+#[unsafe(no_mangle)]
+pub extern "C" fn inferscope_gpu_window() -> u32 {
+    recorded::now()
+}
+
+/// For the Python package: waits until a window opens if the number is still `seen`. It may return for nothing. Called without
+/// the interpreter's lock, which is then taken in Python's own code: an interpreter that ends meanwhile ends that thread there.
+#[unsafe(no_mangle)]
+pub extern "C" fn inferscope_gpu_window_wait(seen: u32, milliseconds: u32) {
+    recorded::wait(seen, milliseconds);
 }
 
 /// The recording of this process, begun by whoever comes first.

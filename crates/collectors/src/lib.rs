@@ -20,3 +20,5 @@ mod gpu;
 mod injection;
 #[cfg(not(feature = "python"))]
 mod nvtx;
+#[cfg(not(feature = "python"))]
+mod recorded;

@@ -54,6 +54,12 @@ impl Session {
     pub fn intern(&self, text: &str) -> NameId {
         self.names.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).intern(text)
     }
+
+    /// The same for texts that a program makes up as it goes: they leave room for the names of what it does.
+    pub fn intern_message(&self, text: &str) -> NameId {
+        let most = self.segment.names_bytes();
+        self.names.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).intern_message(text, most)
+    }
 }
 
 /// Begins, or goes on with, the recording that `settings` describe. The error says why it cannot be.

@@ -122,11 +122,33 @@ fn one_without_beats_is_recorded_whole_in_the_end() {
     }
     let unrecorded = windows.total[1] - since.1;
     assert!(unrecorded < 20_000 * MS, "{unrecorded}");
-    assert!(
-        windows.describe(START + 200_000 * MS).contains("too few waits"),
-        "{}",
-        windows.describe(START + 200_000 * MS)
-    );
+    let said = windows.describe(START + 200_000 * MS);
+    assert!(said.contains("fewer than 5 waits and graph launches"), "{said}");
+}
+
+#[test]
+fn a_run_that_is_over_too_soon_is_not_said_to_have_had_too_few_beats() {
+    let mut windows = Windows::new(2.0, START);
+    for beat in 1..=1900 {
+        let now = START + beat * MS;
+        windows.turn(now, Beats { count: beat, last: now });
+    }
+    let said = windows.describe(START + 1900 * MS);
+    assert!(said.contains("takes 5 recorded windows") && !said.contains("fewer than"), "{said}");
+}
+
+#[test]
+fn a_window_that_cupti_refuses_is_an_unrecorded_one_and_is_tried_again() {
+    let (mut windows, mut tried) = (Windows::new(2.0, START), 0);
+    for beat in 1..=60_000 {
+        let now = START + beat * MS;
+        if windows.turn(now, Beats { count: beat, last: now }) && windows.recording {
+            tried += 1;
+            assert!(!windows.settle(false));
+        }
+    }
+    assert!(tried > 1, "{tried}");
+    assert_eq!((windows.count, windows.times(START + 60_000 * MS)), (0, [0, 60_000 * MS]));
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn main() {
     let outcome = match word(0).as_str() {
         "run" => recorder::run(&settings, &words[1..]),
         "attach" => {
-            recorder::attach(&settings, word(1).parse().unwrap_or(0), word(2).parse().ok().map(Duration::from_secs))
+            let duration = word(2).parse().ok().map(Duration::from_secs);
+            recorder::attach(&settings, word(1).parse().unwrap_or(0), duration, || ())
         }
         "recover" => return println!("{:?}", recorder::recover(Path::new(&word(1)))),
         other => return eprintln!("what is {other:?}?"),

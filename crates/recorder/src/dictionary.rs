@@ -88,16 +88,17 @@ impl Dictionary {
             return false;
         }
         for name in inner.new_names.drain(..) {
-            store.batch(Table::Names).push(&[
+            let cells = [
                 Cell::Int(name.id),
                 Cell::Text(&name.text),
                 Cell::text_or_null(name.file.as_deref()),
                 Cell::int_or_null(name.line),
-            ]);
+            ];
+            store.add(Table::Names, &cells);
         }
         for (id, parent, name, line) in inner.new_stacks.drain(..) {
             let parent = if parent == 0 { Cell::Null } else { Cell::Int(parent) };
-            store.batch(Table::Stacks).push(&[Cell::Int(id), parent, Cell::Int(name), Cell::Int(line)]);
+            store.add(Table::Stacks, &[Cell::Int(id), parent, Cell::Int(name), Cell::Int(line)]);
         }
         inner.new_bytes = 0;
         true

@@ -11,6 +11,7 @@ mod drain;
 mod finish;
 mod host;
 mod inject;
+mod journal;
 mod launch;
 mod lock;
 pub mod manifest;
@@ -61,7 +62,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let output = Output::create(settings, &command.short)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
-    let mut recording = Recording::start(settings, output, command.described.clone())?;
+    let mut recording = Recording::start(settings, output, command.described.clone(), false)?;
     let running = match Running::start(&command, variables, &signals) {
         Ok(running) => running,
         Err(error) => {
@@ -91,15 +92,27 @@ fn run_unrecorded(command: &Command, outer: u32) -> Result<Outcome, Error> {
     Ok(Outcome { trace: None, exit, notes: vec![note] })
 }
 
-/// Records a process that was not started by us, until it ends, `duration` has passed, or Ctrl-C.
-pub fn attach(settings: &Settings, pid: u32, duration: Option<Duration>) -> Result<Outcome, Error> {
+/// Records a process that was not started by us, until it ends, `duration` has passed, or Ctrl-C. `begun` is called when
+/// nothing can prevent that any more.
+pub fn attach(
+    settings: &Settings,
+    pid: u32,
+    duration: Option<Duration>,
+    begun: impl FnOnce(),
+) -> Result<Outcome, Error> {
     check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
-    let start_ticks = proc::stat(pid).map(|stat| stat.start_ticks).filter(|start| proc::alive(pid, *start));
-    let start_ticks = start_ticks.ok_or_else(missing)?;
+    let stat = proc::stat(pid).filter(|stat| proc::alive(pid, stat.start_ticks)).ok_or_else(missing)?;
+    let start_ticks = stat.start_ticks;
+    if stat.is_kernel {
+        return Err(Error::KernelThread { pid });
+    }
     if settings.rate_hz > 0 {
         let hint = |why: String| format!("{why} Without stacks (--no-stacks) its threads and memory can be recorded.");
-        cpu::permission::check(pid).map_err(|why| Error::NotPermitted { pid, why: hint(why) })?;
+        cpu::permission::check(pid).map_err(|why| match why == cpu::permission::ENDED {
+            true => missing(),
+            false => Error::NotPermitted { pid, why: hint(why) },
+        })?;
     }
     let lock = claim(pid)?;
     sweep::sweep();
@@ -108,8 +121,9 @@ pub fn attach(settings: &Settings, pid: u32, duration: Option<Duration>) -> Resu
     // Nothing is brought into a process that runs already.
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
-    let mut recording = Recording::start(settings, output, program)?;
+    let mut recording = Recording::start(settings, output, program, true)?;
     recording.watch(pid, lock);
+    begun();
     let end = duration.map(|duration| Instant::now() + duration);
     while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
@@ -142,7 +156,7 @@ pub fn record(
     let (described, short) = command::describe_process(pid);
     let output = Output::create(settings, &short)?;
     let told = launch::told(settings, &output);
-    let mut recording = Recording::start(settings, output, described)?;
+    let mut recording = Recording::start(settings, output, described, false)?;
     let caller = protocol::Caller::new(&recording.segments, pid, start_ticks);
     if let Err(error) = caller.tell_ready(ready, &told) {
         recording.discard();

@@ -35,6 +35,9 @@ pub struct Manifest {
     /// Program and script, never arguments: they may hold secrets.
     pub command: String,
     pub exit: Option<crate::Exit>,
+    /// The process ran already: nothing was brought into it, and nothing recorded from inside.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attached: bool,
     pub clock: Clock,
     pub host: Host,
     pub settings: Recorded,
@@ -160,6 +163,10 @@ pub struct Collector {
     pub residual_ns: u64,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -180,6 +187,7 @@ impl Manifest {
             segments: None,
             command,
             exit: None,
+            attached: false,
             clock: Clock {
                 source: if source == trace::Source::Tsc { "tsc" } else { "monotonic" }.into(),
                 unix_minus_mono_ns: real as i64 - mono as i64,

@@ -24,6 +24,12 @@ impl Notes {
         }
     }
 
+    /// All but the first so many.
+    pub fn since(&self, first: usize) -> Vec<String> {
+        let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.get(first..).map(<[_]>::to_vec).unwrap_or_default()
+    }
+
     pub fn all(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

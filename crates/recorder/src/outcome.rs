@@ -50,10 +50,14 @@ pub enum Error {
     CommandNotFound { program: String },
     #[error("{program}: cannot be executed: {why}.")]
     NotExecutable { program: String, why: String },
-    #[error("cannot write the trace to {path}: {why}. Choose another place with --output.", path = path.display())]
+    #[error("cannot write the trace to {path}: {why}. Choose another place with --output (in Python: inferscope.start(output=...)).", path = path.display())]
     Output { path: PathBuf, why: String },
     #[error("there is no process {pid}. It may have ended; `ps` shows what runs.")]
     NoSuchProcess { pid: u32 },
+    #[error(
+        "process {pid} is a thread of the kernel: it runs no program that could be recorded. `ps` shows those in brackets."
+    )]
+    KernelThread { pid: u32 },
     #[error("process {pid} may not be recorded: {why}")]
     NotPermitted { pid: u32, why: String },
     #[error("process {pid} is already recorded by process {holder}. Stop that recording first.")]
@@ -65,6 +69,9 @@ pub enum Error {
     /// `recover` only: the caller may go on and read the trace as it is.
     #[error("{path} cannot be completed, because it is read-only: records left in shared memory are not shown.", path = path.display())]
     ReadOnlyTrace { path: PathBuf },
+    /// `recover` only.
+    #[error("{path} cannot be completed: {why}. What is missing stays in shared memory: make room, then run this again.", path = path.display())]
+    NotCompleted { path: PathBuf, why: String },
     #[error("{path} is not a trace: {why}.", path = path.display())]
     NotATrace { path: PathBuf, why: String },
     #[error("{what}: {error}")]

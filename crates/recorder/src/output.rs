@@ -1,6 +1,7 @@
 //! Where a recording goes: the trace's folder, and the folder of segments in shared memory.
 
 use crate::inject;
+use crate::journal::JOURNAL;
 use crate::lock::{Lock, Refused};
 use crate::manifest::RESERVE;
 use crate::outcome::Error;
@@ -72,7 +73,11 @@ pub(crate) fn remove_segments(folder: &Path) {
             let name = entry.file_name().to_string_lossy().into_owned();
             let segment = name.ends_with(SUFFIX) || name.starts_with('.') && name.ends_with(".new");
             let table = place == rescued && (parse_file_name(&name).is_some() || name == MANIFEST);
-            if segment || table || name == TRACE_FILE || PROTOCOL_FILES.contains(&name.as_str()) {
+            if segment
+                || table
+                || [TRACE_FILE, JOURNAL].contains(&name.as_str())
+                || PROTOCOL_FILES.contains(&name.as_str())
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -13,7 +13,12 @@ pub(crate) struct Stat {
     /// With the pid, the name of a process for ever: pids are used again.
     pub start_ticks: u64,
     pub resident_pages: u64,
+    /// A thread of the kernel, which has no program and no memory of its own.
+    pub is_kernel: bool,
 }
+
+/// PF_KTHREAD, of the kernel's flags for a task.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 impl Stat {
     pub fn parse(text: &str) -> Option<Stat> {
@@ -29,6 +34,7 @@ impl Stat {
             threads: field(20)? as u32,
             start_ticks: field(22)?,
             resident_pages: field(24)?,
+            is_kernel: field(9)? & KERNEL_THREAD != 0,
         })
     }
 }
@@ -85,6 +91,8 @@ mod tests {
         assert_eq!((stat.state, stat.parent, stat.minor_faults, stat.major_faults), (b'R', 7, 100, 5));
         assert_eq!((stat.threads, stat.start_ticks, stat.resident_pages), (4, 777, 55));
         assert_eq!(Stat::parse("12 (a"), None);
+        let kernel = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 10 0 0 0";
+        assert_eq!((stat.is_kernel, Stat::parse(kernel).map(|stat| stat.is_kernel)), (false, Some(true)));
     }
 
     #[test]

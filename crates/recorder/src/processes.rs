@@ -3,7 +3,7 @@
 
 use crate::manifest::{Collector, Process};
 use crate::proc;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Default)]
@@ -17,6 +17,8 @@ struct Inner {
     /// Numbers of processes that have or had a segment of Python's.
     with_segment: HashSet<i32>,
     changed: bool,
+    /// Those that changed since they were last taken for the journal.
+    touched: BTreeSet<usize>,
     left_out: u64,
 }
 
@@ -34,6 +36,13 @@ pub(crate) struct Living {
 const MOST_DEVICES: usize = 64;
 /// A list that long is 15 MB; whatever starts more processes is recorded under the last number.
 const MOST: usize = 50_000;
+
+impl Inner {
+    fn touch(&mut self, number: i32) {
+        self.changed = true;
+        self.touched.insert(number as usize);
+    }
+}
 
 impl Processes {
     /// Goes on with the list of a trace whose recorder was killed.
@@ -67,6 +76,7 @@ impl Processes {
             ..Process::default()
         });
         inner.by_identity.insert((pid, start_ticks), at);
+        inner.touch(at as i32);
         inner.living.push(Living { number: at as i32, pid, start_ticks, has_segment: false });
         at as i32
     }
@@ -76,7 +86,7 @@ impl Processes {
     pub fn found_segment(&self, who: &trace::segment::Identity) -> i32 {
         let number = self.register(who.pid, who.parent, who.start_ticks, &who.program);
         let mut inner = self.lock();
-        inner.changed = true;
+        inner.touch(number);
         let is_python = !who.python.is_empty();
         // The CUDA library comes later: by then a program may have said what it had not said at its start.
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
@@ -105,7 +115,7 @@ impl Processes {
         let Some(process) = inner.list.get_mut(number as usize) else { return };
         if process.devices.len() < MOST_DEVICES && !process.devices.contains(&device) {
             process.devices.push(device);
-            inner.changed = true;
+            inner.touch(number);
         }
     }
 
@@ -113,7 +123,7 @@ impl Processes {
         let mut inner = self.lock();
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.python.is_empty()) {
             process.python = python;
-            inner.changed = true;
+            inner.touch(number);
         }
     }
 
@@ -137,7 +147,9 @@ impl Processes {
                 }
             }
         }
-        inner.changed |= changed;
+        if changed {
+            inner.touch(number);
+        }
     }
 
     pub fn ended(&self, number: i32) {
@@ -146,7 +158,7 @@ impl Processes {
         inner.living.retain(|living| living.number != number);
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.ended_ns.is_none()) {
             process.ended_ns = Some(now);
-            inner.changed = true;
+            inner.touch(number);
         }
     }
 
@@ -166,6 +178,13 @@ impl Processes {
     pub fn take_changed(&self) -> Option<Vec<Process>> {
         let mut inner = self.lock();
         std::mem::take(&mut inner.changed).then(|| inner.list.clone())
+    }
+
+    /// Those that changed since they were last taken, with their numbers.
+    pub fn take_touched(&self) -> Vec<(usize, Process)> {
+        let mut inner = self.lock();
+        let touched = std::mem::take(&mut inner.touched);
+        touched.into_iter().filter_map(|at| inner.list.get(at).map(|process| (at, process.clone()))).collect()
     }
 
     /// The list was not written after all.

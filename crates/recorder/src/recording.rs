@@ -3,7 +3,8 @@
 use crate::device::found::Found;
 use crate::device::sampler::Sampler;
 use crate::dictionary::Dictionary;
-use crate::drain::{Clock, Drain, Shared};
+use crate::drain::{Clock, Drain, Shared, not_kept};
+use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::messages::{Outbox, channel};
@@ -40,12 +41,13 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Everything that can fail fails here, before the workload runs, and then leaves nothing behind.
-    pub fn start(settings: &Settings, output: Output, command: String) -> Result<Recording, Error> {
+    /// `attached`: to a process that runs already.
+    pub fn start(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
         let (trace, segments) = (output.trace.clone(), output.segments.clone());
-        Recording::start_in(settings, output, command).inspect_err(|_| output::discard(&trace, &segments))
+        Recording::start_in(settings, output, command, attached).inspect_err(|_| output::discard(&trace, &segments))
     }
 
-    fn start_in(settings: &Settings, output: Output, command: String) -> Result<Recording, Error> {
+    fn start_in(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
         notes::silence_threads();
         let Output { shown, trace, segments, lock, note } = output;
         let fail = |error: std::io::Error| Error::Output { path: shown.clone(), why: error.to_string() };
@@ -58,6 +60,7 @@ impl Recording {
         note.into_iter().for_each(|note| shared.notes.add(note));
         let source = Source::detect();
         let mut manifest = Manifest::new(command, settings, source);
+        manifest.attached = attached;
         manifest.segments = Some(segments.to_string_lossy().into_owned());
         manifest.write_in_reserve(&trace).map_err(fail)?;
         let store = Store::open(&trace).map_err(fail)?;
@@ -65,6 +68,10 @@ impl Recording {
         let files = store.files();
         let clock = Clock::start(source);
         let mut drain = Drain::new(store, manifest, segments.clone(), clock, inbox, shared.clone()).hold(lock);
+        match Journal::create(&segments) {
+            Ok(journal) => drain.keep_in(journal),
+            Err(error) => shared.notes.add(not_kept(&error)),
+        }
         let (stop_sampling, stop_draining) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&stop_draining);
         // Only call recording writes faster than a drain with an equal share can read when cores are few.

@@ -4,6 +4,7 @@
 use crate::device::found::Found;
 use crate::dictionary::Dictionary;
 use crate::drain::{Attached, Clock, Drain, Phase, Shared};
+use crate::journal::{self, Facts};
 use crate::lock::{Lock, Refused};
 use crate::manifest::{Manifest, State};
 use crate::messages::channel;
@@ -12,7 +13,7 @@ use crate::outcome::{Error, Recovered};
 use crate::output::{self, local_time};
 use crate::proc;
 use crate::processes::Processes;
-use crate::store::{Checkpoint, Left, Store, scan};
+use crate::store::{Cell, Checkpoint, Left, Store, scan};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use trace::SegmentReader;
 use trace::clock::{Anchor, Source};
 use trace::segment::SUFFIX;
-use trace::tables::{LOCK, MANIFEST, parse_file_name};
+use trace::tables::{LOCK, MANIFEST, Table, parse_file_name};
 
 /// In a segments folder: tables that the trace's disk did not take.
 pub(crate) const RESCUED: &str = "rescued";
@@ -38,9 +39,11 @@ pub(crate) fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
         Err(Refused::Io(error)) => return Err(unwritable(trace, error)),
     };
     let segments = manifest.segments.as_ref().map(PathBuf::from).unwrap_or_default();
-    let manifest = take_rescued(trace, &segments.join(RESCUED), manifest).map_err(|error| unwritable(trace, error))?;
-    let store = Store::open(trace).map_err(|error| unwritable(trace, error))?;
-    let left = scan(&store.files());
+    let mut manifest =
+        take_rescued(trace, &segments.join(RESCUED), manifest).map_err(|error| unwritable(trace, error))?;
+    let mut store = Store::open(trace).map_err(|error| unwritable(trace, error))?;
+    let mut left = scan(&store.files());
+    take_journal(&segments, &mut store, &mut manifest, &mut left);
     let mut work = Work::new(trace, store, manifest, &left, lock);
     left.unreadable.iter().for_each(|file| work.notes.add(format!("{file} is damaged: what is in it is not shown")));
     work.drain_segments(&segments, left).map_err(|error| unwritable(trace, error))?;
@@ -52,7 +55,7 @@ fn unwritable(trace: &Path, error: io::Error) -> Error {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
             Error::ReadOnlyTrace { path: trace.to_owned() }
         }
-        _ => Error::Output { path: trace.to_owned(), why: error.to_string() },
+        _ => Error::NotCompleted { path: trace.to_owned(), why: error.to_string() },
     }
 }
 
@@ -69,6 +72,40 @@ fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> io::Result<
         }
     }
     Manifest::read(trace)
+}
+
+/// Takes what the recorder itself saw and had not written into files.
+fn take_journal(segments: &Path, store: &mut Store, manifest: &mut Manifest, left: &mut Left) {
+    let files = store.files();
+    let next = Table::ALL.map(|table| files.next(table));
+    let row = |table: Table, file: u32, cells: &[Cell<'_>]| {
+        // The kill came between the closing of a file and the clearing of the journal.
+        if file < next[table as usize] {
+            return;
+        }
+        if let (Table::Names, Some(Cell::Int(id))) = (table, cells.first()) {
+            left.last_name = left.last_name.max(*id);
+        }
+        store.add(table, cells);
+    };
+    let facts = |facts: Facts| {
+        for (number, process) in facts.processes {
+            let known = manifest.processes.len();
+            match manifest.processes.get_mut(number) {
+                // The manifest may be the newer of the two: a process ends once.
+                Some(known) if known.ended_ns.is_none() => *known = process,
+                None if number == known => manifest.processes.push(process),
+                _ => {}
+            }
+        }
+        facts.notes.into_iter().for_each(|note| {
+            if !manifest.notes.contains(&note) {
+                manifest.notes.push(note);
+            }
+        });
+        manifest.devices = facts.devices.unwrap_or_else(|| std::mem::take(&mut manifest.devices));
+    };
+    journal::read(segments, row, facts);
 }
 
 struct Work {
@@ -89,8 +126,9 @@ impl Work {
         let devices = Found::of(manifest.devices.clone());
         let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone(), devices };
         let clock = Clock::start(Source::Monotonic);
-        let last_sign = left.last_anchor.map(|(_, real)| real as u64);
+        let last_anchor = left.last_anchor.map(|(_, real)| real as u64);
         let segments = manifest.segments.as_ref().map_or_else(|| trace.to_owned(), PathBuf::from);
+        let last_sign = last_anchor.max(journal::last_written(&segments));
         let drain = Drain::new(store, manifest, segments, clock, channel().1, shared).hold(lock);
         Work { drain, notes, processes, records: 0, last_sign }
     }
@@ -165,7 +203,7 @@ impl Work {
         let ended = self.drain.finish();
         if ended.kept {
             let why = self.drain.failing.take().map(|error| error.to_string()).unwrap_or_default();
-            return Err(Error::Output { path: trace.to_owned(), why });
+            return Err(Error::NotCompleted { path: trace.to_owned(), why });
         }
         if let Err(error) = self.drain.store.finish(Some(segments)) {
             self.notes.add(format!("the trace is in many small files, because they could not be joined: {error}"));
@@ -174,8 +212,8 @@ impl Work {
         if !clean_end {
             let when = self.last_sign.map_or("an unknown time".into(), |real| local_time(real, "%H:%M:%S"));
             self.notes.add(format!(
-                "the recorder was killed at {when}: {} records were recovered from shared memory, {lost} had been \
-                 overwritten; stacks, memory and threads after {when} are missing",
+                "the recorder was killed; it last wrote at {when}: {} records were recovered from shared memory, {lost} had \
+                 been overwritten; stacks, memory and threads after {when} are missing",
                 self.records
             ));
         }

@@ -75,7 +75,10 @@ fn kill_recorder(name: &str, both: bool) {
     let recovered = recorder::recover(&trace).unwrap().unwrap();
     assert_eq!((calls(&trace), recovered.lost, lost(&trace)), (200_000, 0, 0));
     assert!(recovered.records > 0 && recovered.records <= 200_010, "{recovered:?}");
-    assert!(recovered.notes.iter().any(|note| note.contains("the recorder was killed at")), "{recovered:?}");
+    assert!(
+        recovered.notes.iter().any(|note| note.contains("the recorder was killed; it last wrote at")),
+        "{recovered:?}"
+    );
     assert_eq!(state(&trace).state, recorder::manifest::State::Recovered);
     assert!(!Path::new(&segments).exists());
     let scopes = outer_scope(&trace);
@@ -162,7 +165,7 @@ fn a_full_disk_never_blocks_and_every_record_is_accounted_for() {
     let outcome = fs::read_to_string(&result).unwrap();
     assert!(outcome.contains("make room, then run `inferscope analyze"), "{outcome}");
     // Still full: the recovery says so and changes nothing.
-    assert!(matches!(recorder::recover(&trace), Err(recorder::Error::Output { .. })));
+    assert!(matches!(recorder::recover(&trace), Err(recorder::Error::NotCompleted { .. })));
     disk.grow("500m");
     recorder::recover(&trace).unwrap().unwrap();
     let (there, missing) = (calls(&trace), lost(&trace));

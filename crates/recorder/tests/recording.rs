@@ -138,7 +138,7 @@ fn a_process_that_runs_already_is_recorded_from_outside() {
     let python = Python::start(&folder, BUSY);
     let trace = folder.path("trace");
     let settings = Settings { output: Some(trace.clone()), ..Settings::default() };
-    let outcome = attach(&settings, python.0.id(), Some(Duration::from_secs(2))).unwrap();
+    let outcome = attach(&settings, python.0.id(), Some(Duration::from_secs(2)), || ()).unwrap();
     assert_eq!(outcome.exit, Exit::Code(0));
     let names = rows(&trace, Table::Names);
     let id = |name: &str| {
@@ -166,9 +166,9 @@ fn two_recorders_do_not_meet() {
     let pid = python.0.id();
     let (first, second) = (settings(folder.path("first")), settings(folder.path("second")));
     std::thread::scope(|scope| {
-        let attached = scope.spawn(|| attach(&first, pid, Some(Duration::from_secs(2))));
+        let attached = scope.spawn(|| attach(&first, pid, Some(Duration::from_secs(2)), || ()));
         until("the first one records", || folder.path("first/manifest.json").exists());
-        let error = attach(&second, pid, Some(Duration::ZERO)).unwrap_err();
+        let error = attach(&second, pid, Some(Duration::ZERO), || ()).unwrap_err();
         let me = std::process::id();
         assert!(matches!(error, Error::AlreadyRecorded { holder, .. } if holder == me), "{error}");
         attached.join().unwrap().unwrap();
@@ -179,7 +179,7 @@ fn two_recorders_do_not_meet() {
 #[test]
 fn what_is_not_there_cannot_be_attached_to() {
     let folder = Folder::new("nobody");
-    let error = attach(&settings(folder.path("trace")), u32::MAX >> 1, None).unwrap_err();
+    let error = attach(&settings(folder.path("trace")), u32::MAX >> 1, None, || panic!("begun")).unwrap_err();
     assert!(matches!(error, Error::NoSuchProcess { .. }) && error.exit_code() == 1);
 }
 

@@ -5,7 +5,7 @@ use crate::style::{Ink, Style};
 use crate::units::{count, counted, duration, percent};
 use analysis::{Diagnosis, Metrics};
 use std::io::{self, Write};
-use timeline::Timeline;
+use timeline::{Exit, Timeline};
 
 /// Notes beyond this are in the report.
 const MOST_NOTES: usize = 4;
@@ -18,6 +18,9 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut facts = vec![duration(metrics.duration)];
+    // That it ended as it should need not be said.
+    let failed = timeline.info.exit.filter(|exit| *exit != Exit::Code(0));
+    facts.extend(failed.map(crate::text::ended));
     facts.push(counted(metrics.processes.len(), "process", "processes"));
     facts.push(counted(metrics.threads.len(), "thread", "threads"));
     facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken as usize, "sample", "samples")));
@@ -34,7 +37,7 @@ pub fn write(
     for (kind, spread) in steps.chain(scopes) {
         let (p50, p99) = (duration(spread.p50), duration(spread.p99));
         let name = style.fit(timeline.names.text(spread.name), 40);
-        line(out, style, Ink::Plain, kind, &format!("{name}: {} times, p50 {p50}, p99 {p99}", count(spread.count)))?;
+        line(out, style, Ink::Plain, kind, &text(&name, spread.count, &p50, &p99))?;
     }
     if let Some((samples, hottest)) = metrics.samples.as_ref().and_then(|s| s.lines.first().map(|line| (s, line))) {
         let name = timeline.names.get(hottest.name);
@@ -71,6 +74,14 @@ pub fn write(
     match timeline.notes.len().saturating_sub(MOST_NOTES) {
         0 => Ok(()),
         more => line(out, style, Ink::Warn, "note", &format!("{more} more in the report")),
+    }
+}
+
+/// One time has no percentiles.
+fn text(name: &str, times: u64, p50: &str, p99: &str) -> String {
+    match times {
+        1 => format!("{name}: once, {p50}"),
+        times => format!("{name}: {} times, p50 {p50}, p99 {p99}", count(times)),
     }
 }
 

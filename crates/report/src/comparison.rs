@@ -83,8 +83,8 @@ pub fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// The largest change in the same direction that has a name. Calls, operators and functions that take longer because the host waits
-/// longer for the device in them are no cause: what the device does is.
+/// The largest change in the same direction: what has a name where that is half of it, else the kind of time. Calls, operators and
+/// functions that take longer because the host waits longer for the device in them are no cause: what the device does is.
 fn most(comparison: &Comparison, slower: bool) -> Option<String> {
     let is_wait = |change: &&Change| change.group == Group::Kind && change.label == PartKind::Gpu.name();
     let waits = comparison.changes.iter().find(is_wait).map_or(0.0, Change::delta);
@@ -93,26 +93,63 @@ fn most(comparison: &Comparison, slower: bool) -> Option<String> {
             && (waits > 0.0) == slower
             && waits.abs() >= change.delta().abs() / 2.0
     };
-    let fits = |change: &&Change| {
-        change.noise != Noise::Within
-            && !waiting(change)
-            && (change.delta() > 0.0) == slower
-            && !matches!(change.group, Group::Kind | Group::Line)
+    let largest = |kinds: bool| {
+        let fits = |change: &&Change| {
+            change.noise != Noise::Within
+                && !waiting(change)
+                && !is_wait(change)
+                && change.group != Group::Line
+                && (change.group == Group::Kind) == kinds
+        };
+        let all = comparison.changes.iter().filter(fits).map(|change| (change, moved(comparison, change)));
+        all.filter(|(_, delta)| (*delta > 0.0) == slower).max_by(|x, y| x.1.abs().total_cmp(&y.1.abs()))
     };
-    let most = comparison.changes.iter().filter(fits).max_by(|x, y| x.delta().abs().total_cmp(&y.delta().abs()))?;
-    Some(format!("{} {} ({} a step)", noun(most.group), name(most), signed(most.delta())))
+    let (named, kind) = (largest(false), largest(true));
+    let size = |most: Option<(&Change, f64)>| most.map_or(0.0, |(_, delta)| delta.abs());
+    let (most, delta) = if size(kind) > 2.0 * size(named) { kind } else { named }?;
+    let each = if comparison.whole { "" } else { " a step" };
+    Some(format!("{}{} ({}{each})", noun(most.group), name(most), signed(delta)))
+}
+
+/// The difference of a change. A function that only one of the two has in this file, and only the other in another, was moved:
+/// both together are what it changed by.
+fn moved(comparison: &Comparison, change: &Change) -> f64 {
+    let only_in = |change: &Change| (change.a.value > 0.0, change.b.value > 0.0);
+    let other = |one: &&Change| {
+        let (a, b) = only_in(one);
+        one.group == Group::Function && one.label == change.label && a != b && only_in(change) == (b, a)
+    };
+    let gone = comparison.changes.iter().filter(|_| change.group == Group::Function).filter(other);
+    change.delta() + gone.map(Change::delta).sum::<f64>()
+}
+
+/// The heading of the metrics.
+pub(crate) fn metrics_title(comparison: &Comparison) -> String {
+    let (a, b) = comparison.steps;
+    match comparison.whole {
+        true => "Metrics of the whole recordings".into(),
+        false => format!("Metrics of a step ({} in A, {} in B)", count(a as u64), count(b as u64)),
+    }
+}
+
+/// The heading of a group, and that of its differences.
+pub(crate) fn group_titles(comparison: &Comparison, group: Group) -> (&'static str, &'static str) {
+    match (comparison.whole, group) {
+        (true, Group::Kind) => ("What the recordings do", "change"),
+        (whole, _) => (group.title(), if whole { "change" } else { "a step" }),
+    }
 }
 
 fn noun(group: Group) -> &'static str {
     match group {
         Group::Kind | Group::Line => "",
-        Group::Function => "function",
-        Group::Idle => "GPU idle:",
-        Group::Kernel => "kernel",
-        Group::Copy => "copies",
-        Group::Api => "CUDA call",
-        Group::Op => "operator",
-        Group::Layer => "layer",
+        Group::Function => "function ",
+        Group::Idle => "GPU idle: ",
+        Group::Kernel => "kernel ",
+        Group::Copy => "copies ",
+        Group::Api => "CUDA call ",
+        Group::Op => "operator ",
+        Group::Layer => "layer ",
     }
 }
 
@@ -155,11 +192,7 @@ impl Page<'_> {
     }
 
     fn metrics(&self, out: &mut impl Write) -> io::Result<()> {
-        let steps = self.comparison.steps;
-        self.heading(
-            out,
-            &format!("Metrics of a step ({} in A, {} in B)", count(steps.0 as u64), count(steps.1 as u64)),
-        )?;
+        self.heading(out, &metrics_title(self.comparison))?;
         let mut table = Table::new(["A", "B", "change", "", "metric"]);
         for name in SHOWN {
             let Some(change) = self.comparison.metrics.iter().find(|change| change.name() == name) else { continue };
@@ -187,8 +220,9 @@ impl Page<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        self.heading(out, group.title())?;
-        let mut table = Table::new(["A", "B", "a step", "", "count", "name"]);
+        let (title, differences) = group_titles(self.comparison, group);
+        self.heading(out, title)?;
+        let mut table = Table::new(["A", "B", differences, "", "count", "name"]);
         let time = |ns: f64| self.style.plain(&duration(ns.max(0.0).round() as u64));
         for change in rows.iter().take(self.top) {
             let number = |value: f64| Unit::Count.say(value);
@@ -265,24 +299,60 @@ mod tests {
     use analysis::compare::{Side, compare};
     use timeline::Timeline;
 
+    fn said(a: &str, b: &str) -> String {
+        let of = |text: &str| {
+            let timeline = Timeline::from_text(text).unwrap();
+            let (metrics, diagnosis) =
+                (analysis::measure(&timeline), analysis::diagnose(&timeline, &analysis::Options::default()));
+            (timeline, metrics, diagnosis)
+        };
+        let (a, b) = (of(a), of(b));
+        let a = Side { timeline: &a.0, metrics: &a.1, diagnosis: &a.2 };
+        let b = Side { timeline: &b.0, metrics: &b.1, diagnosis: &b.2 };
+        let comparison = compare(a, b).unwrap();
+        let mut text = Vec::new();
+        let titles = Titles { a: "a", b: "b" };
+        write(&comparison, &titles, &[], 12, &Style::default(), &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    /// One function waits for a core much longer, and runs a little longer: there are no steps, and the wait is the change.
+    #[test]
+    fn the_largest_change_may_be_a_kind_of_time_that_no_function_has() {
+        let of = |end: u64, waits: u64| {
+            format!(
+                "track main\n samples 0..{end}ms every 10ms active gil f:1\n counter runqueue_wait_ns 0..{end}ms every 100ms grows {waits}ms"
+            )
+        };
+        let said = said(&of(500, 20), &of(1000, 50));
+        assert!(said.contains("The largest change: waiting for a core (+"), "{said}");
+        assert!(!said.contains("a step") && said.contains("What the recordings do"), "{said}");
+    }
+
+    /// The same function from another file: it is no larger change than it is.
+    #[test]
+    fn a_function_that_was_moved_changed_by_the_difference() {
+        let of = |file: &str, moved: u64, other: u64| {
+            let end = moved + other;
+            format!(
+                "track main\n repeat 20 every 100ms\n step r 0..{end}ms\n samples 0..{moved}ms every 1ms active gil f@{file}:1\n samples {moved}ms..{end}ms every 1ms active gil g@c.py:1\n end"
+            )
+        };
+        let said = said(&of("a.py", 20, 10), &of("b.py", 22, 20));
+        assert!(said.contains("The largest change: function g (+"), "{said}");
+    }
+
     /// The kernel takes twice as long, and so does the wait for it: the kernel is the cause.
     #[test]
     fn a_longer_wait_for_the_device_is_not_the_largest_change() {
         let of = |kernel: u64| {
             let (end, most) = (kernel + 1, kernel * 5 / 8);
-            let text = format!(
+            format!(
                 "track main\n repeat 20 every 40ms\n step r 0..{end}ms\n stream 7\n api cudaLaunchKernel 0..10us\n kernel gemm 20us..{most}ms\n kernel add {most}ms..{kernel}ms\n\
                  ccall aten::item 20us..{end}ms\n api cudaStreamSynchronize 30us..{kernel}.5ms\n end"
-            );
-            let timeline = Timeline::from_text(&text).unwrap();
-            let (metrics, diagnosis) =
-                (analysis::measure(&timeline), analysis::diagnose(&timeline, &analysis::Options::default()));
-            (timeline, metrics, diagnosis)
+            )
         };
-        let (a, b) = (of(8), of(16));
-        let a = Side { timeline: &a.0, metrics: &a.1, diagnosis: &a.2 };
-        let b = Side { timeline: &b.0, metrics: &b.1, diagnosis: &b.2 };
-        let said = answer(&compare(a, b).unwrap());
+        let said = said(&of(8), &of(16));
         assert!(said.contains("The largest change: kernel gemm (+5.00 ms a step)"), "{said}");
     }
 }

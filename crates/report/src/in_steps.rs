@@ -72,6 +72,11 @@ pub fn of(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
     }
 }
 
+/// How many steps the times of a process's devices are shared out over: what all reports mean by "of a step".
+pub fn count(timeline: &Timeline, diagnosis: &Diagnosis, process: ProcessIndex) -> u64 {
+    steps(timeline, diagnosis, process).len().max(1) as u64
+}
+
 /// The steps of the device's own process; where it has none, of all; where there are none at all, the recording.
 fn steps(timeline: &Timeline, diagnosis: &Diagnosis, process: ProcessIndex) -> Vec<(u64, u64)> {
     let steps = || diagnosis.steps.measured().filter(|step| step.end > step.start);

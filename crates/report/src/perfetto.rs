@@ -1,5 +1,6 @@
 //! A trace for ui.perfetto.dev and its trace processor: processes, threads, devices, slices, marks, samples, counters,
-//! and what was lost. Written packet by packet, so memory grows with tracks and names and not with events.
+//! and what was lost. Written packet by packet, so memory grows with tracks, names and waits
+//! and not with events.
 
 mod annotations;
 mod counters;
@@ -9,6 +10,7 @@ mod packets;
 mod samples;
 mod slices;
 mod tracks;
+mod waits;
 
 use crate::provenance;
 use messages::{DebugAnnotation, EventType, TrackDescriptor, TrackEvent};
@@ -23,12 +25,13 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     for (index, process) in timeline.processes.iter().enumerate() {
         packets.describe(tracks::describe_process(index, process, pids[index]))?;
     }
+    let waits = waits::Waits::find(timeline);
     for (index, track) in timeline.tracks.iter().enumerate() {
         packets.describe(tracks::describe_thread(index, track, pids[track.process.0 as usize]))?;
-        slices::write(timeline, index, track, &mut packets)?;
+        slices::write(timeline, index, track, &waits, &mut packets)?;
         samples::write(timeline, index, track, &mut packets)?;
     }
-    gpu::write(timeline, &mut packets)?;
+    gpu::write(timeline, &waits, &mut packets)?;
     counters::write(timeline, &mut packets)?;
     packets.finish()
 }

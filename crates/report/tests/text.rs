@@ -1,8 +1,8 @@
 //! The terminal summary of one small trace, as it looks in a file, on a narrow screen and on a terminal.
 
 use report::Style;
-use timeline::Timeline;
 use timeline::fixture::{Fixture, TemporaryFolder};
+use timeline::{Exit, State, Timeline};
 
 pub const SERVICE: &str = r#"
     process 100 serve.py 3.12.1
@@ -91,4 +91,51 @@ fn an_empty_trace_says_what_is_not_there() {
     {
         assert!(text.contains(line), "{line}: {text}");
     }
+}
+
+fn brief(timeline: &Timeline) -> String {
+    let mut bytes = Vec::new();
+    let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+    report::brief::write(timeline, &analysis::measure(timeline), &diagnosis, &Style::default(), &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// After `run` nobody should have to open the report to learn that the program failed.
+#[test]
+fn the_few_lines_say_how_a_program_failed_and_count_one_as_once() {
+    let mut timeline = open("process 100 load.py 3.12\nthread 0 100 MainThread\nscope 0 100 0..98000 load #1");
+    let first = |timeline: &Timeline| brief(timeline).lines().next().unwrap_or_default().to_owned();
+    assert!(!first(&timeline).contains("exit code"), "{}", first(&timeline));
+    timeline.info.exit = Some(Exit::Signal(9));
+    assert!(first(&timeline).contains("killed by signal 9"), "{}", first(&timeline));
+    timeline.info.exit = Some(Exit::Code(3));
+    assert!(first(&timeline).contains("exit code 3"), "{}", first(&timeline));
+    assert!(brief(&timeline).contains("load: once, 98.0 ms"), "{}", brief(&timeline));
+}
+
+/// A recorder that was killed did not measure its clock, and a recording without steps has no step to gain of.
+#[test]
+fn nothing_is_said_of_steps_or_of_a_clock_that_there_are_not() {
+    let samples: String = (0..40)
+        .map(|at| {
+            format!(
+                "sample 0 100 {} active,gil main@a.py:8;{}\n",
+                at * 10_000,
+                if at % 2 == 0 { "f@a.py:2" } else { "g@a.py:5" }
+            )
+        })
+        .collect();
+    let mut timeline = open(&format!("process 100 a.py 3.12\nthread 0 100 MainThread\n{samples}"));
+    assert!(render(&timeline, Style::default()).contains("clock ±42 ns"));
+    (timeline.info.clock.residual_ns, timeline.info.state) = (0, State::Recovered);
+    let text = render(&timeline, Style::default());
+    assert!(!text.contains("clock ±") && text.contains("does not say how exact its times are"), "{text}");
+    assert!(text.contains("(worth ") && !text.contains("% of the step"), "{text}");
+    let few = render(
+        &open(
+            "process 100 a.py 3.12\nthread 0 100 M\nsample 0 100 5000 active,gil f@a.py:2\nsample 0 100 9000 active f@a.py:2",
+        ),
+        Style::default(),
+    );
+    assert!(few.replace('\n', " ").contains("only 1 stack was sampled inside the recording"), "{few}");
 }

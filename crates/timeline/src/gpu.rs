@@ -164,6 +164,13 @@ pub struct GpuClock {
     pub shortest_return_ns: Option<i64>,
     /// Work that seems to start before its launch call.
     pub violations: u64,
+    /// Waits of which it is known what they waited for, and those that seem to return before that has ended.
+    pub waits: u64,
+    pub early_returns: u64,
+    /// Unlinked work that starts so long before the only call with its number that it is not linked to it, where that is most of the
+    /// unlinked work: then the clock is wrong, by `early_ns` in the median.
+    pub early: u64,
+    pub early_ns: Option<u64>,
     /// What the collector measured between its clock and CUPTI's, and the host's own error.
     pub residual_ns: u64,
 }

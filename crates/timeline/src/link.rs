@@ -3,12 +3,13 @@
 
 mod around;
 mod clock;
+mod returns;
 mod wait;
 
-use crate::gpu::GpuClock;
 use crate::side_by_side::{self, Job};
 use crate::{SliceKind, Timeline, sort};
 pub use around::Around;
+use clock::Seen;
 use std::ops::Range;
 
 /// A call that begins after its work by no more than this is the call, and one of the clocks is wrong; by more, the number was
@@ -26,12 +27,12 @@ pub(crate) fn link(timeline: &mut Timeline) {
     let count = timeline.gpu.work.len();
     let mut launch = vec![0u32; count];
     let mut calls: Vec<Call> = Vec::new();
-    let mut sums: Vec<GpuClock> = Vec::new();
+    let mut sums: Vec<Seen> = Vec::new();
     for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
         collect(timeline, of_process[0].process, &mut calls);
         let pieces = of_process.iter().flat_map(|stream| pieces(&stream.work));
         // Streams lie one after the other, so their pieces are those of the column.
-        let mut found: Vec<GpuClock> = pieces.clone().map(|_| GpuClock::default()).collect();
+        let mut found: Vec<Seen> = pieces.clone().map(|_| Seen::default()).collect();
         let mut rest = &mut launch[of_process[0].work.start..];
         let (calls, timeline) = (&calls, &*timeline);
         let jobs = pieces.zip(&mut found).map(|(piece, sum)| {
@@ -61,9 +62,9 @@ fn pieces(work: &Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone + u
 }
 
 /// Finds the launches of some work of a stream, and what they say about the clocks.
-fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> GpuClock {
+fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> Seen {
     let (work, slices) = (&timeline.gpu.work, &timeline.slices);
-    let (mut near, mut clock) = (0, GpuClock::default());
+    let (mut near, mut seen) = (0, Seen::default());
     for (index, launch) in piece.zip(launch) {
         let (correlation, start) = (work.correlation[index], work.start[index]);
         if correlation != 0
@@ -72,9 +73,20 @@ fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &m
             *launch = slice + 1;
         }
         let call = launch.checked_sub(1).map(|slice| slices.start[slice as usize]);
-        clock::add(&mut clock, work.kind(index), call, start);
+        clock::add(&mut seen.sum, work.kind(index), call, start);
+        if call.is_none() && correlation != 0 && clock::is_asked_for(work.kind(index)) {
+            seen.early.extend(only_later(&calls[near..], correlation, start));
+        }
     }
-    clock
+    seen
+}
+
+/// How long after the start of the work the call with its number begins, where there is exactly one. `calls` begin where that number
+/// would be.
+fn only_later(calls: &[Call], correlation: u32, start: u64) -> Option<u64> {
+    let mut own = calls.iter().take_while(|call| call.0 == correlation);
+    let begin = own.next()?.1;
+    if own.next().is_none() { begin.checked_sub(start) } else { None }
 }
 
 /// The calls of a process that have a correlation, by correlation and begin.
@@ -200,6 +212,27 @@ mod tests {
         .unwrap();
         assert_eq!(launches(&timeline), [None, Some(5_000_000)]);
         assert_eq!(timeline.gpu.clock.violations, 1);
+    }
+
+    /// Five steps whose work seems to be there so long before its launch.
+    fn run(early: u64) -> String {
+        let (start, end) = (10_000 - early, 10_050 - early);
+        format!(
+            "track main\n repeat 5 every 20ms\n api cudaLaunchKernel 10ms..10005us\n stream 7\n kernel k {start}us..{end}us\n end\n"
+        )
+    }
+
+    #[test]
+    fn a_device_clock_that_is_early_by_more_than_a_number_lasts_is_told_by_how_much() {
+        let clock = |text: &str| Timeline::from_text(text).unwrap().gpu.clock;
+        let (early, little) = (clock(&run(3_000)), clock(&run(30)));
+        assert_eq!((early.linked, early.unlinked, early.early, early.early_ns), (0, 5, 5, Some(3_000_000)));
+        assert_eq!((little.violations, little.early, little.early_ns), (5, 0, None));
+        // Work that really is from before: nobody has its number, or more of it than not.
+        let before = clock("track main\n api cudaLaunchKernel 10ms..11ms corr 9\n stream 7\n kernel k 1ms..2ms corr 3");
+        assert_eq!((before.unlinked, before.early, before.early_ns), (1, 0, None));
+        let old = "kernel old 0..1us corr 0\n".repeat(5);
+        assert_eq!(clock(&format!("{}{old}", run(3_000))).early, 0);
     }
 
     #[test]

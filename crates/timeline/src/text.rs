@@ -14,7 +14,7 @@
 //!
 //! Also: `process NAME [python 3.12]`, `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT what`, `note text`,
-//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 
@@ -92,6 +92,7 @@ impl Reader {
             }
             ("rate", [hz]) => timeline.info.settings.rate_hz = Some(number(Some(hz))? as f64),
             ("calls", [on]) => timeline.info.settings.calls = Some(*on == "on"),
+            ("layers", [on]) => timeline.info.settings.layers = Some(*on == "on"),
             ("clock", ["residual", error]) => timeline.info.clock.residual_ns = time(error)?,
             ("state", ["cut", events]) => timeline.info.state = State::Cut { events: Some(number(Some(events))?) },
             ("state", [state]) => {
@@ -101,6 +102,7 @@ impl Reader {
                     _ => State::Recording,
                 }
             }
+            ("attached", []) => timeline.info.attached = true,
             ("note", _) => timeline.notes.push(rest.join(" ")),
             ("end", [at]) => self.end = Some(offset + time(at)?),
             ("loss", [collector, count, what @ ..]) => {

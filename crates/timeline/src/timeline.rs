@@ -58,6 +58,8 @@ pub struct Info {
     pub clock: Clock,
     pub host: Host,
     pub settings: Settings,
+    /// The process ran before it was recorded: nothing in it is from inside.
+    pub attached: bool,
     /// Who recorded it, where that was not InferScope: "torch.profiler". Empty: InferScope.
     pub recorder: String,
     /// Versions of libraries and settings of the profiler, as a file of another tool names them.
@@ -110,6 +112,8 @@ pub struct Settings {
     pub calls: Option<bool>,
     /// Calls shorter than this were not recorded.
     pub min_us: Option<u64>,
+    /// Whether the modules of PyTorch were to be recorded.
+    pub layers: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -10,6 +10,9 @@ pub const SEPARATOR: char = '\u{1f}';
 
 /// Names that one process may intern. Each also costs a map entry in the workload.
 const MOST_NAMES: usize = 200_000;
+/// Messages that a program makes up may take this share of the names and of the table: functions, kernels and calls, which
+/// have no room for a text of their own, keep the rest.
+const MESSAGES: (usize, usize) = (7, 8);
 
 /// The table's bytes and the number of bytes published.
 #[derive(Clone, Copy)]
@@ -66,6 +69,22 @@ impl<'a> NameWriter<'a> {
         if self.full || self.known.len() >= MOST_NAMES {
             return NameId::INLINE;
         }
+        self.append(text)
+    }
+
+    /// The same for a text of which there may be any number, in a table that may grow to `most` bytes.
+    pub fn intern_message(&mut self, text: &str, most: usize) -> NameId {
+        let share = |all: usize| all / MESSAGES.1 * MESSAGES.0;
+        let used = self.table.head.load(Ordering::Relaxed) as usize;
+        let is_full = self.known.len() >= share(MOST_NAMES) || used + 8 + MAX_TEXT > share(most);
+        match self.known.get(cut(text, MAX_TEXT)) {
+            Some(id) => *id,
+            None if is_full => NameId::INLINE,
+            None => self.intern(text),
+        }
+    }
+
+    fn append(&mut self, text: &str) -> NameId {
         let head = self.table.head.load(Ordering::Relaxed) as usize / 8;
         let needed = 1 + text.len().div_ceil(8);
         if !self.fits(head, needed) {
@@ -149,6 +168,18 @@ mod tests {
         assert_eq!(writer.intern(&"x".repeat(100)), NameId::INLINE);
         assert_eq!(writer.intern("eight by"), NameId(1));
         assert_eq!(read(table).len(), 1);
+    }
+
+    #[test]
+    fn messages_leave_room_for_other_names() {
+        let (head, words) = (AtomicU64::new(0), words(1 << 10));
+        let table = NameTable::new(&head, &words);
+        let mut writer = NameWriter::new(|_| Some(table)).unwrap();
+        let first = writer.intern_message("request 0", 8 << 10);
+        let full = (1..).find(|at| writer.intern_message(&format!("request {at}"), 8 << 10) == NameId::INLINE);
+        assert!(full.is_some_and(|at| at > 100), "{full:?}");
+        assert_eq!(writer.intern_message("request 0", 8 << 10), first);
+        assert_ne!(writer.intern("cudaLaunchKernel"), NameId::INLINE);
     }
 
     #[test]

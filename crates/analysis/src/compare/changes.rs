@@ -6,6 +6,7 @@ use crate::named::noise::{Noise, mean_of};
 use crate::named::per_step::{self, Row};
 use crate::named::{Measured, part_time};
 use crate::phrase::short_file;
+use crate::steps::StepSource;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -90,6 +91,9 @@ struct Entry {
     count: Option<f64>,
 }
 
+const OVERLAPPING: &str = "steps overlap on a thread, so what one did cannot be told from what the others did: parts, functions and lines are \
+                           their share of the time in which any step was open, times the mean step";
+
 type Key = (Group, String, String);
 
 pub fn between(a: Side, b: Side) -> (Vec<Change>, Vec<String>) {
@@ -101,6 +105,9 @@ pub fn between(a: Side, b: Side) -> (Vec<Change>, Vec<String>) {
             (false, true) => notes.push(format!("{}: recorded in B only, not compared", group.title())),
             _ => continue,
         }
+    }
+    if [a, b].iter().any(|side| side.diagnosis.breakdown.overlapping) && a.diagnosis.steps.source != StepSource::Whole {
+        notes.push(OVERLAPPING.into());
     }
     let compared = |group: Group| sides.iter().all(|side| side.keys().any(|key| key.0 == group));
     let mut keys: Vec<&Key> = sides.iter().flat_map(|side| side.keys()).filter(|key| compared(key.0)).collect();

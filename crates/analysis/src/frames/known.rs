@@ -49,8 +49,8 @@ const NATIVE: [(&str, u16); 24] = [
     ("socket.accept", is::WAITS_FOR_IO),
     ("socket.connect", is::WAITS_FOR_IO),
     ("socket.sendall", is::WAITS_FOR_IO),
-    ("posix.waitpid", is::WAITS_FOR_IO),
-    ("posix.wait", is::WAITS_FOR_IO),
+    ("posix.waitpid", is::WAITS_FOR_IO | is::CHILD),
+    ("posix.wait", is::WAITS_FOR_IO | is::CHILD),
 ];
 
 const LOGGING: [&str; 4] = ["logging/__init__.py", "logging/handlers.py", "loguru/_logger.py", "loguru/_handler.py"];
@@ -93,6 +93,17 @@ const COMPILE: [(&str, &[&str]); 17] = [
 const COMMUNICATE: [&str; 2] =
     ["torch/distributed/distributed_c10d.py", "torch/distributed/_functional_collectives.py"];
 
+/// Where children are started and waited for.
+const CHILD: [&str; 4] = [
+    "subprocess.py",
+    "multiprocessing/popen_fork.py",
+    "multiprocessing/popen_spawn_posix.py",
+    "multiprocessing/popen_forkserver.py",
+];
+
+/// Where modules are imported, in a Python that has not frozen it.
+const IMPORT: [&str; 2] = ["importlib/_bootstrap.py", "importlib/_bootstrap_external.py"];
+
 /// Where Python keeps what is not the program's own.
 const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 
@@ -119,6 +130,12 @@ pub fn bits(name: &Name) -> u16 {
     bits |= WAIT.iter().filter(|(end, names, _)| names.contains(&last) && named(end)).fold(0, |all, one| all | one.2);
     if LOGGING.iter().any(|end| named(end)) {
         bits |= is::LOGGING | is::LIBRARY;
+    }
+    if CHILD.iter().any(|end| named(end)) {
+        bits |= is::CHILD;
+    }
+    if file.starts_with("<frozen importlib") || IMPORT.iter().any(|end| named(end)) {
+        bits |= is::IMPORTS;
     }
     if EVENT_LOOP.iter().any(|(end, names)| names.contains(&last) && named(end)) {
         bits |= is::EVENT_LOOP | is::LIBRARY;
@@ -157,6 +174,17 @@ mod tests {
         assert_eq!(of("StreamHandler.emit", &format!("{std}/logging/__init__.py")), is::LIBRARY | is::LOGGING);
         assert_eq!(of("select", "/srv/my_selectors.py"), 0);
         assert_eq!(of("wait", "threading.py"), is::WAITS_FOR_LOCK);
+    }
+
+    #[test]
+    fn imports_and_children_are_known() {
+        for file in ["<frozen importlib._bootstrap>", "/usr/lib/python3.12/importlib/_bootstrap_external.py"] {
+            assert_eq!(of("_find_and_load", file), is::LIBRARY | is::IMPORTS);
+        }
+        assert_eq!(of("import_module", "/usr/lib/python3.12/importlib/__init__.py"), is::LIBRARY);
+        let waits = is::LIBRARY | is::CHILD | is::WAITS_FOR_IO;
+        assert_eq!(of("Popen.communicate", "/usr/lib/python3.12/subprocess.py"), waits);
+        assert_eq!(of("posix.waitpid", ""), is::NATIVE | is::CHILD | is::WAITS_FOR_IO);
     }
 
     #[test]

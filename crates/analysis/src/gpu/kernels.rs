@@ -1,7 +1,7 @@
 //! Kernels by name: how many, how long, their usual shape, and the line of the program that launched them.
 
 use super::times::Times;
-use super::{Ground, KernelRow};
+use super::{Ground, KernelLayer, KernelRow};
 use crate::finding::Place;
 use crate::layers::Layers;
 use std::collections::HashMap;
@@ -37,12 +37,16 @@ impl Counts {
         }
     }
 
-    /// The most frequent; of several, the one with the lowest number.
-    fn most(mut self) -> Option<u32> {
+    fn all(mut self) -> HashMap<u32, u64> {
         if let Some((number, count)) = self.last.take() {
             *self.all.entry(number).or_default() += count;
         }
-        self.all.into_iter().max_by_key(|(number, count)| (*count, u32::MAX - number)).map(|(number, _)| number)
+        self.all
+    }
+
+    /// The most frequent; of several, the one with the lowest number.
+    fn most(self) -> Option<u32> {
+        self.all().into_iter().max_by_key(|(number, count)| (*count, u32::MAX - number)).map(|(number, _)| number)
     }
 }
 
@@ -70,6 +74,8 @@ pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
     }
     let row = |(name, mut sum): (u32, Sum)| {
         let (count, total_ns) = (sum.times.len() as u64, sum.times.total());
+        let names = &ground.timeline.names;
+        let layers = sum.layers.all().into_iter().map(|(layer, count)| (names.text(NameIndex(layer)), count));
         KernelRow {
             name: NameIndex(name),
             count,
@@ -79,7 +85,7 @@ pub fn rows(ground: &Ground, layers: &Layers) -> Vec<KernelRow> {
             share: 0.0,
             shape: sum.shapes.most().and_then(|shape| gpu.shapes.get(shape as usize).copied()),
             place: None,
-            layer: sum.layers.most().map(NameIndex),
+            layer: KernelLayer::of(layers, count),
         }
     };
     let mut rows: Vec<KernelRow> = sums.into_iter().map(row).collect();

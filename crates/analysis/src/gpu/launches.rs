@@ -5,27 +5,34 @@ use super::times::Times;
 use crate::curve::{self, Curve};
 use timeline::{Timeline, WorkKind};
 
-/// From call to kernel, and the calls themselves.
-#[derive(Default)]
+/// From call to kernel, over the recording and in all, and the calls themselves.
 pub struct Latencies {
-    pub p50_ns: u64,
-    pub p95_ns: u64,
-    pub call_p50_ns: u64,
+    curve: Curve,
+    p50_ns: u64,
+    p95_ns: u64,
+    call_p50_ns: u64,
 }
 
-pub fn latencies(timeline: &Timeline) -> Latencies {
-    let work = &timeline.gpu.work;
-    let (mut latencies, mut calls) = (Times::default(), Times::default());
-    let mut last = None;
-    for index in (0..work.len()).filter(|index| work.kind(*index) == WorkKind::Kernel) {
-        // Of a graph only the first node follows its launch.
-        if let Some(launch) = work.launch(index).filter(|launch| last != Some(*launch)) {
-            latencies.push(work.start[index].saturating_sub(timeline.slices.start[launch]));
-            calls.push(timeline.slices.dur[launch]);
-            last = Some(launch);
+/// None: no kernel has a launch.
+pub fn latencies(timeline: &Timeline) -> Option<Latencies> {
+    let (work, slices) = (&timeline.gpu.work, &timeline.slices);
+    let mut calls = Times::default();
+    let launched = work.by_launch().filter_map(|(launch, pieces)| {
+        let (mut first, mut kernels) = (u64::MAX, false);
+        // Of a graph only what starts first follows its launch: the rest waits for other nodes, in whatever stream.
+        for index in pieces.iter().map(|index| *index as usize).filter(|index| work.kind(*index).is_busy()) {
+            kernels |= work.kind(index) == WorkKind::Kernel;
+            first = first.min(work.start[index]);
         }
-    }
-    Latencies { p50_ns: latencies.percentile(50), p95_ns: latencies.percentile(95), call_p50_ns: calls.percentile(50) }
+        let began = slices.start[launch];
+        kernels.then(|| {
+            calls.push(slices.dur[launch]);
+            (began, first.saturating_sub(began))
+        })
+    });
+    let (curve, mut all) = curve::medians(timeline, launched)?;
+    let (p50_ns, p95_ns) = (all.percentile(50), all.percentile(95));
+    Some(Latencies { curve, p50_ns, p95_ns, call_p50_ns: calls.percentile(50) })
 }
 
 /// What is launched and not finished, as a curve, and at most. None: no work has a launch.
@@ -45,8 +52,12 @@ pub fn depth(timeline: &Timeline) -> Option<(Curve, u64)> {
     curve::level(timeline, launched.into_iter(), finished.into_iter())
 }
 
-pub fn join(latencies: &Latencies, depth: Option<(Curve, u64)>) -> Option<LaunchMetrics> {
+pub fn join(latencies: Option<Latencies>, depth: Option<(Curve, u64)>) -> Option<LaunchMetrics> {
     let (depth, max_depth) = depth?;
-    let Latencies { p50_ns, p95_ns, call_p50_ns } = *latencies;
-    Some(LaunchMetrics { latency_p50_ns: p50_ns, latency_p95_ns: p95_ns, call_p50_ns, depth, max_depth })
+    let (latency, times) = match latencies {
+        Some(known) => (Some(known.curve), [known.p50_ns, known.p95_ns, known.call_p50_ns]),
+        None => (None, [0; 3]),
+    };
+    let [latency_p50_ns, latency_p95_ns, call_p50_ns] = times;
+    Some(LaunchMetrics { latency_p50_ns, latency_p95_ns, call_p50_ns, latency, depth, max_depth })
 }

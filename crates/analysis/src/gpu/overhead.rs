@@ -1,11 +1,13 @@
-//! What recording the devices cost. Best known where some steps were recorded with devices and others without (an overhead
-//! budget does that): then it is how much longer they take. Else what the collectors measured of themselves, which is not all.
+//! What recording the devices cost. Best known where an overhead budget recorded windows: then it is how much longer the steps inside
+//! them take than those outside, or what the collector found between its windows. Else what the collectors measured of themselves,
+//! which is not all.
 
-use super::{Ground, Overhead, percentile};
+use super::{Ground, Overhead, OverheadBy, percentile};
 use crate::idle::{OverheadOf, overhead_of};
 use crate::phrase;
-use std::collections::HashSet;
-use timeline::{NameIndex, SliceKind};
+use crate::steps::Step;
+use std::collections::BTreeMap;
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline};
 
 /// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
 const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
@@ -14,7 +16,7 @@ const BESIDE: &str = "gpu";
 /// With fewer of either, their medians differ by chance.
 const ENOUGH_STEPS: usize = 16;
 
-pub fn measure(ground: &Ground, steps: &[super::StepWork]) -> Option<Overhead> {
+pub fn measure(ground: &Ground) -> Option<Overhead> {
     let timeline = ground.timeline;
     let own = |name: &str| {
         let states = timeline.processes.iter().flat_map(|process| &process.collectors);
@@ -22,11 +24,7 @@ pub fn measure(ground: &Ground, steps: &[super::StepWork]) -> Option<Overhead> {
     };
     let inside = ON_ITS_THREADS.into_iter().map(own).fold(0, u64::saturating_add);
     let own_ns = inside.saturating_add(own(BESIDE));
-    let (mut launches, mut cupti_ns, mut said, mut last) = (0, 0u64, false, None);
-    for launch in timeline.gpu.work.linked().iter().map(|index| timeline.gpu.work.launch(*index as usize)) {
-        launches += u64::from(launch != last);
-        last = launch;
-    }
+    let (mut cupti_ns, mut said) = (0u64, false);
     for index in (0..timeline.slices.len()).filter(|index| timeline.slices.kind(*index) == SliceKind::Overhead) {
         if overhead_of(timeline.names.text(NameIndex(timeline.slices.name[index]))) != OverheadOf::Profiler {
             continue;
@@ -34,43 +32,91 @@ pub fn measure(ground: &Ground, steps: &[super::StepWork]) -> Option<Overhead> {
         said = true;
         cupti_ns = cupti_ns.saturating_add(timeline.slices.dur[index]);
     }
-    let compared = compared(ground, steps);
-    if own_ns == 0 && !said && compared.is_none() {
+    let measured = compared(ground)
+        .map(|(percent, how)| (percent, how, OverheadBy::Steps))
+        .or_else(|| between_windows(timeline).map(|(percent, how)| (percent, how, OverheadBy::Windows)));
+    if own_ns == 0 && !said && measured.is_none() {
         return None;
     }
-    let (percent, how) = match compared {
-        Some((percent, how)) => (Some(percent), how),
+    let (percent, how, by) = match measured {
+        Some((percent, how, by)) => (Some(percent), how, Some(by)),
         None if inside > 0 && timeline.duration() > 0 => {
             let share = inside as f64 / timeline.duration() as f64;
-            (Some(100.0 * share), "the collectors' own time on the program's threads; what CUPTI adds to every launch comes on top, and only a run without inferscope shows it".into())
+            let how = "the collectors' own time on the program's threads; what CUPTI adds to every launch comes on top, and only a run without inferscope shows it";
+            (Some(100.0 * share), how.into(), Some(OverheadBy::OwnTime))
         }
-        None if !timeline.info.recorder.is_empty() => (None, "not measured".into()),
-        None => (None, "the collectors' time on the program's threads was not measured".into()),
+        None if !timeline.info.recorder.is_empty() => (None, "not measured".into(), None),
+        None => (None, "the collectors' time on the program's threads was not measured".into(), None),
     };
-    Some(Overhead { own_ns, launches, cupti_ns, percent, how })
+    Some(Overhead { own_ns, launches: launches(timeline), cupti_ns, percent, how, by })
 }
 
-/// Steps that gave work to a device while it was recorded against those of which nothing was recorded: the average over all.
-fn compared(ground: &Ground, steps: &[super::StepWork]) -> Option<(f64, String)> {
-    let recorded: HashSet<u32> = steps.iter().map(|step| step.step).collect();
-    let durations = |with: bool| {
-        let those = ground.steps.measured().filter(|step| recorded.contains(&step.index) == with);
-        let mut durations: Vec<u64> = those.map(|step| step.dur()).collect();
-        durations.sort_unstable();
-        durations
-    };
-    let (with, without) = (durations(true), durations(false));
-    if with.len().min(without.len()) < ENOUGH_STEPS {
+/// Calls that gave a device something to do: a wait does not.
+fn launches(timeline: &Timeline) -> u64 {
+    let work = &timeline.gpu.work;
+    let gave = |pieces: &[u32]| pieces.iter().any(|index| work.kind(*index as usize).is_busy());
+    work.by_launch().filter(|(_, pieces)| gave(pieces)).count() as u64
+}
+
+/// Steps inside the windows in which the GPU was recorded against those that lie wholly outside: the average over both. A step without
+/// GPU work is no unrecorded one: without windows there is nothing to compare. Each process is held against itself.
+fn compared(ground: &Ground) -> Option<(f64, String)> {
+    let process = |step: &Step| ground.timeline.tracks[step.track.0 as usize].process;
+    let mut durations: BTreeMap<ProcessIndex, [Vec<u64>; 2]> = BTreeMap::new();
+    for step in ground.steps.apart.iter().filter(|step| !step.warmup) {
+        durations.entry(process(step)).or_default()[1].push(step.dur());
+    }
+    for step in ground.steps.measured() {
+        if let Some([with, _]) = durations.get_mut(&process(step)) {
+            with.push(step.dur());
+        }
+    }
+    let (mut with, mut without, mut longer) = (0, 0, 0.0);
+    for [inside, outside] in durations.values_mut() {
+        if inside.len().min(outside.len()) < ENOUGH_STEPS {
+            continue;
+        }
+        inside.sort_unstable();
+        outside.sort_unstable();
+        let (slow, fast) = (percentile(inside, 50), percentile(outside, 50));
+        longer += inside.len() as f64 * (slow as f64 / fast.max(1) as f64 - 1.0).max(0.0);
+        (with, without) = (with + inside.len(), without + outside.len());
+    }
+    if with == 0 {
         return None;
     }
-    let (slow, fast) = (percentile(&with, 50), percentile(&without, 50));
-    let longer = 100.0 * (slow as f64 / fast.max(1) as f64 - 1.0).max(0.0);
-    let all = (with.len() + without.len()) as f64;
+    let each = match phrase::percent(longer / with as f64) {
+        _ if longer == 0.0 => "no longer".into(),
+        each => format!("{each} longer"),
+    };
     let how = format!(
-        "on average over all steps: the {} whose GPU work was recorded take {} longer than the {} others (medians)",
-        phrase::count(with.len() as u64),
-        phrase::percent(longer / 100.0),
-        phrase::count(without.len() as u64)
+        "on average over all steps: the {} whose GPU work was recorded take {each} than the {} others (medians)",
+        phrase::count(with as u64),
+        phrase::count(without as u64)
     );
-    Some((longer * with.len() as f64 / all, how))
+    Some((100.0 * longer / (with + without) as f64, how))
+}
+
+/// What the collector found by holding its windows against each other, in the words of its closing note; of several processes, the one
+/// that paid most.
+fn between_windows(timeline: &Timeline) -> Option<(f64, String)> {
+    let told = |note: &String| {
+        let share = percent_after(note, "GPU work was recorded for ")?;
+        let cost =
+            percent_after(note, "the program takes ").or_else(|| percent_after(note, "what recording costs: "))?;
+        Some((share / 100.0 * cost, share, cost))
+    };
+    let (average, share, cost) = timeline.notes.iter().filter_map(told).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let how = format!(
+        "on average: recorded for {} of the time, in which the program takes {} longer from wait to wait than in the windows between, as the collector measured",
+        phrase::percent(share / 100.0),
+        phrase::percent(cost / 100.0)
+    );
+    Some((average, how))
+}
+
+/// The number before a percent sign that stands right after some words.
+fn percent_after(text: &str, words: &str) -> Option<f64> {
+    let rest = &text[text.find(words)? + words.len()..];
+    rest.split_once(" %")?.0.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }

@@ -3,7 +3,7 @@
 use super::inside::{InSteps, kernels_in_steps};
 use super::launches::Latencies;
 use super::moved::Moved;
-use super::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, Overhead, RangeRow, StepWork};
+use super::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, Overhead, RangeRow, StepWork, Unnamed};
 use super::{apis, busy, copies, kernels, launches, overhead, ranges, steps};
 use crate::curve::Curve;
 use crate::finding::Place;
@@ -59,10 +59,10 @@ impl Ground<'_> {
 pub struct Parts {
     devices: (Vec<DeviceMetrics>, Vec<CopyRow>),
     in_steps: Vec<InSteps>,
-    kernels: (Vec<KernelRow>, Vec<LayerRow>),
+    kernels: (Vec<KernelRow>, Vec<LayerRow>, Option<Unnamed>),
     places: HashMap<u32, Place>,
     apis: Vec<ApiRow>,
-    latencies: Latencies,
+    latencies: Option<Latencies>,
     depth: Option<(Curve, u64)>,
     ranges: Vec<RangeRow>,
     steps: (Vec<StepWork>, Option<Overhead>),
@@ -90,7 +90,7 @@ impl Parts {
         vec![
             Box::new(move || {
                 let layers = Layers::find(timeline);
-                *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline));
+                *kernels = (kernels::rows(&ground, &layers), layers.rows(timeline), layers.unnamed(timeline));
             }),
             Box::new(move || *places = kernels::places(&ground)),
             Box::new(move || *latencies = launches::latencies(timeline)),
@@ -104,11 +104,7 @@ impl Parts {
             }),
             Box::new(move || *ranges = ranges::rows(timeline)),
             Box::new(move || *apis = apis::rows(timeline)),
-            Box::new(move || {
-                let of_steps = steps::of_steps(&ground);
-                let overhead = overhead::measure(&ground, &of_steps);
-                *steps = (of_steps, overhead);
-            }),
+            Box::new(move || *steps = (steps::of_steps(&ground), overhead::measure(&ground))),
             Box::new(move || *in_steps = kernels_in_steps(&ground)),
             Box::new(move || *before = before_window(timeline)),
         ]
@@ -116,7 +112,7 @@ impl Parts {
 
     /// What the jobs have measured, and the copies inside the steps.
     pub fn join(self, ground: &Ground) -> (GpuMetrics, Vec<Moved>) {
-        let ((mut devices, copies), (mut kernels, layers), (steps, overhead)) =
+        let ((mut devices, copies), (mut kernels, layers, unnamed), (steps, overhead)) =
             (self.devices, self.kernels, self.steps);
         kernels::name_places(&mut kernels, self.places);
         for device in &mut devices {
@@ -128,8 +124,9 @@ impl Parts {
             kernels,
             copies,
             apis: self.apis,
-            launch: launches::join(&self.latencies, self.depth),
+            launch: launches::join(self.latencies, self.depth),
             layers,
+            unnamed,
             ranges: self.ranges,
             steps,
             clock: ground.timeline.gpu.clock,
@@ -140,17 +137,19 @@ impl Parts {
     }
 }
 
-/// Work without a launch in processes whose launches were recorded: in others, no work has one.
+/// Work without a launch in processes whose launches were recorded: in others, no work has one. What a wrong clock has put before its
+/// launch was launched in the recording.
 fn before_window(timeline: &Timeline) -> u64 {
     let work = &timeline.gpu.work;
     let asked = |index: &usize| matches!(work.kind(*index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset);
     let streams = timeline.gpu.streams.chunk_by(|a, b| a.process == b.process);
-    streams
+    let missing: u64 = streams
         .map(|streams| {
             let of_process = || streams.iter().flat_map(|stream| stream.work.clone()).filter(asked);
             let missing = of_process().filter(|index| work.launch(*index).is_none()).count() as u64;
             let any = of_process().any(|index| work.launch(index).is_some());
             if any { missing } else { 0 }
         })
-        .sum()
+        .sum();
+    missing.saturating_sub(timeline.gpu.clock.early)
 }

@@ -1,7 +1,10 @@
-//! Which work was launched inside which step, scope and NVTX range, by what was open on the launching thread.
+//! Which work was launched inside which step, scope and NVTX range: by what was open on the launching thread, and where that has none
+//! of a kind, by what the only thread has that does.
 
 use super::RangeRow;
+use super::only::{KINDS, Only};
 use std::collections::HashMap;
+use std::rc::Rc;
 use timeline::{Around, NameIndex, SliceKind, Timeline, WorkKind};
 
 pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
@@ -12,7 +15,13 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
     let (mut last, mut last_rows): (Vec<usize>, Vec<usize>) = Default::default();
     let mut now: Vec<usize> = Vec::new();
     let mut linked = work.linked().iter().map(|index| *index as usize).peekable();
-    for track in &timeline.tracks {
+    let processes = timeline.tracks.chunk_by(|a, b| a.process == b.process);
+    let threads = processes.flat_map(|tracks| {
+        let only = Rc::new(Only::of(timeline, tracks));
+        tracks.iter().map(move |track| (track, only.clone()))
+    });
+    for (track, only) in threads {
+        let mut near = [0; KINDS.len()];
         let mut around = Around::new(timeline, track);
         while let Some((call, open)) = around.next_call() {
             let (mut kernels, mut total_ns) = (0, 0u64);
@@ -27,6 +36,12 @@ pub fn rows(timeline: &Timeline) -> Vec<RangeRow> {
             }
             now.clear();
             now.extend(open.filter(|index| timeline.slices.kind(*index) != SliceKind::Layer));
+            let own = now.len();
+            for ((kind, only), near) in KINDS.iter().zip(&*only).zip(&mut near) {
+                if !now[..own].iter().any(|index| timeline.slices.kind(*index) == *kind) {
+                    now.extend(only.at(timeline.slices.start[call], near));
+                }
+            }
             if now != last {
                 last_rows.clear();
                 for slice in now.iter().map(|index| timeline.slices.get(*index)) {

@@ -15,6 +15,11 @@ impl Times {
         }
     }
 
+    pub fn append(&mut self, mut other: Times) {
+        self.short.append(&mut other.short);
+        self.long.append(&mut other.long);
+    }
+
     pub fn len(&self) -> usize {
         self.short.len() + self.long.len()
     }

@@ -8,7 +8,7 @@ use crate::rule::Case;
 use crate::rules::dropped_records;
 use crate::steps::StepSource;
 use std::collections::BTreeSet;
-use timeline::TrackIndex;
+use timeline::{Timeline, TrackIndex};
 
 /// The collectors that record devices.
 pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
@@ -98,15 +98,10 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
 /// What causality proves, and what the collector measured.
 fn clock(case: &Case) -> (HealthState, String) {
     let clock = &case.timeline.gpu.clock;
-    let seen = phrase::counted(clock.linked, "launch");
-    let error = error_bar(case);
-    if clock.violations > 0 {
-        let (off, wrong) = (phrase::duration(error.unwrap_or(0)), phrase::count(clock.violations));
-        return (
-            Bad,
-            format!("GPU times are off by {off} at least: {wrong} of {seen} seem to come after their work starts"),
-        );
+    if let Some(wrong) = wrong(case) {
+        return (Bad, format!("{}: {}", wrong.by, wrong.seen));
     }
+    let error = error_bar(case);
     let within = match error {
         Some(error) => format!("GPU times are right to within {}", phrase::duration(error)),
         None => "nothing shows how well GPU times fit the host's".to_owned(),
@@ -118,22 +113,77 @@ fn clock(case: &Case) -> (HealthState, String) {
     };
     match clock.linked {
         0 => (state, within),
-        _ => (state, format!("{within}; in {seen} no work starts before its call")),
+        linked => (
+            state,
+            format!("{within}; of {} of device work none starts before its call", phrase::counted(linked, "piece")),
+        ),
     }
+}
+
+/// One, and several of them.
+const STARTS: [&str; 2] =
+    ["seems to start before the call that launched it", "seem to start before the calls that launched them"];
+const STARTS_LONG: [&str; 2] = [
+    "seems to start long before the only call that can have launched it",
+    "seem to start long before the only calls that can have launched them",
+];
+const RETURNS: [&str; 2] = [
+    "seems to return before the work that it waited for has ended",
+    "seem to return before the work that they waited for has ended",
+];
+
+/// What cannot be, and so shows that device times are wrong.
+pub struct Wrong {
+    pub off_ns: u64,
+    /// "GPU times are too late by 30.0 µs at least".
+    pub by: String,
+    /// What shows it.
+    pub seen: String,
+}
+
+/// None: nothing contradicts the device's times. Of several contradictions the largest.
+pub fn wrong(case: &Case) -> Option<Wrong> {
+    let clock = &case.timeline.gpu.clock;
+    let seem = |count: u64, all: String, [one, many]: [&str; 2]| {
+        let does = if count == 1 { one } else { many };
+        format!("{} of {all} {does}", phrase::count(count))
+    };
+    let pieces = |count: u64| phrase::counted(count, "piece") + " of device work";
+    let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
+        off_ns,
+        by: format!("GPU times are too {way} by {}{how}", phrase::duration(off_ns)),
+        seen,
+    };
+    let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {
+        let seen = seem(clock.violations, pieces(clock.linked), STARTS);
+        wrong(way.unsigned_abs(), "early", " at least", seen)
+    });
+    let early = clock.early_ns.map(|off| {
+        let all = pieces(clock.linked.saturating_add(clock.unlinked));
+        let seen = seem(clock.early, all, STARTS_LONG);
+        wrong(off, "early", " (median)", seen)
+    });
+    // Both clocks were read with an error, and a wait returns at once where all is done: within it nothing is proved.
+    let late = clock.shortest_return_ns.filter(|way| *way < 0 && way.unsigned_abs() > clock.residual_ns);
+    let returns = late.map(|way| {
+        let waits = phrase::counted(clock.waits, "wait");
+        let seen = seem(clock.early_returns, waits, RETURNS);
+        wrong(way.unsigned_abs(), "late", " at least", seen)
+    });
+    [starts, early, returns].into_iter().flatten().max_by_key(|wrong| wrong.off_ns)
 }
 
 /// How far off device times can be: by what the collector measured, and no further than causality allows. Where causality is
 /// broken, how far they are off at least. None: unknown.
 pub fn error_bar(case: &Case) -> Option<u64> {
+    if let Some(wrong) = wrong(case) {
+        return Some(wrong.off_ns);
+    }
     let clock = &case.timeline.gpu.clock;
     let measured = Some(clock.residual_ns).filter(|residual| *residual > 0);
-    let ways = (clock.shortest_launch_ns, clock.shortest_return_ns);
-    if let (Some(launch @ ..0), _) = ways {
-        return Some(launch.unsigned_abs());
-    }
     // Too late by at most the shortest way from a call to its work, too early by at most the shortest way back.
-    let proved = match ways {
-        (Some(launch), Some(back)) => Some(launch.unsigned_abs().max(back.unsigned_abs())),
+    let proved = match (clock.shortest_launch_ns, clock.shortest_return_ns) {
+        (Some(launch), Some(back)) => Some(launch.max(back).max(0).unsigned_abs()),
         _ => None,
     };
     [measured, proved].into_iter().flatten().min()
@@ -144,20 +194,33 @@ fn records(case: &Case) -> (HealthState, String) {
     let lost = dropped_records::totals(case.timeline);
     let lost = lost.iter().filter(|loss| COLLECTORS.contains(&loss.collector.as_str())).map(|loss| loss.count);
     let lost = lost.fold(0u64, u64::saturating_add);
-    let libraries: BTreeSet<&str> =
-        gpu.devices.iter().map(|device| &*device.cupti).filter(|version| !version.is_empty()).collect();
+    let libraries = libraries(case.timeline);
     // The records of waits are none of it.
     let work = (0..gpu.work.len()).filter(|index| gpu.work.kind(*index).is_busy()).count() as u64;
     let mut text = phrase::counted(work, "piece") + " of device work";
     if !libraries.is_empty() {
-        text += &format!(", by CUPTI {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
+        text += &format!(", by {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
     }
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
         0 if !case.timeline.info.recorder.is_empty() => (Info, text),
+        0 if super::failed(case, "gpu") => (Warn, format!("{text}; more may be missing: the collector gpu failed")),
         0 => (Ok, format!("{text}; none lost")),
         lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
     }
+}
+
+/// What recorded the devices, as our collector names it ("libcupti.so.13, CUPTI 130001, driver for CUDA 13.0, in /opt/cuda/lib"), or by
+/// the version that another file gives.
+pub fn libraries(timeline: &Timeline) -> BTreeSet<String> {
+    let states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    let loaded = states.filter(|state| state.name == "gpu" && state.state == "on" && !state.reason.is_empty());
+    let named: BTreeSet<String> = loaded.map(|state| state.reason.clone()).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let devices = timeline.gpu.devices.iter().filter(|device| !device.cupti.is_empty());
+    devices.map(|device| format!("CUPTI {}", device.cupti)).collect()
 }
 
 /// None: recording devices cost nothing that was measured.
@@ -181,7 +244,6 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeline::Timeline;
 
     const RUN: &str = "
         device 0 NVIDIA_H200 cupti 130001
@@ -214,7 +276,11 @@ mod tests {
         assert_eq!(
             said(RUN),
             [
-                (Ok, "GPU times are right to within 400 ns; in 1 launch no work starts before its call".into()),
+                (
+                    Ok,
+                    "GPU times are right to within 400 ns; of 1 piece of device work none starts before its call"
+                        .into()
+                ),
                 (Ok, "1 piece of device work, by CUPTI 130001; none lost".into()),
                 (Ok, "1 step replayed, with nothing changed: 0 % off together, 0 % the worst of them".into()),
             ]
@@ -230,9 +296,59 @@ mod tests {
             kernel old 800us..801us corr 0\n loss gpu 1 activity records dropped"
         ));
         assert_eq!(said[0].0, Bad);
-        assert!(said[0].1.contains("1 of 2 launches seem to come after"), "{said:?}");
+        assert_eq!(
+            said[0].1,
+            "GPU times are too early by 5.00 µs at least: 1 of 2 pieces of device work seems to start before the call that launched it"
+        );
         assert_eq!(said[1], (Bad, "3 pieces of device work, by CUPTI 130001; 1 record lost".into()));
         assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_late_is_not_called_right() {
+        let late = RUN.replace("10us..500us", "40us..530us");
+        assert_eq!(
+            said(&late)[0],
+            (
+                Bad,
+                "GPU times are too late by 21.0 µs at least: 1 of 1 wait seems to return before the work that it waited for has ended"
+                    .into()
+            )
+        );
+        // By less than the clocks were read to, it may be right.
+        assert_eq!(said(&RUN.replace("10us..500us", "10us..509200ns"))[0].0, Ok);
+    }
+
+    #[test]
+    fn a_clock_that_is_early_by_far_is_not_work_from_before_the_window() {
+        let steps = |early: u64| {
+            let (start, end) = (60_010 - early, 60_500 - early);
+            format!(
+                "collector gpu on residual 400ns\n track main\n repeat 20 every 2ms\n step request 60ms..61ms
+                 api cudaLaunchKernel 60ms..60005us\n stream 7\n kernel gemm {start}us..{end}us\n end"
+            )
+        };
+        for early in [3_000, 50_000] {
+            let said = said(&steps(early));
+            let by = phrase::duration((early - 10) * 1000);
+            assert_eq!(
+                (said[0].0, said[0].1.starts_with(&format!("GPU times are too early by {by} (median)"))),
+                (Bad, true),
+                "{said:?}"
+            );
+            assert!(!said.iter().any(|line| line.1.contains("before the recording")), "{said:?}");
+        }
+        assert_eq!(said(&steps(0))[0].0, Ok);
+    }
+
+    #[test]
+    fn our_collector_names_its_library() {
+        let text =
+            RUN.replace("cupti 130001", "").replace("residual 400ns", "libcupti.so.13, CUPTI 130001, in /opt/cuda/lib");
+        assert_eq!(
+            said(&text)[1].1,
+            "1 piece of device work, by libcupti.so.13, CUPTI 130001, in /opt/cuda/lib; none lost"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::Cause;
 use super::near::seek;
 use super::scene::Scene;
 use crate::frames::{Frames, is};
-use crate::rules::waits_in_step::{For, waits_for};
+use crate::rules::waits_in_step::{For, marked, waits_for};
 use crate::seen::Doing;
 use crate::steps::StepSource;
 use timeline::{Sample, StackIndex, TrackIndex};
@@ -128,7 +128,8 @@ fn cause(scene: Scene, sample: &Sample, doing: Doing) -> Cause {
         Doing::Native => Cause::Native,
         Doing::Gpu => Cause::Sync,
         Doing::Waiting => match waits_for(scene.timeline, scene.frames, sample.stack) {
-            For::Nothing => Cause::NoRequest,
+            // Inside a step that the program marked there is a request: the loop awaits something for it.
+            For::Nothing if !marked(scene.steps.source) => Cause::NoRequest,
             // Without steps nothing says that there is a request.
             For::Lock | For::Io if scene.steps.source == StepSource::Whole => Cause::NoRequest,
             _ => Cause::Waiting,

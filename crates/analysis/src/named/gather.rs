@@ -7,6 +7,7 @@ use super::{METRICS, Measured};
 use crate::advice::Recorder;
 use crate::breakdown::PartKind;
 use crate::gpu::{DeviceMetrics, GpuMetrics};
+use crate::steps::StepSource;
 use crate::{Diagnosis, Metrics, Steps};
 use timeline::gpu::detail;
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex, WorkKind};
@@ -162,7 +163,11 @@ pub(crate) fn part_time(steps: &Steps, breakdown: &crate::Breakdown, share: f64)
         0 => 0.0,
         samples => 1.96 * (share * (1.0 - share).max(0.0) / samples as f64).sqrt() + 1.0 / samples as f64,
     };
-    let value = share * breakdown.step_ns as f64 / MS;
+    // Steps that overlap have the time in which any was open between them: a part of one is its share of that one, as the
+    // reports say it.
+    let shared = breakdown.overlapping && steps.source != StepSource::Whole;
+    let step = if shared { mean.value } else { breakdown.step_ns as f64 / MS };
+    let value = share * step;
     Measured { value, error: mean.error.map(|error| (share * error).hypot(chance * mean.value)) }
 }
 

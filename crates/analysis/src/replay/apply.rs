@@ -76,7 +76,7 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
 }
 
 /// What the three assumptions differ in. None: the plan's notes say it.
-pub fn assumed(change: &Change) -> Option<&'static str> {
+pub fn assumed(change: &Change, among_calls: bool) -> Option<&'static str> {
     Some(match change {
         Change::Scale(Target::SyncApi, _) => {
             "a wait with no launch after it in its step collects the result and stays; in the high case it goes too, and the step still ends no earlier than its work"
@@ -95,6 +95,9 @@ pub fn assumed(change: &Change) -> Option<&'static str> {
         }
         Change::Stretches(..) | Change::HostCode(_) => {
             "the host's time is scaled, but for calls that wait for a device"
+        }
+        Change::Scale(Target::Host(_), _) if !among_calls => {
+            "the function's time with what it calls is scaled; where only samples show it, a sample stands for the time to its neighbours"
         }
         Change::Scale(Target::Host(_), _) => {
             "the function's time with what it calls, outside CUDA calls, is scaled; where only samples show it, a sample stands for the time to its neighbours"
@@ -220,23 +223,59 @@ pub fn note(graph: &Graph, changed: &mut Changed, step: u32, name: u32) {
     }
 }
 
+/// Short names with the time of each, the largest first.
+fn by_name<'a>(all: impl Iterator<Item = (&'a str, i64)>) -> Vec<String> {
+    // The same name comes again and again: it is shortened once.
+    let mut times: HashMap<&str, i64> = HashMap::new();
+    all.for_each(|(name, time)| *times.entry(name).or_default() += time);
+    let mut short: HashMap<String, i64> = HashMap::new();
+    times.into_iter().for_each(|(name, time)| *short.entry(short_name(name)).or_default() += time);
+    let mut names: Vec<(String, i64)> = short.into_iter().collect();
+    names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    names.into_iter().map(|(name, _)| name).collect()
+}
+
+/// A name without return type, namespaces, template and parameters: what a pattern may mean it by.
+fn short_name(name: &str) -> String {
+    let plain = name.strip_prefix("void ").unwrap_or(name).replace("(anonymous namespace)::", "");
+    let head = plain.split(['<', '(']).next().filter(|head| !head.is_empty()).unwrap_or(&plain);
+    let base = head.rsplit("::").next().unwrap_or(head);
+    base.chars().take(LONGEST_NAME).collect()
+}
+
+const LONGEST_NAME: usize = 60;
+
+/// What might have been meant: the name that is near, else those that have most of the time.
+fn near(pattern: &str, names: Vec<String>) -> String {
+    let plain = pattern.replace('*', "").to_lowercase();
+    // A pattern says only a part of a name: so much of the name is held against it.
+    let apart = |name: &String| {
+        let name: String = name.to_lowercase();
+        let start: String = name.chars().take(plain.chars().count()).collect();
+        distance(&plain, &name).min(if pattern.contains('*') { distance(&plain, &start) } else { usize::MAX })
+    };
+    let nearest = names.iter().min_by_key(|name| apart(name));
+    match nearest.filter(|name| apart(name) <= plain.chars().count() / 3) {
+        Some(name) => format!("; the nearest name is {name:?}"),
+        None if names.is_empty() => "; there is none of that kind".into(),
+        None => {
+            let largest: Vec<String> = names.iter().take(3).map(|name| format!("{name:?}")).collect();
+            format!("; those with most of the time are {}", largest.join(", "))
+        }
+    }
+}
+
 /// Why a change changed nothing, with the nearest name that there is.
 pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
-    let near = |pattern: &str, names: Vec<&str>| {
-        let plain = pattern.replace('*', "");
-        match names.iter().min_by_key(|name| distance(&plain, name)) {
-            Some(name) => format!("; the nearest name is {name:?}"),
-            None => "; there is none of that kind".into(),
-        }
-    };
     let of_work = |kernels: bool| {
-        let jobs = graphs.iter().flat_map(|graph| graph.jobs.iter().map(move |job| (*graph, job.work as usize)));
-        let fitting = jobs.filter(|(graph, work)| (graph.timeline.gpu.work.kind(*work) == WorkKind::Kernel) == kernels);
-        let mut ids: Vec<(u32, &Graph)> =
-            fitting.map(|(graph, work)| (graph.timeline.gpu.work.name[work], graph)).collect();
-        ids.sort_by_key(|one| one.0);
-        ids.dedup_by_key(|one| one.0);
-        ids.into_iter().map(|(name, graph)| graph.timeline.names.text(NameIndex(name))).collect::<Vec<_>>()
+        let jobs = graphs.iter().flat_map(|graph| graph.jobs.iter().map(move |job| (*graph, job)));
+        let kind = |(graph, job): &(&Graph, &Job)| {
+            (graph.timeline.gpu.work.kind(job.work as usize) == WorkKind::Kernel) == kernels
+        };
+        by_name(jobs.filter(kind).map(|(graph, job)| {
+            let name = graph.timeline.gpu.work.name[job.work as usize];
+            (graph.timeline.names.text(NameIndex(name)), job.end - job.start)
+        }))
     };
     Refusal::NotThere(match change {
         Change::Scale(Target::SyncApi, _) => {
@@ -249,13 +288,11 @@ pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
             format!("no copy of the steps is called {pattern:?}{}", near(pattern, of_work(false)))
         }
         Change::Scale(Target::Api(pattern), _) => {
-            let names = graphs.iter().flat_map(|graph| {
-                let mut ids: Vec<u32> = graph.calls.iter().map(|call| call.name).collect();
-                ids.sort_unstable();
-                ids.dedup();
-                ids.into_iter().map(|name| graph.timeline.names.text(NameIndex(name)))
-            });
-            format!("no CUDA call of the steps is called {pattern:?}{}", near(pattern, names.collect()))
+            let calls = graphs.iter().flat_map(|graph| graph.calls.iter().map(move |call| (*graph, call)));
+            let names = by_name(
+                calls.map(|(graph, call)| (graph.timeline.names.text(NameIndex(call.name)), call.end - call.begin)),
+            );
+            format!("no CUDA call of the steps is called {pattern:?}{}", near(pattern, names))
         }
         Change::Scale(Target::Host(pattern), _) => {
             format!("no function, scope or range of the steps is called {pattern:?}")

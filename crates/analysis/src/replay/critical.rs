@@ -31,11 +31,14 @@ pub struct Limit {
     pub name: String,
     /// Of the steps' time, 0 to 1.
     pub share: f64,
+    /// The steps have CUDA calls, so that host code lies between them.
+    pub among_calls: bool,
 }
 
 impl Limit {
     pub fn words(&self) -> &'static str {
         match self.on {
+            On::Host if !self.among_calls => "the host's own code",
             On::Host => "the host's own code between CUDA calls",
             On::Call => "the host in CUDA calls",
             On::Latency => "the way from a launch call to the start of its work",
@@ -122,7 +125,7 @@ impl Walk<'_> {
 }
 
 /// Most first.
-pub fn limits(tally: &Tally, timeline: &timeline::Timeline) -> Vec<Limit> {
+pub fn limits(tally: &Tally, timeline: &timeline::Timeline, among_calls: bool) -> Vec<Limit> {
     let total: i64 = tally.values().sum();
     let mut by_kind: HashMap<On, (i64, i64, u32)> = HashMap::new();
     let mut all: Vec<_> = tally.iter().collect();
@@ -137,7 +140,7 @@ pub fn limits(tally: &Tally, timeline: &timeline::Timeline) -> Vec<Limit> {
     let limit = |(on, (sum, _, name)): (On, (i64, i64, u32))| {
         let named = matches!(on, On::Call | On::Kernel | On::Copy);
         let name = if named { timeline.names.text(NameIndex(name)).to_owned() } else { String::new() };
-        Limit { on, name, share: sum as f64 / total.max(1) as f64 }
+        Limit { on, name, share: sum as f64 / total.max(1) as f64, among_calls }
     };
     let mut limits: Vec<Limit> = by_kind.into_iter().map(limit).collect();
     limits.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.on.cmp(&b.on)));

@@ -31,8 +31,28 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
         spans.iter().take(4096).find(|span| !own || inside(track, span))
     });
     let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
+    if how == "samples" {
+        plan.sampled.push(counted(graph, &spans));
+    }
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
     Changed::told(format!("{how} of {pattern} with what it calls"), count)
+}
+
+/// How many of the samples in the steps are those of `spans`, on the threads that have any, and how many there are.
+fn counted(graph: &Graph, spans: &[Vec<(u64, u64)>]) -> (u64, u64) {
+    let timeline = graph.timeline;
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let (mut hits, mut all) = (0, 0);
+    for (place, spans) in spans.iter().enumerate().filter(|(_, spans)| !spans.is_empty()) {
+        let own = graph.steps.iter().filter(|step| step.measured && step.track as usize == place);
+        let own = Spans::union(own.map(|step| (at(step.start), at(step.end))).collect());
+        // A thread without steps works for those of others.
+        let inside = |time: u64| own.ends().is_none() || own.overlap(time, time.saturating_add(1)) > 0;
+        let track = &timeline.tracks[graph.tracks[place].0 as usize];
+        all += timeline.samples.time[track.samples.clone()].iter().filter(|time| inside(**time)).count() as u64;
+        hits += spans.iter().filter(|span| inside(span.0.midpoint(span.1))).count() as u64;
+    }
+    (hits, all.max(hits))
 }
 
 /// Stretches of threads that a rule names: also what lies of them in calls, unless those wait for a device.

@@ -18,6 +18,8 @@ pub struct Plan {
     pub gap: Option<i64>,
     /// What a change had to leave as it was, and why.
     pub notes: Vec<String>,
+    /// Of each change that rests on samples: how many show it, of how many in the steps.
+    pub sampled: Vec<(u64, u64)>,
     zero: u64,
 }
 
@@ -38,6 +40,7 @@ impl Plan {
             latency: HashMap::new(),
             gap: None,
             notes: Vec::new(),
+            sampled: Vec::new(),
             zero: graph.timeline.start,
         }
     }

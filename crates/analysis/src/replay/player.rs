@@ -10,11 +10,17 @@ use super::{Answer, Assume, Change, Check, Refusal, apply};
 use crate::advice::Recorder;
 use crate::finding::Gain;
 use crate::full_queue::FullQueue;
+use crate::gpu::WRONG_CLOCK;
 use crate::steps::Steps;
 use std::collections::BTreeMap;
 use timeline::{ProcessIndex, Timeline};
 
 const STRETCHES: usize = 10;
+
+const WORK_AS_USUAL: &str = "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)";
+const OVER_THE_STEPS: &str = "mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps";
+const ONE_STEP: &str = "one step was measured: low and high do not span how much steps differ";
+const BY_SAMPLES: &str = "low and high also span what so many samples can tell of the function's share (95 %)";
 
 pub struct Player<'a> {
     timeline: &'a Timeline,
@@ -32,6 +38,8 @@ struct Gained {
     high_ns: i64,
     changed: BTreeMap<String, u64>,
     notes: Vec<String>,
+    /// Low and high also span the error of samples.
+    sampled: bool,
 }
 
 impl<'a> Player<'a> {
@@ -53,11 +61,16 @@ impl<'a> Player<'a> {
         let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
         let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
-            let how = Recorder::of(timeline).for_launches();
-            let text = format!(
-                "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
-            );
-            return Err(Refusal::Unknown(text));
+            let why = match timeline.gpu.clock.early {
+                0 => {
+                    let how = Recorder::of(timeline).for_launches();
+                    format!(
+                        "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
+                    )
+                }
+                _ => WRONG_CLOCK.to_owned(),
+            };
+            return Err(Refusal::Unknown(why));
         }
         let (check, explained) = Check::of(&graphs)?;
         let as_it_was = |graph: Graph<'a>| {
@@ -94,7 +107,8 @@ impl<'a> Player<'a> {
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
         let now_ns = self.check.recorded_ns;
         let mut assumed: Vec<String> = Vec::new();
-        let said = changes.iter().filter_map(apply::assumed).map(str::to_owned);
+        let among_calls = self.graphs.iter().any(|(graph, _)| !graph.calls.is_empty());
+        let said = changes.iter().filter_map(|change| apply::assumed(change, among_calls)).map(str::to_owned);
         for said in said.chain(gained.notes) {
             // Two functions, or processes, are changed under one assumption.
             if !assumed.contains(&said) {
@@ -106,11 +120,12 @@ impl<'a> Player<'a> {
                 "launched work that did not begin, for a reason that was not recorded, begins as late as it did".into(),
             );
         }
-        assumed.push(
-            "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)"
-                .into(),
-        );
-        assumed.push("mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps".into());
+        let works = self.graphs.iter().any(|(graph, _)| !graph.jobs.is_empty());
+        assumed.push(if works { WORK_AS_USUAL } else { "everything else takes its recorded time" }.into());
+        assumed.push(if self.check.steps > 1 { OVER_THE_STEPS } else { ONE_STEP }.into());
+        if gained.sampled {
+            assumed.push(BY_SAMPLES.into());
+        }
         Ok(Answer {
             check: self.check,
             now_ns,
@@ -119,8 +134,8 @@ impl<'a> Player<'a> {
             mid_ns: gained.mid_ns,
             high_ns: gained.high_ns,
             changed: gained.changed,
-            before: critical::limits(&before, self.timeline),
-            after: critical::limits(&after, self.timeline),
+            before: critical::limits(&before, self.timeline, among_calls),
+            after: critical::limits(&after, self.timeline, among_calls),
             assumed,
         })
     }
@@ -134,6 +149,7 @@ impl<'a> Player<'a> {
         // Each step as it was and as it would be.
         let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
         let mut notes: Vec<String> = Vec::new();
+        let mut sampled = Sampled::default();
         for ((graph, as_it_was), explained) in self.graphs.iter().zip(&self.explained) {
             for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
                 let mut plan = Plan::unchanged(graph);
@@ -149,6 +165,7 @@ impl<'a> Player<'a> {
                 if assume == Assume::Usual {
                     see(graph, &plan, &replayed);
                     notes.append(&mut plan.notes);
+                    sampled.add(&plan.sampled);
                 }
             }
         }
@@ -168,7 +185,35 @@ impl<'a> Player<'a> {
             all
         });
         let (low_ns, high_ns) = (at(Assume::Worst, 10).min(mid_ns), at(Assume::Best, 90).max(mid_ns));
-        Ok(Gained { low_ns, mid_ns, high_ns, changed, notes })
+        let (least, most) = sampled.bounds(mid_ns);
+        let most = most.min(self.check.recorded_ns as i64);
+        let (low_ns, high_ns) = (low_ns.min(least), high_ns.max(most));
+        Ok(Gained { low_ns, mid_ns, high_ns, changed, notes, sampled: sampled.any() })
+    }
+}
+
+/// Per change that rests on samples: how many show it, of how many; of all processes together.
+#[derive(Default)]
+struct Sampled(Vec<(u64, u64)>);
+
+impl Sampled {
+    fn add(&mut self, changes: &[(u64, u64)]) {
+        self.0.resize(self.0.len().max(changes.len()), (0, 0));
+        self.0.iter_mut().zip(changes).for_each(|(sum, one)| *sum = (sum.0 + one.0, sum.1 + one.1));
+    }
+
+    fn any(&self) -> bool {
+        self.0.iter().any(|(hits, _)| *hits > 0)
+    }
+
+    /// What a gain may be at least and at most, when its samples are a draw of those that might have been taken. Of several
+    /// changes, that of the least sure.
+    fn bounds(&self, gain: i64) -> (i64, i64) {
+        let gains = self.0.iter().filter(|(hits, _)| *hits > 0).flat_map(|(hits, all)| {
+            let share = crate::share::wilson(*hits as f64 / *all as f64, *all as f64);
+            [share.low, share.high].map(|end| (gain as f64 * end / share.mid).round() as i64)
+        });
+        gains.fold((gain, gain), |(least, most), one| (least.min(one), most.max(one)))
     }
 }
 

@@ -61,21 +61,18 @@ impl ClockResidual {
     fn of_device(&self, case: &Case) -> Option<Finding> {
         let (clock, step) = (&case.timeline.gpu.clock, case.steps.p50());
         let error = device::error_bar(case).filter(|_| case.gpu().is_some())?;
-        if clock.violations == 0 && (step == 0 || (error as f64) < LEVEL * step as f64) {
+        let wrong = device::wrong(case);
+        if wrong.is_none() && (step == 0 || (error as f64) < LEVEL * step as f64) {
             return None;
         }
-        let title = match clock.violations {
-            0 => format!(
+        let severity = if wrong.is_some() { Severity::Medium } else { Severity::Low };
+        let title = match wrong {
+            None => format!(
                 "GPU times are good to {} only, and a step takes {}",
                 phrase::duration(error),
                 phrase::duration(step)
             ),
-            wrong => format!(
-                "{} of {} of device work seem to start before the call that launched them: GPU times are off by {} at least",
-                phrase::count(wrong),
-                phrase::counted(clock.linked, "piece"),
-                phrase::duration(clock.shortest_launch_ns.map_or(0, i64::unsigned_abs))
-            ),
+            Some(wrong) => format!("{}: {}", wrong.by, wrong.seen),
         };
         let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::said(what.to_owned()).number("ns", ns as f64));
         let evidence = [
@@ -87,7 +84,7 @@ impl ClockResidual {
             title,
             place: Place::default(),
             gain: None,
-            severity: if clock.violations > 0 { Severity::Medium } else { Severity::Low },
+            severity,
             confidence: 1.0, // Measured.
             evidence: evidence.into_iter().flatten().collect(),
             actions: vec![
@@ -122,9 +119,22 @@ mod tests {
         let found = found(&ClockResidual, text);
         assert_eq!(
             found[0].title,
-            "1 of 1 piece of device work seem to start before the call that launched them: GPU times are off by 100 µs at least"
+            "GPU times are too early by 100 µs at least: 1 of 1 piece of device work seems to start before the call that launched it"
         );
         silent(&ClockResidual, &text.replace("900us", "1100us"));
+    }
+
+    #[test]
+    fn work_that_ends_after_the_wait_for_it_is_said() {
+        let text = "clock residual 1us\n track main\n step r 0..40ms\n api cudaLaunchKernel 2300us..2400us\n stream 7\n kernel k 2500us..4ms
+            api cudaStreamSynchronize 3ms..3900us\n sync stream 3ms..3900us";
+        let found = found(&ClockResidual, text);
+        assert!(
+            found[0].title.starts_with("GPU times are too late by 100 µs at least: 1 of 1 wait"),
+            "{}",
+            found[0].title
+        );
+        silent(&ClockResidual, &text.replace("..4ms", "..3800us"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Rule for DroppedRecords {
             severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
             confidence: 1.0, // Counted, not estimated.
             evidence: evidence.take(8).collect(),
-            actions: actions(&losses),
+            actions: actions(case.timeline, &losses),
             verify: "Record again: the health box should say that nothing was lost.".into(),
         };
         Verdict::Found([finding].into_iter().chain(device).collect())
@@ -59,7 +59,7 @@ impl Rule for DroppedRecords {
 }
 
 /// What helps depends on where it was lost: samples are taken from outside, everything else goes through a ring.
-fn actions(losses: &[LossTotal]) -> Vec<String> {
+fn actions(timeline: &Timeline, losses: &[LossTotal]) -> Vec<String> {
     let mut actions: Vec<&str> = Vec::new();
     let of_device = |loss: &LossTotal| crate::health::device::COLLECTORS.contains(&loss.collector.as_str());
     if losses.iter().any(of_device) {
@@ -70,13 +70,25 @@ fn actions(losses: &[LossTotal]) -> Vec<String> {
         actions.push("More room in the rings: inferscope run --trace-size-mb 400 -- ...");
         actions.push("Record less: --min-us 100 with --calls, or --include only what matters.");
     }
-    let of_stacks = || losses.iter().filter(|loss| loss.collector == "stacks");
-    if of_stacks().any(is_torn) {
-        actions.push("Code that calls and returns all the time cannot always be read without stopping it: inferscope run --calls -- ... records its calls.");
-    }
-    if of_stacks().any(|loss| !is_torn(loss)) {
-        actions.push("Sample less often: inferscope run --rate 50 -- ...");
-        actions.push("Leave the sampler a core: no samples come while every core is busy with the program itself.");
+    let (settings, mut stacks) = (&timeline.info.settings, losses.iter().filter(|loss| loss.collector == "stacks"));
+    // Of stacks, what was lost most: another cause beside it changes little.
+    match stacks.next() {
+        Some(most) if is_torn(most) && settings.calls == Some(true) => {
+            actions.push("Code that calls and returns all the time cannot always be read without stopping it: go by its recorded calls, of which none is lost so.");
+        }
+        Some(most) if most.what.contains("the disk") => {
+            actions.push("Write the trace to a disk that keeps up: inferscope run --output DIR -- ...");
+        }
+        Some(most) if is_torn(most) => {
+            actions.push("Code that calls and returns all the time cannot always be read without stopping it: inferscope run --calls -- ... records its calls.");
+        }
+        Some(_) => {
+            actions.push("Leave the sampler a core: no samples come while every core is busy with the program itself, or with others.");
+            if settings.rate_hz.is_none_or(|rate| rate > 50.0) {
+                actions.push("Sample less often: inferscope run --rate 50 -- ...");
+            }
+        }
+        None => {}
     }
     actions.into_iter().map(str::to_owned).collect()
 }
@@ -190,6 +202,26 @@ mod tests {
         // Reading them less often makes none of them easier to read.
         assert!(found[0].actions.iter().any(|action| action.contains("--calls")), "{:?}", found[0].actions);
         assert!(!found[0].actions.iter().any(|action| action.contains("--rate")), "{:?}", found[0].actions);
+    }
+
+    #[test]
+    fn what_was_lost_most_is_what_is_helped_and_nothing_is_asked_for_that_is_on() {
+        let actions = |settings: &str, late: u32, torn: u32| {
+            let text = format!(
+                "{settings}track main\n step r 0..1s\n loss stacks {torn} stacks that could not be read because they changed meanwhile\n \
+                 loss stacks {late} stack samples skipped because the machine or the sampler was late"
+            );
+            found(&DroppedRecords, &text)[0].actions.join(" ")
+        };
+        let late = actions("rate 100\n ", 34, 2);
+        assert!(
+            late.starts_with("Leave the sampler a core") && late.contains("--rate 50") && !late.contains("--calls"),
+            "{late}"
+        );
+        assert!(!actions("rate 50\n ", 34, 2).contains("--rate"));
+        assert!(actions("", 2, 34).contains("--calls"));
+        let on = actions("calls on\n ", 2, 34);
+        assert!(on.contains("recorded calls") && !on.contains("--calls"), "{on}");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Rule for KernelHotspot {
         };
         place = Place {
             kernel: Some(kernel.to_owned()),
-            module: row.and_then(|row| row.layer).map(|layer| case.timeline.names.text(layer).to_owned()),
+            module: row.and_then(|row| row.layer.as_ref()?.path()).map(str::to_owned),
             ..place
         };
         let mut evidence = vec![Evidence::said(format!(

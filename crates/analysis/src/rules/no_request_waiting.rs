@@ -1,13 +1,15 @@
 //! `no-request-waiting`: the step waits for work, and nothing else of the program runs meanwhile: the load sets the pace, not the code.
 
+use super::waits_in_step::{DEEPEST_WAIT, For, waits_for};
 use super::{gap, on_path};
 use crate::finding::{Evidence, Finding, Severity};
+use crate::frames::{WAITS, is};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::spans::Spans;
-use timeline::{Name, TrackIndex};
+use timeline::{Name, ProcessIndex, StackIndex, TrackIndex};
 
 pub struct NoRequestWaiting;
 
@@ -15,13 +17,13 @@ const LEVEL: f64 = 0.10;
 /// So much of the wait has to be quiet for it to be nobody's fault.
 const QUIET: f64 = 0.8;
 
-/// Functions that take the next request, by the end of their file's path.
-const TAKES: [(&str, &[&str]); 9] = [
+/// Functions that take the next request, by the end of their file's path. What an event loop waits for, or one who asks whether a socket or a pipe is
+/// ready, may as well be the answer that a request needs: `selectors.py` alone takes nothing.
+const TAKES: [(&str, &[&str]); 8] = [
     ("queue.py", &["get"]),
     ("asyncio/queues.py", &["get"]),
     ("multiprocessing/queues.py", &["get"]),
     ("multiprocessing/connection.py", &["recv", "recv_bytes", "poll", "accept"]),
-    ("selectors.py", &["select"]),
     ("socket.py", &["accept"]),
     ("zmq/sugar/socket.py", &["recv", "recv_multipart", "poll"]),
     ("zmq/sugar/poll.py", &["poll"]),
@@ -37,9 +39,10 @@ impl Rule for NoRequestWaiting {
         RuleDocs {
             summary: "For 10 % of the step or more it waits at a queue or a socket for the next request, and neither another thread of the program nor the GPU works meanwhile.",
             why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. More requests at a time, or fewer machines, are what the numbers ask for. If another thread \
-                  or process of the recording runs during the wait, that one is what the step waits for, and this rule stays silent. The gain is the wait itself: with requests always waiting a turn would take so much less.",
-            needs: "Stack samples inside the steps (at least 20).",
-            example: "In 71 % of the step no request is waiting: serve (server.py:88) waits in get, and nothing else runs",
+                  or process of the recording runs during the wait, or waits for a socket or a child itself, that one is what the step waits for, and this rule stays silent. So it does \
+                  where the program has a child whose stacks were not sampled (nothing says that it is idle), and for an event loop with nothing to run: a step that awaits an answer looks the same as none. The gain is the wait itself: with requests always waiting a turn would take so much less.",
+            needs: "Stack samples inside the steps (at least 20), of all processes that the program started.",
+            example: "In 71 % of the step no request is waiting: the step waits for the next one, at serve (server.py:88), and nothing else runs",
         }
     }
 
@@ -47,16 +50,17 @@ impl Rule for NoRequestWaiting {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
         }
-        let waits = |one: &Seen| one.doing == Doing::Waiting;
+        let waits = |one: &Seen| one.doing == Doing::Waiting && takes_on_top(case, case.sample(one).stack);
         let found = match on_path::find(case, LEVEL, "it waits for a request", takes, waits) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
-        let all: Vec<&Seen> = case.seen.all.iter().filter(|one| waits(one) && on_top(case, one)).collect();
-        let (busy, others) = (at_work(case), Others::find(case));
+        let all: Vec<&Seen> = case.seen.all.iter().filter(|one| waits(one)).collect();
+        let (busy, others, children) = (at_work(case), Others::find(case), unsampled_children(case));
         let quiet = all.iter().filter(|one| {
             let (time, half) = (case.sample(one).time, case.seen.period_ns / 2);
             busy.overlap(time, time.saturating_add(1)) == 0
+                && children.overlap(time, time.saturating_add(1)) == 0
                 && !others.run(case.track(one), time.saturating_sub(half), time.saturating_add(half))
         });
         let quiet = quiet.count() as f64 / all.len().max(1) as f64;
@@ -94,16 +98,43 @@ fn takes(name: &Name) -> bool {
     TAKES.iter().any(|(file, functions)| functions.contains(&on_path::last(name)) && on_path::in_file(name, file))
 }
 
-fn on_top(case: &Case, one: &Seen) -> bool {
-    let mut stack = case.sample(one).stack;
-    for _ in 0..8 {
+/// Whether what waits was called to take a request: by frames that do nothing but wait, up to the one that takes it. Above `serve_forever` there
+/// is also all that a handler waits for.
+fn takes_on_top(case: &Case, mut stack: StackIndex) -> bool {
+    for _ in 0..DEEPEST_WAIT {
         let frame = case.timeline.stacks.frame(stack);
-        if takes(case.timeline.names.get(frame.name)) {
+        let name = case.timeline.names.get(frame.name);
+        if takes(name) {
             return true;
+        }
+        if case.frames.bits(frame.name) & (WAITS | is::NATIVE) == 0
+            && !on_path::in_file(name, "multiprocessing/connection.py")
+        {
+            return false;
         }
         stack = frame.parent;
     }
     false
+}
+
+/// When the program has children that nobody looked at: what they do is not known.
+fn unsampled_children(case: &Case) -> Spans {
+    let processes = &case.timeline.processes;
+    let sampled =
+        |index: usize| case.timeline.tracks_of(ProcessIndex(index as u32)).any(|track| !track.samples.is_empty());
+    let parent = |index: usize| {
+        let pid = Some(processes[index].parent_pid).filter(|pid| *pid != 0)?;
+        processes.iter().position(|process| process.pid == pid).filter(|parent| *parent != index)
+    };
+    // What stands around a program that was looked at (a shell) only waits for it.
+    let descends = |index: usize| {
+        let line = std::iter::successors(parent(index), |at| parent(*at));
+        line.take(processes.len()).any(sampled)
+    };
+    let unseen = (0..processes.len()).filter(|index| !sampled(*index) && descends(*index));
+    let lives =
+        |index: usize| (processes[index].started_ns.unwrap_or(0), processes[index].ended_ns.unwrap_or(u64::MAX));
+    Spans::union(unseen.map(lives).collect())
 }
 
 /// When any device works.
@@ -117,21 +148,28 @@ fn at_work(case: &Case) -> Spans {
     )
 }
 
-/// When which thread was seen running.
+/// When which thread was seen at something that the step may wait for: running, or waiting for a socket or a child of its own.
 struct Others(Vec<(u64, TrackIndex)>);
 
 impl Others {
     fn find(case: &Case) -> Others {
         let mut all = Vec::new();
         for (number, track) in case.timeline.tracks.iter().enumerate() {
-            let active = track.samples.clone().filter(|index| case.timeline.samples.get(*index).active);
-            all.extend(active.map(|index| (case.timeline.samples.time[index], TrackIndex(number as u32))));
+            let asks = |stack: StackIndex| {
+                matches!(waits_for(case.timeline, &case.frames, stack), For::Io | For::Child)
+                    && !takes_on_top(case, stack)
+            };
+            let at_it = track.samples.clone().filter(|index| {
+                let sample = case.timeline.samples.get(*index);
+                sample.active || asks(sample.stack)
+            });
+            all.extend(at_it.map(|index| (case.timeline.samples.time[index], TrackIndex(number as u32))));
         }
         all.sort_unstable();
         Others(all)
     }
 
-    /// Whether another thread ran then.
+    /// Whether another thread was then.
     fn run(&self, track: TrackIndex, from: u64, to: u64) -> bool {
         let first = self.0.partition_point(|one| one.0 < from);
         self.0[first..].iter().take_while(|one| one.0 < to).any(|one| one.1 != track)
@@ -166,6 +204,39 @@ mod tests {
     fn silent_when_another_thread_makes_the_request_and_for_other_waits() {
         silent(&NoRequestWaiting, &steps(GET, "active"));
         silent(&NoRequestWaiting, &steps("acquire@/usr/lib/python3.12/threading.py:355", ""));
+    }
+
+    /// A request is open, and what it awaits is not another request.
+    #[test]
+    fn silent_inside_a_step_that_awaits_an_answer_or_a_child() {
+        let std = "/usr/lib/python3.12";
+        let base = format!("{std}/asyncio/base_events.py");
+        let select = format!("select@{std}/selectors.py:468");
+        let answer = format!("run@{std}/asyncio/runners.py:194>run_forever@{base}:600>_run_once@{base}:1900>{select}");
+        let child = format!("run@{std}/subprocess.py:550>communicate@{std}/subprocess.py:1209>{select}");
+        let query = format!("serve_forever@{std}/socketserver.py:235>handle@server.py:90>readinto@{std}/socket.py:707");
+        for stack in [answer, child, query] {
+            silent(&NoRequestWaiting, &steps(&stack, ""));
+        }
+        // The server itself waits there.
+        let idle = steps(&format!("serve_forever@{std}/socketserver.py:235>{select}"), "");
+        assert!(found(&NoRequestWaiting, &idle)[0].title.starts_with("In 60 % of the step no request is waiting"));
+    }
+
+    /// Another thread asks a socket for what the queue is to give; nobody looked at what a child does.
+    #[test]
+    fn silent_where_the_answer_may_come_from_outside() {
+        let client = "client@client.py:4>readinto@/usr/lib/python3.12/socket.py:707";
+        silent(&NoRequestWaiting, &steps(GET, "").replace("client@client.py:4", client));
+        let mut timeline = timeline::Timeline::from_text(&steps(GET, "")).unwrap();
+        let parent_pid = timeline.processes[0].pid;
+        timeline.processes.push(timeline::Process {
+            pid: 77,
+            parent_pid,
+            program: "ffmpeg".into(),
+            ..Default::default()
+        });
+        assert_eq!(NoRequestWaiting.look(&Case::new(&timeline, None)), Verdict::Silent);
     }
 
     #[test]

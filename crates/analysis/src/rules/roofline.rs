@@ -7,7 +7,6 @@ use crate::ops::Group;
 use crate::phrase;
 use crate::rule::Case;
 use crate::step_kernels::{Row, StepKernels};
-use timeline::NameIndex;
 
 /// And most of its time goes there.
 const MOST: f64 = 0.5;
@@ -127,10 +126,9 @@ pub fn speed(case: &Case, group: &Group, math: f64, bandwidth: f64) -> String {
 /// The kernel with the line and the layer that launch it, where they are known.
 pub fn place(case: &Case, row: &Row) -> Place {
     let known = case.gpu().and_then(|gpu| gpu.kernels.iter().find(|one| one.name == row.name));
-    let text = |name: NameIndex| case.timeline.names.text(name).to_owned();
     Place {
-        kernel: Some(text(row.name)),
-        module: known.and_then(|known| known.layer).map(text),
+        kernel: Some(case.timeline.names.text(row.name).to_owned()),
+        module: known.and_then(|known| known.layer.as_ref()?.path()).map(str::to_owned),
         ..known.and_then(|known| known.place.clone()).unwrap_or_default()
     }
 }

@@ -1,16 +1,19 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
 mod device;
+mod scope;
 
+use crate::advice::{self, Outside};
 use crate::blame;
 use crate::breakdown::PartKind;
 use crate::finding::{Evidence, Finding, Place, Severity};
-use crate::frames::{Frames, is};
+use crate::frames::{Frames, WAITS, is};
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::Share;
+use crate::steps::StepSource;
 use timeline::{StackIndex, Timeline};
 
 pub struct WaitsInStep;
@@ -43,7 +46,7 @@ impl Rule for WaitsInStep {
             Some(reason) => return device.map_or(Verdict::Abstain(reason), Verdict::from),
             None => {}
         }
-        let waits = |one: &Seen| one.doing == Doing::Waiting;
+        let waits = |one: &Seen| one.doing == Doing::Waiting && !case.starts_up(one);
         let mut found = Vec::from_iter(device);
         for at in blame::functions(case, waits).into_iter().take(MOST) {
             let fits =
@@ -62,7 +65,9 @@ impl Rule for WaitsInStep {
 pub enum For {
     Lock,
     Io,
-    /// The event loop has nothing to run.
+    /// A child process.
+    Child,
+    /// The event loop has nothing to run: all that it serves awaits something, or there is nothing to serve.
     Nothing,
     Unknown,
 }
@@ -70,6 +75,7 @@ pub enum For {
 pub fn waits_for(timeline: &Timeline, frames: &Frames, stack: StackIndex) -> For {
     let top = frames.on_top(stack);
     match top {
+        _ if top & (is::WAITS_FOR_IO | is::WAITS_FOR_LOCK) != 0 && for_a_child(timeline, frames, stack) => For::Child,
         _ if top & is::WAITS_FOR_IO != 0 && frames.on_path(stack, is::EVENT_LOOP) => {
             let parent = timeline.stacks.frame(stack).parent;
             let under_loop = frames.bits(timeline.stacks.frame(parent).name) & is::EVENT_LOOP != 0;
@@ -81,6 +87,30 @@ pub fn waits_for(timeline: &Timeline, frames: &Frames, stack: StackIndex) -> For
     }
 }
 
+/// Whether what waits was called to wait for a child: by frames that do nothing but wait, up to the one that asks for it.
+fn for_a_child(timeline: &Timeline, frames: &Frames, mut stack: StackIndex) -> bool {
+    for _ in 0..DEEPEST_WAIT {
+        let frame = timeline.stacks.frame(stack);
+        let bits = frames.bits(frame.name);
+        if bits & is::CHILD != 0 {
+            return true;
+        }
+        if bits & (WAITS | is::NATIVE) == 0 || frame.parent == stack {
+            return false;
+        }
+        stack = frame.parent;
+    }
+    false
+}
+
+/// No wait of the standard library has more frames of its own.
+pub const DEEPEST_WAIT: usize = 8;
+
+/// Whether the program says where its steps are: then one is open in all the time that is looked at.
+pub fn marked(source: StepSource) -> bool {
+    matches!(source, StepSource::Step | StepSource::Scope | StepSource::Nvtx)
+}
+
 fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) -> bool) -> Finding {
     let place = case.place(frame);
     let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
@@ -88,7 +118,15 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         *tops.entry(case.sample(one).stack).or_default() += 1;
     }
     let top = tops.iter().max_by_key(|(stack, count)| (**count, stack.0)).map_or(frame, |(stack, _)| *stack);
-    let (what, actions) = advice(waits_for(case.timeline, &case.frames, top), &place);
+    let wait = waits_for(case.timeline, &case.frames, top);
+    let (what, mut actions) = what_to_do(case, wait, &place);
+    let mut what = what.to_owned();
+    if let Some(scope) = scope::of(case, &fits).filter(|_| wait == For::Nothing && marked(case.steps.source)) {
+        what = format!(", where it awaits what is in the scope \"{scope}\" and the event loop has nothing else to run");
+        actions[0] = format!(
+            "Start what \"{scope}\" awaits earlier, ask once for all instead of once for each, or keep its connections open."
+        );
+    }
     let count: u64 = tops.values().sum();
     let samples = Evidence::said(format!(
         "{} of {} samples inside {} do not run; on top is {}",
@@ -136,7 +174,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
             Finding {
                 code: WaitsInStep.code(),
                 title: format!("{} of {} is spent waiting in {at}", phrase::percent(share.mid), case.the_step()),
-                actions: advice(For::Unknown, &place).1,
+                actions: what_to_do(case, For::Unknown, &place).1,
                 place,
                 gain: Some(share.into()),
                 severity: Severity::of(share),
@@ -150,7 +188,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
     if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
 
-fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
+fn what_to_do(case: &Case, wait: For, place: &Place) -> (&'static str, Vec<String>) {
     let line = place.line.map_or_else(|| "this call".to_owned(), |line| format!("line {line}"));
     match wait {
         For::Lock => (
@@ -164,7 +202,7 @@ fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
             ],
         ),
         For::Io => (
-            ", for a socket, a pipe or a child",
+            ", for a socket or a pipe",
             vec![
                 format!(
                     "Start what {line} waits for earlier, and do other work of the step meanwhile (threads or asyncio)."
@@ -172,8 +210,34 @@ fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
                 "Ask once for all instead of once for each, and keep connections open.".into(),
             ],
         ),
-        For::Nothing => (
+        For::Child => (
+            ", for a child process",
+            vec![
+                format!(
+                    "The child that {line} waits for sets the pace: start it once and feed it through a pipe, or keep a pool of them, instead of starting one for each."
+                ),
+                "Do its work inside this process, by a library, or run several children at the same time.".into(),
+                "What a child that is not Python does is not in the recording: time it alone, or record it by itself."
+                    .into(),
+            ],
+        ),
+        For::Nothing if !marked(case.steps.source) => (
             ", where the event loop has nothing to run",
+            vec![
+                Outside::of(case.timeline).map_or_else(
+                    || {
+                        format!(
+                            "Mark the requests, so that waiting for one can be told from waiting inside one: {}",
+                            advice::marks(case.timeline)
+                        )
+                    },
+                    |outside| outside.instead().to_owned(),
+                ),
+                "Await independent things together: await asyncio.gather(a, b).".into(),
+            ],
+        ),
+        For::Nothing => (
+            ", where it awaits something and the event loop has nothing else to run",
             vec![
                 "The step awaits something outside this thread: see which await with a scope around each.".into(),
                 "Await independent things together: await asyncio.gather(a, b).".into(),
@@ -190,164 +254,4 @@ fn advice(wait: For, place: &Place) -> (&'static str, Vec<String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{abstains, found, silent};
-
-    #[test]
-    fn names_the_line_that_waits_and_for_what() {
-        let found = found(&WaitsInStep, "
-            track main
-            repeat 40 every 50ms
-              step request 0..40ms
-              samples 1ms..31ms every 10ms serve>next_batch:131>get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359
-              sample 35ms active gil serve>work:5
-            end");
-        assert_eq!(found.len(), 1);
-        assert_eq!(
-            found[0].title,
-            "75 % of the step is spent waiting in next_batch (app.py:131), for a lock, a queue or another thread"
-        );
-        assert!(found[0].actions.len() >= 2 && found[0].gain.unwrap().low > 60.0);
-    }
-
-    #[test]
-    fn an_idle_event_loop_is_said_to_be_idle() {
-        let base = "/usr/lib/python3.12/asyncio/base_events.py";
-        let found = found(&WaitsInStep, &format!("
-            track main
-            step request 0..1s
-            samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"));
-        assert!(found[0].title.contains("the event loop has nothing to run"), "{}", found[0].title);
-    }
-
-    #[test]
-    fn recorded_calls_serve_where_there_are_few_samples() {
-        let found = found(
-            &WaitsInStep,
-            "track main\n step r 0..10ms\n call f@a.py:1 0..10ms\n ccall time.sleep 1ms..9ms\n sample 5ms f:1",
-        );
-        assert_eq!(found[0].title, "80 % of the step is spent waiting in time.sleep");
-    }
-
-    const DEVICE: &str = "
-        track main
-        repeat 40 every 50ms
-          step request 0..40ms
-          api cudaLaunchKernel 1ms..2ms
-          stream 7
-          kernel gemm 2ms..38ms
-          api cudaStreamSynchronize 8ms..38ms
-          sync stream 8ms..38ms
-          samples 0..40ms every 10ms active gil main>generate:12
-        end";
-
-    /// CUDA spins while it waits, so samples say that the thread runs.
-    #[test]
-    fn a_wait_for_the_device_is_named_with_its_call_and_line_however_busy_it_looks() {
-        let found = found(&WaitsInStep, DEVICE);
-        assert_eq!(
-            found[0].title,
-            "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize, called at generate (app.py:12)"
-        );
-        assert_eq!((found.len(), found[0].gain), (1, None));
-        assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
-        assert!(found[0].evidence.iter().any(|one| one.text == "the device is at work in 90 % of the steps' time"));
-        assert!(found[0].evidence.iter().any(|one| one.text.ends_with("waited for gemm")), "{:?}", found[0].evidence);
-    }
-
-    /// A stack is read a little after its time was taken: close to the end of the call it may show what runs next.
-    #[test]
-    fn a_sample_at_the_end_of_a_call_does_not_say_who_called_it() {
-        let with = |more: &str| {
-            let late = "samples 0..40ms every 10ms active gil main>generate:12";
-            let samples = format!(
-                "sample 37960us active gil main>book:3\n sample 37970us active gil main>book:3\n {more}\n samples 39ms..40ms every 250us active gil main>book:3"
-            );
-            found(&WaitsInStep, &DEVICE.replace(late, &samples)).remove(0)
-        };
-        let near = with("");
-        assert!(near.title.ends_with("in cudaStreamSynchronize, near book (app.py:3)"), "{}", near.title);
-        assert_eq!(near.place.function, None);
-        let sure = with("sample 20ms active gil main>wait:7");
-        assert!(sure.title.ends_with("in cudaStreamSynchronize, called at wait (app.py:7)"), "{}", sure.title);
-    }
-
-    /// A copy that returns when all before it is done waits as long as any synchronisation; the function around it is its place.
-    #[test]
-    fn a_copy_that_waits_is_a_wait_and_has_the_function_around_it() {
-        let text = "
-            track main
-            repeat 4 every 50ms
-              step request 0..40ms
-              call prepare@batch.py:7 0..39ms
-              call __torch_function__@torch/utils/_device.py:9 1ms..39ms
-              api cudaLaunchKernel 1ms..2ms
-              stream 7
-              kernel gemm 2ms..38ms
-              ccall aten::copy_ 8ms..38.2ms
-              api cudaMemcpyAsync 8ms..38.2ms
-              copy h2d 38ms..38.1ms 60 pageable
-            end";
-        let found = found(&WaitsInStep, text);
-        assert_eq!(
-            found[0].title,
-            "76 % of the step is spent waiting for the GPU in cudaMemcpyAsync, in prepare (batch.py:7)"
-        );
-        assert!(found[0].actions.last().unwrap().contains("non_blocking"));
-        silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
-    }
-
-    /// One call is not given the time of another.
-    #[test]
-    fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
-        let both = DEVICE.replace(
-            "api cudaStreamSynchronize 8ms..38ms",
-            "api cudaStreamSynchronize 8ms..20ms\n api cudaDeviceSynchronize 20ms..38ms",
-        );
-        let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
-        assert_eq!(
-            found[0].title,
-            "75 % of the step is spent waiting for the GPU, most in cudaDeviceSynchronize (45 %), called at generate (app.py:12)"
-        );
-    }
-
-    #[test]
-    fn a_wait_for_copies_is_not_sent_to_the_kernels() {
-        let copies =
-            DEVICE.replace("kernel gemm 2ms..38ms", "copy h2d 2ms..37ms 900000000 pinned\n kernel gemm 37ms..38ms");
-        assert!(found(&WaitsInStep, DEVICE)[0].actions[0].contains("kernel table"));
-        assert!(found(&WaitsInStep, &copies)[0].actions[0].contains("most of what it does is copies"));
-    }
-
-    #[test]
-    fn a_wait_for_the_device_needs_no_samples() {
-        let without: String =
-            DEVICE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
-        let found = found(&WaitsInStep, &without);
-        assert_eq!(found[0].title, "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize");
-    }
-
-    #[test]
-    fn native_frames_tell_a_wait_for_the_device_where_calls_were_not_recorded() {
-        let found = found(
-            &WaitsInStep,
-            "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>generate:12>cudaStreamSynchronize@libcudart.so",
-        );
-        assert!(
-            found[0].title.ends_with("in cudaStreamSynchronize, called at generate (app.py:12)"),
-            "{}",
-            found[0].title
-        );
-    }
-
-    #[test]
-    fn silent_when_the_step_runs() {
-        silent(&WaitsInStep, "track main\n step request 0..1s\n samples 0..1s every 10ms active gil serve>work:5");
-    }
-
-    #[test]
-    fn abstains_without_samples() {
-        abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks were not sampled");
-    }
-}
+mod tests;

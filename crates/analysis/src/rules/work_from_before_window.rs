@@ -2,6 +2,7 @@
 
 use crate::advice::Recorder;
 use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::gpu::GpuMetrics;
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use timeline::WorkKind;
@@ -33,7 +34,9 @@ impl Rule for WorkFromBeforeWindow {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let Some(metrics) = case.gpu().filter(|metrics| metrics.before_window > 0) else { return Verdict::Silent };
+        // Where the clock puts work before its launch, `clock-residual` says so.
+        let known = |metrics: &&GpuMetrics| metrics.before_window > 0 && metrics.clock.early == 0;
+        let Some(metrics) = case.gpu().filter(known) else { return Verdict::Silent };
         let work = &case.timeline.gpu.work;
         let (mut without, mut all, mut first, mut last) = (0u64, 0u64, u64::MAX, 0);
         for index in 0..work.len() {
@@ -95,5 +98,14 @@ mod tests {
         );
         silent(&WorkFromBeforeWindow, "track main\n step r 0..1ms\n stream 7\n kernel k 100us..1ms corr 0");
         silent(&WorkFromBeforeWindow, "track main\n step r 0..1ms");
+    }
+
+    #[test]
+    fn silent_when_only_the_clock_puts_it_before() {
+        silent(
+            &WorkFromBeforeWindow,
+            "track main\n step r 0..90ms\n api cudaLaunchKernel 1ms..2ms\n stream 7\n kernel k 3ms..4ms
+             repeat 5 every 1ms\n api cudaLaunchKernel 60ms..60005us\n kernel early 10ms..11ms\n end",
+        );
     }
 }

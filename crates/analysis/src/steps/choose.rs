@@ -100,6 +100,7 @@ fn slices(
         unfinished: all[place][label].open,
         not_found: None,
         confidence: 1.0,
+        apart: Vec::new(),
         sorted: Vec::new(),
     }
 }
@@ -119,6 +120,7 @@ fn periods(found: sequence::Found, why: &str) -> Steps {
         unfinished: found.unfinished,
         not_found: None,
         confidence: found.confidence,
+        apart: Vec::new(),
         sorted: Vec::new(),
     }
 }
@@ -273,6 +275,7 @@ fn whole(timeline: &Timeline) -> Steps {
         unfinished: 0,
         not_found: None,
         confidence: 1.0,
+        apart: Vec::new(),
         sorted: Vec::new(),
     }
 }

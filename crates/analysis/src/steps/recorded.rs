@@ -11,7 +11,7 @@ use timeline::{NameIndex, ProcessIndex, Timeline};
 const ON: &str = "GPU recording on";
 const OFF: &str = "GPU recording off";
 
-/// Leaves the steps that lie in the windows. Those of processes without windows all do.
+/// Leaves the steps that lie in the windows, and hands on those that lie outside. Those of processes without windows all lie in them.
 pub fn keep(timeline: &Timeline, steps: &mut Steps) {
     let windows = windows(timeline);
     if windows.is_empty() {
@@ -39,6 +39,11 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
     }
+    let outside = |step: &Step, window: &Range<u64>| step.end <= window.start || window.end <= step.start;
+    steps.apart = (steps.steps.iter())
+        .filter(|step| of(step).is_some_and(|windows| windows.iter().all(|window| outside(step, window))))
+        .copied()
+        .collect();
     if kept.len() < all {
         let (apart, all) = (count((all - kept.len()) as u64), count(all as u64));
         steps.why += &format!("; {apart} of {all} lie outside the windows in which the GPU was recorded: set apart");
@@ -119,6 +124,8 @@ mod tests {
         let starts: Vec<u64> = found.steps.iter().map(|step| step.start / 1_000_000).collect();
         assert_eq!(starts, [10, 20]);
         assert!(found.why.contains("4 of 6 lie outside the windows"), "{}", found.why);
+        // Those that a window cuts are neither.
+        assert_eq!(found.apart.iter().map(|step| step.start / 1_000_000).collect::<Vec<_>>(), [50]);
     }
 
     #[test]
@@ -134,7 +141,8 @@ mod tests {
     #[test]
     fn without_windows_all_steps_count() {
         let text: String = RUN.lines().filter(|line| !line.contains("mark")).map(|line| format!("{line}\n")).collect();
-        assert_eq!(steps(&text).steps.len(), 6);
+        let found = steps(&text);
+        assert_eq!((found.steps.len(), found.apart.len()), (6, 0));
     }
 
     #[test]

@@ -25,6 +25,24 @@ fn an_unknown_flag_is_not_taken_for_the_command() {
 }
 
 #[test]
+fn a_process_that_runs_already_is_offered_no_flag_that_it_is_refused() {
+    let help = |name: &str| {
+        let mut command = Arguments::command();
+        command.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+    };
+    let (run, attach) = (help("run"), help("attach"));
+    for id in INSIDE_ONLY {
+        let flag = format!("--{}", id.replace('_', "-"));
+        assert!(run.contains(&flag) && !attach.contains(&flag), "{flag}");
+        let value = if flag == "--layers" || flag == "--calls" { flag } else { format!("{flag}=1") };
+        let parsed = Arguments::try_parse_from(["inferscope", "attach", "1", &value]).unwrap();
+        let Command::Attach(attach) = parsed.command else { panic!("attach") };
+        assert!(attach.recording.inside_only().is_some(), "{value}");
+    }
+    assert!(attach.contains("--rate") && attach.contains("--device-hz"));
+}
+
+#[test]
 fn calls_take_a_value_only_with_an_equals_sign() {
     let parsed = Arguments::try_parse_from(["inferscope", "run", "--calls", "c"]).unwrap();
     let Command::Run(run) = parsed.command else { panic!("run") };

@@ -4,7 +4,7 @@ use crate::args::Attach;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
-use crate::finish::finish;
+use crate::finish::{check_report, finish};
 
 pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     // In the environment or a file they may be meant for other recordings; whoever types one waits for what never comes.
@@ -15,22 +15,19 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
         )));
     }
     let rules = crate::rule_file::load(None)?;
+    check_report(settings, attach.report.as_deref())?;
     let until = match attach.duration {
         Some(duration) => format!("for {duration:?}"),
         None => "until it ends, or Ctrl-C".into(),
     };
-    if std::path::Path::new(&format!("/proc/{}", attach.pid)).exists() {
-        settings.say(format_args!("recording process {} {until}", attach.pid));
-    }
-    let outcome = recorder::attach(&settings.recording, attach.pid, attach.duration)?;
+    let begun = || settings.say(format_args!("recording process {} {until}", attach.pid));
+    let outcome = recorder::attach(&settings.recording, attach.pid, attach.duration, begun)?;
     let Some(trace) = &outcome.trace else {
         return Err(Failure::error(outcome.notes.join("; ")));
     };
     make_way();
-    match finish(settings, trace, &outcome.notes, attach.report.as_deref(), &rules) {
-        Some(_) => Ok(outcome.exit.into()),
-        None => Ok(Ending::Code(1)),
-    }
+    let finished = finish(settings, trace, &outcome.notes, attach.report.as_deref(), &rules);
+    Ok(if finished.report.is_some() && finished.whole { outcome.exit.into() } else { Ending::Code(1) })
 }
 
 /// The process that was recorded may go on: looking at the trace, on all cores, gets out of its way. Threads that are started

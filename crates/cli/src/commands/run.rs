@@ -4,15 +4,21 @@ use crate::args::Run;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
-use crate::finish::finish;
+use crate::finish::{check_report, finish};
 
 pub fn run(settings: &Settings, run: &Run) -> Result<Ending, Failure> {
     // A fault in them is told before anything is recorded.
     let rules = crate::rule_file::load(run.rules.as_deref())?;
+    check_report(settings, run.report.as_deref())?;
     let outcome = recorder::run(&settings.recording, &run.argv)?;
-    match &outcome.trace {
-        Some(trace) => _ = finish(settings, trace, &outcome.notes, run.report.as_deref(), &rules),
-        None => outcome.notes.iter().for_each(|note| settings.say(note)),
-    }
-    Ok(outcome.exit.into())
+    let ending = Ending::from(outcome.exit);
+    let whole = match &outcome.trace {
+        Some(trace) => finish(settings, trace, &outcome.notes, run.report.as_deref(), &rules).whole,
+        None => {
+            outcome.notes.iter().for_each(|note| settings.say(note));
+            run.report.is_none()
+        }
+    };
+    // Whoever asked for a file and goes by the exit code must not look for it in vain.
+    Ok(if ending == Ending::FINE && !whole { Ending::Code(1) } else { ending })
 }

@@ -59,8 +59,18 @@ table! {
 table! {
     /// libcuda.
     Driver {
-        init = c"cuInit" (u32);
         version = c"cuDriverGetVersion" (*mut c_int);
+        current_context = c"cuCtxGetCurrent" (*mut *mut c_void);
+    }
+}
+
+impl Driver {
+    /// Whether the program has started CUDA in this process. Asked of a function that starts nothing: before `cuInit`, and in
+    /// the fork of a process that called it, the driver answers each with an error.
+    pub fn runs(&self) -> bool {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: it only stores a pointer.
+        self.current_context.is_some_and(|ask| unsafe { ask(&mut context) } == SUCCESS)
     }
 }
 

@@ -14,22 +14,29 @@ pub const MOST: usize = 96;
 /// 8 MB from the start: enough for a few launching threads.
 const FIRST: usize = 16;
 /// So many are kept ready.
-const READY: u32 = 6;
+const READY: usize = 6;
 
-const FREE: u8 = 0;
-const LENT: u8 = 1;
-const FULL: u8 = 2;
+/// Reserved, and in no memory yet: whoever is the first in it pays for its pages.
+const UNTOUCHED: u8 = 0;
+const FREE: u8 = 1;
+const LENT: u8 = 2;
+const FULL: u8 = 3;
+/// The decoder's thread brings it into memory.
+const COMING: u8 = 4;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
-static STATES: [AtomicU8; MOST] = [const { AtomicU8::new(FREE) }; MOST];
-/// Buffers that are in memory.
-static PRESENT: AtomicU32 = AtomicU32::new(0);
+static STATES: [AtomicU8; MOST] = [const { AtomicU8::new(UNTOUCHED) }; MOST];
+/// Which recording of this process is on, and in which one each buffer was handed out.
+static RECORDING: AtomicU32 = AtomicU32::new(0);
+static LENT_IN: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
 static QUEUE: Mutex<VecDeque<Full>> = Mutex::new(VecDeque::new());
 static FILLED: Condvar = Condvar::new();
 /// Requests that found no buffer.
 pub static STARVED: AtomicU64 = AtomicU64::new(0);
 /// Buffers that came back twice, or that were never ours.
 pub static STRANGE: AtomicU64 = AtomicU64::new(0);
+/// Pieces of work that came when the recording they are of was over, and the next one on.
+pub static EARLY: AtomicU64 = AtomicU64::new(0);
 
 /// A buffer that CUPTI gave back.
 pub struct Full {
@@ -40,6 +47,11 @@ pub struct Full {
 }
 
 impl Full {
+    /// Handed out in an earlier recording: what is in it may be of that one.
+    pub fn is_late(&self) -> bool {
+        LENT_IN[self.index].load(Ordering::Relaxed) != RECORDING.load(Ordering::Relaxed)
+    }
+
     pub fn start(&self) -> *mut u8 {
         (BASE.load(Ordering::Relaxed) + self.index * BYTES) as *mut u8
     }
@@ -52,8 +64,9 @@ impl Full {
     }
 }
 
-/// Reserves the pool. False when there is no memory for it.
+/// Before each recording: reserves the pool. False when there is no memory for it.
 pub fn prepare() -> bool {
+    RECORDING.fetch_add(1, Ordering::Relaxed);
     if BASE.load(Ordering::Acquire) != 0 {
         return true;
     }
@@ -69,24 +82,28 @@ pub fn prepare() -> bool {
     true
 }
 
-/// Touches the next buffers, so that the program's threads meet no page fault in them.
+/// Takes a buffer in one state over into another.
+fn take(from: u8, to: u8) -> Option<usize> {
+    STATES.iter().position(|state| state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok())
+}
+
+/// Touches some more buffers, so that the program's threads meet no page fault in them.
 fn bring(count: usize) {
-    let present = PRESENT.load(Ordering::Relaxed) as usize;
-    let more = count.min(MOST - present);
-    let start = BASE.load(Ordering::Relaxed) + present * BYTES;
-    for page in (0..more * BYTES).step_by(4096) {
-        // SAFETY: inside our mapping, and not handed out yet.
-        unsafe { ((start + page) as *mut u8).write_volatile(0) };
+    for _ in 0..count {
+        let Some(index) = take(UNTOUCHED, COMING) else { return };
+        let start = BASE.load(Ordering::Relaxed) + index * BYTES;
+        for page in (0..BYTES).step_by(4096) {
+            // SAFETY: inside our mapping, and ours alone while it is COMING.
+            unsafe { ((start + page) as *mut u8).write_volatile(0) };
+        }
+        STATES[index].store(FREE, Ordering::Release);
     }
-    PRESENT.store((present + more) as u32, Ordering::Release);
 }
 
 /// For the decoder, between two looks: keeps some buffers ready.
 pub fn keep_ready() {
-    let present = PRESENT.load(Ordering::Relaxed) as usize;
-    let free = STATES[..present].iter().filter(|state| state.load(Ordering::Relaxed) == FREE).count();
-    if free < READY as usize && present < MOST {
-        bring(READY as usize);
+    if STATES.iter().filter(|state| state.load(Ordering::Relaxed) == FREE).count() < READY {
+        bring(READY);
     }
 }
 
@@ -95,12 +112,13 @@ pub fn keep_ready() {
 /// # Safety
 /// The pointers are CUPTI's.
 pub unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, most_records: *mut usize) {
-    let present = PRESENT.load(Ordering::Acquire) as usize;
-    let found = STATES[..present]
-        .iter()
-        .position(|state| state.compare_exchange(FREE, LENT, Ordering::Acquire, Ordering::Relaxed).is_ok());
+    // In a burst the decoder may not have brought more yet: page faults are better than no records.
+    let found = take(FREE, LENT).or_else(|| take(UNTOUCHED, LENT));
     let (start, bytes) = match found {
-        Some(index) => (BASE.load(Ordering::Relaxed) + index * BYTES, BYTES),
+        Some(index) => {
+            LENT_IN[index].store(RECORDING.load(Ordering::Relaxed), Ordering::Relaxed);
+            (BASE.load(Ordering::Relaxed) + index * BYTES, BYTES)
+        }
         None => {
             STARVED.fetch_add(1, Ordering::Relaxed);
             (0, 0)

@@ -74,7 +74,7 @@ pub const WORK: &[(u32, &[u32])] = &[
 /// What puts work into a graph instead.
 pub const CAPTURE: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_CAPTURE), (DRIVER, DRIVER_CAPTURE)];
 
-/// What launches kernels, beside graph launches, which are beats, and host functions, which are few.
+/// What launches kernels, beside graph launches, which are beats, and host functions, which give no work.
 pub const LAUNCH: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_LAUNCH), (DRIVER, DRIVER_LAUNCH)];
 
 /// What ends a capture. Graphs that are built node by node, which are only instantiated, are none.
@@ -84,7 +84,15 @@ pub const CAPTURE_END: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_END_CAPTURE), (DRI
 pub const BEATS: &[(u32, &[u32])] =
     &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, RUNTIME_GRAPH_LAUNCH), (DRIVER, DRIVER_GRAPH_LAUNCH)];
 
+/// What makes the host do something, or pages move: no work of CUPTI's follows.
+pub const NO_WORK: &[(u32, &[u32])] =
+    &[(RUNTIME, RUNTIME_HOST_FUNC), (DRIVER, DRIVER_HOST_FUNC), (RUNTIME, RUNTIME_PREFETCH), (DRIVER, DRIVER_PREFETCH)];
+
 // Some of a class, by a part of their name.
+const RUNTIME_HOST_FUNC: &[u32] = &[284, 285, 550, 551];
+const DRIVER_HOST_FUNC: &[u32] = &[527, 528, 831, 832];
+const RUNTIME_PREFETCH: &[u32] = &[252, 253, 449, 450, 487, 488, 491, 492];
+const DRIVER_PREFETCH: &[u32] = &[467, 468, 716, 717, 784, 785, 791, 792];
 const RUNTIME_GRAPH_LAUNCH: &[u32] = &[311, 312];
 const DRIVER_GRAPH_LAUNCH: &[u32] = &[514, 515, 819];
 const RUNTIME_END_CAPTURE: &[u32] = &[319, 320];

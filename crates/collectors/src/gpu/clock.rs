@@ -1,5 +1,6 @@
 //! One clock: CUPTI is given ours. Where it does not take it, and as a check where it does, both are read in a bracket again and
-//! again; the largest disagreement goes onto the status page as the residual.
+//! again; the largest disagreement goes onto the status page as the residual. Until one reading succeeded a time of CUPTI's own
+//! clock has no place on ours, and gets none.
 
 use super::api::{Cupti, SUCCESS};
 use crate::session::Session;
@@ -7,9 +8,21 @@ use std::sync::atomic::Ordering;
 use trace::clock::monotonic;
 use trace::status::Collector;
 
+/// Readings of both clocks for one anchor.
+const READINGS: usize = 5;
+
+#[derive(Clone, Copy)]
+enum Theirs {
+    /// CUPTI runs on our clock.
+    Ours,
+    /// On one of its own, which it has not told yet; why: its result.
+    Unknown(u32),
+    /// On one of its own: so much more than ours.
+    Ahead(i64),
+}
+
 pub struct Clock {
-    /// CUPTI's own clock minus ours. None: it runs on ours.
-    offset: Option<i64>,
+    theirs: Theirs,
 }
 
 unsafe extern "C" fn now() -> u64 {
@@ -20,27 +33,39 @@ impl Clock {
     pub fn new(cupti: &Cupti, session: &Session) -> Clock {
         // SAFETY: the callback only reads the clock.
         let taken = cupti.register_timestamp.is_some_and(|register| unsafe { register(now) } == SUCCESS);
-        let mut clock = Clock { offset: (!taken).then_some(0) };
+        let mut clock = Clock { theirs: if taken { Theirs::Ours } else { Theirs::Unknown(SUCCESS) } };
         clock.anchor(cupti, session);
         clock
     }
 
     pub fn is_ours(&self) -> bool {
-        self.offset.is_none()
+        matches!(self.theirs, Theirs::Ours)
+    }
+
+    /// Why times of CUPTI have no place on our clock. None: they have.
+    pub fn unknown(&self, cupti: &Cupti) -> Option<String> {
+        let Theirs::Unknown(code) = self.theirs else { return None };
+        let why = match (cupti.timestamp, code) {
+            (None, _) => "it has no cuptiGetTimestamp".to_owned(),
+            (_, SUCCESS) => "cuptiGetTimestamp gives 0".to_owned(),
+            (_, code) => format!("cuptiGetTimestamp: {}", cupti.words(code)),
+        };
+        Some(format!("CUPTI does not take our clock and does not tell its own ({why})"))
     }
 
     /// Reads both clocks, several times, and believes the narrowest bracket.
     pub fn anchor(&mut self, cupti: &Cupti, session: &Session) {
         let Some(timestamp) = cupti.timestamp else { return };
-        let mut best: Option<(u64, i64)> = None;
-        for _ in 0..5 {
+        let (mut best, mut failure): (Option<(u64, i64)>, u32) = (None, SUCCESS);
+        for _ in 0..READINGS {
             let mut theirs = 0;
             let before = monotonic().0;
             // SAFETY: it only stores a number.
             let code = unsafe { timestamp(&mut theirs) };
             let after = monotonic().0;
             if code != SUCCESS || theirs == 0 {
-                return;
+                failure = code;
+                continue;
             }
             let half = (after - before).div_ceil(2);
             let offset = theirs.wrapping_sub(before + (after - before) / 2) as i64;
@@ -48,18 +73,31 @@ impl Clock {
                 best = Some((half, offset));
             }
         }
-        let Some((half, offset)) = best else { return };
-        let known = self.offset.unwrap_or(0);
-        // The first look only finds the offset.
-        let moved = if self.offset == Some(0) { 0 } else { offset.abs_diff(known) };
+        let Some((half, offset)) = best else {
+            if let Theirs::Unknown(code) = &mut self.theirs {
+                *code = failure;
+            }
+            return;
+        };
+        let moved = match self.theirs {
+            Theirs::Ours => offset.unsigned_abs(),
+            // The first look only finds the offset.
+            Theirs::Unknown(_) => 0,
+            Theirs::Ahead(known) => offset.abs_diff(known),
+        };
         session.status(Collector::Gpu).residual_ns.fetch_max(moved + half, Ordering::Relaxed);
-        if self.offset.is_some() {
-            self.offset = Some(offset);
+        if !self.is_ours() {
+            self.theirs = Theirs::Ahead(offset);
         }
     }
 
+    /// A time of CUPTI's on our clock, if that is known.
     #[inline]
-    pub fn ours(&self, theirs: u64) -> u64 {
-        self.offset.map_or(theirs, |offset| theirs.wrapping_sub(offset as u64))
+    pub fn ours(&self, theirs: u64) -> Option<u64> {
+        match self.theirs {
+            Theirs::Ours => Some(theirs),
+            Theirs::Ahead(offset) => Some(theirs.wrapping_sub(offset as u64)),
+            Theirs::Unknown(_) => None,
+        }
     }
 }

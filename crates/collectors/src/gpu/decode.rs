@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use trace::NameId;
 use trace::device::Work;
-use trace::event::{EVENT_WORDS, Event, Kind};
+use trace::event::{EVENT_WORDS, Event, Kind, TextRole, text_records};
 use trace::tables::detail;
 
 /// What the decoder needs of the process around it.
@@ -17,13 +17,15 @@ pub trait Target {
     /// The decoder's own thread.
     fn thread(&self) -> u32;
     fn intern(&self, text: &str) -> NameId;
+    /// The same for texts of which there may be any number.
+    fn intern_message(&self, text: &str) -> NameId;
     /// The string at an address out of a record. None: there is none.
     ///
     /// # Safety
     /// 0, or what CUPTI wrote into a record that is not given back yet.
     unsafe fn text(&self, address: usize) -> Option<&CStr>;
-    /// A time of CUPTI's on our clock.
-    fn time(&self, theirs: u64) -> u64;
+    /// A time of CUPTI's on our clock; or why it has no place there.
+    fn time(&self, theirs: u64) -> Result<u64, Trouble>;
     fn count(&mut self, trouble: Trouble);
 }
 
@@ -36,7 +38,12 @@ pub enum Trouble {
     NoTimes,
     /// The buffer ends in the middle of it, or CUPTI does not find it.
     Cut,
+    /// It is of an earlier recording of the same process.
+    Early,
 }
+
+/// Start and duration; or why there are none.
+type Times = Result<(u64, u64), Trouble>;
 
 /// CUPTI's `cuptiActivityGetNextRecord`, and what it says at the end of a buffer.
 pub type NextRecord = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> u32;
@@ -47,10 +54,14 @@ const SHORTEST: usize = 8;
 /// `CUPTI_ACTIVITY_KIND_KERNEL`: the same record, of kernels that were made to run one by one.
 const SERIAL_KERNEL: u32 = 3;
 
+/// CUPTI's kinds run to about 60; an unknown one may share a place.
+const KINDS: usize = 64;
+
 /// What the decoder remembers from record to record.
-#[derive(Default)]
 pub struct Decoder {
-    names: Names,
+    pub names: Names,
+    /// How long records are, by kind, as seen so far: CUPTI says it nowhere.
+    sizes: [u32; KINDS],
     fixed: HashMap<&'static str, NameId>,
     /// Pieces of work decoded so far.
     pub work: u64,
@@ -61,6 +72,13 @@ pub struct Decoder {
     pub graphs: bool,
 }
 
+impl Default for Decoder {
+    fn default() -> Decoder {
+        let (names, fixed) = (Names::default(), HashMap::new());
+        Decoder { names, sizes: [0; KINDS], fixed, work: 0, launched: 0, newest: 0, graphs: false }
+    }
+}
+
 impl Decoder {
     /// Takes every record of a buffer.
     ///
@@ -68,30 +86,52 @@ impl Decoder {
     /// `start` is a buffer of `valid` bytes that CUPTI filled and that is ours, and `next` walks through it.
     pub unsafe fn take_all(&mut self, target: &mut impl Target, next: NextRecord, start: *mut u8, valid: usize) {
         let mut record = std::ptr::null_mut();
+        // Where the last record begins, and its kind.
+        let mut last: Option<(usize, usize)> = None;
         // A library that goes round in circles does not hold us up.
         for _ in 0..valid / SHORTEST {
             // SAFETY: by the caller's promise, and `record` is null or the last record of it.
             let code = unsafe { next(start, valid, &mut record) };
             let offset = (record as usize).wrapping_sub(start as usize);
             if code != 0 || offset >= valid {
-                if code != END_OF_BUFFER {
+                if code != END_OF_BUFFER || self.has_more(last, valid) {
                     target.count(Trouble::Cut);
                 }
                 return;
             }
+            if let Some((at, kind)) = last {
+                self.sizes[kind] = offset.wrapping_sub(at) as u32;
+            }
             // SAFETY: so many bytes of the buffer are left at the record.
-            unsafe { self.take(target, record, valid - offset) };
+            let kind = unsafe { self.take(target, record, valid - offset) };
+            last = Some((offset, kind as usize % KINDS));
         }
     }
 
+    /// Whether bytes follow behind the last record, as far as it is known how long one of its kind is.
+    fn has_more(&self, last: Option<(usize, usize)>, valid: usize) -> bool {
+        last.is_some_and(|(at, kind)| self.sizes[kind] != 0 && at + (self.sizes[kind] as usize) < valid)
+    }
+
+    /// Takes one record, and gives its kind.
+    ///
     /// # Safety
     /// `record` is what CUPTI's GetNextRecord gave, with `left` bytes from there to the end of a buffer that is not given back yet.
-    unsafe fn take(&mut self, target: &mut impl Target, record: *const u8, left: usize) {
+    unsafe fn take(&mut self, target: &mut impl Target, record: *const u8, left: usize) -> u32 {
         if left < SHORTEST {
-            return target.count(Trouble::Cut);
+            target.count(Trouble::Cut);
+            return 0;
         }
         // SAFETY: every record starts with its kind.
         let kind = unsafe { record.cast::<u32>().read_unaligned() };
+        // SAFETY: by the caller's promise.
+        unsafe { self.take_kind(target, kind, record, left) };
+        kind
+    }
+
+    /// # Safety
+    /// As for `take`.
+    unsafe fn take_kind(&mut self, target: &mut impl Target, kind: u32, record: *const u8, left: usize) {
         let length = match kind {
             Kernel::KIND | SERIAL_KERNEL => Kernel::LENGTH,
             Memcpy::KIND => Memcpy::LENGTH,
@@ -220,7 +260,7 @@ impl Decoder {
             0x7_0000 => "CUPTI asks for a buffer",
             _ => "CUPTI",
         };
-        let Some((start, dur)) = times(target, record.start(), record.end()) else { return };
+        let Ok((start, dur)) = times(target, record.start(), record.end()) else { return };
         let name = self.fixed(target, name);
         let thread = target.thread();
         let kind = Kind::Overhead as u16;
@@ -232,7 +272,9 @@ impl Decoder {
         // SAFETY: CUPTI's own string.
         let name = unsafe { target.text(record.name()) };
         let name = name.map(|name| name.to_string_lossy().replace(['"', '\\'], "")).unwrap_or_default();
-        let uuid = record.uuid();
+        // A MIG instance is a part of a device, with an id of its own: several processes may have one of the same device each.
+        let instance = record.mig() != 0 && record.mig_uuid() != [0; 16];
+        let (sort, uuid) = if instance { ("MIG", record.mig_uuid()) } else { ("GPU", record.uuid()) };
         let mut text = String::new();
         for (at, byte) in uuid.iter().enumerate() {
             let dash = if [4, 6, 8, 10].contains(&at) { "-" } else { "" };
@@ -240,23 +282,22 @@ impl Decoder {
         }
         let (ordinal, major, minor) = (record.ordinal(), record.major(), record.minor());
         let json = format!(
-            "{{\"ordinal\":{ordinal},\"name\":\"{name}\",\"uuid\":\"GPU-{text}\",\"multiprocessors\":{},\
+            "{{\"ordinal\":{ordinal},\"name\":\"{name}\",\"uuid\":\"{sort}-{text}\",\"multiprocessors\":{},\
              \"compute_capability\":\"{major}.{minor}\",\"memory_bytes\":{},\"bandwidth\":{}}}",
             record.multiprocessors(),
             record.memory(),
             // CUPTI counts in kilobytes a second.
             record.bandwidth().saturating_mul(1000),
         );
-        let event = Event {
-            time: trace::clock::now(),
-            value: 0,
-            thread: target.thread(),
-            name: target.intern(&json),
-            kind: Kind::Device as u16,
-            flags: 0,
-            extra: ordinal,
-        };
-        target.push(event.to_words());
+        // With its text in front: there may be no more room for names.
+        let mut flags = 0;
+        for words in text_records(TextRole::Name, &json) {
+            target.push(words);
+            flags += 1;
+        }
+        let (time, thread, name) = (trace::clock::now(), target.thread(), NameId::INLINE);
+        let kind = Kind::Device as u16;
+        target.push(Event { time, value: 0, thread, name, kind, flags, extra: ordinal }.to_words());
     }
 
     fn fixed(&mut self, target: &impl Target, name: &'static str) -> NameId {
@@ -264,9 +305,12 @@ impl Decoder {
     }
 
     /// Writes work whose times CUPTI could tell; the rest is counted.
-    fn put(&mut self, target: &mut impl Target, kind: Kind, times: Option<(u64, u64)>, work: Work) {
+    fn put(&mut self, target: &mut impl Target, kind: Kind, times: Times, work: Work) {
         self.newest = self.newest.max(work.correlation);
-        let Some((start, dur)) = times else { return target.count(Trouble::NoTimes) };
+        let (start, dur) = match times {
+            Ok(times) => times,
+            Err(trouble) => return target.count(trouble),
+        };
         self.work += 1;
         self.launched += u64::from(work.graph == 0);
         let (records, count) = Work { start, dur, ..work }.records(kind);
@@ -274,6 +318,9 @@ impl Decoder {
     }
 }
 
-fn times(target: &impl Target, start: u64, end: u64) -> Option<(u64, u64)> {
-    (start != 0 && end >= start).then(|| (target.time(start), end - start))
+fn times(target: &impl Target, start: u64, end: u64) -> Times {
+    if start == 0 || end < start {
+        return Err(Trouble::NoTimes);
+    }
+    Ok((target.time(start)?, end - start))
 }

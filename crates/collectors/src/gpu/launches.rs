@@ -3,13 +3,13 @@
 //! What a call took, gave back or waited for follows it (`parameters`).
 
 use super::api::{CallbackData, Cupti, SUCCESS};
-use super::calls::{BEATS, CAPTURE, CAPTURE_END, DRIVER, LAUNCH, RUNTIME, WORK};
-use super::parameters::{self, Deed};
+use super::calls::{BEATS, CAPTURE, CAPTURE_END, DRIVER, LAUNCH, NO_WORK, RUNTIME, WORK};
+use super::parameters::{self, Deed, Stream};
 use crate::session::Session;
 use crate::thread::{self, Writing};
 use crate::{cost, guard, session};
 use std::cell::Cell;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::clock::now;
 use trace::device::{Allocation, Work};
@@ -28,15 +28,19 @@ const CAPTURES: u64 = 4;
 const TELLS: u64 = 8;
 const LAUNCHES: u64 = 16;
 const ENDS_CAPTURE: u64 = 32;
+/// There was no more room for its name.
+const NAMELESS: u64 = 64;
 const NAME_AT: u32 = 32;
 
-/// Whether calls are recorded, or only counted as beats.
-pub static RECORDED: AtomicBool = AtomicBool::new(true);
+/// Odd while calls are recorded, not only counted as beats; above that, how often this changed: a call that was under way
+/// then may never call back at its end.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+const RECORDED: u32 = 1;
 /// Waits and graph launches so far: by these the program's progress is told.
 pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
 /// When the last of them was, in nanoseconds of CLOCK_MONOTONIC.
 pub static LAST_BEAT: AtomicU64 = AtomicU64::new(0);
-/// The correlation of the last call that gave a device something to do: work has to be reported for it.
+/// The correlation of the last recorded call that gave a device something to do: work has to be reported for it.
 pub static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
 pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
@@ -44,6 +48,15 @@ pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
 /// callbacks. Both are of the process, whatever recording comes next: what CUPTI keeps, it keeps (`kept`).
 static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
 pub static AFTER_CAPTURE: AtomicU64 = AtomicU64::new(0);
+
+/// Calls that CUDA refused, of those that give work or wait for it; what the first one got, and its name.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+static FIRST_ERROR: AtomicU32 = AtomicU32::new(0);
+static FIRST_FAILED: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+/// The names of waits, by their sort.
+static WAITS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+const WAIT_WORDS: [&str; 4] =
+    ["wait for the device", "wait for an event", "stream waits for an event", "wait for a stream"];
 
 /// CUPTI's functions, for what a callback asks of them.
 static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
@@ -53,8 +66,10 @@ const TIMED: u32 = 64;
 
 /// What a thread remembers between callbacks.
 struct Thread {
-    /// In a call of the runtime: what the driver is asked for meanwhile is part of it.
-    inside: Cell<bool>,
+    /// Calls of the runtime that it is in, and the epoch in which that is so: what the driver is asked for meanwhile is a
+    /// part of them.
+    inside: Cell<u32>,
+    epoch: Cell<u32>,
     count: Cell<u32>,
     /// What the end of the next call will need and the program's own work has driven out of the caches by then.
     needed: Cell<[*const u8; 4]>,
@@ -62,13 +77,23 @@ struct Thread {
 
 thread_local! {
     // The first call finds a ring and a name, which no later one does: it is not the one that is timed.
-    static THREAD: Thread =
-        const { Thread { inside: Cell::new(false), count: Cell::new(1), needed: Cell::new([std::ptr::null(); 4]) } };
+    static THREAD: Thread = const {
+        Thread {
+            inside: Cell::new(0),
+            epoch: Cell::new(0),
+            count: Cell::new(1),
+            needed: Cell::new([std::ptr::null(); 4]),
+        }
+    };
 }
 
 /// Before the first call of a recording: numbers of names belong to one segment.
-pub fn prepare(cupti: &'static Cupti) {
-    GIVEN.store(0, Ordering::Relaxed);
+pub fn prepare(cupti: &'static Cupti, session: &Session) {
+    FAILED.store(0, Ordering::Relaxed);
+    FIRST_ERROR.store(0, Ordering::Relaxed);
+    for (wait, words) in WAITS.iter().zip(WAIT_WORDS) {
+        wait.store(session.intern(words).0, Ordering::Relaxed);
+    }
     CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
     for (row, domain) in KNOWN.iter().zip([DRIVER, RUNTIME]) {
         for (known, id) in row.iter().zip(0..) {
@@ -84,6 +109,33 @@ pub fn prepare(cupti: &'static Cupti) {
             }
         }
     }
+    for (domain, ids) in NO_WORK {
+        for id in *ids {
+            KNOWN[*domain as usize - 1][*id as usize].fetch_and(!GIVES_WORK, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Calls are recorded from now on, or no longer. What was given before is not asked for any more.
+pub fn record(on: bool) {
+    GIVEN.store(0, Ordering::Relaxed);
+    let change = |epoch: u32| Some(((epoch | RECORDED).wrapping_add(1)) | u32::from(on));
+    let _ = EPOCH.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+}
+
+/// What CUDA refused, in words.
+pub fn failures() -> Option<String> {
+    let count = FAILED.load(Ordering::Relaxed);
+    let name = FIRST_FAILED.load(Ordering::Acquire);
+    if count == 0 || name.is_null() {
+        return None;
+    }
+    // SAFETY: CUPTI's constant.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let (name, code) = (plain(&name), FIRST_ERROR.load(Ordering::Relaxed));
+    Some(format!(
+        "CUDA refused {count} of the calls that give a device work or wait for it: the first was {name}, with error {code}"
+    ))
 }
 
 /// CUPTI's callback.
@@ -111,8 +163,10 @@ fn keep(data: &CallbackData, value: u64) {
 #[inline]
 fn begin(domain: u32, id: u32, data: &CallbackData) {
     THREAD.with(|thread| {
-        let inside = if domain == RUNTIME { thread.inside.replace(true) } else { thread.inside.get() };
-        if domain == DRIVER && inside {
+        let epoch = EPOCH.load(Ordering::Relaxed);
+        let inside = if thread.epoch.replace(epoch) == epoch { thread.inside.get() } else { 0 };
+        thread.inside.set(inside + u32::from(domain == RUNTIME));
+        if domain == DRIVER && inside > 0 {
             return keep(data, 0);
         }
         // While CUDA does the call, which takes microseconds, they come back.
@@ -145,21 +199,22 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     let now = now();
     let count = THREAD.with(|thread| {
         if domain == RUNTIME {
-            thread.inside.set(false);
+            thread.inside.set(thread.inside.get().saturating_sub(1));
         }
         thread.count.replace(thread.count.get().wrapping_add(1))
     });
     let cell = &KNOWN[domain as usize - 1][id as usize];
     let known = cell.load(Ordering::Relaxed);
+    let recorded = EPOCH.load(Ordering::Relaxed) & RECORDED != 0;
     if known & (BEAT | GIVES_WORK | CAPTURES) != 0 {
-        notice(known, data);
+        notice(known, data, recorded);
     }
-    if start > now || !RECORDED.load(Ordering::Relaxed) {
+    if start > now || !recorded {
         return;
     }
     let Some(session) = session::current() else { return };
     let name = match (known >> NAME_AT) as u32 {
-        0 => name(cell, id, data, session),
+        0 if known & NAMELESS == 0 => name(cell, id, data, session),
         name => name,
     };
     let Some(writing) = thread::writing(session, Collector::Launches) else { return };
@@ -177,7 +232,7 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     let needed = [slot, head, std::ptr::from_mut(writing).cast_const().cast(), session.wanted_at()];
     THREAD.with(|thread| thread.needed.set(needed));
     if known & TELLS != 0 {
-        tell(session, writing, domain, id, data, &event);
+        tell(writing, domain, id, data, &event);
     }
     if count.is_multiple_of(TIMED) {
         // Its begin cost about as much as its end.
@@ -185,15 +240,28 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     }
 }
 
+/// What CUDA said at the end of a call; 0: it is fine.
+#[inline]
+fn result(data: &CallbackData) -> u32 {
+    // SAFETY: null, or a result code, at the end of a call.
+    unsafe { data.result.cast::<u32>().as_ref() }.copied().unwrap_or(0)
+}
+
 /// Counts what the worker goes by.
 #[inline]
-fn notice(known: u64, data: &CallbackData) {
+fn notice(known: u64, data: &CallbackData, recorded: bool) {
+    let code = result(data);
+    if code != 0 {
+        return refused(known, data, code);
+    }
     if known & BEAT != 0 {
         BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
         LAST_BEAT.store(trace::clock::monotonic().0, Ordering::Relaxed);
     }
     if known & GIVES_WORK != 0 {
-        GIVEN.store(data.correlation, Ordering::Relaxed);
+        if recorded {
+            GIVEN.store(data.correlation, Ordering::Relaxed);
+        }
         // Most programs capture nothing, and pay for a look.
         if known & (LAUNCHES | BEAT) == LAUNCHES && HAS_CAPTURED.load(Ordering::Relaxed) {
             AFTER_CAPTURE.fetch_add(1, Ordering::Relaxed);
@@ -206,11 +274,18 @@ fn notice(known: u64, data: &CallbackData) {
     }
 }
 
+#[cold]
+fn refused(known: u64, data: &CallbackData, code: u32) {
+    if known & (BEAT | GIVES_WORK) != 0 && FAILED.fetch_add(1, Ordering::Relaxed) == 0 {
+        FIRST_ERROR.store(code, Ordering::Relaxed);
+        FIRST_FAILED.store(data.function.cast_mut(), Ordering::Release);
+    }
+}
+
 /// Writes down what a call did beside taking time.
 #[cold]
-fn tell(session: &'static Session, writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: &Event) {
-    // SAFETY: null, or a result code, at the end of a call.
-    if unsafe { data.result.cast::<u32>().as_ref() }.is_some_and(|code| *code != 0) {
+fn tell(writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: &Event) {
+    if result(data) != 0 {
         return;
     }
     // SAFETY: the parameters of this successful call.
@@ -235,18 +310,12 @@ fn tell(session: &'static Session, writing: &mut Writing, domain: u32, id: u32, 
         }
         Deed::Waited { sort, stream } => {
             let mut number = 0;
-            if let (Some(stream), Some(ask)) = (stream, cupti.stream_id) {
+            if let (Some(Stream { handle, per_thread }), Some(ask)) = (stream, cupti.stream_id) {
                 // SAFETY: context and stream of this call; it only stores a number.
-                let code = unsafe { ask(data.context, stream as *const c_void, 0, &mut number) };
+                let code = unsafe { ask(data.context, handle as *const c_void, per_thread.into(), &mut number) };
                 number = if code == SUCCESS { number } else { 0 };
             }
-            let words = match sort {
-                1 => "wait for an event",
-                2 => "stream waits for an event",
-                3 => "wait for a stream",
-                _ => "wait for the device",
-            };
-            let name = session.intern(words);
+            let name = trace::NameId(WAITS[sort as usize % WAITS.len()].load(Ordering::Relaxed));
             let (start, dur, stream, detail) = (call.time, call.value, number, sort);
             Work { start, dur, name, device, context, stream, correlation, detail, ..Work::default() }
                 .records(Kind::Sync)
@@ -266,6 +335,7 @@ fn name(cell: &AtomicU64, id: u32, data: &CallbackData, session: &Session) -> u3
     };
     let interned = session.intern(plain(&text));
     if interned == trace::NameId::INLINE {
+        cell.fetch_or(NAMELESS, Ordering::Relaxed);
         return 0;
     }
     cell.fetch_or(u64::from(interned.0) << NAME_AT, Ordering::Relaxed);

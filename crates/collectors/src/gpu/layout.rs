@@ -139,6 +139,8 @@ record! {
         ordinal: u32 = 112, "id";
         uuid: [u8; 16] = 120, "uuid";
         name: usize = 136, "name";
+        mig: u8 = 145, "isMigEnabled";
+        mig_uuid: [u8; 16] = 160, "migUuid";
     }
 }
 

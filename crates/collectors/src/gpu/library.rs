@@ -15,21 +15,17 @@ pub struct Found {
     pub warning: Option<String>,
 }
 
-/// Loads libcupti. `initialise`: the driver is not inside `cuInit` already. Without a driver libcupti is not even touched:
-/// some versions crash then.
-pub fn find(initialise: bool) -> Result<Found, String> {
+/// The driver's functions, if its library is in this process already. We never start CUDA for a program that has not: its forked
+/// children could no longer use it.
+pub fn mapped_driver() -> Option<Driver> {
+    Library::mapped(Path::new("libcuda.so.1")).map(|driver| Driver::load(&driver))
+}
+
+/// Loads libcupti, for a program that has started CUDA or is just doing so. Without a driver libcupti is not even touched: some
+/// versions crash then.
+pub fn find() -> Result<Found, String> {
     let driver = Library::open(Path::new("libcuda.so.1")).map_err(|why| format!("no NVIDIA driver: {why}"))?;
     let table = Driver::load(&driver);
-    if initialise {
-        let init = table.init.ok_or("the NVIDIA driver has no cuInit")?;
-        // SAFETY: the driver's own function, any number of times.
-        let code = unsafe { init(0) };
-        if code != 0 {
-            return Err(format!(
-                "the NVIDIA driver does not start (cuInit says {code}): is a GPU visible to this process?"
-            ));
-        }
-    }
     let mut driver = 0;
     if let Some(version) = table.version {
         // SAFETY: it only stores a number.
@@ -157,7 +153,19 @@ impl Found {
     pub fn describe(&self) -> String {
         let (driver, file) = (self.driver, self.path.file_name().unwrap_or_default().to_string_lossy());
         let folder = self.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-        format!("{file}, CUPTI {}, driver for CUDA {}.{}, in {folder}", self.number, driver / 1000, driver % 1000 / 10)
+        let number = match self.number {
+            0 => "CUPTI of a version that it does not tell".to_owned(),
+            number => format!("CUPTI {number}"),
+        };
+        format!("{file}, {number}, driver for CUDA {}.{}, in {folder}", driver / 1000, driver % 1000 / 10)
+    }
+
+    /// Of before 12.6: those count up to 23. One that does not tell is judged by its file's name.
+    pub fn is_old(&self) -> bool {
+        match self.number {
+            0 => file_major(&self.path).is_some_and(|major| major < 12),
+            number => number < 24,
+        }
     }
 
     /// The functions without which there is nothing to record.

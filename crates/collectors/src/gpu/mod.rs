@@ -6,29 +6,35 @@ mod buffers;
 mod calls;
 mod clock;
 mod decode;
+mod door;
 mod dynamic;
+mod enable;
 mod kept;
 mod launches;
 mod layout;
 mod library;
 mod names;
 mod parameters;
+mod quiet;
 mod target;
+mod waiting;
 mod windows;
 mod worker;
 
 use crate::injection;
 use crate::session::Session;
-use crate::settings::{Budget, GpuDetail};
-use crate::thread;
-use api::{Cupti, MULTIPLE_SUBSCRIBERS, SUCCESS, Subscriber, UnifiedMemory};
+use crate::settings::GpuDetail;
+use crate::{recorded, thread};
+use api::{Cupti, MULTIPLE_SUBSCRIBERS, Subscriber};
 use clock::Clock;
 use library::{Found, check};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
-use trace::event::{Event, Kind};
+use trace::NameId;
+use trace::clock::monotonic;
+use trace::event::{Event, Kind, TextRole, text_records};
 use trace::status::{Collector, State};
 
 /// Who brought us in.
@@ -44,87 +50,117 @@ pub enum Entry {
 pub struct Collecting {
     pub cupti: Cupti,
     pub session: &'static Session,
-    pub clock: Mutex<Clock>,
-    number: u32,
+    /// When it began, on our clock.
+    pub began: u64,
+    clock: Mutex<Clock>,
+    old: bool,
+    /// Which CUPTI it is, in words.
+    described: String,
     subscriber: AtomicPtr<c_void>,
+    /// Whether it takes callbacks at all.
+    calls_back: AtomicBool,
+    /// The kinds that CUPTI refused so far, a bit each.
+    refused: AtomicU32,
     pid: u32,
 }
 
-static CURRENT: Mutex<Option<&'static Collecting>> = Mutex::new(None);
+/// The recording of this process that is on.
+static CURRENT: AtomicPtr<Collecting> = AtomicPtr::new(std::ptr::null_mut());
 /// The process that has the worker: a forked child has none.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// What devices did and do.
-const KINDS: &[u32] = &[
-    layout::Device::KIND,
-    layout::Kernel::KIND,
-    layout::Memcpy::KIND,
-    layout::MemcpyPeer::KIND,
-    layout::Memset::KIND,
-    layout::Overhead::KIND,
-];
-
-/// With every detail: pages moved by unified memory. Waits (38) and allocations (49) are not asked of CUPTI: that slows every
-/// launch, and the callbacks of the few calls say the same (`parameters`).
-const MORE_KINDS: &[u32] = &[layout::Migration::KIND];
-
-/// The largest machines have 16.
-const MOST_DEVICES: u32 = 16;
-/// Kinds without which nothing is worth having.
-const NEEDED: &[u32] = &[layout::Kernel::KIND];
-/// Longest wait at the end of the program.
+/// Longest wait at the end of the program, and inside the program's own `cuInit`.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// CUPTI is told that buffers come zeroed, so that it does not do that on the program's thread.
-const ZEROED_BUFFERS: u32 = 5;
+/// Longest wait for another thread that begins or ends a recording: loading CUPTI may take seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Begins to record. The error says why it cannot; it is on the status page too.
+/// Begins to record, or, in a program that has not started CUDA, leaves that to the driver. The error says why it cannot; it is
+/// on the status page too.
 pub fn start(entry: Entry) -> Result<(), String> {
+    let patience = match entry {
+        // Who holds the door may wait for the driver, which waits for us.
+        Entry::Driver => GOODBYE,
+        Entry::Package => PATIENCE,
+    };
+    // Without the door: asking the driver may mean to wait for a thread that is just starting CUDA, and that one comes in here.
+    let not_yet = match entry {
+        Entry::Driver => None,
+        Entry::Package => match library::mapped_driver() {
+            None => return Ok(()),
+            Some(driver) => Some(driver).filter(|driver| !driver.runs()),
+        },
+    };
+    // Whoever else is inside begins the same recording, or this very thread does.
+    let Some(_door) = door::enter(patience) else { return Ok(()) };
+    if let Some(driver) = not_yet {
+        return waiting::begin(driver).or_else(|why| refuse(injection::session()?, why));
+    }
     let session = injection::session()?;
     if session.settings.gpu_detail == GpuDetail::Off {
         return Err("recording the GPU is switched off (--gpu-detail off)".to_owned());
     }
-    let mut current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let pid = std::process::id();
-    if current.is_some_and(|running| running.pid == pid && std::ptr::eq(running.session, session)) {
+    if current().is_some_and(|running| running.pid == pid && std::ptr::eq(running.session, session)) {
         return Ok(());
     }
-    match begin(entry, session) {
+    match begin(session) {
         Ok(running) => {
-            *current = Some(running);
+            CURRENT.store(std::ptr::from_ref(running).cast_mut(), Ordering::Release);
             Ok(())
         }
-        Err(why) => {
-            session.status(Collector::Gpu).set(State::Failed, &why);
-            say(session, &format!("what the GPU does is not recorded: {why}"));
-            Err(why)
-        }
+        Err(why) => refuse(session, why),
     }
 }
 
-fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting, String> {
-    let found = library::find(entry == Entry::Package)?;
+fn current() -> Option<&'static Collecting> {
+    // SAFETY: null, or leaked by `begin`.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// Takes the recording that is on, if it is of this process.
+fn take_current() -> Option<&'static Collecting> {
+    // SAFETY: null, or leaked by `begin`.
+    let taken = unsafe { CURRENT.swap(std::ptr::null_mut(), Ordering::AcqRel).as_ref() };
+    taken.filter(|collecting| collecting.pid == std::process::id())
+}
+
+fn refuse(session: &'static Session, why: String) -> Result<(), String> {
+    session.status(Collector::Gpu).set(State::Failed, &why);
+    say(session, &format!("what the GPU does is not recorded: {why}"));
+    Err(why)
+}
+
+fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
+    let found = library::find()?;
     found.complete()?;
     if !buffers::prepare() {
         return Err("no memory for CUPTI's buffers".to_owned());
     }
-    let described = found.describe();
+    let (described, old) = (found.describe(), found.is_old());
     let subscriber = subscribe(&found)?;
     let clock = Clock::new(&found.cupti, session);
-    let clock_words = if clock.is_ours() { "" } else { ", on CUPTI's clock" };
-    let Found { cupti, number, warning, .. } = found;
+    let described = format!("{described}{}", if clock.is_ours() { "" } else { ", on CUPTI's clock" });
+    let Found { cupti, warning, .. } = found;
     let collecting: &'static Collecting = Box::leak(Box::new(Collecting {
         cupti,
         session,
+        began: monotonic().0,
         clock: Mutex::new(clock),
-        number,
+        old,
+        described,
         subscriber: AtomicPtr::new(subscriber),
+        calls_back: AtomicBool::new(false),
+        refused: AtomicU32::new(0),
         pid: std::process::id(),
     }));
-    launches::prepare(&collecting.cupti);
+    launches::prepare(&collecting.cupti, session);
     worker::STOP.store(false, Ordering::Release);
     worker::PHASE.store(0, Ordering::Release);
     OWNER.store(std::process::id(), Ordering::Relaxed);
-    worker::spawn(collecting)?;
+    if let Err(why) = worker::spawn(collecting) {
+        collecting.disable();
+        return Err(why);
+    }
     // The worker takes the large ring before any launching thread takes one.
     let since = Instant::now();
     while worker::PHASE.load(Ordering::Acquire) == 0 && since.elapsed() < GOODBYE {
@@ -133,12 +169,17 @@ fn begin(entry: Entry, session: &'static Session) -> Result<&'static Collecting,
     if let Some(warning) = warning {
         say(session, &warning);
     }
+    collecting.calls_back.store(collecting.is_subscribed(), Ordering::Relaxed);
     if let Err(why) = collecting.enable() {
+        // The worker first: one that finds itself no longer subscribed would take it for somebody else's doing.
+        stop_worker();
         collecting.disable();
-        worker::STOP.store(true, Ordering::Release);
         return Err(why);
     }
-    session.status(Collector::Gpu).set(State::On, &format!("{described}{clock_words}"));
+    if let Some(why) = collecting.clock().unknown(&collecting.cupti) {
+        say(session, &format!("{why}: until it does, work of the GPU has no times and is only counted"));
+    }
+    session.status(Collector::Gpu).set(State::On, &collecting.words());
     static GOODBYES: Once = Once::new();
     GOODBYES.call_once(|| {
         // SAFETY: the function takes nothing and returns.
@@ -161,124 +202,18 @@ fn subscribe(found: &Found) -> Result<Subscriber, String> {
 }
 
 impl Collecting {
-    /// Switches everything on that the settings ask for.
-    fn enable(&self) -> Result<(), String> {
-        let cupti = &self.cupti;
-        if let Some(register) = cupti.register_callbacks {
-            // SAFETY: both functions only hand buffers over.
-            let code = unsafe { register(buffers::requested, buffers::completed) };
-            check(cupti, "CUPTI refuses our buffers", code)?;
+    /// The clock; looked at again where it is not known yet.
+    pub fn clock(&self) -> MutexGuard<'_, Clock> {
+        let mut clock = self.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if clock.unknown(&self.cupti).is_some() {
+            clock.anchor(&self.cupti, self.session);
         }
-        if let Some(set) = cupti.set_attribute {
-            let (mut size, mut value) = (1, 1u8);
-            // SAFETY: one byte, as the attribute wants. A version that does not know it zeroes the buffers itself.
-            unsafe { set(ZEROED_BUFFERS, &mut size, (&raw mut value).cast()) };
-        }
-        if self.session.settings.gpu_detail == GpuDetail::All {
-            self.unified_memory();
-        }
-        let windows = matches!(self.session.settings.overhead_budget, Budget::Windows(_));
-        self.record_calls(!windows);
-        if windows {
-            self.callbacks(calls::BEATS, true);
-            if self.records_calls() {
-                self.session.status(Collector::Launches).set(State::On, "in windows, by the overhead budget");
-            }
-            // Subscribed and known to work before the first window.
-            self.kinds(true)?;
-            self.kinds(false)?;
-            return Ok(());
-        }
-        self.kinds(true)?;
-        self.calls(true);
-        Ok(())
-    }
-
-    /// Which movements of pages count: to the device, to the host. Devices that are not there are refused.
-    fn unified_memory(&self) {
-        let Some(configure) = self.cupti.configure_unified_memory else { return };
-        for device in 0..MOST_DEVICES {
-            let movement = |kind| UnifiedMemory { scope: 1, kind, device, enable: 1 };
-            let mut both = [movement(1), movement(2)];
-            // SAFETY: two configurations, which CUPTI copies.
-            unsafe { configure(both.as_mut_ptr(), 2) };
-        }
-    }
-
-    fn kinds(&self, on: bool) -> Result<(), String> {
-        let cupti = &self.cupti;
-        let Some(function) = (if on { cupti.activity_enable } else { cupti.activity_disable }) else { return Ok(()) };
-        let more = if self.session.settings.gpu_detail == GpuDetail::All { MORE_KINDS } else { &[] };
-        for kind in KINDS.iter().chain(more).copied() {
-            // SAFETY: CUPTI's own function; kinds that it does not know it refuses.
-            let code = unsafe { function(kind) };
-            if on && code != SUCCESS && NEEDED.contains(&kind) {
-                check(cupti, "CUPTI refuses to record kernels", code)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn calls(&self, on: bool) {
-        let status = self.session.status(Collector::Launches);
-        match self.session.settings.gpu_detail {
-            GpuDetail::Off | GpuDetail::Kernel => status.set(State::Off, "not asked for (--gpu-detail kernel)"),
-            GpuDetail::Launch => {
-                let refused = self.callbacks(calls::CHOSEN, on);
-                if on && refused {
-                    status.set(State::Failed, "CUPTI refuses callbacks for the launches");
-                } else if on {
-                    status.set(State::On, "");
-                }
-            }
-            GpuDetail::All => {
-                for domain in [calls::RUNTIME, calls::DRIVER] {
-                    if let Some(enable) = self.cupti.enable_domain {
-                        // SAFETY: CUPTI's own function.
-                        unsafe { enable(u32::from(on), self.subscriber.load(Ordering::Relaxed), domain) };
-                    }
-                }
-                status.set(State::On, "every call");
-            }
-        }
-    }
-
-    fn records_calls(&self) -> bool {
-        matches!(self.session.settings.gpu_detail, GpuDetail::Launch | GpuDetail::All)
-    }
-
-    /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.
-    fn record_calls(&self, on: bool) {
-        launches::RECORDED.store(on && self.records_calls(), Ordering::Relaxed);
-    }
-
-    /// True when CUPTI refused all of them; single ones are of another version.
-    fn callbacks(&self, chosen: &[(u32, &[u32])], on: bool) -> bool {
-        let Some(enable) = self.cupti.enable_callback else { return true };
-        let subscriber = self.subscriber.load(Ordering::Relaxed);
-        let mut taken = 0;
-        for (domain, ids) in chosen {
-            for id in *ids {
-                // SAFETY: CUPTI's own function; ids that it does not know it refuses.
-                taken += u32::from(unsafe { enable(u32::from(on), subscriber, *domain, *id) } == SUCCESS);
-            }
-        }
-        taken == 0
-    }
-
-    /// Begins or ends a window of the overhead budget.
-    pub fn switch(&self, recording: bool) {
-        self.record_calls(recording);
-        let _ = self.kinds(recording);
-        self.calls(recording);
-        if !recording {
-            // The beats go on: by them the cost is told.
-            self.callbacks(calls::BEATS, true);
-        }
+        clock
     }
 
     /// Nothing more is asked of CUPTI.
     pub fn disable(&self) {
+        recorded::end();
         let _ = self.kinds(false);
         let subscriber = self.subscriber.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if let Some(unsubscribe) = self.cupti.unsubscribe.filter(|_| !subscriber.is_null()) {
@@ -287,22 +222,35 @@ impl Collecting {
         }
     }
 
-    /// Whether CUPTI still knows us: asked by switching a callback on, of a call that every version has.
-    pub fn is_subscribed(&self) -> bool {
-        !self.subscriber.load(Ordering::Relaxed).is_null()
-            && !self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true)
+    /// For who has decoded everything: what is to be known of it as a whole.
+    pub fn conclude(&self) {
+        if let Some(why) = self.clock().unknown(&self.cupti) {
+            self.session.status(Collector::Gpu).set(State::Failed, &format!("{why}: no work of the GPU has a time"));
+        }
+        let early = buffers::EARLY.swap(0, Ordering::Relaxed);
+        if early > 0 {
+            say(
+                self.session,
+                &format!(
+                    "CUPTI handed over {early} pieces of work of an earlier recording of this process when that was over: \
+                     they are in neither"
+                ),
+            );
+        }
     }
 
-    /// Versions of before 12.6 count up to 23.
+    /// One that is known to hang with CUDA graphs.
     pub fn is_old(&self) -> bool {
-        self.number < 24
+        self.old
     }
 }
 
 /// Recording ends in a program that goes on: hands over what there is. It may begin again.
 pub fn stop() {
-    let current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    if let Some(collecting) = current.filter(|collecting| collecting.pid == std::process::id()) {
+    waiting::end();
+    // If the one inside takes that long: its worker sees that the recording is over, and ends by itself.
+    let Some(_door) = door::enter(PATIENCE) else { return };
+    if let Some(collecting) = take_current() {
         stop_worker();
         collecting.disable();
     }
@@ -310,8 +258,8 @@ pub fn stop() {
 
 /// Another profiler wants CUPTI: hands over what there is and lets go.
 pub fn release(who: &str) {
-    let current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    let Some(collecting) = current.filter(|collecting| collecting.pid == std::process::id()) else { return };
+    let Some(_door) = door::enter(PATIENCE) else { return };
+    let Some(collecting) = take_current() else { return };
     stop_worker();
     collecting.disable();
     let why = format!("{who} was started and has CUPTI: what the GPU does after that is not in this recording");
@@ -347,6 +295,11 @@ fn mark(session: &'static Session, text: &str) {
 
 fn write(session: &'static Session, kind: Kind, text: &str) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
-    let (time, name) = (trace::clock::now(), session.intern(text));
-    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags: 0, extra: 0 }.to_words());
+    // With its text in front: there may be no more room for names.
+    let (time, name, mut flags) = (trace::clock::now(), NameId::INLINE, 0);
+    for words in text_records(TextRole::Name, text) {
+        writing.push(words);
+        flags += 1;
+    }
+    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 }.to_words());
 }

@@ -11,6 +11,8 @@ const MOST: usize = 20_000;
 #[derive(Default)]
 pub struct Names {
     known: HashMap<usize, (Box<[u8]>, NameId)>,
+    /// There was no more room for one of them.
+    pub is_full: bool,
 }
 
 impl Names {
@@ -24,9 +26,12 @@ impl Names {
         {
             return *id;
         }
-        let id = match target.intern(&text.to_string_lossy()) {
-            // The table is full, and work has no room for a name of its own.
-            NameId::INLINE => NameId::NONE,
+        let id = match target.intern_message(&text.to_string_lossy()) {
+            // Work has no room for a name of its own.
+            NameId::INLINE => {
+                self.is_full = true;
+                NameId::NONE
+            }
             id => id,
         };
         if self.known.len() >= MOST {

@@ -31,11 +31,19 @@ pub enum Deed {
         memory: u8,
         pool: bool,
     },
-    /// The stream is the program's handle for it, where the call has one.
+    /// The stream is given where the call has one.
     Waited {
         sort: u32,
-        stream: Option<usize>,
+        stream: Option<Stream>,
     },
+}
+
+/// A stream as the program names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream {
+    pub handle: usize,
+    /// Without a handle, the thread's own stream is meant, not the device's.
+    pub per_thread: bool,
 }
 
 /// How to read the parameters.
@@ -49,8 +57,8 @@ enum Shape {
     Pitched,
     Given(u8, bool),
     Wait(u32),
-    /// The stream is the first parameter.
-    WaitFor(u32),
+    /// The stream is the first parameter, in the form of programs that have a default stream a thread or not.
+    WaitFor(u32, bool),
 }
 
 fn shape(domain: u32, id: u32) -> Option<Shape> {
@@ -64,8 +72,10 @@ fn shape(domain: u32, id: u32) -> Option<Shape> {
         (RUNTIME, 206) | (DRIVER, 371) => Shape::Taken(MANAGED, false),
         (RUNTIME, 373 | 374 | 391 | 392) | (DRIVER, 598 | 599 | 611 | 612) => Shape::Taken(DEVICE, true),
         (RUNTIME, 375 | 376) | (DRIVER, 600 | 601) => Shape::Given(DEVICE, true),
-        (RUNTIME, 131 | 239) | (DRIVER, 126 | 440) => Shape::WaitFor(STREAM),
-        (RUNTIME, 147 | 247) | (DRIVER, 295 | 436) => Shape::WaitFor(STREAM_WAITS),
+        (RUNTIME, 131) | (DRIVER, 126) => Shape::WaitFor(STREAM, false),
+        (RUNTIME, 239) | (DRIVER, 440) => Shape::WaitFor(STREAM, true),
+        (RUNTIME, 147) | (DRIVER, 295) => Shape::WaitFor(STREAM_WAITS, false),
+        (RUNTIME, 247) | (DRIVER, 436) => Shape::WaitFor(STREAM_WAITS, true),
         (RUNTIME, 137) | (DRIVER, 121) => Shape::Wait(EVENT),
         (RUNTIME, 126 | 165) | (DRIVER, 17 | 800) => Shape::Wait(CONTEXT),
         _ => return None,
@@ -101,7 +111,9 @@ pub unsafe fn read(domain: u32, id: u32, parameters: *const u64) -> Option<Deed>
         }
         Shape::Registered => Deed::Took { address: field(0), bytes: field(1), memory: PINNED, pool: false },
         Shape::Given(memory, pool) => Deed::Gave { address: field(0), memory, pool },
-        Shape::WaitFor(sort) => Deed::Waited { sort, stream: Some(field(0) as usize) },
+        Shape::WaitFor(sort, per_thread) => {
+            Deed::Waited { sort, stream: Some(Stream { handle: field(0) as usize, per_thread }) }
+        }
         Shape::Wait(sort) => Deed::Waited { sort, stream: None },
     })
 }

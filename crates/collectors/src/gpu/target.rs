@@ -14,6 +14,10 @@ pub struct Ring<'a> {
     pub session: &'static Session,
     pub writing: &'a mut Writing,
     pub clock: &'a Clock,
+    /// What was before is of an earlier recording of this process.
+    pub since: u64,
+    /// Such records, counted.
+    pub early: u64,
 }
 
 impl Target for Ring<'_> {
@@ -30,6 +34,10 @@ impl Target for Ring<'_> {
         self.session.intern(text)
     }
 
+    fn intern_message(&self, text: &str) -> NameId {
+        self.session.intern_message(text)
+    }
+
     #[inline]
     unsafe fn text(&self, address: usize) -> Option<&CStr> {
         // SAFETY: by the caller's promise; CUPTI's strings end with a zero.
@@ -37,8 +45,9 @@ impl Target for Ring<'_> {
     }
 
     #[inline]
-    fn time(&self, theirs: u64) -> u64 {
-        self.clock.ours(theirs)
+    fn time(&self, theirs: u64) -> Result<u64, Trouble> {
+        let ours = self.clock.ours(theirs).ok_or(Trouble::NoTimes)?;
+        if ours < self.since { Err(Trouble::Early) } else { Ok(ours) }
     }
 
     #[cold]
@@ -48,6 +57,7 @@ impl Target for Ring<'_> {
             Trouble::Unknown => &status.overflow,
             Trouble::NoTimes => &status.unpaired,
             Trouble::Cut => &status.errors,
+            Trouble::Early => return self.early += 1,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

@@ -60,6 +60,9 @@ pub struct Windows {
     first: Option<Beats>,
     lasts: Duration,
     pub count: u64,
+    /// Windows that are over, and those of them in which too few waits and graph launches were.
+    over: u64,
+    quiet: u64,
     /// Nanoseconds recorded and not recorded so far.
     pub total: [u64; 2],
     /// Of the recorded ones, those before the program became fast: they have cost nothing that is to be paid back.
@@ -80,6 +83,8 @@ impl Windows {
             first: None,
             lasts: FIRST,
             count: 0,
+            over: 0,
+            quiet: 0,
             total: [0; 2],
             slow: 0,
         }
@@ -103,6 +108,8 @@ impl Windows {
         if passed < patience.as_nanos() as u64 {
             return false;
         }
+        self.over += 1;
+        self.quiet += u64::from(pace.is_none());
         if self.recording {
             self.recorded = pace;
         } else {
@@ -114,6 +121,13 @@ impl Windows {
         (self.since, self.first) = (now, None);
         self.lasts = self.length();
         true
+    }
+
+    /// Whether the window that has just begun is recorded: CUPTI may have refused.
+    pub fn settle(&mut self, recording: bool) -> bool {
+        self.count -= u64::from(self.recording && !recording);
+        self.recording = recording;
+        recording
     }
 
     /// Holds the recorded window against the unrecorded ones on both sides of it: a machine that gets slower or faster
@@ -177,6 +191,20 @@ impl Windows {
         total
     }
 
+    /// Why the cost is not known: the program made too little progress to go by, or ended too soon.
+    fn why_unknown(&self) -> String {
+        if 2 * self.quiet > self.over {
+            return format!(
+                "in {} of {} windows there were fewer than {FEW} waits and graph launches",
+                self.quiet, self.over
+            );
+        }
+        let compared = self.pairs.len();
+        format!(
+            "that takes {FEWEST_PAIRS} recorded windows between unrecorded ones, and there were {compared} before the end"
+        )
+    }
+
     /// For the report.
     pub fn describe(&self, now: u64) -> String {
         let total = self.times(now);
@@ -189,15 +217,16 @@ impl Windows {
                     Some(cost) =>
                         format!("{:.1} %, where up to {:.1} % is accepted", cost * 100.0, self.budget * 100.0),
                     None => format!(
-                        "too few waits and graph launches to tell whether it is less than {:.1} %",
-                        self.budget * 100.0
+                        "whether it is less than {:.1} % could not be told: {}",
+                        self.budget * 100.0,
+                        self.why_unknown()
                     ),
                 }
             );
         }
         let cost = match self.cost() {
             Some(cost) => format!("recorded, the program takes {:.1} % longer from beat to beat", cost * 100.0),
-            None => "what recording costs could not be told: too few waits and graph launches".to_owned(),
+            None => format!("what recording costs could not be told: {}", self.why_unknown()),
         };
         let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
         format!(

@@ -1,11 +1,12 @@
 //! The one thread of ours in the program: decodes full buffers, asks CUPTI for the others once a second so that little is lost
 //! in a crash, keeps the budget, and notices when nothing comes any more.
 
+use super::api::SUCCESS;
 use super::decode::Decoder;
 use super::kept::{Kept, Progress};
 use super::target::Ring;
 use super::windows::{Beats, Windows};
-use super::{Collecting, buffers, launches, say};
+use super::{Collecting, buffers, launches, quiet, say};
 use crate::session::{self, Session};
 use crate::settings::Budget;
 use crate::{guard, thread};
@@ -17,10 +18,9 @@ use trace::status::{Collector, State};
 
 const EVERY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
-/// Calls that give work, and not a single piece of finished work for so many rounds, mean that somebody else has CUPTI's
-/// buffers: no kernel takes that long.
+/// Calls that give work, and not a single piece of finished work for so many rounds: hardly a kernel takes that long.
 const SILENT_ROUNDS: u32 = 10;
-/// A call that failed, a copy of no bytes or a host function gives no work: so many may be the last ones.
+/// A copy of no bytes gives no work: so many may be the last ones.
 const FEW_CALLS: u32 = 64;
 /// Launches a second from which recording them may cost some per cent: one costs a microsecond or two.
 const FAST: u64 = 20_000;
@@ -34,27 +34,23 @@ const GRAPHS: f64 = 1.0;
 const FAST_ROUNDS: u32 = 3;
 const TAKEN_OVER: &str =
     "CUDA calls went on, but their work was no longer reported: another profiler has taken CUPTI over";
+const SILENT: &str =
+    "CUDA calls went on, but their work was no longer reported: another profiler may have taken CUPTI over";
+/// While the program still runs.
+const QUIET: &str = "CUDA calls go on, but no work has been finished for 10 s: a kernel takes that long, or another profiler has taken CUPTI over";
 
 /// The program ends: hand over what there is.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 /// 1 while the worker runs, 2 when it has ended.
 pub static PHASE: AtomicU32 = AtomicU32::new(0);
 
-/// Starts the thread, with every signal left to the program's own threads.
+/// Starts the thread.
 pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
-    // SAFETY: plain data, filled by the calls; the old mask is put back.
-    let (started, _) = unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut old: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
-        let started = std::thread::Builder::new().name("inferscope-gpu".into()).spawn(move || {
-            guard::guarded(Collector::Gpu, (), || run(collecting));
-            PHASE.store(2, Ordering::Release);
-        });
-        (started, libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()))
+    let body = move || {
+        guard::guarded(Collector::Gpu, (), || run(collecting));
+        PHASE.store(2, Ordering::Release);
     };
-    started.map(drop).map_err(|error| format!("no thread for decoding: {error}"))
+    quiet::thread("inferscope-gpu", body).map_err(|error| format!("no thread for decoding: {error}"))
 }
 
 fn beats() -> Beats {
@@ -76,7 +72,9 @@ struct Worker {
     work: u64,
     silent: u32,
     warned: bool,
+    /// Said for good, and for the time being.
     told: bool,
+    quiet: bool,
     kept: Kept,
 }
 
@@ -105,6 +103,7 @@ fn run(collecting: &'static Collecting) {
         silent: 0,
         warned: false,
         told: false,
+        quiet: false,
         kept: Kept::default(),
     };
     let mut round = Instant::now();
@@ -128,10 +127,12 @@ impl Worker {
         let cupti = &self.collecting.cupti;
         let status = self.session.status(Collector::Gpu);
         if let (Some(next), Some(writing)) = (cupti.next_record, thread::writing(self.session, Collector::Gpu)) {
-            let clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let mut ring = Ring { session: self.session, writing, clock: &clock };
+            let clock = self.collecting.clock();
+            let since = if full.is_late() { self.collecting.began } else { 0 };
+            let mut ring = Ring { session: self.session, writing, clock: &clock, since, early: 0 };
             // SAFETY: the buffer is ours until it is given back.
             unsafe { self.decoder.take_all(&mut ring, next, full.start(), full.valid) };
+            buffers::EARLY.fetch_add(ring.early, Ordering::Relaxed);
         }
         if let Some(dropped) = cupti.dropped_records {
             let mut count = 0;
@@ -144,11 +145,16 @@ impl Worker {
         status.own_ns.fetch_add(monotonic().0 - began, Ordering::Relaxed);
     }
 
+    fn drain(&mut self) {
+        while let Some(full) = buffers::next(Duration::ZERO) {
+            self.decode(full);
+        }
+    }
+
     fn keep_budget(&mut self) {
         let Some(windows) = &mut self.windows else { return };
         if windows.turn(monotonic().0, beats()) {
-            let recording = windows.recording;
-            self.collecting.switch(recording);
+            let recording = windows.settle(self.collecting.switch(windows.recording));
             let words = if recording { "GPU recording on" } else { "GPU recording off" };
             super::mark(self.session, words);
         }
@@ -174,7 +180,7 @@ impl Worker {
         self.flush(0);
         self.notice_pace();
         {
-            let mut clock = self.collecting.clock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut clock = self.collecting.clock();
             clock.anchor(&self.collecting.cupti, self.session);
         }
         if self.decoder.graphs && !self.warned && self.collecting.is_old() {
@@ -207,30 +213,36 @@ impl Worker {
     }
 
     fn notice_silence(&mut self) {
-        if !self.collecting.is_subscribed() {
-            return self.lost();
+        if self.collecting.was_unsubscribed() {
+            return self.lost(TAKEN_OVER);
         }
         let silent = self.is_unanswered() && self.decoder.work == self.work;
         (self.work, self.captured) = (self.decoder.work, launches::CAPTURED.load(Ordering::Relaxed));
         self.silent = if silent { self.silent + 1 } else { 0 };
-        if self.silent == SILENT_ROUNDS {
-            self.lost();
+        self.be_quiet(self.silent >= SILENT_ROUNDS);
+    }
+
+    /// Only the end tells why nothing came, but there may be none: until then it stands on the status page.
+    fn be_quiet(&mut self, quiet: bool) {
+        if quiet != std::mem::replace(&mut self.quiet, quiet) && !self.told {
+            let (state, words) =
+                if quiet { (State::Failed, QUIET.to_owned()) } else { (State::On, self.collecting.words()) };
+            self.session.status(Collector::Gpu).set(state, &words);
         }
     }
 
-    /// Somebody took CUPTI away; said once.
-    fn lost(&mut self) {
+    /// Work is not in the recording; said once.
+    fn lost(&mut self, why: &str) {
         if !std::mem::replace(&mut self.told, true) {
-            self.session.status(Collector::Gpu).set(State::Failed, TAKEN_OVER);
-            say(self.session, TAKEN_OVER);
+            self.session.status(Collector::Gpu).set(State::Failed, why);
+            say(self.session, why);
         }
     }
 
-    fn flush(&mut self, forced: u32) {
-        if let Some(flush) = self.collecting.cupti.flush_all {
-            // SAFETY: CUPTI's own function; buffers come back through `buffers::completed`.
-            unsafe { flush(forced) };
-        }
+    /// Buffers come back through `buffers::completed`. The code is CUPTI's.
+    fn flush(&mut self, forced: u32) -> u32 {
+        // SAFETY: CUPTI's own function.
+        self.collecting.cupti.flush_all.map_or(SUCCESS, |flush| unsafe { flush(forced) })
     }
 
     /// Everything that CUPTI still has.
@@ -238,17 +250,31 @@ impl Worker {
         if let Some(windows) = &self.windows {
             say(self.session, &windows.describe(monotonic().0));
         }
-        let subscribed = self.collecting.is_subscribed();
-        self.flush(1);
-        while let Some(full) = buffers::next(Duration::ZERO) {
-            self.decode(full);
-        }
+        let unsubscribed = self.collecting.was_unsubscribed();
+        let flushed = self.flush(1);
+        self.drain();
+        self.collecting.disable();
+        // Some come only when CUPTI is left.
+        self.drain();
         let progress = self.notice_kept();
         if let Some(words) = self.kept.total(progress) {
             say(self.session, &words);
         }
-        if !subscribed || self.is_unanswered() {
-            self.lost();
+        if let Some(words) = launches::failures() {
+            say(self.session, &words);
+        }
+        let (given, words) = (launches::GIVEN.load(Ordering::Relaxed), self.collecting.cupti.words(flushed));
+        if unsubscribed {
+            self.lost(TAKEN_OVER);
+        } else if flushed != SUCCESS && given > self.decoder.newest {
+            self.lost(&format!("CUPTI did not hand over the last of its records: {words}"));
+        } else if self.is_unanswered() {
+            self.lost(SILENT);
+        } else {
+            self.be_quiet(false);
+        }
+        if self.decoder.names.is_full {
+            say(self.session, "there was no more room for names: kernels that came later have none");
         }
         let starved = buffers::STARVED.swap(0, Ordering::Relaxed);
         let strange = buffers::STRANGE.swap(0, Ordering::Relaxed);
@@ -256,6 +282,6 @@ impl Worker {
             say(self.session, &format!("CUPTI asked {starved} times for a buffer when none was free"));
         }
         self.session.status(Collector::Gpu).errors.fetch_add(strange, Ordering::Relaxed);
-        self.collecting.disable();
+        self.collecting.conclude();
     }
 }

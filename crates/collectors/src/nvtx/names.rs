@@ -104,7 +104,7 @@ fn first_use(session: &'static Session, bytes: &[u8]) -> Named {
 fn intern(session: &'static Session, bytes: &[u8]) -> Named {
     record::is_on(session);
     let text = text(bytes, MAX_TEXT, session);
-    match session.intern(&text) {
+    match session.intern_message(&text) {
         NameId::INLINE => Named { id: NameId::INLINE, text: Some(cut(&text, MAX_TEXT).into()) },
         id => Named { id, text: None },
     }

@@ -93,7 +93,7 @@ unsafe fn intern(session: &Session, string: *mut PyObject) -> NameId {
             if was_cut {
                 session.status(Collector::Scopes).cut.fetch_add(1, Ordering::Relaxed);
             }
-            session.intern(&plain(text))
+            session.intern_message(&plain(text))
         })
     };
     // SAFETY: by the caller's promise. The old string is let go last: that runs no Python code, for a str has none.

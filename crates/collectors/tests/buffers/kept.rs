@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use trace::NameId;
 use trace::device::{Numbers, Work, payload};
-use trace::event::{EVENT_WORDS, Event, Kind};
+use trace::event::{EVENT_WORDS, Event, Kind, TextGatherer};
 
 fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
@@ -164,8 +164,21 @@ impl Told {
         self.records.iter().map(|words| Event::from_words(*words)).filter(|event| event.kind == kind as u16).collect()
     }
 
-    pub fn text(&self, name: NameId) -> String {
-        self.names.lock().unwrap()[name.0 as usize - 1].clone()
+    /// The texts in front of the events of a kind.
+    pub fn texts(&self, kind: Kind) -> Vec<String> {
+        let (mut gatherer, mut found) = (TextGatherer::default(), Vec::new());
+        for words in &self.records {
+            let event = Event::from_words(*words);
+            if matches!(Kind::from_u16(event.kind), Some(Kind::Text | Kind::Numbers)) {
+                gatherer.add(*words);
+                continue;
+            }
+            let gathered = gatherer.take(&event);
+            if event.kind == kind as u16 {
+                found.extend(gathered.name);
+            }
+        }
+        found
     }
 }
 
@@ -184,12 +197,16 @@ impl Target for Told {
         NameId(names.len() as u32)
     }
 
+    fn intern_message(&self, text: &str) -> NameId {
+        self.intern(text)
+    }
+
     unsafe fn text(&self, _: usize) -> Option<&CStr> {
         None
     }
 
-    fn time(&self, theirs: u64) -> u64 {
-        theirs
+    fn time(&self, theirs: u64) -> Result<u64, Trouble> {
+        Ok(theirs)
     }
 
     fn count(&mut self, trouble: Trouble) {

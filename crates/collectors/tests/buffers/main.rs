@@ -116,9 +116,9 @@ fn times_are_those_of_the_machine() {
 fn the_device_and_cuptis_own_time_are_told() {
     for (program, overheads) in [("copies", 16), ("graphs", 21)] {
         let told = Told::of(program);
-        let devices = told.events(Kind::Device);
+        let devices = told.texts(Kind::Device);
         assert_eq!(devices.len(), 1);
-        let said: serde_json::Value = serde_json::from_str(&told.text(devices[0].name)).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&devices[0]).unwrap();
         let recorded = trace(program);
         let device = recorded.gpu.devices.iter().find(|device| device.process.is_some()).unwrap();
         assert_eq!(said["multiprocessors"].as_u64(), device.multiprocessors.map(u64::from));

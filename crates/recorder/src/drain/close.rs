@@ -41,6 +41,7 @@ impl Drain {
         let result = self.write();
         let done = result.is_ok();
         if done {
+            self.forget_kept();
             self.release();
         }
         if let Some(error) = result.as_ref().err().filter(|_| self.failing.is_none()) {
@@ -119,6 +120,7 @@ impl Drain {
             self.attached.iter().for_each(|attached| attached.reader().set_wanted(false));
             let visit = self.visit();
             self.receive();
+            self.keep();
             let done = self.close();
             // The dead are read to the end; the living might go on for ever.
             let unread = self.attached.iter().any(|attached| attached.phase == Phase::Dying);

@@ -26,12 +26,28 @@ impl Losses {
         }
     }
 
-    /// Moves the counts into the table. What finds no room stays counted here.
+    /// Counts what the recorder itself saw go missing: at once a row, for nothing else would tell of it after a kill.
+    pub fn seen(&mut self, store: &mut Store, process: i32, collector: &'static str, what: &'static str, count: u64) {
+        if count > 0 && !store.push(Table::Losses, &row(process, collector, what, count)) {
+            self.add(process, collector, what, count);
+        }
+    }
+
+    /// Moves the counts into the table. What finds no room stays counted here. They are of the rings, where a recovery counts
+    /// them again: so they go into files only, and not into the journal.
     pub fn hand_over(&mut self, store: &mut Store) {
-        let time = Cell::Long(monotonic().0 as i64);
+        let batch = store.batch(Table::Losses);
         self.counts.retain(|(process, collector, what), count| {
-            let row = [time, Cell::Int(*process), Cell::Text(collector), Cell::Text(what), Cell::Long(*count as i64)];
-            !store.push(Table::Losses, &row)
+            let room = !batch.is_full();
+            if room {
+                batch.push(&row(*process, collector, what, *count));
+            }
+            !room
         });
     }
+}
+
+fn row<'a>(process: i32, collector: &'a str, what: &'a str, count: u64) -> [Cell<'a>; 5] {
+    let time = Cell::Long(monotonic().0 as i64);
+    [time, Cell::Int(process), Cell::Text(collector), Cell::Text(what), Cell::Long(count as i64)]
 }

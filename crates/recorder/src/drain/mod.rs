@@ -1,5 +1,6 @@
 //! The drain: every 10 ms it reads what the workload wrote into shared memory and what the samplers sent, and makes rows
-//! of it; about once a second, or when a ring fills up, it closes files. The only thread that writes the tables.
+//! of it; about once a second, or when a ring fills up, it closes files. Until then the rings and the journal hold what a kill
+//! must not lose. The only thread that writes the tables.
 
 mod attached;
 mod clock;
@@ -7,6 +8,7 @@ mod close;
 mod convert;
 mod device;
 mod durable;
+mod keep;
 mod look;
 mod losses;
 mod pairing;
@@ -16,6 +18,7 @@ mod tests;
 pub(crate) use attached::{Attached, Phase, Record, Sink, Visit};
 pub(crate) use clock::Clock;
 pub(crate) use close::FOLDER_REMOVED;
+pub(crate) use keep::not_kept;
 pub(crate) use losses::Losses;
 
 use crate::device::found::Found;
@@ -56,6 +59,7 @@ pub(crate) struct Drain {
     look: look::Look,
     losses: Losses,
     buffer: Vec<Record>,
+    kept: Option<keep::Kept>,
     round: u64,
     last_close: Instant,
     /// Why the last attempt to close files failed.
@@ -84,6 +88,7 @@ impl Drain {
             look: look::Look::default(),
             losses: Losses::default(),
             buffer: Vec::new(),
+            kept: None,
             round: 0,
             last_close: Instant::now(),
             failing: None,
@@ -121,6 +126,7 @@ impl Drain {
             self.attached.iter().for_each(|attached| attached.reader().set_latest_anchor(anchor));
         }
         self.shared.dictionary.hand_over(&mut self.store);
+        self.keep();
         let waited = self.last_close.elapsed() >= CLOSE_EVERY;
         let pressed = visit.ripe || self.store.any_full() || self.is_crowded();
         if waited || (pressed && self.failing.is_none()) {
@@ -180,11 +186,13 @@ impl Drain {
                     let cells = [time, Cell::Int(process), Cell::Int(thread), Cell::Text(&name)];
                     dropped += u64::from(!store.push(Table::Threads, &cells));
                 }
-                Message::Loss { process, collector, what, count } => self.losses.add(process, collector, what, count),
+                Message::Loss { process, collector, what, count } => {
+                    self.losses.seen(store, process, collector, what, count);
+                }
             }
-            self.losses.add(HOST, "recorder", losses::ROWS, dropped);
+            self.losses.seen(&mut self.store, HOST, "recorder", losses::ROWS, dropped);
         }
         let dropped = self.inbox.take_dropped();
-        self.losses.add(HOST, "recorder", losses::QUEUE, dropped);
+        self.losses.seen(&mut self.store, HOST, "recorder", losses::QUEUE, dropped);
     }
 }

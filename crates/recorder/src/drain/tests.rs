@@ -2,6 +2,7 @@
 //! what is said to be lost.
 
 mod device;
+mod kept;
 
 use super::*;
 use crate::Settings;

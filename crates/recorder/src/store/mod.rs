@@ -15,6 +15,7 @@ pub(crate) use covered::{Covered, OnDisk};
 pub(crate) use files::Files;
 pub(crate) use scan::{Checkpoint, Left, scan};
 
+use crate::journal::Entries;
 use parquet_file::{Writer, io_error};
 use std::fs::File;
 use std::io;
@@ -28,6 +29,9 @@ pub(crate) struct Store {
     next: Vec<u32>,
     /// What the last slices file said about the rings.
     covered: Covered,
+    /// Rows that are not in the journal yet, where there is one.
+    unkept: Entries,
+    keeps: bool,
     /// How many files had to be put back because the folder was removed.
     pub restored: usize,
 }
@@ -59,6 +63,8 @@ impl Store {
             batches: Table::ALL.map(Columns::new).into(),
             next,
             covered: Covered::default(),
+            unkept: Entries::default(),
+            keeps: false,
             restored: 0,
         })
     }
@@ -73,12 +79,29 @@ impl Store {
 
     /// Adds a row, unless the batch is full because the disk does not take it. Says whether it was added.
     pub fn push(&mut self, table: Table, cells: &[Cell<'_>]) -> bool {
-        let batch = self.batch(table);
-        let room = !batch.is_full();
+        let room = !self.batch(table).is_full();
         if room {
-            batch.push(cells);
+            self.add(table, cells);
         }
         room
+    }
+
+    /// Adds a row, full or not.
+    pub fn add(&mut self, table: Table, cells: &[Cell<'_>]) {
+        self.batch(table).push(cells);
+        if self.keeps {
+            self.unkept.row(table, self.next[table as usize], cells);
+        }
+    }
+
+    /// From now on rows that are pushed or added are also for the journal. Those out of rings go into their batch directly:
+    /// the ring keeps them.
+    pub fn keep_rows(&mut self) {
+        self.keeps = true;
+    }
+
+    pub fn unkept(&mut self) -> &mut Entries {
+        &mut self.unkept
     }
 
     /// No more records should be taken from rings before this is on disk.

@@ -35,6 +35,7 @@ pub struct Work<'a> {
     api_calls: Vec<Api<'a>>,
     layers: Vec<Layer<'a>>,
     ranges: Vec<Range<'a>>,
+    steps: Vec<Step>,
     launch: Option<Launch>,
     clock: Clock,
     overhead: Option<Overhead<'a>>,
@@ -97,12 +98,31 @@ struct Range<'a> {
 }
 
 #[derive(Serialize)]
+struct Step {
+    step: u32,
+    kernels: u64,
+    copies: u64,
+    total_us: Micros,
+    first_start_us: Micros,
+    last_end_us: Micros,
+}
+
+#[derive(Serialize)]
 struct Launch {
-    latency_p50_us: Micros,
-    latency_p95_us: Micros,
-    call_p50_us: Micros,
+    latency_p50_us: Option<Micros>,
+    latency_p95_us: Option<Micros>,
+    call_p50_us: Option<Micros>,
     mean_depth: f64,
     max_depth: u64,
+    over_time: OverTime,
+}
+
+/// In buckets of equal length, from the start of the recording.
+#[derive(Serialize)]
+struct OverTime {
+    bucket_us: Micros,
+    latency_us: Option<Vec<Option<f64>>>,
+    depth: Vec<Option<f64>>,
 }
 
 #[derive(Serialize)]
@@ -112,6 +132,10 @@ struct Clock {
     violations: u64,
     shortest_launch_ns: Option<i64>,
     shortest_return_ns: Option<i64>,
+    waits: u64,
+    early_returns: u64,
+    early: u64,
+    early_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -121,6 +145,7 @@ struct Overhead<'a> {
     cupti_us: Micros,
     percent: Option<f64>,
     how: &'a str,
+    by: Option<&'static str>,
 }
 
 /// No recording tells apart what differs by less.
@@ -213,19 +238,18 @@ pub fn work<'a>(timeline: &'a Timeline, metrics: &'a GpuMetrics) -> Work<'a> {
                 total_us: Micros::of(range.total_ns),
             })
             .collect(),
-        launch: metrics.launch.as_ref().map(|launch| Launch {
-            latency_p50_us: Micros::of(launch.latency_p50_ns),
-            latency_p95_us: Micros::of(launch.latency_p95_ns),
-            call_p50_us: Micros::of(launch.call_p50_ns),
-            mean_depth: thousandths(launch.depth.mean),
-            max_depth: launch.max_depth,
-        }),
+        steps: metrics.steps.iter().take(MOST).map(|step| self::step(timeline, step)).collect(),
+        launch: metrics.launch.as_ref().map(launch),
         clock: Clock {
             residual_ns: (clock.residual_ns > 0).then_some(clock.residual_ns),
             linked: clock.linked,
             violations: clock.violations,
             shortest_launch_ns: clock.shortest_launch_ns,
             shortest_return_ns: clock.shortest_return_ns,
+            waits: clock.waits,
+            early_returns: clock.early_returns,
+            early: clock.early,
+            early_ns: clock.early_ns,
         },
         overhead: metrics.overhead.as_ref().map(|overhead| Overhead {
             own_us: Micros::of(overhead.own_ns),
@@ -233,8 +257,40 @@ pub fn work<'a>(timeline: &'a Timeline, metrics: &'a GpuMetrics) -> Work<'a> {
             cupti_us: Micros::of(overhead.cupti_ns),
             percent: overhead.percent.map(thousandths),
             how: &overhead.how,
+            by: overhead.by.map(|by| by.name()),
         }),
         unlinked_events: metrics.before_window,
+    }
+}
+
+fn step(timeline: &Timeline, step: &analysis::gpu::StepWork) -> Step {
+    let since = |time: u64| Micros::of(time.saturating_sub(timeline.start));
+    Step {
+        step: step.step,
+        kernels: step.kernels,
+        copies: step.copies,
+        total_us: Micros::of(step.total_ns),
+        first_start_us: since(step.first_start),
+        last_end_us: since(step.last_end),
+    }
+}
+
+fn launch(launch: &analysis::gpu::LaunchMetrics) -> Launch {
+    let of_kernels = |ns: u64| launch.latency.as_ref().map(|_| Micros::of(ns));
+    let scaled = |curve: &analysis::Curve, scale: f64| -> Vec<Option<f64>> {
+        curve.buckets.iter().map(|value| value.map(|value| thousandths(value * scale))).collect()
+    };
+    Launch {
+        latency_p50_us: of_kernels(launch.latency_p50_ns),
+        latency_p95_us: of_kernels(launch.latency_p95_ns),
+        call_p50_us: of_kernels(launch.call_p50_ns),
+        mean_depth: thousandths(launch.depth.mean),
+        max_depth: launch.max_depth,
+        over_time: OverTime {
+            bucket_us: Micros::of(launch.depth.bucket_ns),
+            latency_us: launch.latency.as_ref().map(|latency| scaled(latency, 1e-3)),
+            depth: scaled(&launch.depth, 1.0),
+        },
     }
 }
 
@@ -254,6 +310,6 @@ fn kernel<'a>(timeline: &'a Timeline, kernel: &'a analysis::gpu::KernelRow) -> K
         file: place.and_then(|place| place.file.as_deref()),
         line: place.and_then(|place| place.line),
         function: place.and_then(|place| place.function.as_deref()),
-        layer: kernel.layer.map(|layer| timeline.names.text(layer)),
+        layer: kernel.layer.as_ref().and_then(|layer| layer.path()),
     }
 }

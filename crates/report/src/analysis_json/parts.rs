@@ -1,6 +1,7 @@
 //! Where a step's time goes, in the analysis JSON: by what its thread was doing, by where it waited, and by why devices were idle.
 
 use super::times::Micros;
+use crate::in_steps;
 use crate::percentages::shared;
 use analysis::{Breakdown, Diagnosis, Part, PartKind};
 use serde::Serialize;
@@ -73,9 +74,9 @@ pub fn idle_breakdown<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Vec<
     if diagnosis.idle.is_empty() {
         return host_idle(&diagnosis.breakdown);
     }
-    let steps = diagnosis.steps.count().max(1) as u64;
     let mut rows = Vec::new();
     for device in diagnosis.idle.iter().filter(|device| device.window_ns > 0) {
+        let steps = in_steps::count(timeline, diagnosis, device.process);
         let pid = Some(timeline.processes[device.process.0 as usize].pid).filter(|pid| *pid > 0);
         let times: Vec<u64> = [device.busy_ns].into_iter().chain(device.causes.iter().map(|one| one.ns)).collect();
         let mut shares = percentages(&times);

@@ -42,13 +42,18 @@ export function load() {
     track.marks.time = unpack(track.marks.time, true);
     track.marks.name = unpack(track.marks.name);
     if (track.launched) for (const column of ["lag", "track", "busy"]) track.launched[column] = unpack(track.launched[column]);
+    const waits = track.launched?.waits;
+    if (waits) for (const column in waits) waits[column] = unpack(waits[column], column === "place" || column === "start");
   }
   for (const device of data.devices) {
     device.busy = unpack(device.busy);
     device.counts = unpack(device.counts);
     device.times = unpack(device.times);
   }
-  for (const device of data.gpu?.devices ?? []) device.per_step = unpack(device.per_step);
+  for (const { per_step } of data.gpu?.devices ?? []) {
+    per_step.number = unpack(per_step.number, true);
+    per_step.busy = unpack(per_step.busy);
+  }
   for (const counter of data.counters) {
     counter.time = unpack(counter.time, true);
     counter.value = unpack(counter.value, true);
@@ -65,6 +70,9 @@ export function load() {
   steps.start = unpack(steps.start, true);
   steps.dur = unpack(steps.dur);
   steps.warmup = unpack(steps.warmup);
+  // Of very many, some stand for their neighbours, each with its own number.
+  const numbers = unpack(steps.number, true);
+  steps.number = (place) => numbers[place] ?? place;
   return data;
 }
 
@@ -130,3 +138,8 @@ export function amount(value, unit) {
 export const sure = (confidence) => (confidence < 1 && confidence >= 0.995 ? "over 99 %" : `${(confidence * 100).toFixed(0)} %`);
 
 export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");
+
+// What the lane of steps is called; how many of how many it has, where that is not all.
+export const stepsTitle = (steps) => (steps.start.length < steps.all ? `${steps.name}: ${whole(steps.start.length)} of ${whole(steps.all)}` : `step: ${steps.name}`);
+
+export const counted = (count, one, many = `${one}s`) => `${whole(count)} ${count === 1 ? one : many}`;

@@ -1,6 +1,7 @@
 // Devices: what their work looks like on the timeline, also without colour, and what a range holds of it.
 
 export const WORK = 20;
+export const WAIT = 24;
 export const KINDS = {
   1: "scope", 2: "step", 4: "call", 5: "c-call", 6: "gc pause", 7: "API call", 8: "NVTX range", 9: "layer", 10: "CUPTI overhead",
   21: "kernel", 22: "copy", 23: "memset", 24: "wait", 25: "migration",
@@ -89,7 +90,7 @@ function exactly(tracks, [from, to]) {
       const [start, end] = [Math.max(s.start[i], from), Math.min(s.start[i] + s.dur[i], to)];
       if (end <= start) continue;
       if (s.count[i] > 1) return null;
-      if (s.kind[i] === 24) continue;
+      if (s.kind[i] === WAIT) continue;
       spans.push([start, end]);
       if (s.kind[i] !== 21) continue;
       const row = kernels.get(s.name[i]) ?? { name: s.name[i], count: 0, total: 0 };

@@ -1,6 +1,6 @@
 // The GPU sections: what each device did in a step, and the tables of kernels, copies, API calls and layers.
 
-import { amount, percent, time, whole } from "./data.js";
+import { amount, counted, percent, time, whole } from "./data.js";
 import { devicesIn } from "./gpu.js";
 import { element, place, table } from "./tables.js";
 
@@ -8,16 +8,16 @@ import { element, place, table } from "./tables.js";
 const bare = (name) => name.replace(/^void /, "");
 
 // Busy shares of the steps, one after the other; of too many the lowest of neighbours.
-function perStep(shares) {
-  const columns = Math.min(shares.length, 240);
-  const from = (column) => Math.floor((column * shares.length) / columns);
-  const bars = Array.from({ length: columns }, (_, column) => {
-    const low = shares.slice(from(column), Math.max(from(column + 1), from(column) + 1)).reduce((low, share) => Math.min(low, share), 1000);
-    const bar = element("i", {});
-    bar.style.height = `${Math.max(low / 10, 1)}%`;
+function perStep({ all, number, busy }) {
+  if (busy.length < 2) return null;
+  const bars = Array.from(busy, (share, place) => {
+    const bar = element("i", { title: `step ${whole(number[place] + 1)}: ${percent(share, 1000)}` });
+    bar.style.height = `${Math.max(share / 10, 1)}%`;
     return bar;
   });
-  return element("div", { class: columns > 80 ? "per-step many" : "per-step", role: "img", "aria-label": "Busy share of each step" }, ...bars);
+  const title = busy.length < all ? `Busy share of the steps: ${whole(busy.length)} of ${whole(all)}, the lowest of neighbours` : "Busy share of each step";
+  return element("div", {}, element("h4", {}, title),
+    element("div", { class: busy.length > 80 ? "per-step many" : "per-step", role: "img", "aria-label": title }, ...bars));
 }
 
 // The mean step as one bar: kernels, copies that no kernel hides, and why it is idle for the rest.
@@ -33,14 +33,14 @@ function device(row, window) {
     return part;
   }));
   const said = parts.map(([kind, label, ns]) => element("span", {}, element("i", { class: `share ${kind}` }), `${label} ${time(ns)} (${percent(ns, row.window)})`));
-  const gaps = `Before the first work ${time(row.leading)}, after the last ${time(row.trailing)}; ${whole(row.kernels)} kernels${row.steps > 1 ? ` in ${whole(row.steps)} steps` : ""}.`;
+  const gaps = `Before the first work ${time(row.leading)}, after the last ${time(row.trailing)}; ${counted(row.kernels, "kernel")}${row.steps > 1 ? ` in ${whole(row.steps)} steps` : ""}.`;
   return element("article", { class: "device" },
     element("header", {}, element("h3", {}, row.title), element("b", { class: "busy" }, percent(row.busy, row.window)), element("span", { class: "muted" }, `busy ${window}`)),
     row.about ? element("p", { class: "muted" }, row.about) : null,
     bar, element("div", { class: "legend" }, ...said),
     element("p", { class: "muted" }, gaps),
     row.idle.length ? idle(row, window) : null,
-    row.per_step.length > 1 ? element("div", {}, element("h4", {}, row.per_step.length > 240 ? "Busy share of each step (the lowest of neighbours)" : "Busy share of each step"), perStep(row.per_step)) : null);
+    perStep(row.per_step));
 }
 
 // Why it had nothing to do, most first; with the busy time it is the whole step.
@@ -66,7 +66,6 @@ export function fillGpu(data, $, search) {
   const count = { title: "count", get: (row) => row.count, show: (row) => whole(row.count), number: true };
   const name = (title) => ({ title, get: (row) => row.name, show: (row) => element("span", { class: "symbol", title: row.name }, bare(row.name)) });
   const path = (title, get) => ({ title, get, show: (row) => element("span", { class: "path" }, get(row)) });
-  const all = gpu.kernels.reduce((sum, row) => sum + row.total, 0);
   // Columns in which nothing was recorded are left out.
   const some = (rows, column) => (rows.some((row) => column.get(row) !== "" && column.get(row) !== null) ? [column] : []);
   table($("kernels"), [
@@ -81,7 +80,7 @@ export function fillGpu(data, $, search) {
     ...some(gpu.kernels, path("launched from", (row) => place(row.file, row.line))),
     ...some(gpu.kernels, path("layer", (row) => row.layer)),
   ], gpu.kernels, { filter: $("kernels-filter"), onPick: search, limit: 25, empty: "No kernel was recorded." });
-  $("kernels-note").textContent = gpu.kernels.length ? `${time(all)} of kernel time in the recording` : "";
+  $("kernels-note").textContent = gpu.kernels.length ? `${time(gpu.kernel_ns)} of kernel time in the recording` : "";
   $("copies-section").hidden = !gpu.copies.length;
   table($("copies"), [
     { title: "what", get: (row) => row.label }, nanos("total", "total"), count,
@@ -97,6 +96,7 @@ export function fillGpu(data, $, search) {
   const used = (key) => gpu.layers.some((row) => row[key] > 0);
   table($("layers"), [
     { title: "layer", get: (row) => row.name }, nanos("GPU time", "total"),
+    { title: "of kernel time", get: (row) => row.total, show: (row) => percent(row.total, gpu.kernel_ns), bar: (row) => row.total / Math.max(gpu.kernel_ns, 1), number: true },
     { title: "kernels", get: (row) => row.kernels, show: (row) => whole(row.kernels), number: true },
     ...[["launched inside it", "direct"], ["by the same sequence", "by_sequence"], ["as captured in a graph", "by_capture"]].filter(([, key]) => used(key)).map(([title, key]) => ways(title, key)),
   ], gpu.layers, { filter: $("layers-filter"), onPick: search, limit: 25 });

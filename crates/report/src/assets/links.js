@@ -1,7 +1,8 @@
-// Which call asked for which work, and the arrows between them. Boxes that stand for several pieces have no links: zooming
+// Which call asked for which work, what a wait waited for, and the arrows between them. Boxes that stand for several pieces have no links: zooming
 // does not part them, the exports do.
 
 import { lowerBound } from "./data.js";
+import { WAIT } from "./gpu.js";
 
 // Which boxes a call asked for, and the call of a box. Keys are track and begin of the call, in nanoseconds: exact.
 export class Links {
@@ -17,9 +18,24 @@ export class Links {
     return { track: launched.track[i] - 1, start: slices.start[i] - (launched.lag[i] - 1) };
   }
 
-  // The work that was asked for on a thread between two times, at most `most` of it, and how much there is.
+  // { track, i, name, start, dur } of the work that box `i` of a stream's track waited for; box `i` of that track may hold more.
+  waitedFor(track, i) {
+    const waits = this.data.tracks[track].launched?.waits;
+    const place = waits ? lowerBound(waits.place, i) : 0;
+    if (waits?.place[place] !== i) return null;
+    const [of, name, start, dur] = ["track", "name", "start", "dur"].map((column) => waits[column][place]);
+    const { slices } = this.data.tracks[of];
+    // The last box that holds its begin: its own, or one that stands for it and its neighbours.
+    let box = lowerBound(slices.start, start + 1) - 1;
+    const holds = () => slices.kind[box] !== WAIT && slices.start[box] + slices.dur[box] >= start && (slices.count[box] > 1 || slices.start[box] === start);
+    for (let steps = 0; box >= 0 && steps < 4000 && !holds(); steps++) box--;
+    return { track: of, i: box, name, start, dur };
+  }
+
+  // The work that was asked for on a thread between two times, at most `most` of it, and how much there is; waits apart.
   launchedIn(thread, start, end, most) {
     const found = [];
+    const waits = [];
     let count = 0;
     let time = 0;
     for (const track of this.streams) {
@@ -28,12 +44,16 @@ export class Links {
       for (let i = lowerBound(slices.start, start); i < slices.start.length; i++) {
         const caller = this.caller(track, i);
         if (!caller || caller.track !== thread || caller.start < start || caller.start > end) continue;
+        if (slices.kind[i] === WAIT) {
+          if (waits.length < most) waits.push({ track, i });
+          continue;
+        }
         count++;
-        if (slices.kind[i] !== 24) time += slices.dur[i];
+        time += slices.dur[i];
         if (found.length < most) found.push({ track, i });
       }
     }
-    return { found, count, time };
+    return { found, count, time, waits };
   }
 
   // The box of a thread's track in which a call lies: the innermost one, where it is drawn.
@@ -60,7 +80,8 @@ function where(timeline, track, i, row, ruler) {
   return { x: timeline.x(s.start[i]), end: timeline.x(s.start[i] + s.dur[i]), y: y + (row - 2) / 2 };
 }
 
-// From the picked call (or scope) to the work that was asked for in it, or from the picked work back to its call.
+// From the picked call (or scope) to the work that was asked for in it, or from the picked work back to its call; from a wait to
+// the end of what it waited for.
 export function arrows(timeline, row, ruler) {
   const { context: c, colour, links } = timeline;
   const { index, i, start, dur, count } = timeline.picked;
@@ -85,12 +106,20 @@ export function arrows(timeline, row, ruler) {
     c.lineTo(to.x - 6, to.y + 3.5);
     c.fill();
   };
+  const waited = (track, i, from) => {
+    const work = links.waitedFor(track, i);
+    const to = work && at(work.track, work.i);
+    if (to) arrow(from, { x: timeline.x(work.start + work.dur), y: to.y });
+  };
   if (timeline.data.tracks[index].launched) {
     const caller = count === 1 && links.caller(index, i);
     const box = caller && at(caller.track, links.boxOf(caller.track, caller.start));
     if (box && own) arrow({ x: timeline.x(caller.start), y: box.y }, own);
+    if (own && count === 1) waited(index, i, own);
   } else if (own) {
-    for (const work of links.launchedIn(index, start, start + dur, MOST_ARROWS).found) {
+    const { found, waits } = links.launchedIn(index, start, start + dur, MOST_ARROWS);
+    for (const wait of waits) waited(wait.track, wait.i, { x: timeline.x(links.caller(wait.track, wait.i).start), y: own.y + row / 2 - 1 });
+    for (const work of found) {
       const to = at(work.track, work.i);
       const from = links.caller(work.track, work.i);
       if (to) arrow({ x: timeline.x(from.start), y: own.y + row / 2 - 1 }, to);

@@ -1,6 +1,6 @@
 // Puts the report together: reads the payload, fills the page, connects timeline, flame graph, tables and keys.
 
-import { amount, load, percent, sure, time } from "./data.js";
+import { amount, counted, load, percent, sure, time, whole } from "./data.js";
 import { FlameView } from "./flame.js";
 import { plural, reasons } from "./gpu.js";
 import { drawDurations, drawPicture, drawSlow } from "./picture.js";
@@ -35,7 +35,10 @@ function hover(what, event, at) {
 function describe(what, at) {
   if (what.type === "text") return what.lines;
   if (what.type === "mark") return [what.name, `event at ${time(what.start)}`];
-  if (what.type === "step") return [`step ${what.index + 1}`, `${time(what.dur)}, from ${time(what.start)}`];
+  if (what.type === "step") {
+    const some = data.steps.start.length < data.steps.all ? [`of ${whole(data.steps.all)} steps the page draws ${whole(data.steps.start.length)}, the longest of neighbours`] : [];
+    return [`step ${data.steps.number(what.index) + 1}`, `${time(what.dur)}, from ${time(what.start)}`, ...some];
+  }
   if (what.type === "counter") {
     const { time: times, value, title, unit } = what.counter;
     let nearest = 0;
@@ -46,7 +49,8 @@ function describe(what, at) {
     const many = what.count > 1 ? [`${what.count.toLocaleString("en")} short ${plural(what.kind)} drawn as one, mostly this${what.full < 1 ? `; busy ${percent(what.full, 1)} of it` : ""}`] : [];
     const caller = what.count === 1 ? timeline.links.caller(what.index, what.i) : null;
     const launched = caller ? [`launched ${time(what.start - caller.start)} before, by ${data.tracks[caller.track].title}`] : [];
-    return [what.name, ...many, `${what.kind} · ${time(what.dur)}, from ${time(what.start)}`, ...launched, what.track.title];
+    const waited = what.count === 1 && what.track.launched ? waits([{ track: what.index, i: what.i }]).map((wait) => wait.text) : [];
+    return [what.name, ...many, `${what.kind} · ${time(what.dur)}, from ${time(what.start)}`, ...launched, ...waited, what.track.title];
   }
   if (what.type === "strip") {
     const { time: times, stack, state } = data.samples;
@@ -70,13 +74,27 @@ const options = { idle: () => $("idle").checked, inverted: () => $("inverted").c
 const flame = new FlameView($("flame"), data, view, hover, options);
 for (const id of ["idle", "inverted"]) $(id).addEventListener("change", () => flame.rebuild());
 
-// What the picked slice asked for, or who asked for the picked work, with the way there.
+// What waits waited for, in words: of those of which it is known.
+function waits(boxes) {
+  return boxes.flatMap((wait) => {
+    const work = timeline.links.waitedFor(wait.track, wait.i);
+    if (!work) return [];
+    const own = data.tracks[wait.track].slices;
+    const after = own.start[wait.i] + own.dur[wait.i] - work.start - work.dur;
+    const ended = after >= 0 ? `, which ended ${time(after)} before the wait did` : "";
+    const text = `waited for ${data.names[work.name]} on ${data.tracks[work.track].title}${ended}`;
+    return [{ text, work }];
+  });
+}
+
+// What the picked slice asked for and waited for, or who asked for the picked work, with the way there.
 function links() {
   const { picked } = timeline;
   const host = $("selection-links");
   host.hidden = true;
   if (!picked || !data.devices.length) return;
   const go = (text, track, start, dur) => element("button", { type: "button", class: "link", onclick: () => goTo({ start, end: start + dur, track }) }, text);
+  const forWork = (boxes) => waits(boxes).flatMap(({ text, work }) => [` It ${text}. `, go("Show that work", work.track, work.start, work.dur)]);
   const say = (...parts) => {
     host.hidden = false;
     host.replaceChildren(...parts);
@@ -88,12 +106,15 @@ function links() {
     const s = data.tracks[caller.track].slices;
     const name = box >= 0 && s.kind[box] === 7 ? data.names[s.name[box]] : "a call";
     const dur = box >= 0 ? s.dur[box] : 0;
-    return say(`Launched by ${name} on ${data.tracks[caller.track].title}, ${time(picked.start - caller.start)} before it started. `, go("Show the call", caller.track, caller.start, dur));
+    const said = picked.kind === "wait" ? `The wait of ${name} on ${data.tracks[caller.track].title}. ` : `Launched by ${name} on ${data.tracks[caller.track].title}, ${time(picked.start - caller.start)} before it started. `;
+    return say(said, go("Show the call", caller.track, caller.start, dur), ...forWork([{ track: picked.index, i: picked.i }]));
   }
-  const { found, count, time: total } = timeline.links.launchedIn(picked.index, picked.start, picked.start + picked.dur, 1);
-  if (!count) return;
+  const { found, count, time: total, waits: waited } = timeline.links.launchedIn(picked.index, picked.start, picked.start + picked.dur, 60);
+  // A scope may hold many waits: one is told of.
+  const lines = forWork(waited.length === 1 ? waited : []);
+  if (!count) return lines.length ? say(...lines) : undefined;
   const s = data.tracks[found[0].track].slices;
-  say(`Launched inside it: ${count.toLocaleString("en")} ${count === 1 ? "piece" : "pieces"} of work, ${time(total)} on the device. `, go("Show the first", found[0].track, s.start[found[0].i], s.dur[found[0].i]));
+  say(`Launched inside it: ${counted(count, "piece")} of work, ${time(total)} on the device. `, go("Show the first", found[0].track, s.start[found[0].i], s.dur[found[0].i]), ...lines);
 }
 
 function panel() {
@@ -153,7 +174,7 @@ function goTo(evidence) {
 const GAIN_BY = { replay: ", by replay", bounded: ", within its bounds", prior: ", by what was seen elsewhere" };
 
 function finding(found) {
-  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the step${GAIN_BY[found.gain.by] ?? ""}`)) : null;
+  const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the ${data.steps.dur.length ? "step" : "recording"}${GAIN_BY[found.gain.by] ?? ""}`)) : null;
   const evidence = found.evidence.map((item) => element("li", {}, item.text, " ",
     item.end > item.start ? element("button", { type: "button", class: "link", onclick: () => goTo(item) }, "show on the timeline") : null));
   const { where: at } = found;
@@ -196,10 +217,11 @@ function fill() {
   if (data.picture) drawPicture($("picture"), data.picture, goTo, hover);
   $("picture-title").textContent = data.picture?.title ?? "";
   $("slow-part").hidden = !data.slow;
-  $("steps-why").textContent = data.steps.dur.length ? `Steps: ${data.steps.why}.` : "";
   if (data.slow) drawSlow($, data.slow, goTo);
   $("durations").hidden = data.steps.dur.length < 2;
-  if (data.slow && data.steps.dur.length > 1) drawDurations($("durations"), data.steps, data.slow, goTo, hover);
+  const bars = data.slow && data.steps.dur.length > 1 ? drawDurations($("durations"), data.steps, data.slow, goTo, hover) : data.steps.all;
+  const some = bars < data.steps.all ? ` Drawn: ${whole(bars)} of ${whole(data.steps.all)}, the longest of neighbours.` : "";
+  $("steps-why").textContent = data.steps.dur.length ? `Steps: ${data.steps.why}.${some}` : "";
   $("waterfall-title").textContent = data.waterfall_title;
   if (data.waterfall.length) waterfall($("waterfall"), data.waterfall);
   $("phases").hidden = !data.phases.length;
@@ -209,8 +231,8 @@ function fill() {
     $("flame-section").scrollIntoView({ behavior: "smooth" });
   };
   const where = { title: "where", get: (row) => place(row.file, row.line) };
-  const whole = data.samples.active;
-  const share = (title, get) => ({ title, get, show: (row) => percent(get(row), whole), bar: (row) => get(row) / whole, number: true });
+  const { active } = data.samples;
+  const share = (title, get) => ({ title, get, show: (row) => percent(get(row), active), bar: (row) => get(row) / active, number: true });
   table($("functions"), [{ title: "function", get: (row) => row.name }, where, share("self", (row) => row.self), share("with callees", (row) => row.total)],
     data.functions, { filter: $("functions-filter"), onPick: search, empty: "No stacks were sampled." });
   table($("lines"), [{ title: "line", get: (row) => place(row.file, row.line) }, { title: "function", get: (row) => row.name }, share("self", (row) => row.self)],

@@ -47,7 +47,7 @@ export function drawPicture(host, picture, goTo, hover) {
     ]), element("div", { class: "ruler" }, ...ticks)));
 }
 
-// How long each step took, in their order; of too many, the longest of neighbours.
+// How long each step took, in their order; of too many, the longest of neighbours. Gives how many are drawn.
 export function drawDurations(host, steps, slow, goTo, hover) {
   const columns = Math.min(steps.dur.length, 200);
   const from = (column) => Math.floor((column * steps.dur.length) / columns);
@@ -64,13 +64,14 @@ export function drawDurations(host, steps, slow, goTo, hover) {
     const state = warm ? "warm" : slow.limit && steps.dur[i] >= slow.limit ? "slow" : "";
     const column = element("i", { class: state });
     column.style.height = `${Math.max(100 * Math.min(steps.dur[i] / top, 1), 2)}%`;
-    const lines = [`step ${i + 1}: ${time(steps.dur[i])}`, ...(warm ? ["warm-up, in no number"] : []), ...(steps.dur[i] > top ? ["cut: it is longer than drawn"] : []), "click: show on the timeline"];
+    const lines = [`step ${steps.number(i) + 1}: ${time(steps.dur[i])}`, ...(warm ? ["warm-up, in no number"] : []), ...(steps.dur[i] > top ? ["cut: it is longer than drawn"] : []), "click: show on the timeline"];
     column.addEventListener("mousemove", (event) => hover({ type: "text", lines }, event));
     column.addEventListener("mouseleave", (event) => hover(null, event));
     column.addEventListener("click", () => goTo({ start: steps.start[i], end: steps.start[i] + steps.dur[i] }));
     return column;
   }));
   host.classList.toggle("many", columns > 80);
+  return columns;
 }
 
 export function drawSlow($, slow, goTo) {

@@ -3,8 +3,8 @@
 // its neighbours: a frame costs what the screen shows, not what the trace holds.
 
 import { hue } from "./colours.js";
-import { amount, lowerBound, tick, time, whole } from "./data.js";
-import { KINDS, WORK, paintWork, reasons } from "./gpu.js";
+import { amount, lowerBound, stepsTitle, tick, time, whole } from "./data.js";
+import { KINDS, WAIT, WORK, paintWork, reasons } from "./gpu.js";
 import { Links, arrows } from "./links.js";
 import { listenToPointer } from "./pointer.js";
 
@@ -44,7 +44,7 @@ export class TimelineView {
       this.lanes.push({ ...lane, y, height });
       y += height;
     };
-    if (this.data.steps.start.length) add({ type: "steps", title: `step: ${this.data.steps.name}` }, ROW + 6);
+    if (this.data.steps.start.length) add({ type: "steps", title: stepsTitle(this.data.steps) }, ROW + 6);
     for (const group of this.data.groups) {
       add({ type: "group", title: group.title }, ROW + 4);
       for (const index of group.counters) add({ type: "counter", counter: this.data.counters[index] }, COUNTER);
@@ -234,7 +234,7 @@ export class TimelineView {
       const x = this.x(start);
       const width = this.x(end) - x;
       if (x + width < this.gutter) return;
-      const text = width > 28 && count === 1 ? `${index + 1} · ${time(steps.dur[index])}` : "";
+      const text = width > 28 && count === 1 ? `${steps.number(index) + 1} · ${time(steps.dur[index])}` : "";
       this.block(x, y + 3, width, ROW - 2, this.colour.step, text, 1, false);
       this.hits.push([x, y + 3, width, ROW - 2, { type: "step", index, start: steps.start[index], dur: steps.dur[index] }]);
     };
@@ -324,7 +324,7 @@ export class TimelineView {
       const found = matches?.[s.name[i]];
       const name = this.data.names[s.name[i]];
       const kind = s.kind[i];
-      const fill = found ? colour.hit : kind === 24 ? colour.wait : kind > WORK + 1 ? colour.copy : hue(s.name[i], this.dark, count > 1);
+      const fill = found ? colour.hit : kind === WAIT ? colour.wait : kind > WORK + 1 ? colour.copy : hue(s.name[i], this.dark, count > 1);
       this.block(x, at, width, ROW - 2, fill, name, count, matches && !found, kind, full);
       if (width > 1) this.hits.push([x, at, width, ROW - 2, { type: "slice", name, kind: KINDS[kind] ?? "slice", start, dur: end - start, count, full, track, index, i }]);
     };

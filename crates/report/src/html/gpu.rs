@@ -1,9 +1,9 @@
 //! The GPU sections of the page: devices, kernels, copies, API calls and layers, as rows.
 
 use super::names::short;
-use super::pack;
+use super::steps::{PerStep, per_step};
 use super::words::MOST_ROWS;
-use crate::gpu_words::{about, causes, place, shared_memory, sides, title, top, window};
+use crate::gpu_words::{about, causes, kernel_ns, place, shared_memory, sides, title, top, window};
 use crate::in_steps;
 use crate::units::{count, duration};
 use analysis::Diagnosis;
@@ -16,6 +16,8 @@ pub struct Gpu {
     window: &'static str,
     devices: Vec<Device>,
     facts: Vec<String>,
+    /// Of all kernels: the table may have fewer.
+    kernel_ns: u64,
     kernels: Vec<Kernel>,
     copies: Vec<Copy>,
     apis: Vec<Api>,
@@ -37,8 +39,7 @@ struct Device {
     trailing: u64,
     kernels: u64,
     steps: u64,
-    /// Tenths of a percent, a step each.
-    per_step: String,
+    per_step: PerStep,
     idle: Vec<Idle>,
 }
 
@@ -111,6 +112,7 @@ pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> 
         window: window(diagnosis.steps.source),
         devices: metrics.devices.iter().map(|one| device(timeline, diagnosis, one)).collect(),
         facts: facts(metrics),
+        kernel_ns: kernel_ns(metrics),
         kernels: metrics.kernels.iter().take(MOST_ROWS).map(|row| kernel(timeline, row)).collect(),
         copies: metrics.copies.iter().map(copy).collect(),
         apis: metrics.apis.iter().take(MOST_ROWS).map(|row| api(timeline, row)).collect(),
@@ -150,7 +152,7 @@ fn device(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
         trailing: mean.trailing_ns,
         kernels: mean.kernels,
         steps: mean.steps,
-        per_step: pack::plain(device.per_step_busy.iter().take(MOST_STEPS).map(|share| (share * 1e3).round() as u64)),
+        per_step: per_step(timeline, diagnosis, device),
         idle: causes(diagnosis, device)
             .iter()
             .map(|one| Idle {
@@ -162,8 +164,6 @@ fn device(timeline: &Timeline, diagnosis: &Diagnosis, device: &DeviceMetrics) ->
             .collect(),
     }
 }
-
-const MOST_STEPS: usize = 4000;
 
 fn kernel(timeline: &Timeline, row: &KernelRow) -> Kernel {
     let (file, line) = place(row).unwrap_or(("", 0));
@@ -180,7 +180,7 @@ fn kernel(timeline: &Timeline, row: &KernelRow) -> Kernel {
         shared: row.shape.as_ref().map(shared_memory),
         file: short(file),
         line,
-        layer: row.layer.map(|layer| short(timeline.names.text(layer))).unwrap_or_default(),
+        layer: row.layer.as_ref().map(|layer| short(&layer.to_string())).unwrap_or_default(),
     }
 }
 

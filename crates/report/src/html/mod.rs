@@ -11,6 +11,7 @@ mod pack;
 mod payload;
 mod picture;
 mod samples;
+mod steps;
 mod streams;
 mod tracks;
 mod words;

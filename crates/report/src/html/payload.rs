@@ -5,6 +5,7 @@ use super::gpu::{self, Gpu};
 use super::names::PageNames;
 use super::picture::{self, Picture, Slow};
 use super::samples::{self, Samples, Stacks};
+use super::steps::{self, Steps};
 use super::streams::Device;
 use super::tracks::{self, Group, Lanes, Track};
 use super::words;
@@ -132,17 +133,6 @@ pub struct Phase {
     pub count: u64,
 }
 
-#[derive(Serialize)]
-pub struct Steps {
-    pub name: String,
-    /// Which they are, and why.
-    pub why: String,
-    pub start: String,
-    pub dur: String,
-    /// 1 for those of warm-up.
-    pub warmup: String,
-}
-
 #[derive(Serialize, Default)]
 pub struct Row {
     pub name: String,
@@ -177,7 +167,8 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
     let (samples, stacks) = samples::samples(timeline, &shown, interval, &mut names);
     let (texts, files) = names.texts(timeline);
     let mut health = words::health(diagnosis);
-    health.extend(left_out.into_iter().map(|text| Health { state: "ok", label: "This page:".into(), text }));
+    let left_out = left_out.into_iter().chain(steps::left_out(diagnosis));
+    health.extend(left_out.map(|text| Health { state: "ok", label: "This page:".into(), text }));
     Payload {
         meta: words::meta(timeline),
         answer: diagnosis.answer.to_vec(),
@@ -200,7 +191,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         gpu,
         stacks,
         samples,
-        steps: words::steps(timeline, diagnosis),
+        steps: steps::steps(timeline, diagnosis),
         functions: words::functions(timeline, metrics),
         lines: words::lines(timeline, metrics),
         calls: words::calls(timeline, metrics),

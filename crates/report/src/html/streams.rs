@@ -1,7 +1,7 @@
 //! Devices on the page's timeline: a group for each device of a process, with a track a stream, how busy the device was,
 //! and how much work was queued. What a selected range holds is answered from cells, as short work is drawn together.
 
-use super::curves::{Curve, buckets, curve, level};
+use super::curves::{Curve, curve, level};
 use super::names::PageNames;
 use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
 use super::{lod, pack};
@@ -39,6 +39,20 @@ pub struct Launched {
     track: String,
     /// Thousandths of the box; 0 for a single piece.
     busy: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Waits>,
+}
+
+/// What waits waited for, of those of which it is known.
+#[derive(Serialize)]
+struct Waits {
+    /// Which box of the track the wait is.
+    place: String,
+    /// The page's track and name of the work, and when it ran: its own box may stand for several.
+    track: String,
+    name: String,
+    start: String,
+    dur: String,
 }
 
 /// `scale`: boxes for each piece of work.
@@ -67,11 +81,12 @@ pub fn add(
         let (mut device, size) = (None, streams.iter().map(|stream| stream.work.len()).sum());
         let chosen = busiest(streams, &title, lanes);
         let in_cells = Box::new(|| device = Some(cells(timeline, title, streams, &spans)));
+        let drawn = Drawn { streams: &chosen, first: lanes.tracks.len() };
         side_by_side::run(size, vec![in_cells], || {
-            for stream in chosen {
+            for stream in drawn.streams {
                 let most = (stream.work.len() as f64 * scale) as usize;
                 group.tracks.push(lanes.tracks.len());
-                let track = track(timeline, stream, most.max(200), lanes, names);
+                let track = track(timeline, stream, most.max(200), &drawn, lanes, names);
                 lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
             }
         });
@@ -96,7 +111,45 @@ fn busiest<'a>(streams: &[&'a Stream], title: &str, lanes: &mut Lanes) -> Vec<&'
     chosen
 }
 
-fn track(timeline: &Timeline, stream: &Stream, most: usize, lanes: &Lanes, names: &mut PageNames) -> Track {
+/// The streams of a device that have tracks, one after the other from the first.
+struct Drawn<'a> {
+    streams: &'a [&'a Stream],
+    first: usize,
+}
+
+impl Drawn<'_> {
+    /// The page's track that holds a piece of work.
+    fn track_of(&self, work: usize) -> Option<usize> {
+        Some(self.first + self.streams.iter().position(|stream| stream.work.contains(&work))?)
+    }
+}
+
+/// Boxes that are several pieces have none: which of them waited for what cannot be shown.
+fn waits(timeline: &Timeline, blocks: &[lod::Block], drawn: &Drawn, names: &mut PageNames) -> Option<Waits> {
+    let work = &timeline.gpu.work;
+    let waited = |(place, block): (usize, &lod::Block)| {
+        let wait = block.count == 1 && work.kind(block.item) == WorkKind::Sync;
+        let found = timeline.waited_for(work.launch(block.item).filter(|_| wait)?)?;
+        Some((place, drawn.track_of(found)?, found))
+    };
+    let all: Vec<(usize, usize, usize)> = blocks.iter().enumerate().filter_map(waited).collect();
+    (!all.is_empty()).then(|| Waits {
+        place: pack::delta(all.iter().map(|wait| wait.0 as i64)),
+        track: pack::plain(all.iter().map(|wait| wait.1 as u64)),
+        name: pack::plain(all.iter().map(|wait| names.place(NameIndex(work.name[wait.2])))),
+        start: pack::delta(all.iter().map(|wait| work.start[wait.2].saturating_sub(timeline.start) as i64)),
+        dur: pack::plain(all.iter().map(|wait| work.dur[wait.2])),
+    })
+}
+
+fn track(
+    timeline: &Timeline,
+    stream: &Stream,
+    most: usize,
+    drawn: &Drawn,
+    lanes: &Lanes,
+    names: &mut PageNames,
+) -> Track {
     let (blocks, _) = lod::work_blocks(timeline, stream, most);
     let work = &timeline.gpu.work;
     // Slices of a track lie together, and so do tracks: the call's track is found by its place.
@@ -119,6 +172,7 @@ fn track(timeline: &Timeline, stream: &Stream, most: usize, lanes: &Lanes, names
             lag: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.0.saturating_add(1)))),
             track: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.1 as u64 + 1))),
             busy: pack::plain(blocks.iter().map(fullness)),
+            waits: waits(timeline, &blocks, drawn, names),
         }),
     }
 }
@@ -154,7 +208,9 @@ fn device_curves(
     let first = timeline.gpu.streams.first().is_some_and(|first| std::ptr::eq(first, streams[0]));
     let launch = metrics.and_then(|metrics| metrics.launch.as_ref()).filter(|_| first);
     curves.extend(launch.map(|launch| {
-        curve(timeline, "queued (launched, not finished)", "pieces", &buckets(timeline, &launch.depth, 1.0)).held()
+        // Drawn as held from each point on: a bucket stands at its begin.
+        let points: Vec<(u64, f64)> = launch.depth.held(timeline.start).collect();
+        curve(timeline, "queued (launched, not finished)", "pieces", &points).held()
     }));
     curves
 }

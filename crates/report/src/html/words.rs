@@ -1,17 +1,13 @@
 //! The words and tables of the page, from the metrics and the diagnosis.
 
 use super::names::short;
-use super::pack;
-use super::payload::{
-    Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Steps, Verdict, Where,
-};
+use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Verdict, Where};
 use crate::{gpu_words, units};
 use analysis::{Diagnosis, Finding, Metrics, PartKind, Spread, StepSource};
 use timeline::{NameIndex, Timeline};
 
 /// Rows of a table: the page shows some, and more on demand.
 pub const MOST_ROWS: usize = 500;
-const MOST_STEPS: usize = 20_000;
 const MOST_PHASES: usize = 40;
 const MOST_PARTS: usize = 12;
 
@@ -162,19 +158,6 @@ pub fn phases(diagnosis: &Diagnosis) -> Vec<Phase> {
         count: phase.count,
     };
     diagnosis.breakdown.phases.iter().take(MOST_PHASES).map(phase).collect()
-}
-
-pub fn steps(timeline: &Timeline, diagnosis: &Diagnosis) -> Steps {
-    let steps = &diagnosis.steps;
-    let shown =
-        if steps.source == StepSource::Whole { &[][..] } else { &steps.steps[..steps.steps.len().min(MOST_STEPS)] };
-    Steps {
-        name: short(&steps.name),
-        why: steps.why.clone(),
-        start: pack::delta(shown.iter().map(|step| step.start.saturating_sub(timeline.start) as i64)),
-        dur: pack::plain(shown.iter().map(|step| step.end.saturating_sub(step.start))),
-        warmup: pack::plain(shown.iter().map(|step| u64::from(step.warmup))),
-    }
 }
 
 fn row(timeline: &Timeline, name: NameIndex, line: Option<u32>) -> Row {

@@ -3,7 +3,9 @@
 use super::code::{code, short_place};
 use super::table::Table;
 use super::words::prose;
-use crate::comparison::{SHOWN, Titles, answer, mark, metric_noise, name, notes, signed, state};
+use crate::comparison::{
+    SHOWN, Titles, answer, group_titles, mark, metric_noise, metrics_title, name, notes, signed, state,
+};
 use crate::units::{count, duration};
 use analysis::compare::gate::GateState;
 use analysis::compare::{Change, Comparison, GateResult, Group, relative};
@@ -56,9 +58,7 @@ fn environment(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> 
 }
 
 fn metrics(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    let steps = comparison.steps;
-    let (a, b) = (count(steps.0 as u64), count(steps.1 as u64));
-    writeln!(out, "## Metrics of a step ({a} in A, {b} in B)\n")?;
+    writeln!(out, "## {}\n", metrics_title(comparison))?;
     let mut table = Table::new(["metric", " A", " B", " change", ""]);
     for name in SHOWN {
         let Some(change) = comparison.metrics.iter().find(|change| change.name() == name) else { continue };
@@ -75,8 +75,9 @@ fn changes(comparison: &Comparison, group: Group, top: usize, out: &mut impl Wri
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(out, "## {}\n", prose(group.title()))?;
-    let mut table = Table::new(["name", "where", " A", " B", " a step", "", " count"]);
+    writeln!(out, "## {}\n", prose(group_titles(comparison, group).0))?;
+    let differences = if comparison.whole { " change" } else { " a step" };
+    let mut table = Table::new(["name", "where", " A", " B", differences, "", " count"]);
     let time = |ns: f64| duration(ns.max(0.0).round() as u64);
     for change in rows.iter().take(top) {
         let number = |value: f64| Unit::Count.say(value);

@@ -4,11 +4,11 @@
 use super::code::{code, short_place};
 use super::table::{Table, bar};
 use super::words::prose;
-use crate::gpu_words::{at_least, causes, overhead, place, title, top, window};
+use crate::gpu_words::{at_least, causes, in_no_layer, kernel_ns, overhead, place, title, top, window};
 use crate::in_steps;
-use crate::units::{bytes, count, duration, percent};
+use crate::units::{bytes, count, counted, duration, percent};
 use analysis::Diagnosis;
-use analysis::gpu::GpuMetrics;
+use analysis::gpu::{GpuMetrics, KernelLayer};
 use std::io::{self, Write};
 use timeline::Timeline;
 
@@ -21,12 +21,8 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
     if let Some(launch) = &metrics.launch {
         let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
         writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
-        let depth = count(launch.max_depth);
-        writeln!(
-            out,
-            "- A launch call takes {} in the median; at most {depth} were queued.",
-            duration(launch.call_p50_ns)
-        )?;
+        let (call, queued) = (duration(launch.call_p50_ns), counted(launch.max_depth as usize, "piece", "pieces"));
+        writeln!(out, "- A launch call takes {call} in the median; at most {queued} of work queued.")?;
     }
     writeln!(out, "- Cost of recording it: {}.\n", prose(&overhead(metrics)))?;
     kernels(timeline, metrics, out)?;
@@ -56,8 +52,8 @@ fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out
 
 /// Why each device had nothing to do; with its busy time the shares make up the whole.
 fn idle(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
-    let steps = diagnosis.steps.count().max(1) as u64;
     for device in &metrics.devices {
+        let steps = in_steps::count(timeline, diagnosis, device.process);
         let causes = causes(diagnosis, device);
         if causes.is_empty() {
             continue;
@@ -82,6 +78,11 @@ fn of(shown: usize) -> String {
     if shown > TOP { format!(": {TOP} of {}", count(shown as u64)) } else { String::new() }
 }
 
+/// A path is code, a number of layers is words.
+fn layer(layer: &KernelLayer) -> String {
+    layer.path().map_or_else(|| layer.to_string(), code)
+}
+
 fn kernels(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new([" share", "", " total", " count", " mean", " p95", "kernel", "launched from", "layer"]);
     for kernel in metrics.kernels.iter().take(TOP) {
@@ -94,7 +95,7 @@ fn kernels(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> i
             duration(kernel.p95_ns),
             code(timeline.names.text(kernel.name)),
             place(kernel).map(|(file, line)| short_place(file, line)).unwrap_or_default(),
-            kernel.layer.map(|layer| code(timeline.names.text(layer))).unwrap_or_default(),
+            kernel.layer.as_ref().map(layer).unwrap_or_default(),
         ]);
     }
     if metrics.kernels.is_empty() {
@@ -137,9 +138,21 @@ fn layers(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io
         return Ok(());
     }
     let some = |number: u64| if number > 0 { count(number) } else { String::new() };
-    let mut table = Table::new([" GPU time", " kernels", " launched inside", " by sequence", " as captured", "layer"]);
+    let all = kernel_ns(metrics);
+    let mut table = Table::new([
+        " share",
+        "",
+        " GPU time",
+        " kernels",
+        " launched inside",
+        " by sequence",
+        " as captured",
+        "layer",
+    ]);
     for layer in metrics.layers.iter().take(TOP) {
         table.row([
+            percent(layer.total_ns, all),
+            bar(layer.total_ns as f64 / all.max(1) as f64),
             duration(layer.total_ns),
             count(layer.kernels),
             some(layer.direct),
@@ -148,6 +161,8 @@ fn layers(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io
             code(timeline.names.text(layer.name)),
         ]);
     }
-    writeln!(out, "Layers, by the time of their kernels{}:\n", of(metrics.layers.len()))?;
+    let apart = Some(in_no_layer(metrics)).filter(|said| !said.is_empty()).map(|said| format!(" ({said})"));
+    let apart = apart.unwrap_or_default();
+    writeln!(out, "Layers, by the time of their kernels{apart}{}:\n", of(metrics.layers.len()))?;
     table.write(out)
 }

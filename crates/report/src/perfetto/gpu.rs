@@ -1,16 +1,17 @@
 //! Devices: a track for each device of a process, under it one for each stream, with what ran there. Flows lead from the API
-//! call that asked for a piece of work to the work.
+//! call that asked for a piece of work to the work, and join a call that waited to what it waited for (`waits`).
 
 use super::messages::{DebugAnnotation, EventType, TrackDescriptor, TrackEvent};
 use super::packets::{self as names, Packets, WORK};
 use super::tracks;
+use super::waits::{End, Waits};
 use crate::gpu_words::sides;
 use crate::streams;
 use std::io::{self, Write};
 use timeline::gpu::{Piece, Stream};
 use timeline::{Timeline, WorkKind};
 
-pub fn write<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io::Result<()> {
+pub fn write<W: Write>(timeline: &Timeline, waits: &Waits, packets: &mut Packets<'_, W>) -> io::Result<()> {
     let mut device = None;
     for (place, stream) in timeline.gpu.streams.iter().enumerate() {
         let uuid = match device {
@@ -38,7 +39,9 @@ pub fn write<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
             let start = piece.start.max(until[usize::from(*row)]);
             let end = piece.end().max(start);
             until[usize::from(*row)] = end;
-            packets.named(start, piece.name, event(timeline, stream, index, &piece, track))?;
+            let mut event = event(timeline, stream, index, &piece, track);
+            waits.join(&mut event, timeline, End::Work(index));
+            packets.named(start, piece.name, event)?;
             packets.end(end, track)?;
         }
     }

@@ -3,6 +3,7 @@
 use super::gpu::flow;
 use super::messages::{EventType, TrackEvent};
 use super::packets::Packets;
+use super::waits::{End, Waits};
 use super::{annotations, tracks};
 use crate::lanes::{self, EdgeKind};
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ pub fn write<W: Write>(
     timeline: &Timeline,
     thread: usize,
     track: &Track,
+    waits: &Waits,
     packets: &mut Packets<'_, W>,
 ) -> io::Result<()> {
     let mut described = 0;
@@ -38,6 +40,7 @@ pub fn write<W: Write>(
         };
         if slice.kind == SliceKind::ApiCall {
             event.flow_ids = timeline.gpu.work.of_launch(edge.slice).iter().map(|work| flow(*work as usize)).collect();
+            waits.join(&mut event, timeline, End::Call(edge.slice));
         }
         annotations::of_slice(timeline, edge.slice, &mut event.debug_annotations);
         packets.named(edge.time, slice.name, event)

@@ -1,10 +1,12 @@
-//! The GPU in the summary: how busy each device was, what its kernels and copies took, and what launching them cost. All of
+//! The GPU in the summary: how busy each device was, what its kernels, copies and layers took, and what launching them cost. All of
 //! it is left out where no work of a device was recorded.
 
 use super::Page;
 use super::spark::bar;
 use super::table::Table;
-use crate::gpu_words::{at_least, causes, overhead, place, short_kernel, title, top, window};
+use crate::gpu_words::{
+    at_least, causes, how_named, in_no_layer, kernel_ns, overhead, place, short_kernel, title, top, window,
+};
 use crate::in_steps;
 use crate::style::Ink;
 use crate::units::{bytes, count, percent};
@@ -34,13 +36,14 @@ impl Page<'_> {
         self.launches(out, gpu)?;
         self.idle(out, diagnosis, gpu)?;
         self.kernels(out, gpu)?;
-        self.copies(out, gpu)
+        self.copies(out, gpu)?;
+        self.layers(out, gpu)
     }
 
     /// Why each device had nothing to do.
     fn idle(&self, out: &mut impl Write, diagnosis: &Diagnosis, gpu: &GpuMetrics) -> io::Result<()> {
-        let steps = diagnosis.steps.count().max(1) as u64;
         for device in gpu.devices.iter().take(self.top) {
+            let steps = in_steps::count(self.timeline, diagnosis, device.process);
             let causes = causes(diagnosis, device);
             if causes.is_empty() {
                 continue;
@@ -94,7 +97,7 @@ impl Page<'_> {
                 (Ink::Plain, self.time(kernel.mean_ns)),
                 (Ink::Plain, self.time(kernel.p95_ns)),
             ];
-            let layer = kernel.layer.map(|layer| self.timeline.names.text(layer).to_owned());
+            let layer = kernel.layer.as_ref().map(ToString::to_string);
             let from = place(kernel).map(|(file, line)| format!("{file}:{line}"));
             let at = layer.or(from).unwrap_or_default();
             table.row(cells, short_kernel(self.timeline.names.text(kernel.name)), &at);
@@ -117,6 +120,28 @@ impl Page<'_> {
                 self.time(copy.exposed_ns),
             ];
             table.row(cells.map(|cell| (Ink::Plain, cell)), &self.style.plain(&copy.label), "");
+        }
+        table.write(out, self.style)
+    }
+
+    fn layers(&self, out: &mut impl Write, gpu: &GpuMetrics) -> io::Result<()> {
+        if gpu.layers.is_empty() {
+            return Ok(());
+        }
+        let notes = [in_no_layer(gpu), self.more(gpu.layers.len(), "layers")];
+        let notes: Vec<&str> = notes.iter().map(String::as_str).filter(|note| !note.is_empty()).collect();
+        self.heading(out, "Layers by the time of their kernels", &notes.join("; "))?;
+        let all = kernel_ns(gpu);
+        let mut table = Table::new(["", "share", "total", "kernels", "layer, and how its kernels got the name"]);
+        for layer in gpu.layers.iter().take(self.top) {
+            let cells = [
+                (Ink::Bar, bar(layer.total_ns as f64 / all.max(1) as f64, 10, self.style)),
+                (Ink::Plain, percent(layer.total_ns, all)),
+                (Ink::Plain, self.time(layer.total_ns)),
+                (Ink::Plain, count(layer.kernels)),
+            ];
+            let name = self.timeline.names.text(layer.name);
+            table.row(cells, &self.style.plain(name), &self.style.plain(&how_named(layer)));
         }
         table.write(out, self.style)
     }

@@ -71,11 +71,7 @@ impl Page<'_> {
         let command = if info.command.is_empty() { "a recording" } else { &info.command };
         writeln!(out, "{}", style.ink(Ink::Heading, &style.fit(command, style.width)))?;
         let mut facts = vec![format!("{} recorded", duration(self.metrics.duration))];
-        facts.extend(match info.exit {
-            Some(Exit::Code(code)) => Some(format!("exit code {code}")),
-            Some(Exit::Signal(signal)) => Some(format!("killed by signal {signal}")),
-            None => None,
-        });
+        facts.extend(info.exit.map(ended));
         facts.push(counted(self.metrics.processes.len(), "process", "processes"));
         facts.push(counted(self.metrics.threads.len(), "thread", "threads"));
         facts.extend(self.metrics.samples.as_ref().map(|s| counted(s.taken as usize, "sample", "samples")));
@@ -97,7 +93,8 @@ impl Page<'_> {
         let cores = info.host.cpu_count.map(|cores| counted(cores as usize, "core", "cores"));
         facts.extend(cores);
         facts.extend((!info.host.cpu_model.is_empty()).then(|| info.host.cpu_model.clone()));
-        facts.extend((!info.clock.source.is_empty()).then(|| format!("clock ±{}", duration(info.clock.residual_ns))));
+        // A recorder that was killed had not measured it.
+        facts.extend((info.clock.residual_ns > 0).then(|| format!("clock ±{}", duration(info.clock.residual_ns))));
         self.facts(out, &facts)
     }
 
@@ -164,6 +161,14 @@ impl Page<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// How the program ended.
+pub(crate) fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
     }
 }
 

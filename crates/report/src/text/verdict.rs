@@ -3,7 +3,7 @@
 use super::Page;
 use crate::escape::visible;
 use crate::style::{Ink, Style};
-use analysis::{Diagnosis, Finding, HealthState, Severity};
+use analysis::{Diagnosis, Finding, HealthState, Severity, StepSource};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -28,7 +28,7 @@ impl Page<'_> {
         }
         self.heading(out, "Findings", "most to gain first")?;
         for finding in diagnosis.findings.iter().take(MOST) {
-            self.finding(out, finding)?;
+            self.finding(out, finding, whole(diagnosis))?;
         }
         match diagnosis.findings.len().saturating_sub(MOST) {
             0 => Ok(()),
@@ -36,13 +36,12 @@ impl Page<'_> {
         }
     }
 
-    fn finding(&self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+    fn finding(&self, out: &mut impl Write, finding: &Finding, whole: &str) -> io::Result<()> {
         let style = self.style;
         let width = style.width.saturating_sub(4);
         let ink = if finding.severity >= Severity::Medium { Ink::Warn } else { Ink::Plain };
-        let gain = finding
-            .gain
-            .map(|gain| format!(" (worth {} of the step{})", range(gain.low, gain.high), gain.by.proviso()));
+        let gain =
+            finding.gain.map(|gain| format!(" (worth {} of {whole}{})", range(gain.low, gain.high), gain.by.proviso()));
         let title = format!("{}{}", finding.title, gain.unwrap_or_default());
         let bullet = if style.unicode { "•" } else { "-" };
         for (place, line) in wrapped(style, &title, width).into_iter().enumerate() {
@@ -82,6 +81,11 @@ impl Page<'_> {
         }
         Ok(())
     }
+}
+
+/// What gains are a part of.
+fn whole(diagnosis: &Diagnosis) -> &'static str {
+    if diagnosis.steps.source == StepSource::Whole { "the recording" } else { "the step" }
 }
 
 /// `24 to 31 %`, or one number where they look the same.

@@ -94,10 +94,44 @@ fn perfetto_has_a_track_a_stream_and_flows_from_the_calls() {
         events.iter().flat_map(|(time, event)| event.flow_ids.iter().map(|flow| (*flow, *time))).collect();
     let ends: Vec<(u64, u64)> =
         events.iter().flat_map(|(time, event)| event.terminating_flow_ids.iter().map(|flow| (*flow, *time))).collect();
-    assert_eq!((starts.len(), ends.len()), (32, 32));
+    // 32 launches, and four waits with what they waited for.
+    assert_eq!((starts.len(), ends.len()), (36, 36));
     assert!(ends.iter().all(|(flow, time)| starts[flow] <= *time));
     let counters = tracks.values().filter(|track| track.counter.is_some());
     assert!(counters.filter_map(|track| track.name.as_deref()).any(|name| name == "GPU 0: gpu_utilisation_percent"));
+}
+
+/// Two waits for the same kernel, which began before the one and after the other; a wait for nothing has no flow.
+#[test]
+fn perfetto_joins_a_wait_to_what_it_waited_for() {
+    let timeline = Timeline::from_text(
+        "track main
+         api cudaStreamSynchronize 0..1us corr 1
+         api cudaLaunchKernel 2us..3us corr 2
+         api cudaStreamSynchronize 4us..50us corr 3
+         api cudaStreamSynchronize 60us..61us corr 4
+         stream 7
+         sync stream 0..1us corr 1
+         kernel gemm 10us..46us corr 2
+         sync stream 4us..50us corr 3
+         sync stream 60us..61us corr 4",
+    )
+    .unwrap();
+    let mut bytes = Vec::new();
+    report::perfetto::write(&timeline, &mut bytes).unwrap();
+    let packets = Trace::decode(&*bytes).unwrap().packet;
+    let events: Vec<(u64, TrackEvent)> =
+        packets.into_iter().filter_map(|packet| Some((packet.timestamp?, packet.track_event?))).collect();
+    let at = |flow: u64, of: fn(&TrackEvent) -> &Vec<u64>| {
+        let event = events.iter().find(|(_, event)| of(event).contains(&flow));
+        event.map(|(time, event)| (time - timeline.start, event.category_iid))
+    };
+    let flows: std::collections::BTreeSet<u64> = events.iter().flat_map(|(_, event)| event.flow_ids.clone()).collect();
+    let waits: Vec<_> = flows.into_iter().filter(|flow| *flow >= 1 << 48).collect();
+    let ends = waits.iter().map(|flow| (at(*flow, |e| &e.flow_ids), at(*flow, |e| &e.terminating_flow_ids)));
+    let (call, kernel) = (Some(7), Some(111));
+    let expected = [(Some((4_000, call)), Some((10_000, kernel))), (Some((10_000, kernel)), Some((60_000, call)))];
+    assert_eq!(ends.collect::<Vec<_>>(), expected);
 }
 
 #[test]

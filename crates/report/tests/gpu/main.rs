@@ -131,6 +131,22 @@ fn a_page_does_not_grow_with_the_events() {
     assert!(many < 2 * few && many < 4_000_000, "{few} and {many} bytes");
 }
 
+/// Both over the whole run; tests/browser looks at what is drawn of them.
+#[test]
+fn a_page_of_very_many_steps_says_how_many_it_shows() {
+    let page = payload(&timelines::many_steps(40_000));
+    assert_eq!(
+        (&page["steps"]["all"], &page["gpu"]["devices"][0]["per_step"]["all"]),
+        (&40_000.into(), &40_000.into())
+    );
+    let health = page["health"].as_array().unwrap();
+    let said = health.iter().filter(|line| line["label"] == "This page:").filter_map(|line| line["text"].as_str());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        ["15,000 of 40,000 steps are drawn, the longest of neighbours; every number is of all of them"]
+    );
+}
+
 /// Two processes that share the numbers of devices and streams and the correlations of calls.
 const RANKS: &str = "
     process rank0.py python 3.12
@@ -158,6 +174,97 @@ const RANKS: &str = "
     end
     api cudaLaunchKernel 29ms..29010us corr 1
     kernel gemm 29100us..29200us";
+
+/// Two ranks with a device each: half of a step of 1 ms is work.
+const TWO: &str = "
+    process rank0.py python 3.12
+    track main
+    repeat 30 every 1100us
+      step request 0..1ms
+      api cudaLaunchKernel 10us..15us
+      stream 7
+      kernel gemm 20us..520us
+      api cudaStreamSynchronize 30us..525us
+      sync stream 30us..525us
+    end
+    process rank1.py python 3.12
+    track main
+    repeat 30 every 1100us
+      step request 0..1ms
+      api cudaLaunchKernel 10us..15us
+      stream 7
+      kernel gemm 20us..520us
+      api cudaStreamSynchronize 30us..525us
+      sync stream 30us..525us
+    end";
+
+/// What a device does in a step is told of the steps of its own process, in all reports.
+#[test]
+fn a_step_of_one_rank_is_not_shared_out_over_all_ranks() {
+    let timeline = Timeline::from_text(TWO).unwrap();
+    let (metrics, diagnosis) = analysed(&timeline);
+    assert_eq!((diagnosis.steps.count(), diagnosis.gpu.as_ref().unwrap().devices.len()), (60, 2));
+    let (mut text, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
+    report::text::write(&timeline, &metrics, &diagnosis, 10, &report::Style::default(), &mut text).unwrap();
+    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let rows = json["idle_breakdown"].as_array().unwrap();
+    for (place, device) in json["gpu"].as_array().unwrap().iter().enumerate() {
+        let own = || rows.iter().filter(|row| row["pid"] == device["pid"]);
+        let busy = own().find(|row| row["category"] == "busy").unwrap();
+        assert_eq!((&busy["duration_us"], &device["busy_us"]), (&500.0.into(), &500.0.into()));
+        let all: f64 = own().filter_map(|row| row["duration_us"].as_f64()).sum();
+        assert!((all - 1000.0).abs() < 1.0, "busy and idle are the step: {all}");
+        let page = &payload(&timeline)["gpu"]["devices"][place]["idle"][0];
+        let longest = report_time(page["ns"].as_u64().unwrap());
+        for report in [&text, &markdown] {
+            let report = std::str::from_utf8(report).unwrap();
+            assert_eq!(report.matches(&longest).count().min(2), 2, "{longest} of both devices: {report}");
+        }
+    }
+}
+
+/// Below a millisecond, as reports write it.
+fn report_time(ns: u64) -> String {
+    format!("{:.0} µs", ns as f64 / 1e3)
+}
+
+/// Thirteen blocks launch one kernel, each as often as the others; unlike layers of each launch another.
+#[test]
+fn a_kernel_of_every_block_is_not_said_to_be_of_the_first() {
+    let mut text = "track main\n stream 7\n".to_owned();
+    for place in 0..3 * 13 * 3 {
+        let (at, block) = (20 * place, place / 3 % 13);
+        let (layer, kernel) = [("attention.qkv", "gemmSN"), ("norm", "add"), ("mlp", "add")][place % 3];
+        text += &format!("layer layers.{block}.{layer} {at}us..{}us\n", at + 18);
+        text += &format!("api cudaLaunchKernel {}us..{}us\n", at + 2, at + 4);
+        text += &format!("kernel {kernel} {}us..{}us\n", at + 5, at + if kernel == "add" { 7 } else { 17 });
+    }
+    let timeline = Timeline::from_text(&text).unwrap();
+    let (metrics, diagnosis) = analysed(&timeline);
+    let (mut said, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
+    let style = report::Style { width: 160, ..Default::default() };
+    report::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut said).unwrap();
+    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    let (said, markdown) = (String::from_utf8(said).unwrap(), String::from_utf8(markdown).unwrap());
+    assert!(said.contains("gemmSN  layers.*.attention.qkv"), "{said}");
+    assert!(markdown.contains("| `layers.*.attention.qkv` |"), "{markdown}");
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let layer = |place: usize| &json["gpu_work"]["kernels"][place]["layer"];
+    assert_eq!((layer(0), layer(1)), (&"layers.*.attention.qkv".into(), &serde_json::Value::Null));
+    let page = payload(&timeline);
+    let layer = |place: usize| &page["gpu"]["kernels"][place]["layer"];
+    assert_eq!((layer(0), layer(1)), (&"layers.*.attention.qkv".into(), &"26 layers".into()));
+    assert!(said.contains("add  26 layers"), "{said}");
+    // The finding on it names what it can.
+    let found = diagnosis.findings.iter().find(|finding| finding.code == "kernel-hotspot");
+    let module = found.and_then(|finding| finding.place.module.as_deref());
+    assert_eq!(module, Some("layers.*.attention.qkv"), "{:?}", diagnosis.findings);
+    // Which way the kernels got the name is in every report.
+    assert!(said.contains("layers.0.attention.qkv  launched inside"), "{said}");
+}
 
 #[test]
 fn every_device_of_every_process_is_told_of() {

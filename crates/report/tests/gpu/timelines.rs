@@ -28,6 +28,20 @@ pub fn tail() -> Timeline {
     Timeline::from_text(&text).expect("a timeline")
 }
 
+/// Steps of 20 µs with a kernel of 10 µs each; the last takes 40 µs and launches nothing.
+pub fn many_steps(count: u64) -> Timeline {
+    let mut model = Model::new();
+    for step in 0..count - 1 {
+        let at = MS + step * 30 * US;
+        model.slice(SliceKind::Step, "decode", at, 20 * US, 0);
+        model.call("cudaLaunchKernel", at + US, 2 * US);
+        model.work(WorkKind::Kernel, "gemm", 7, at + 5 * US, 10 * US, WorkMore::default());
+    }
+    model.slice(SliceKind::Step, "decode", MS + (count - 1) * 30 * US, 40 * US, 0);
+    model.builder.timeline.info.state = State::Complete;
+    model.builder.finish()
+}
+
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 

@@ -1,43 +1,49 @@
 //! How well device times fit the host's, from what must be true: no work starts before the call that asked for it, and a wait
 //! does not return before the work that it waited for has ended.
 
-use super::wait;
+use super::returns;
 use crate::Timeline;
 use crate::gpu::{GpuClock, WorkKind};
+
+/// What some of the work says.
+#[derive(Default)]
+pub struct Seen {
+    pub sum: GpuClock,
+    /// Of work without a launch: how long after its start the only call with its number begins.
+    pub early: Vec<u64>,
+}
 
 /// One piece of work and when the call that asked for it began, if that is known.
 #[inline]
 pub fn add(clock: &mut GpuClock, kind: WorkKind, call: Option<u64>, start: u64) {
-    match (kind, call) {
-        // Nobody asks for a migration, and a wait is the host's own.
-        (WorkKind::Sync | WorkKind::Migration, _) => {}
-        (_, Some(call)) => {
+    match call {
+        _ if !is_asked_for(kind) => {}
+        Some(call) => {
             let way = signed(call, start);
             clock.linked += 1;
             clock.violations += u64::from(way < 0);
             less(&mut clock.shortest_launch_ns, way);
         }
-        (_, None) => clock.unlinked += 1,
+        None => clock.unlinked += 1,
     }
 }
 
+/// Nobody asks for a migration, and a wait is the host's own.
+pub fn is_asked_for(kind: WorkKind) -> bool {
+    !matches!(kind, WorkKind::Sync | WorkKind::Migration)
+}
+
 /// From what was added piece by piece; the waits are looked at here.
-pub fn measure(timeline: &Timeline, sums: Vec<GpuClock>) -> GpuClock {
-    let (gpu, slices) = (&timeline.gpu, &timeline.slices);
+pub fn measure(timeline: &Timeline, sums: Vec<Seen>) -> GpuClock {
     let mut clock = GpuClock::default();
-    for sum in sums {
+    for sum in sums.iter().map(|seen| &seen.sum) {
         clock.linked += sum.linked;
         clock.unlinked += sum.unlinked;
         clock.violations += sum.violations;
         sum.shortest_launch_ns.into_iter().for_each(|way| less(&mut clock.shortest_launch_ns, way));
     }
-    for stream in 0..gpu.streams.len() {
-        for index in gpu.streams[stream].work.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
-            if let (Some(call), Some(last)) = (gpu.work.launch(index), wait::last_before(timeline, stream, index)) {
-                less(&mut clock.shortest_return_ns, signed(gpu.work.end(last), slices.get(call).end()));
-            }
-        }
-    }
+    (clock.early, clock.early_ns) = early(sums);
+    returns::measure(timeline, &mut clock);
     let states = timeline.processes.iter().flat_map(|process| &process.collectors);
     let device = states.map(|state| state.residual_ns).max().unwrap_or(0);
     // Calls carry the host's counter, which was mapped with an error of its own.
@@ -46,11 +52,23 @@ pub fn measure(timeline: &Timeline, sums: Vec<GpuClock>) -> GpuClock {
     clock
 }
 
-fn less(shortest: &mut Option<i64>, now: i64) {
+/// How much work seems to be there before the only call that can have asked for it, and by how much in the median. That is the clock
+/// only where it is most of the work without a launch: of the rest the launch was not recorded, and a number may come again.
+fn early(sums: Vec<Seen>) -> (u64, Option<u64>) {
+    let unlinked: u64 = sums.iter().map(|seen| seen.sum.unlinked).sum();
+    let mut all: Vec<u64> = sums.into_iter().flat_map(|seen| seen.early).collect();
+    let (count, middle) = (all.len() as u64, all.len() / 2);
+    if count * 2 <= unlinked {
+        return (0, None);
+    }
+    (count, (count > 0).then(|| *all.select_nth_unstable(middle).1))
+}
+
+pub fn less(shortest: &mut Option<i64>, now: i64) {
     *shortest = Some(shortest.map_or(now, |before| before.min(now)));
 }
 
-fn signed(from: u64, to: u64) -> i64 {
+pub fn signed(from: u64, to: u64) -> i64 {
     i64::try_from(i128::from(to) - i128::from(from)).unwrap_or(i64::MAX)
 }
 

@@ -151,10 +151,15 @@ impl Segment {
         unsafe { self.memory.at(at) }.expect("the status page is inside the segment")
     }
 
+    /// How large the name table may become.
+    pub fn names_bytes(&self) -> usize {
+        self.header().names_bytes.load(Ordering::Relaxed) as usize
+    }
+
     /// The name table, made present up to `bytes`. None if there is no room for that.
     pub fn names(&self, bytes: usize) -> Option<NameTable<'_>> {
         let header = self.header();
-        let bytes = bytes.min(header.names_bytes.load(Ordering::Relaxed) as usize);
+        let bytes = bytes.min(self.names_bytes());
         self.memory.populate(NAMES_AT, bytes, &self.path).ok()?;
         // SAFETY: atomics.
         let words = unsafe { self.memory.slice::<AtomicU64>(NAMES_AT, bytes / 8) }?;

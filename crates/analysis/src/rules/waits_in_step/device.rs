@@ -2,6 +2,7 @@
 //! that depends on what the device does meanwhile.
 
 use crate::advice::Recorder;
+use crate::answer::PACES;
 use crate::blame::READ_LATE_NS;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::frames::is;
@@ -216,28 +217,30 @@ fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Opti
     }
     if let Some((track, slice)) = recorded.longest.first() {
         let mut text = format!("the longest, {}", phrase::duration(slice.dur));
-        if let Some(name) = waited_for(case, *track, slice) {
-            text += &format!(", waited for {name}");
-        }
+        text += &waited_for(case, *track, slice).unwrap_or_default();
         evidence.push(Evidence::at(text, Some(*track), slice.start, slice.end()));
     }
     evidence
 }
 
-/// The name of the work that a wait was for.
-fn waited_for<'a>(case: &'a Case, track: TrackIndex, slice: &Slice) -> Option<&'a str> {
+/// What a wait was for, by the name of the work.
+fn waited_for(case: &Case, track: TrackIndex, slice: &Slice) -> Option<String> {
     let range = case.timeline.tracks[track.0 as usize].slices.clone();
     let slices = &case.timeline.slices;
     let first = range.start + slices.start[range.clone()].partition_point(|start| *start < slice.start);
     let mut same = (first..range.end).take_while(|index| slices.start[*index] == slice.start);
     let index = same.find(|index| slices.get(*index) == *slice)?;
-    let work = case.timeline.waited_for(index)?;
-    Some(case.timeline.names.text(case.timeline.gpu.work.get(work).name))
+    let name = |work: usize| case.timeline.names.text(case.timeline.gpu.work.get(work).name);
+    let probably = || {
+        let work = case.timeline.probably_waited_for(index)?;
+        Some(format!(", probably waited for {}, which ended just before it returned", name(work)))
+    };
+    case.timeline.waited_for(index).map(|work| format!(", waited for {}", name(work))).or_else(probably)
 }
 
 const COPY: &str = "The host need not stand in the copy: pinned memory and non_blocking=True let it go on, and a result can be read one step later.";
 
-/// More than half: the device sets the pace.
+/// More than half: most of what is waited for is the device's work.
 const HALF: f64 = 0.5;
 
 fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
@@ -247,6 +250,12 @@ fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
              until the next launch arrives."
                 .into(),
             "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
+        ],
+        Some(busy) if busy < PACES => vec![
+            format!(
+                "The device is at work in {} of the time: make that work smaller (the kernel table says which kernels take it), and have it begin sooner (the table of idle time says what it waits for).",
+                phrase::percent(busy)
+            ),
         ],
         Some(_) if copies > HALF => vec![
             "The device sets the pace, and most of what it does is copies: copy less, or while kernels run. The table of copies says which.".into(),

@@ -97,6 +97,7 @@ fn read(root: &Object<'_>) -> Manifest {
         created_unix_ns: root.number("created_unix_ns").unwrap_or(0),
         command: root.text("command"),
         exit: exit(&root.object("exit")),
+        attached: root.0.get("attached").and_then(Value::as_bool).unwrap_or(false),
         clock: Clock {
             source: clock.text("source"),
             unix_minus_mono_ns: clock.0.get("unix_minus_mono_ns").and_then(Value::as_i64).unwrap_or(0),
@@ -118,6 +119,7 @@ fn read(root: &Object<'_>) -> Manifest {
                 _ => None,
             },
             min_us: settings.number("min_us"),
+            layers: settings.0.get("layers").and_then(Value::as_bool),
         },
         ..Info::default()
     };
@@ -230,11 +232,11 @@ mod tests {
 
     #[test]
     fn fields_of_the_wrong_type_are_unknown_and_new_ones_ignored() {
-        let text = r#"{"format":"inferscope-trace","format_version":1,"state":7,"started_ns":-3,"exit":{"signal":9},
+        let text = r#"{"format":"inferscope-trace","format_version":1,"state":7,"started_ns":-3,"attached":true,"exit":{"signal":9},
             "processes":[{"pid":"x","program":"python"},3],"settings":{"rate_hz":100},"colour":"blue","notes":[1,"a"]}"#;
         let manifest = parse(text.as_bytes()).unwrap();
         assert_eq!((manifest.info.state, manifest.started_ns), (State::Unknown, None));
-        assert_eq!(manifest.info.exit, Some(Exit::Signal(9)));
+        assert_eq!((manifest.info.exit, manifest.info.attached), (Some(Exit::Signal(9)), true));
         assert_eq!(manifest.processes.len(), 2);
         assert_eq!(manifest.processes[0].program, "python");
         assert_eq!(manifest.info.settings.rate_hz, Some(100.0));

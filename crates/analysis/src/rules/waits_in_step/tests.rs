@@ -1,0 +1,191 @@
+//! What `waits-in-step` says of small timelines.
+
+use super::*;
+use crate::testing::{abstains, found, silent};
+
+#[test]
+fn names_the_line_that_waits_and_for_what() {
+    let found = found(&WaitsInStep, "
+        track main
+        repeat 40 every 50ms
+          step request 0..40ms
+          samples 1ms..31ms every 10ms serve>next_batch:131>get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359
+          sample 35ms active gil serve>work:5
+        end");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].title,
+        "75 % of the step is spent waiting in next_batch (app.py:131), for a lock, a queue or another thread"
+    );
+    assert!(found[0].actions.len() >= 2 && found[0].gain.unwrap().low > 60.0);
+}
+
+#[test]
+fn an_idle_event_loop_is_said_to_be_idle() {
+    let base = "/usr/lib/python3.12/asyncio/base_events.py";
+    let found = found(&WaitsInStep, &format!("
+        track main
+        step request 0..1s
+        samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"));
+    assert!(
+        found[0].title.ends_with("where it awaits something and the event loop has nothing else to run"),
+        "{found:?}"
+    );
+    let named = crate::testing::found(
+        &WaitsInStep,
+        &format!(
+            "track main\n step request 0..1s\n scope database 100ms..990ms\n samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"
+        ),
+    );
+    assert!(named[0].title.contains("what is in the scope \"database\""), "{}", named[0].title);
+    assert!(named[0].actions[0].starts_with("Start what \"database\" awaits earlier"), "{:?}", named[0].actions);
+    // Nothing says whether there was a request.
+    let text = format!(
+        "track main\n samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"
+    );
+    let found = crate::testing::found(&WaitsInStep, &text);
+    assert!(found[0].title.ends_with(", where the event loop has nothing to run"), "{}", found[0].title);
+    assert!(found[0].actions[0].starts_with("Mark the requests"), "{:?}", found[0].actions);
+}
+
+#[test]
+fn a_wait_for_a_child_is_told_from_one_for_a_socket() {
+    let std = "/usr/lib/python3.12";
+    let title = |stack: &str| {
+        let text = format!("track main\n step request 0..1s\n samples 0..1s every 10ms main>convert:5>{stack}");
+        found(&WaitsInStep, &text)[0].title.clone()
+    };
+    let select = format!("select@{std}/selectors.py:415");
+    let child = format!(
+        "run@{std}/subprocess.py:550>communicate@{std}/subprocess.py:1209>_communicate@{std}/subprocess.py:2115>{select}"
+    );
+    assert!(title(&child).ends_with("waiting in convert (app.py:5), for a child process"), "{}", title(&child));
+    let socket = format!("get@{std}/http/client.py:9>readinto@{std}/socket.py:707");
+    assert!(title(&socket).ends_with(", for a socket or a pipe"), "{}", title(&socket));
+}
+
+#[test]
+fn recorded_calls_serve_where_there_are_few_samples() {
+    let found = found(
+        &WaitsInStep,
+        "track main\n step r 0..10ms\n call f@a.py:1 0..10ms\n ccall time.sleep 1ms..9ms\n sample 5ms f:1",
+    );
+    assert_eq!(found[0].title, "80 % of the step is spent waiting in time.sleep");
+}
+
+const DEVICE: &str = "
+    track main
+    repeat 40 every 50ms
+      step request 0..40ms
+      api cudaLaunchKernel 1ms..2ms
+      stream 7
+      kernel gemm 2ms..38ms
+      api cudaStreamSynchronize 8ms..38ms
+      sync stream 8ms..38ms
+      samples 0..40ms every 10ms active gil main>generate:12
+    end";
+
+/// CUDA spins while it waits, so samples say that the thread runs.
+#[test]
+fn a_wait_for_the_device_is_named_with_its_call_and_line_however_busy_it_looks() {
+    let found = found(&WaitsInStep, DEVICE);
+    assert_eq!(
+        found[0].title,
+        "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize, called at generate (app.py:12)"
+    );
+    assert_eq!((found.len(), found[0].gain), (1, None));
+    assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
+    assert!(found[0].evidence.iter().any(|one| one.text == "the device is at work in 90 % of the steps' time"));
+    assert!(found[0].evidence.iter().any(|one| one.text.ends_with("waited for gemm")), "{:?}", found[0].evidence);
+}
+
+/// A stack is read a little after its time was taken: close to the end of the call it may show what runs next.
+#[test]
+fn a_sample_at_the_end_of_a_call_does_not_say_who_called_it() {
+    let with = |more: &str| {
+        let late = "samples 0..40ms every 10ms active gil main>generate:12";
+        let samples = format!(
+            "sample 37960us active gil main>book:3\n sample 37970us active gil main>book:3\n {more}\n samples 39ms..40ms every 250us active gil main>book:3"
+        );
+        found(&WaitsInStep, &DEVICE.replace(late, &samples)).remove(0)
+    };
+    let near = with("");
+    assert!(near.title.ends_with("in cudaStreamSynchronize, near book (app.py:3)"), "{}", near.title);
+    assert_eq!(near.place.function, None);
+    let sure = with("sample 20ms active gil main>wait:7");
+    assert!(sure.title.ends_with("in cudaStreamSynchronize, called at wait (app.py:7)"), "{}", sure.title);
+}
+
+/// A copy that returns when all before it is done waits as long as any synchronisation; the function around it is its place.
+#[test]
+fn a_copy_that_waits_is_a_wait_and_has_the_function_around_it() {
+    let text = "
+        track main
+        repeat 4 every 50ms
+          step request 0..40ms
+          call prepare@batch.py:7 0..39ms
+          call __torch_function__@torch/utils/_device.py:9 1ms..39ms
+          api cudaLaunchKernel 1ms..2ms
+          stream 7
+          kernel gemm 2ms..38ms
+          ccall aten::copy_ 8ms..38.2ms
+          api cudaMemcpyAsync 8ms..38.2ms
+          copy h2d 38ms..38.1ms 60 pageable
+        end";
+    let found = found(&WaitsInStep, text);
+    assert_eq!(
+        found[0].title,
+        "76 % of the step is spent waiting for the GPU in cudaMemcpyAsync, in prepare (batch.py:7)"
+    );
+    assert!(found[0].actions.last().unwrap().contains("non_blocking"));
+    silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
+}
+
+/// One call is not given the time of another.
+#[test]
+fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
+    let both = DEVICE.replace(
+        "api cudaStreamSynchronize 8ms..38ms",
+        "api cudaStreamSynchronize 8ms..20ms\n api cudaDeviceSynchronize 20ms..38ms",
+    );
+    let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
+    assert_eq!(
+        found[0].title,
+        "75 % of the step is spent waiting for the GPU, most in cudaDeviceSynchronize (45 %), called at generate (app.py:12)"
+    );
+}
+
+#[test]
+fn a_wait_for_copies_is_not_sent_to_the_kernels() {
+    let copies =
+        DEVICE.replace("kernel gemm 2ms..38ms", "copy h2d 2ms..37ms 900000000 pinned\n kernel gemm 37ms..38ms");
+    assert!(found(&WaitsInStep, DEVICE)[0].actions[0].contains("kernel table"));
+    assert!(found(&WaitsInStep, &copies)[0].actions[0].contains("most of what it does is copies"));
+}
+
+#[test]
+fn a_wait_for_the_device_needs_no_samples() {
+    let without: String =
+        DEVICE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
+    let found = found(&WaitsInStep, &without);
+    assert_eq!(found[0].title, "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize");
+}
+
+#[test]
+fn native_frames_tell_a_wait_for_the_device_where_calls_were_not_recorded() {
+    let found = found(
+        &WaitsInStep,
+        "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>generate:12>cudaStreamSynchronize@libcudart.so",
+    );
+    assert!(found[0].title.ends_with("in cudaStreamSynchronize, called at generate (app.py:12)"), "{}", found[0].title);
+}
+
+#[test]
+fn silent_when_the_step_runs() {
+    silent(&WaitsInStep, "track main\n step request 0..1s\n samples 0..1s every 10ms active gil serve>work:5");
+}
+
+#[test]
+fn abstains_without_samples() {
+    abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks were not sampled");
+}

@@ -1,0 +1,70 @@
+//! What the recorder itself saw, and had not put into files when it was killed, is in the trace after a recovery: once.
+
+use super::*;
+use crate::dictionary::Frame;
+use crate::journal::{JOURNAL, Journal};
+use crate::messages::{Message, Sample, channel};
+
+/// A bench whose drain keeps a journal, as that of a recording does, and where its samplers send to.
+fn recording(name: &str) -> (Bench, crate::messages::Outbox) {
+    let mut bench = Bench::new(name);
+    let (outbox, inbox) = channel();
+    let segments = bench.root.join("segments");
+    bench.drain.inbox = inbox;
+    bench.drain.keep_in(Journal::create(&segments).unwrap());
+    bench.drain.manifest.segments = Some(segments.to_string_lossy().into_owned());
+    bench.drain.manifest.write_in_reserve(&bench.root.join("trace")).unwrap();
+    (bench, outbox)
+}
+
+fn sample(bench: &Bench, function: &str, time: i64) -> Message {
+    let frame = Frame { function, file: "a.py", line: 3 };
+    let stack = bench.drain.shared.dictionary.stack([frame].into_iter()).unwrap();
+    Message::Samples(vec![Sample { time, process: 1, thread: 7, stack, state: 1 }])
+}
+
+fn recovered(bench: &mut Bench) -> Manifest {
+    let trace = bench.root.join("trace");
+    crate::recover(&trace).unwrap().unwrap();
+    bench.drain.store = Store::open(&trace).unwrap();
+    Manifest::read(&trace).unwrap()
+}
+
+#[test]
+fn a_kill_before_any_file_was_closed_leaves_samples_with_their_stacks_and_processes() {
+    let (mut bench, outbox) = recording("kept-first");
+    // Rows carry numbers of processes, which the manifest does not have yet.
+    bench.drain.shared.processes.register(1, 0, 5, "init");
+    outbox.send(sample(&bench, "decode", 11));
+    outbox.send(Message::Loss { process: 1, collector: "stacks", what: "torn", count: 4 });
+    bench.drain.shared.notes.add("no stacks of process 3");
+    bench.drain.turn();
+    let manifest = recovered(&mut bench);
+    let programs: Vec<&str> = manifest.processes.iter().map(|process| process.program.as_str()).collect();
+    assert_eq!(programs, ["init", "bench"]);
+    assert!(manifest.notes.iter().any(|note| note == "no stacks of process 3"), "{:?}", manifest.notes);
+    assert!(has(&bench.rows(Table::Samples), &["time_ns: 11", "process: 1", "thread: 7"]));
+    assert!(has(&bench.rows(Table::Stacks), &["line: 3"]) && has(&bench.rows(Table::Names), &["\"decode\""]));
+    assert!(has(&bench.rows(Table::Losses), &["torn", "count: 4"]));
+}
+
+#[test]
+fn what_is_in_a_file_already_is_not_taken_from_the_journal_again() {
+    let (mut bench, outbox) = recording("kept-again");
+    outbox.send(sample(&bench, "decode", 11));
+    bench.drain.turn();
+    let journal = bench.root.join("segments").join(JOURNAL);
+    let before = fs::read(&journal).unwrap();
+    assert!(bench.drain.close());
+    assert_eq!(fs::metadata(&journal).unwrap().len(), 0, "its rows are in files");
+    outbox.send(sample(&bench, "encode", 12));
+    bench.drain.turn();
+    // As if the kill had come after the files and before the clearing, and what is new had been kept all the same.
+    let new = fs::read(&journal).unwrap();
+    fs::write(&journal, [&before[..], &new[4..]].concat()).unwrap();
+    recovered(&mut bench);
+    let samples = bench.rows(Table::Samples);
+    assert_eq!(samples.len(), 2, "{samples:#?}");
+    let names = bench.rows(Table::Names);
+    assert_eq!(names.iter().filter(|name| name.contains("code\"")).count(), 2, "{names:#?}");
+}
