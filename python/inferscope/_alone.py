@@ -153,10 +153,10 @@ def _taken(answer: str) -> Mapping[str, str]:
 
 
 def _why(said: str) -> str:
-    """What the recorder said when it could not record: one sentence, and perhaps advice for a command line."""
+    """Why the recorder could not record: its last sentence, without advice for a command line that may follow."""
     lines = [line for line in said.splitlines() if line.strip()]
     ours = [line.removeprefix("inferscope: ") for line in lines if line.startswith("inferscope: ")]
-    return ours[0] if ours else f"the recorder ended at once: {lines[-1].strip() if lines else 'it said nothing'}"
+    return ours[-1] if ours else f"the recorder ended at once: {lines[-1].strip() if lines else 'it said nothing'}"
 
 
 # Starts a command in the background and says its pid. Whoever does it ends at once, so the command is nobody's child.
