@@ -229,9 +229,9 @@ impl Windows {
             None => format!("what recording costs could not be told: {}", self.why_unknown()),
         };
         let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
+        let windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
         format!(
-            "GPU work was recorded for {share:.0} % of the time, in {} windows, to cost less than {:.1} %: {cost}{how}",
-            self.count,
+            "GPU work was recorded for {share:.0} % of the time, in {windows}, to cost less than {:.1} %: {cost}{how}",
             self.budget * 100.0
         )
     }
