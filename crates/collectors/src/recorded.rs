@@ -23,7 +23,7 @@ pub fn begin(open: bool) {
 /// A window opens (when everything in it is switched on), or is about to close.
 pub fn turn(open: bool) {
     let now = WINDOW.load(Ordering::Relaxed);
-    if now == 0 || (now % 2 == 0) == open {
+    if now == 0 || now.is_multiple_of(2) == open {
         return;
     }
     // Round again after billions of them, past the 0.
