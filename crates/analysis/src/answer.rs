@@ -217,6 +217,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
+        // Another recording like this one would tell no more.
+        if let Some(wrong) = health::device::wrong(case).filter(|_| case.gpu().is_some()) {
+            return full(&format!("Read this with care: GPU clock: {}: {}", wrong.by, wrong.seen));
+        }
         return match case.timeline.samples.is_empty() {
             true => Recorder::of(case.timeline)
                 .choose(

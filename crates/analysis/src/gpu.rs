@@ -209,6 +209,10 @@ impl OverheadBy {
     }
 }
 
+/// Why work has no launch where [`GpuClock::early`] says so.
+pub(crate) const WRONG_CLOCK: &str =
+    "GPU times are so wrong that work cannot be linked to the calls that launch it: see the health box";
+
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub(crate) fn windows_of(case: &Case, process: ProcessIndex) -> Vec<Window> {
     case.ground().windows_of(process)

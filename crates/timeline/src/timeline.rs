@@ -60,7 +60,7 @@ pub struct Info {
     pub settings: Settings,
     /// Who recorded it, where that was not InferScope: "torch.profiler". Empty: InferScope.
     pub recorder: String,
-    /// Versions of libraries and settings of the profiler, as a file of another tool names them.
+    /// Versions of libraries and settings of the profiler, as a file of another tool names them; of ours, the CUPTI library in use.
     pub software: BTreeMap<String, String>,
 }
 

@@ -1,7 +1,6 @@
 //! What is different around two recordings: machine, versions, devices and their clocks, settings, command. The most common
 //! cause of a difference is here, so it is told before any number.
 
-use crate::health::device::libraries;
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::{Counter, Timeline};
 
@@ -60,7 +59,10 @@ fn facts(timeline: &Timeline) -> BTreeMap<(u8, String), String> {
     let devices = &timeline.gpu.devices;
     let of = |get: &dyn Fn(&timeline::gpu::Device) -> String| joined(devices.iter().map(get).collect());
     say(1, "GPU driver", of(&|device| device.driver.to_string()));
-    say(1, "CUPTI", joined(libraries(timeline)));
+    // Ours names it with the software.
+    if !info.software.contains_key("CUPTI") {
+        say(1, "CUPTI", of(&|device| device.cupti.to_string()));
+    }
     say(2, "GPU", of(&|device| device.name.to_string()));
     say(2, "GPU memory, bytes", of(&|device| number(device.memory_bytes)));
     say(2, "GPUs used", number(Some(devices.len() as u64).filter(|count| *count > 0)));

@@ -1,14 +1,18 @@
 //! How far what is said of devices can be trusted: their clock, what recorded them, what was lost, and work from before the
 //! window. Says nothing where no device was recorded.
 
+mod clock;
+
 use super::HealthLine;
-use super::HealthState::{self, Bad, Info, Ok, Warn};
+use super::HealthState::{self, Info, Ok, Warn};
 use crate::phrase;
 use crate::rule::Case;
 use crate::rules::dropped_records;
 use crate::steps::StepSource;
 use std::collections::BTreeSet;
 use timeline::{Timeline, TrackIndex};
+
+pub use clock::{error_bar, wrong};
 
 /// The collectors that record devices.
 pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
@@ -19,7 +23,7 @@ const HELD: f64 = 0.02;
 pub fn lines(case: &Case) -> Vec<HealthLine> {
     let Some(metrics) = case.gpu() else { return Vec::new() };
     let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
-    let mut lines = vec![line("GPU clock", clock(case)), line("GPU records", records(case))];
+    let mut lines = vec![line("GPU clock", clock::said(case)), line("GPU records", records(case))];
     if metrics.before_window > 0 {
         let pieces = phrase::counted(metrics.before_window, "piece");
         let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
@@ -95,87 +99,6 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
     }
 }
 
-/// What causality proves, and what the collector measured.
-fn clock(case: &Case) -> (HealthState, String) {
-    let clock = &case.timeline.gpu.clock;
-    if let Some(wrong) = wrong(case) {
-        return (Bad, format!("{}: {}", wrong.by, wrong.seen));
-    }
-    let error = error_bar(case);
-    let within = match error {
-        Some(error) => format!("GPU times are right to within {}", phrase::duration(error)),
-        None => "nothing shows how well GPU times fit the host's".to_owned(),
-    };
-    let state = match (error, case.steps.p50()) {
-        (None, _) => Info,
-        (Some(error), step) if step > 0 => HealthState::above(error as f64 / step as f64, 0.01, 0.1),
-        _ => Ok,
-    };
-    match clock.linked {
-        0 => (state, within),
-        linked => (
-            state,
-            format!("{within}; of {} of device work none starts before its call", phrase::counted(linked, "piece")),
-        ),
-    }
-}
-
-/// What cannot be, and so shows that device times are wrong.
-pub struct Wrong {
-    pub off_ns: u64,
-    /// "GPU times are too late by 30.0 µs at least".
-    pub by: String,
-    /// What shows it.
-    pub seen: String,
-}
-
-/// None: nothing contradicts the device's times. Of several contradictions the largest.
-pub fn wrong(case: &Case) -> Option<Wrong> {
-    let clock = &case.timeline.gpu.clock;
-    let seem = |count: u64, all: String, does: &str| {
-        format!("{} of {all} seem{} to {does}", phrase::count(count), if count == 1 { "s" } else { "" })
-    };
-    let pieces = |count: u64| phrase::counted(count, "piece") + " of device work";
-    let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
-        off_ns,
-        by: format!("GPU times are too {way} by {}{how}", phrase::duration(off_ns)),
-        seen,
-    };
-    let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {
-        let seen = seem(clock.violations, pieces(clock.linked), "start before the call that launched it");
-        wrong(way.unsigned_abs(), "early", " at least", seen)
-    });
-    let early = clock.early_ns.map(|off| {
-        let all = pieces(clock.linked.saturating_add(clock.unlinked));
-        let seen = seem(clock.early, all, "start long before the only call that can have launched it");
-        wrong(off, "early", " (median)", seen)
-    });
-    // Both clocks were read with an error, and a wait returns at once where all is done: within it nothing is proved.
-    let late = clock.shortest_return_ns.filter(|way| *way < 0 && way.unsigned_abs() > clock.residual_ns);
-    let returns = late.map(|way| {
-        let waits = phrase::counted(clock.waits, "wait");
-        let seen = seem(clock.early_returns, waits, "return before the work that it waited for has ended");
-        wrong(way.unsigned_abs(), "late", " at least", seen)
-    });
-    [starts, early, returns].into_iter().flatten().max_by_key(|wrong| wrong.off_ns)
-}
-
-/// How far off device times can be: by what the collector measured, and no further than causality allows. Where causality is
-/// broken, how far they are off at least. None: unknown.
-pub fn error_bar(case: &Case) -> Option<u64> {
-    if let Some(wrong) = wrong(case) {
-        return Some(wrong.off_ns);
-    }
-    let clock = &case.timeline.gpu.clock;
-    let measured = Some(clock.residual_ns).filter(|residual| *residual > 0);
-    // Too late by at most the shortest way from a call to its work, too early by at most the shortest way back.
-    let proved = match (clock.shortest_launch_ns, clock.shortest_return_ns) {
-        (Some(launch), Some(back)) => Some(launch.max(back).max(0).unsigned_abs()),
-        _ => None,
-    };
-    [measured, proved].into_iter().flatten().min()
-}
-
 fn records(case: &Case) -> (HealthState, String) {
     let gpu = &case.timeline.gpu;
     let lost = dropped_records::totals(case.timeline);
@@ -228,10 +151,11 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
+    use super::HealthState::Bad;
     use super::*;
 
-    const RUN: &str = "
+    pub const RUN: &str = "
         device 0 NVIDIA_H200 cupti 130001
         collector gpu on residual 400ns
         track main
@@ -242,7 +166,7 @@ mod tests {
         api cudaStreamSynchronize 20us..509us
         sync stream 20us..509us";
 
-    fn said(text: &str) -> Vec<(HealthState, String)> {
+    pub fn said(text: &str) -> Vec<(HealthState, String)> {
         let timeline = Timeline::from_text(text).unwrap();
         lines(&Case::new(&timeline, None)).into_iter().map(|line| (line.state, line.text)).collect()
     }
@@ -288,43 +212,6 @@ mod tests {
         );
         assert_eq!(said[1], (Bad, "3 pieces of device work, by CUPTI 130001; 1 record lost".into()));
         assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
-    }
-
-    #[test]
-    fn a_clock_that_is_late_is_not_called_right() {
-        let late = RUN.replace("10us..500us", "40us..530us");
-        assert_eq!(
-            said(&late)[0],
-            (
-                Bad,
-                "GPU times are too late by 21.0 µs at least: 1 of 1 wait seems to return before the work that it waited for has ended"
-                    .into()
-            )
-        );
-        // By less than the clocks were read to, it may be right.
-        assert_eq!(said(&RUN.replace("10us..500us", "10us..509200ns"))[0].0, Ok);
-    }
-
-    #[test]
-    fn a_clock_that_is_early_by_far_is_not_work_from_before_the_window() {
-        let steps = |early: u64| {
-            let (start, end) = (60_010 - early, 60_500 - early);
-            format!(
-                "collector gpu on residual 400ns\n track main\n repeat 20 every 2ms\n step request 60ms..61ms
-                 api cudaLaunchKernel 60ms..60005us\n stream 7\n kernel gemm {start}us..{end}us\n end"
-            )
-        };
-        for early in [3_000, 50_000] {
-            let said = said(&steps(early));
-            let by = phrase::duration((early - 10) * 1000);
-            assert_eq!(
-                (said[0].0, said[0].1.starts_with(&format!("GPU times are too early by {by} (median)"))),
-                (Bad, true),
-                "{said:?}"
-            );
-            assert!(!said.iter().any(|line| line.1.contains("before the recording")), "{said:?}");
-        }
-        assert_eq!(said(&steps(0))[0].0, Ok);
     }
 
     #[test]

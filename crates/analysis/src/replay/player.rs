@@ -10,6 +10,7 @@ use super::{Answer, Assume, Change, Check, Refusal, apply};
 use crate::advice::Recorder;
 use crate::finding::Gain;
 use crate::full_queue::FullQueue;
+use crate::gpu::WRONG_CLOCK;
 use crate::steps::Steps;
 use std::collections::BTreeMap;
 use timeline::{ProcessIndex, Timeline};
@@ -53,11 +54,16 @@ impl<'a> Player<'a> {
         let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
         let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
-            let how = Recorder::of(timeline).for_launches();
-            let text = format!(
-                "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
-            );
-            return Err(Refusal::Unknown(text));
+            let why = match timeline.gpu.clock.early {
+                0 => {
+                    let how = Recorder::of(timeline).for_launches();
+                    format!(
+                        "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
+                    )
+                }
+                _ => WRONG_CLOCK.to_owned(),
+            };
+            return Err(Refusal::Unknown(why));
         }
         let (check, explained) = Check::of(&graphs)?;
         let as_it_was = |graph: Graph<'a>| {

@@ -1,6 +1,7 @@
 //! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
 
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
+use crate::gpu::WRONG_CLOCK;
 use crate::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use crate::phrase;
 use crate::proof;
@@ -39,6 +40,9 @@ fn error(case: &Case, measure: Measure, tally: &Tally) -> Share {
 /// Why nothing can be said about launches, where nothing can: there is work, and no call that asked for it.
 pub fn without_launches(case: &Case) -> Option<String> {
     let gpu = case.gpu()?;
+    if gpu.clock.early > 0 {
+        return gpu.launch.is_none().then(|| WRONG_CLOCK.into());
+    }
     let missing = || not_recorded(case.timeline, "launches", "the calls that launch the GPU's work were not recorded");
     gpu.launch.is_none().then(missing)
 }

@@ -86,6 +86,7 @@ pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
 
 fn read(root: &Object<'_>) -> Manifest {
     let (clock, host, settings) = (root.object("clock"), root.object("host"), root.object("settings"));
+    let processes: Vec<Process> = root.list("processes").map(|process| self::process(&Object(process))).collect();
     let info = Info {
         state: match root.text("state").as_str() {
             "recording" => State::Recording,
@@ -119,6 +120,7 @@ fn read(root: &Object<'_>) -> Manifest {
             },
             min_us: settings.number("min_us"),
         },
+        software: cupti(&processes).into_iter().map(|library| ("CUPTI".to_owned(), library)).collect(),
         ..Info::default()
     };
     let mut notes: Vec<String> = root.list("notes").filter_map(Value::as_str).map(|note| cut(note, 500)).collect();
@@ -131,10 +133,18 @@ fn read(root: &Object<'_>) -> Manifest {
         info,
         started_ns: root.number("started_ns").filter(|time| *time > 0),
         ended_ns: root.number("ended_ns").filter(|time| *time > 0),
-        processes: root.list("processes").map(|process| self::process(&Object(process))).collect(),
+        processes,
         devices: devices(root),
         notes,
     }
+}
+
+/// The library that recorded the devices, in the collector's words; of several processes there may be several.
+fn cupti(processes: &[Process]) -> Option<String> {
+    let states = processes.iter().flat_map(|process| &process.collectors);
+    let loaded = states.filter(|state| state.name == "gpu" && state.state == "on" && !state.reason.is_empty());
+    let all: BTreeSet<&str> = loaded.map(|state| state.reason.as_str()).collect();
+    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" and "))
 }
 
 fn exit(exit: &Object<'_>) -> Option<Exit> {
@@ -249,6 +259,17 @@ mod tests {
         let brief: Vec<_> = devices.iter().map(|d| (d.process.map(|p| p.0), d.ordinal, &*d.cupti)).collect();
         assert_eq!(brief, [(None, 1, ""), (None, 0, ""), (Some(1), 0, "130001"), (Some(1), 0, "")]);
         assert_eq!(devices[2].multiprocessors, Some(132));
+    }
+
+    #[test]
+    fn the_library_that_recorded_the_devices_is_software() {
+        let of = |state: &str| {
+            let text = r#"{"format":"inferscope-trace","format_version":1,"processes":[{},{"collectors":[
+                {"name":"gpu","state":"STATE","reason":"libcupti.so.13, CUPTI 130001"},{"name":"stacks","state":"on","reason":"x"}]}]}"#;
+            parse(text.replace("STATE", state).as_bytes()).unwrap().info.software.get("CUPTI").cloned()
+        };
+        assert_eq!(of("on").as_deref(), Some("libcupti.so.13, CUPTI 130001"));
+        assert_eq!(of("failed"), None);
     }
 
     #[test]
