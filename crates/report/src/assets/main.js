@@ -105,8 +105,10 @@ function links() {
     if (!caller) return say(picked.count > 1 ? "Several pieces of work drawn as one." : "Its launch was not recorded: it is from before the window.");
     const box = timeline.links.boxOf(caller.track, caller.start);
     const s = data.tracks[caller.track].slices;
-    const name = box >= 0 && s.kind[box] === 7 ? data.names[s.name[box]] : "a call";
-    const dur = box >= 0 ? s.dur[box] : 0;
+    // A box that stands for several has the name of one of them.
+    const own = box >= 0 && s.kind[box] === 7 && s.count[box] === 1;
+    const name = own ? data.names[s.name[box]] : "a call";
+    const dur = own ? s.dur[box] : 0;
     const said = picked.kind === "wait" ? `The wait of ${name} on ${data.tracks[caller.track].title}. ` : `Launched by ${name} on ${data.tracks[caller.track].title}, ${time(picked.start - caller.start)} before it started. `;
     return say(said, go("Show the call", caller.track, caller.start, dur), ...forWork([{ track: picked.index, i: picked.i }]));
   }

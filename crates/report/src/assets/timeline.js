@@ -252,7 +252,8 @@ export class TimelineView {
     const highest = (lane.counter.highest ??= value.reduce((a, b) => Math.max(a, b), 0));
     const bits = unit === "reasons";
     const most = bits ? 1 : Math.max(lane.counter.top ?? highest, 1e-9);
-    const of = lane.counter.top && unit !== "%" ? ` of ${amount(lane.counter.top, unit)}` : "";
+    const cut = lane.counter.top < highest;
+    const of = lane.counter.top && unit !== "%" ? `${cut ? ", drawn to" : " of"} ${amount(lane.counter.top, unit)}` : "";
     c.fillStyle = colour.muted;
     c.fillText(this.fit(bits ? reasons(value.reduce((a, b) => a | b, 0)) : `max ${amount(highest, unit)}${of}`, this.gutter - 14), 8, y + 29);
     if (to <= from) return;

@@ -85,6 +85,16 @@ pub fn with_gaps(timeline: &Timeline, curve: &analysis::Curve) -> Points {
     points
 }
 
+/// Where the scale should end when few values stand far above all others: the first launches load modules, and take a hundred
+/// times as long. None: the highest may be its top.
+pub fn usual_top(points: &[(u64, f64)]) -> Option<f64> {
+    let mut values: Vec<f64> = points.iter().map(|point| point.1).filter(|value| *value >= 0.0).collect();
+    values.sort_by(f64::total_cmp);
+    let usual = *values.get(values.len() * 19 / 20)?;
+    let highest = *values.last()?;
+    (highest > 4.0 * usual && usual > 0.0).then_some(2.0 * usual)
+}
+
 /// Below all that is measured: the page draws it as nothing, and says so.
 const NOTHING: f64 = -1.0;
 
@@ -113,5 +123,31 @@ pub fn curve(timeline: &Timeline, title: &str, unit: &'static str, points: &[(u6
         value: pack::delta(kept.iter().map(|(_, value)| *value as i64)),
         top: None,
         held: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_high_values_do_not_flatten_the_others() {
+        let points = |values: &[f64]| values.iter().map(|value| (0, *value)).collect::<Points>();
+        let mut values = vec![7.0; 100];
+        assert_eq!(usual_top(&points(&values)), None);
+        values[3] = 347.0;
+        values[4] = NOTHING;
+        assert_eq!(usual_top(&points(&values)), Some(14.0));
+        assert_eq!((usual_top(&[]), usual_top(&points(&[NOTHING]))), (None, None));
+    }
+
+    #[test]
+    fn a_stretch_in_which_nothing_was_measured_is_a_gap() {
+        let timeline = Timeline::from_text("track main\n scope a 0..50us\n end 50us").unwrap();
+        let buckets = vec![None, Some(5.0), None, None, Some(6.0)];
+        let peak = analysis::Peak { value: 6.0, at: 40_000 };
+        let curve = analysis::Curve { bucket_ns: 10_000, buckets, mean: 5.5, peak };
+        let points: Points = with_gaps(&timeline, &curve).into_iter().map(|(at, v)| (at - timeline.start, v)).collect();
+        assert_eq!(points, [(10_000, 5.0), (20_000, NOTHING), (40_000, 6.0)]);
     }
 }

@@ -1,7 +1,7 @@
 //! Devices on the page's timeline: a group for each device of a process, with a track a stream, how busy the device was,
 //! how much work was queued and how long launches took. What a selected range holds is answered from cells, as short work is drawn together.
 
-use super::curves::{Curve, curve, level, with_gaps};
+use super::curves::{Curve, curve, level, usual_top, with_gaps};
 use super::names::PageNames;
 use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
 use super::waits::{Drawn, Waits, waits};
@@ -170,11 +170,10 @@ fn device_curves(
         let points: Vec<(u64, f64)> = launch.depth.held(timeline.start).collect();
         curve(timeline, "queued (launched, not finished)", "pieces", &points).held()
     }));
-    curves.extend(
-        launch
-            .and_then(|launch| launch.latency.as_ref())
-            .map(|latency| curve(timeline, "from launch to work (median)", "ns", &with_gaps(timeline, latency)).held()),
-    );
+    curves.extend(launch.and_then(|launch| launch.latency.as_ref()).map(|latency| {
+        let points = with_gaps(timeline, latency);
+        curve(timeline, "from launch to work (median)", "ns", &points).up_to(usual_top(&points)).held()
+    }));
     curves
 }
 
