@@ -69,8 +69,10 @@ fn a_folder_may_have_a_name_that_is_no_text() {
 #[test]
 fn a_report_that_cannot_be_written_takes_nothing_else_away() {
     let place = Place::new("no-folder");
-    let told = place.run(["run", "--output", "trace", "--report", "nowhere/x.md", "true"]).fine();
-    assert!(told.err.contains("cannot write nowhere/x.md"), "{}", told.err);
+    place.write("gone/now", "");
+    let told = place.run(["run", "--output", "trace", "--report", "gone/x.md", "rm", "-r", "gone"]);
+    assert_eq!(told.code, Some(1), "a report is missing: {}", told.err);
+    assert!(told.err.contains("cannot write gone/x.md"), "{}", told.err);
     assert!(told.err.contains("recorded ") && told.err.contains("look at  inferscope analyze trace"), "{}", told.err);
 }
 
