@@ -141,7 +141,7 @@ fn the_command_is_told_where_the_cuda_library_is() {
     };
     let library = package.join("_cuda.abi3.so").display().to_string();
     let (told, notes) = record("free", "");
-    for line in ["INFERSCOPE_GPU_DETAIL=launch", "INFERSCOPE_OVERHEAD_BUDGET=auto", "INFERSCOPE_LAYERS=0"] {
+    for line in ["INFERSCOPE_GPU_DETAIL=launch", "INFERSCOPE_OVERHEAD_BUDGET=auto", "INFERSCOPE_LAYERS=false"] {
         assert!(told.lines().any(|there| there == line), "{line}: {told}");
     }
     for variable in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {

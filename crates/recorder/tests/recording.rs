@@ -226,30 +226,28 @@ impl Recorded {
 #[test]
 fn the_package_is_told_when_recording_begins_and_where_the_report_is() {
     let folder = Folder::new("protocol");
-    let (trace, segments) = (folder.path("trace"), folder.path("segments"));
+    let (trace, ready) = (folder.path("trace"), folder.path("ready"));
     let (leave, written) = (folder.path("leave"), folder.path("written"));
-    fs::create_dir(&segments).unwrap();
-    let words = in_role("writer");
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).stdout(Stdio::null()).env("INFERSCOPE_SEGMENTS", &segments);
-    let mut writer = command.env("LEAVE", &leave).env("WRITTEN", &written).env("END", "wait").spawn().unwrap();
-    until("the writer has written", || written.exists());
     let report = std::thread::scope(|scope| {
-        let settings = settings(trace.clone());
-        let (segments, pid) = (segments.clone(), writer.id());
-        let recorder =
-            scope.spawn(move || recorder::record(&settings, &segments, pid, |trace| Some(trace.join("report.md"))));
-        let folder = folder.path("segments");
-        until("it is ready", || folder.join("ready").exists());
-        fs::write(folder.join("stop"), "").unwrap();
-        until("it is done", || folder.join("done").exists());
-        let report = fs::read_to_string(folder.join("done")).unwrap();
+        let (settings, asked) = (settings(trace.clone()), ready.clone());
+        let done = |trace: &Path| Some(trace.join("report.md"));
+        let recorder = scope.spawn(move || recorder::record(&settings, &asked, std::process::id(), done));
+        until("it is ready", || ready.exists());
+        let told = fs::read_to_string(&ready).unwrap();
+        let segments = told.split('\0').find_map(|line| line.strip_prefix("INFERSCOPE_SEGMENTS=")).unwrap();
+        let variables = [("INFERSCOPE_SEGMENTS", Path::new(segments)), ("LEAVE", &leave), ("WRITTEN", &written)];
+        let mut writer = spawn("writer", &[&variables[..], &[("END", Path::new("wait"))]].concat());
+        until("the writer has written", || written.exists());
+        fs::write(Path::new(segments).join("stop"), "").unwrap();
+        until("it is done", || Path::new(segments).join("done").exists());
+        let report = fs::read_to_string(Path::new(segments).join("done")).unwrap();
         fs::write(&leave, "").unwrap();
         writer.wait().unwrap();
+        // As the package does when it has read what it was told.
+        fs::remove_dir_all(segments).unwrap();
         recorder.join().unwrap().unwrap();
         report
     });
     assert_eq!(report, trace.join("report.md").to_string_lossy());
     assert_eq!(calls(&trace), 1000);
-    assert!(!segments.exists());
 }

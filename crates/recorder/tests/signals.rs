@@ -127,6 +127,6 @@ fn the_command_gets_everything_as_it_was() {
         lines.map(|line| if line.starts_with("Sig") { line[line.len() - 7..].into() } else { line.into() }).collect()
     };
     assert_eq!(clean(&before), clean(&after));
-    assert!(after.contains("INFERSCOPE_SEGMENTS=") && after.contains("INFERSCOPE_CALLS=0"));
+    assert!(after.contains("INFERSCOPE_SEGMENTS=") && after.contains("INFERSCOPE_CALLS=false"));
     assert!(Path::new(&folder.path("trace")).exists());
 }
