@@ -26,7 +26,7 @@ pub fn lines(case: &Case) -> Vec<HealthLine> {
     let mut lines = vec![line("GPU clock", clock::said(case)), line("GPU records", records(case))];
     if metrics.before_window > 0 {
         let pieces = phrase::counted(metrics.before_window, "piece");
-        let text = format!("{pieces} of device work were launched before the recording, and belong to no call");
+        let text = format!("{pieces} of device work from before the recording: of no call that was recorded");
         lines.push(line("GPU window", (Info, text)));
     }
     lines.extend(behind(case).map(|said| line("GPU window", said)));
