@@ -224,10 +224,15 @@ impl Worker {
 
     /// Only the end tells why nothing came, but there may be none: until then it stands on the status page.
     fn be_quiet(&mut self, quiet: bool) {
-        if quiet != std::mem::replace(&mut self.quiet, quiet) && !self.told {
-            let (state, words) =
-                if quiet { (State::Failed, QUIET.to_owned()) } else { (State::On, self.collecting.words()) };
-            self.session.status(Collector::Gpu).set(state, &words);
+        if quiet == std::mem::replace(&mut self.quiet, quiet) {
+            return;
+        }
+        let status = self.session.status(Collector::Gpu);
+        // What else was said of it stays.
+        if quiet && status.state() == State::On {
+            status.set(State::Failed, QUIET);
+        } else if !quiet && status.message() == QUIET {
+            status.set(State::On, &self.collecting.words());
         }
     }
 
