@@ -40,8 +40,12 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         return;
     }
     let outside = |step: &Step, window: &Range<u64>| step.end <= window.start || window.end <= step.start;
+    // Steps that are recognised by their kernels cannot be where no kernel is recorded: what looks like one there is a pause.
+    let seen_without = steps.source != StepSource::Sequence;
     steps.apart = (steps.steps.iter())
-        .filter(|step| of(step).is_some_and(|windows| windows.iter().all(|window| outside(step, window))))
+        .filter(|step| {
+            seen_without && of(step).is_some_and(|windows| windows.iter().all(|window| outside(step, window)))
+        })
         .copied()
         .collect();
     if kept.len() < all {
