@@ -117,11 +117,12 @@ def floor(name: str, seconds: int, folder: Path, results: Results) -> None:
     results.say(f"{name:10} {'floor':5} {words(ratios)}; {records.get('all')}")
 
 
-def verdict(command: Path, folder: Path, environ: dict[str, str]) -> str:
-    """The bottleneck, and the first findings."""
+def verdict(command: Path, folder: Path, environ: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """The bottleneck with the first findings, and what tells two verdicts apart."""
     words = [str(command), "analyze", str(folder), "--format", "json"]
     said = json.loads(subprocess.run(words, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    return ", ".join([said["bottleneck"]["type"], *(finding["code"] for finding in said["findings"][:3])])
+    short = ", ".join([said["bottleneck"]["type"], *(finding["code"] for finding in said["findings"][:3])])
+    return short, {part: said[part] for part in ("answer", "bottleneck", "findings", "abstentions")}
 
 
 def budget(name: str, seconds: int, asked: str, folder: Path, results: Results) -> None:
@@ -136,9 +137,9 @@ def budget(name: str, seconds: int, asked: str, folder: Path, results: Results) 
     share = sum(turn.until - turn.since for turn in turns if turn.what == "all") / whole
     # A run pays for every step, also for the unusual ones.
     paid = (statistics.median(means) - 1) * share * 100 if means else None
-    said = {"ratios": ratios, "means": means, "share": share, "paid_percent": paid}
+    said: dict[str, Any] = {"ratios": ratios, "means": means, "share": share, "paid_percent": paid}
     results.document["ratios"].setdefault(name, {})[asked] = said
-    said["verdict"] = verdict(command, trace, environ)
+    said["verdict"], said["analysis"] = verdict(command, trace, environ)
     says = f"by mean steps {words(means)}; the run paid {paid:.2f} %" if paid is not None else "nothing beside it"
     results.say(f"{name:10} {asked:11} {words(ratios)}; recorded {share * 100:.0f} % of the time: {says}")
     results.say(f"{'':10} verdict: {said['verdict']}")

@@ -20,9 +20,9 @@ from gpu import HERE, libcupti, require_floor
 from machine import ROOT, inferscope, require_gpu
 from results import Results
 
-# Additions one by one; the same after a capture of them as a graph; recorded only after the capture; as replays of the
-# graph, whose nodes count as launches.
-PROGRAMS = ("adds", "captured", "late", "replayed")
+# Additions one by one; the same after a capture of them as a graph; with that graph gone; recorded only after the capture;
+# as replays of the graph, whose nodes count as launches.
+PROGRAMS = ("adds", "captured", "dropped", "late", "replayed")
 FLOORS: dict[str, dict[str, str]] = {
     "floor": {},
     # Remedies: nothing is recorded while a graph is captured, nothing before, or CUPTI is given up half-way.
@@ -36,6 +36,8 @@ FLOORS: dict[str, dict[str, str]] = {
     "floor-forced": {"FLOOR_FLUSH": "1000", "FLOOR_FORCED": "1"},
     "floor-calls": {"FLOOR_KINDS": "0"},
     "floor-kernels": {"FLOOR_CALLS": "0"},
+    "floor-subscribed": {"FLOOR_KINDS": "0", "FLOOR_CALLS": "0"},
+    "floor-unsubscribed": {"FLOOR_SUBSCRIBE": "0", "FLOOR_CALLS": "0"},
     "floor-clock": {"FLOOR_CLOCK": "0"},
     "floor-pool": {"FLOOR_ATTRIBUTE": "2=8=8"},
     "floor-small": {"FLOOR_ATTRIBUTE": "0=320000=8,2=25=8"},

@@ -1,10 +1,10 @@
 """Launches tiny kernels for some seconds and says how many, and how the memory of this process grew meanwhile: as a
 whole, by what is mapped where, and in each fifth of the time.
 
-    gpu_memory.py <seconds> [adds | captured | late | replayed] [folder for a trace]
+    gpu_memory.py <seconds> [adds | captured | dropped | late | replayed] [folder for a trace]
 
-`captured` captures the additions as a CUDA graph before it launches them one by one, `replayed` replays that graph, and
-`late` begins to record only after the capture, where it is given a folder."""
+`captured` captures the additions as a CUDA graph before it launches them one by one, `dropped` lets go of that graph
+first, `replayed` replays it, and `late` begins to record only after the capture, where it is given a folder."""
 
 from __future__ import annotations
 
@@ -59,6 +59,9 @@ def main(seconds: str, program: str = "adds", folder: str = "") -> None:
             replay = captured()
             replay()
             step = replay if program == "replayed" else step
+            if program == "dropped":
+                del replay
+                gpu_model.wait()
         if folder:
             import inferscope
 

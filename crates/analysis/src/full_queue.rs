@@ -3,7 +3,9 @@
 
 use crate::idle::{OverheadOf, overhead_of};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::OnceLock;
+use timeline::side_by_side::{self, Job};
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
@@ -83,7 +85,13 @@ struct Given<'t> {
 
 /// All of them, in the order of the calls' slices, and so by track.
 fn given(timeline: &Timeline) -> impl Iterator<Item = Given<'_>> {
-    let calls = timeline.gpu.work.by_launch().filter(|(call, _)| timeline.slices.kind(*call) == SliceKind::ApiCall);
+    given_in(timeline, 0..timeline.gpu.work.linked().len())
+}
+
+/// Those of a part of the linked work.
+fn given_in(timeline: &Timeline, part: Range<usize>) -> impl Iterator<Item = Given<'_>> {
+    let calls =
+        timeline.gpu.work.by_launch_in(part).filter(|(call, _)| timeline.slices.kind(*call) == SliceKind::ApiCall);
     let mut place = 0;
     calls.filter_map(move |(call, pieces)| {
         place += timeline.tracks[place..].iter().take_while(|track| track.slices.end <= call).count();
@@ -107,28 +115,66 @@ impl<'a> FullQueue<'a> {
     }
 }
 
+/// What some of the calls gave, by process and device; the names of calls that launch, and the last device of each track.
+#[derive(Default)]
+struct Counted {
+    queues: Vec<(Key, Queue)>,
+    launch: Vec<bool>,
+    devices: Vec<(usize, u32)>,
+}
+
+impl Counted {
+    fn new(timeline: &Timeline, part: Range<usize>) -> Counted {
+        let (slices, work) = (&timeline.slices, &timeline.gpu.work);
+        let mut counted = Counted { launch: vec![false; timeline.names.len()], ..Counted::default() };
+        let Counted { queues, launch, devices } = &mut counted;
+        let mut at = 0;
+        for Given { call, pieces, place, device } in given_in(timeline, part) {
+            let Some(launches) = launch.get_mut(slices.name[call] as usize) else { continue };
+            *launches = true;
+            let key = (timeline.tracks[place].process, device);
+            if queues.get(at).is_none_or(|queue| queue.0 != key) {
+                at = queues.iter().position(|queue| queue.0 == key).unwrap_or(queues.len());
+            }
+            if at == queues.len() {
+                queues.push((key, Queue::default()));
+            }
+            let queue = &mut queues[at].1;
+            queue.begins.push(slices.start[call]);
+            queue.ends.extend(pieces.iter().map(|piece| work.end(*piece as usize)).max());
+            queue.last = queue.last.max(slices.start[call]);
+            match devices.last_mut() {
+                Some(last) if last.0 == place => last.1 = device,
+                _ => devices.push((place, device)),
+            }
+        }
+        counted
+    }
+}
+
 impl Queues {
     fn new(timeline: &Timeline) -> Queues {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
+        let parts: Vec<Range<usize>> = work.linked_parts().collect();
+        let mut counted: Vec<Counted> = parts.iter().map(|_| Counted::default()).collect();
+        let jobs = parts.into_iter().zip(&mut counted);
+        let jobs = jobs.map(|(part, counted)| Box::new(move || *counted = Counted::new(timeline, part)) as Job);
+        side_by_side::run(work.linked().len(), jobs.collect(), || ());
         let (mut queues, mut places): (Vec<Queue>, HashMap<Key, usize>) = Default::default();
         // By name: whether such calls launch.
         let mut launch = vec![false; timeline.names.len()];
         let mut devices = vec![None; timeline.tracks.len()];
-        let mut last: Option<(Key, usize)> = None;
-        for Given { call, pieces, place, device } in given(timeline) {
-            let Some(launches) = launch.get_mut(slices.name[call] as usize) else { continue };
-            *launches = true;
-            let key = (timeline.tracks[place].process, device);
-            let (_, at) = *last.insert(last.filter(|last| last.0 == key).unwrap_or_else(|| {
+        for part in counted {
+            launch.iter_mut().zip(part.launch).for_each(|(all, own)| *all |= own);
+            part.devices.into_iter().for_each(|(place, device)| devices[place] = Some(device));
+            for (key, mut own) in part.queues {
                 let at = *places.entry(key).or_insert(queues.len());
                 queues.resize_with(queues.len().max(at + 1), Queue::default);
-                (key, at)
-            }));
-            let queue = &mut queues[at];
-            queue.begins.push(slices.start[call]);
-            queue.ends.extend(pieces.iter().map(|piece| work.end(*piece as usize)).max());
-            queue.last = queue.last.max(slices.start[call]);
-            devices[place] = Some(device);
+                let all = &mut queues[at];
+                all.begins.append(&mut own.begins);
+                all.ends.append(&mut own.ends);
+                all.last = all.last.max(own.last);
+            }
         }
         let of = |key: Key| places.get(&key).copied();
         for (track, device) in timeline.tracks.iter().zip(&devices) {

@@ -8,6 +8,7 @@ use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use analysis::user_rules::UserRule;
 use std::path::{Path, PathBuf};
+use timeline::side_by_side;
 use trace::tables::{REPORT, REPORT_PAGE};
 
 /// What came of it.
@@ -65,7 +66,11 @@ fn try_finish(
     let verdict = Verdict::of(open::read(settings, trace)?, None, rules)?;
     let report = trace.join(REPORT);
     let page = trace.join(REPORT_PAGE);
-    let kept = verdict.write_file(settings, &report, None).and(verdict.write_file(settings, &page, None));
+    let (mut text, mut picture) = (Ok(()), Ok(()));
+    let size = verdict.timeline.slices.len() + verdict.timeline.gpu.work.len();
+    let write_text = Box::new(|| text = verdict.write_file(settings, &report, None));
+    side_by_side::run(size, vec![write_text], || picture = verdict.write_file(settings, &page, None));
+    let kept = text.and(picture);
     // Without it there are still those in the trace's folder.
     let wanted = extra.map_or(Ok(()), |extra| verdict.write_file(settings, extra, None));
     if let Err(failure) = &wanted {

@@ -263,8 +263,27 @@ impl Work {
 
     /// The slices that gave work, with what each of them gave, in the order of the slices.
     pub fn by_launch(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        self.by_launch_in(0..self.by_launch.len())
+    }
+
+    /// The linked work in parts for several threads: what a slice gave is in one of them.
+    pub fn linked_parts(&self) -> impl Iterator<Item = Range<usize>> {
+        let launch = |at: usize| self.launch[self.by_launch[at] as usize];
+        let (all, mut next) = (self.by_launch.len(), 0);
+        std::iter::from_fn(move || {
+            let (start, mut end) = (next, all.min(next + side_by_side::PIECE));
+            while start < end && end < all && launch(end) == launch(end - 1) {
+                end += 1;
+            }
+            next = end;
+            (start < end).then_some(start..end)
+        })
+    }
+
+    /// The same as [`Work::by_launch`], of such a part.
+    pub fn by_launch_in(&self, part: Range<usize>) -> impl Iterator<Item = (usize, &[u32])> {
         let launch = |work: u32| self.launch[work as usize];
-        let each = self.by_launch.chunk_by(move |a, b| launch(*a) == launch(*b));
+        let each = self.by_launch[part].chunk_by(move |a, b| launch(*a) == launch(*b));
         each.map(move |pieces| (launch(pieces[0]) as usize - 1, pieces))
     }
 

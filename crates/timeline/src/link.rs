@@ -26,11 +26,10 @@ pub(crate) fn link(timeline: &mut Timeline) {
     }
     let count = timeline.gpu.work.len();
     let mut launch = vec![0u32; count];
-    let mut calls: Vec<Call> = Vec::new();
     let mut sums: Vec<Seen> = Vec::new();
     for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
-        collect(timeline, of_process[0].process, &mut calls);
-        let pieces = of_process.iter().flat_map(|stream| pieces(&stream.work));
+        let calls = calls_of(timeline, of_process[0].process);
+        let pieces = of_process.iter().flat_map(|stream| side_by_side::pieces(stream.work.clone()));
         // Streams lie one after the other, so their pieces are those of the column.
         let mut found: Vec<Seen> = pieces.clone().map(|_| Seen::default()).collect();
         let mut rest = &mut launch[of_process[0].work.start..];
@@ -44,21 +43,13 @@ pub(crate) fn link(timeline: &mut Timeline) {
         side_by_side::run(of_process.iter().map(|stream| stream.work.len()).sum(), jobs, || {});
         sums.append(&mut found);
     }
-    let mut by_launch: Vec<u32> = Vec::with_capacity(count);
-    by_launch.extend((0..count as u32).filter(|index| launch[*index as usize] != 0));
+    let linked = |index: usize| (launch[index] != 0).then_some(index as u32);
+    let mut by_launch = side_by_side::collect([0..count].into_iter(), linked);
     // Work follows its launches, but for what several threads or streams mix.
     sort::nearly_sorted(&mut by_launch, |index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;
     timeline.gpu.work.by_launch = by_launch;
     timeline.gpu.clock = clock::measure(timeline, sums);
-}
-
-/// So much work is linked by one job.
-const PIECE: usize = 1 << 18;
-
-fn pieces(work: &Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
-    let end = work.end;
-    work.clone().step_by(PIECE).map(move |start| start..end.min(start + PIECE))
 }
 
 /// Finds the launches of some work of a stream, and what they say about the clocks.
@@ -90,23 +81,18 @@ fn only_later(calls: &[Call], correlation: u32, start: u64) -> Option<u64> {
 }
 
 /// The calls of a process that have a correlation, by correlation and begin.
-fn collect(timeline: &Timeline, process: crate::ProcessIndex, calls: &mut Vec<Call>) {
-    calls.clear();
+fn calls_of(timeline: &Timeline, process: crate::ProcessIndex) -> Vec<Call> {
     let slices = &timeline.slices;
-    let most = timeline.tracks_of(process).map(|track| track.slices.len()).sum();
-    calls.reserve(if slices.any_id() { most } else { 0 });
-    for track in timeline.tracks_of(process) {
-        for index in track.slices.clone() {
-            if slices.kind(index) == SliceKind::ApiCall {
-                let correlation = slices.id(index);
-                if correlation != 0 {
-                    calls.push((correlation, slices.start[index], index as u32));
-                }
-            }
-        }
-    }
+    let any = slices.any_id();
+    let tracks = timeline.tracks_of(process).map(|track| track.slices.clone()).filter(|_| any);
+    let mut calls = side_by_side::collect(tracks, |index| {
+        let correlation = slices.id(index);
+        (correlation != 0 && slices.kind(index) == SliceKind::ApiCall)
+            .then(|| (correlation, slices.start[index], index as u32))
+    });
     // Each thread's numbers grow with time: the sort finds those runs.
     calls.sort();
+    calls
 }
 
 /// The latest call with this correlation that began before the work. `near` is where the last one was found: the work of a

@@ -1,5 +1,6 @@
 //! Things that do not depend on each other, on all cores. What they are is left to the caller.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
@@ -31,9 +32,51 @@ pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
     });
 }
 
+/// So many of a long list are looked at by one job.
+pub const PIECE: usize = 1 << 18;
+
+/// A long list, in pieces.
+pub fn pieces(all: Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone {
+    let end = all.end;
+    all.step_by(PIECE).map(move |start| start..end.min(start + PIECE))
+}
+
+/// What is found for the members of some lists, in their order. Each is looked at twice: whether there is anything, and what it is.
+pub fn collect<T: Copy + Default + Send>(
+    lists: impl Iterator<Item = Range<usize>>,
+    find: impl Fn(usize) -> Option<T> + Sync,
+) -> Vec<T> {
+    let (lists, find): (Vec<_>, _) = (lists.flat_map(pieces).collect(), &find);
+    let size = lists.iter().map(Range::len).sum();
+    let mut counts = vec![0; lists.len()];
+    let jobs = lists
+        .iter()
+        .cloned()
+        .zip(&mut counts)
+        .map(|(list, count)| Box::new(move || *count = list.filter(|index| find(*index).is_some()).count()) as Job);
+    run(size, jobs.collect(), || {});
+    let mut all = vec![T::default(); counts.iter().sum()];
+    let mut rest = all.as_mut_slice();
+    let jobs = lists.into_iter().zip(counts).map(|(list, count)| {
+        let (own, after) = std::mem::take(&mut rest).split_at_mut(count);
+        rest = after;
+        Box::new(move || own.iter_mut().zip(list.filter_map(find)).for_each(|(place, found)| *place = found)) as Job
+    });
+    run(size, jobs.collect(), || {});
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_found_in_pieces_comes_in_order() {
+        let lists = [5..PIECE + 9, 0..0, 3..4, PIECE..PIECE * 2 + 1];
+        let find = |index: usize| index.is_multiple_of(3).then_some(index);
+        let one_by_one: Vec<usize> = lists.iter().cloned().flatten().filter_map(find).collect();
+        assert!(collect(lists.into_iter(), find) == one_by_one);
+    }
 
     #[test]
     fn every_job_is_done_once_however_many_cores_there_are() {

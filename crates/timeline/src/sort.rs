@@ -1,7 +1,7 @@
 //! Puts events in the order that everything after relies on: by track, then start, then longer first, so that a parent
 //! comes before its children. Works on indexes, so that each column moves once.
 
-use crate::side_by_side::{self, Job};
+use crate::side_by_side::{self, Job, PIECE};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -44,9 +44,7 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64 + Sy
         let start = |index: &u32| start[*index as usize];
         Box::new(move || {
             nearly_sorted(part, start);
-            for same in part.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
-                same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
-            }
+            longer_first(part, start, longer);
         }) as Job
     });
     let jobs: Vec<Job> = jobs.collect();
@@ -54,12 +52,56 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64 + Sy
     Sorted { ranges, order: Some(order) }
 }
 
+/// Puts those of sorted rows that start together in order.
+fn longer_first(rows: &mut [u32], start: impl Fn(&u32) -> u64 + Sync, longer: &(impl Fn(usize) -> u64 + Sync)) {
+    let (size, start) = (rows.len(), &start);
+    let (mut rest, mut jobs): (&mut [u32], Vec<Job>) = (rows, Vec::new());
+    while !rest.is_empty() {
+        // Those that start together are in one piece.
+        let mut end = rest.len().min(PIECE);
+        end += rest[end..].iter().take_while(|row| start(row) == start(&rest[end - 1])).count();
+        let (piece, after) = std::mem::take(&mut rest).split_at_mut(end);
+        rest = after;
+        jobs.push(Box::new(move || {
+            for same in piece.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
+                same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
+            }
+        }));
+    }
+    side_by_side::run(size, jobs, || {});
+}
+
+/// Sorts rows of which most are in order. Where two are equal, they stay as they are. No key is below its default.
+pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u32) -> K + Sync) {
+    let (size, key) = (rows.len(), &key);
+    let jobs = rows.chunks_mut(PIECE).map(|piece| Box::new(move || late_into_rest(piece, key)) as Job);
+    side_by_side::run(size, jobs.collect(), || {});
+    let mut width = PIECE;
+    while width < size {
+        let pairs = rows.chunks_mut(width * 2).filter(|pair| pair.len() > width);
+        let jobs = pairs.map(|pair| Box::new(move || join(pair, width, key)) as Job);
+        side_by_side::run(size, jobs.collect(), || {});
+        width *= 2;
+    }
+}
+
+/// Makes one of two sorted lists that lie one after the other. They mix only where they meet, as a rule.
+fn join<K: Ord>(rows: &mut [u32], middle: usize, key: &impl Fn(&u32) -> K) {
+    let (left, right) = rows.split_at(middle);
+    let (last, first) = (key(&left[middle - 1]), key(&right[0]));
+    if last > first {
+        let from = left.partition_point(|row| key(row) <= first);
+        let to = middle + right.partition_point(|row| key(row) < last);
+        rows[from..to].sort_by_key(key);
+    }
+}
+
 /// Where more than one in so many rows comes late, as with calls in calls, sorting all of them costs less.
 const MANY: usize = 8;
 
-/// Sorts rows of which most are in order: those that come late are sorted, and merged into the rest. A recorder writes a slice when
-/// it ends, so only those come late that have others inside. Where two are equal, they stay as they are. No key is below its default.
-pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u32) -> K) {
+/// Sorts the rows that come late, and merges them into the rest. A recorder writes a slice when it ends, so only those come late that
+/// have others inside.
+fn late_into_rest<K: Ord + Copy + Default>(rows: &mut [u32], key: &impl Fn(&u32) -> K) {
     let mut latest = K::default();
     let late = rows.iter().filter(|row| {
         let here = key(row);
@@ -83,7 +125,7 @@ pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u3
             late.push(row);
         }
     }
-    late.sort_by_key(&key);
+    late.sort_by_key(key);
     // From the end, where the late ones have left room. None that was kept and equals a late one came after it.
     let (mut left, mut place) = (kept, rows.len());
     while let Some(row) = late.last() {
@@ -131,6 +173,28 @@ mod tests {
             let sorted = by_track(&[0; 1000], &start, |index| dur[index], 1);
             assert_eq!(sorted.order, Some(wanted), "{step}");
         }
+    }
+
+    #[test]
+    fn many_rows_are_sorted_in_pieces_as_few_are_at_once() {
+        // In every piece some rows come late by a little, by a piece, and one by all of them; many start together.
+        let count = PIECE * 3 + 1000;
+        let late = |row: usize| match row {
+            _ if row == PIECE * 3 => 0,
+            _ if row % 50_021 == 0 => row.saturating_sub(PIECE),
+            _ if row % 11 == 0 => row - 5,
+            _ => row,
+        };
+        let start: Vec<u64> = (0..count).map(|row| late(row) as u64 / 3).collect();
+        let dur: Vec<u64> = (0..count as u64).map(|row| row % 5).collect();
+        let mut wanted: Vec<u32> = (0..count as u32).collect();
+        wanted.sort_by_key(|row| (start[*row as usize], u64::MAX - dur[*row as usize], u32::MAX - row));
+        let sorted = by_track(&vec![0; count], &start, |index| dur[index], 1);
+        assert!(sorted.order == Some(wanted), "not in order");
+        let (mut rows, mut wanted): (Vec<u32>, Vec<u32>) = ((0..count as u32).collect(), (0..count as u32).collect());
+        nearly_sorted(&mut rows, |row| start[*row as usize]);
+        wanted.sort_by_key(|row| start[*row as usize]);
+        assert!(rows == wanted, "equal rows have changed places");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::LaunchMetrics;
 use super::times::Times;
 use crate::curve::{self, Curve};
-use timeline::{Timeline, WorkKind};
+use timeline::{Timeline, WorkKind, side_by_side};
 
 /// From call to kernel, over the recording and in all, and the calls themselves.
 pub struct Latencies {
@@ -38,17 +38,21 @@ pub fn latencies(timeline: &Timeline) -> Option<Latencies> {
 /// What is launched and not finished, as a curve, and at most. None: no work has a launch.
 pub fn depth(timeline: &Timeline) -> Option<(Curve, u64)> {
     let work = &timeline.gpu.work;
-    let linked = || (0..work.len()).filter(|index| work.kind(*index).is_busy() && work.launch(*index).is_some());
-    let begin = |index: usize| work.launch(index).map_or(0, |launch| timeline.slices.start[launch]);
-    linked().next()?;
+    let busy = |index: usize| work.launch(index).filter(|_| work.kind(index).is_busy());
+    let begin = |index: usize| busy(index).map(|launch| timeline.slices.start[launch]);
+    let end = |index: usize| busy(index).map(|_| work.end(index));
+    let all = || std::iter::once(0..work.len());
+    let (mut launched, mut finished) = (Vec::new(), Vec::new());
     // What one thread launches on one stream is in order as it is. Of several, each is: a stable sort finds those runs.
-    if linked().map(begin).is_sorted() && linked().map(|index| work.end(index)).is_sorted() {
-        return curve::level(timeline, linked().map(begin), linked().map(|index| work.end(index)));
-    }
-    let mut launched: Vec<u64> = linked().map(begin).collect();
-    let mut finished: Vec<u64> = linked().map(|index| work.end(index)).collect();
-    launched.sort();
-    finished.sort();
+    let begun = Box::new(|| {
+        launched = side_by_side::collect(all(), begin);
+        launched.sort();
+    });
+    side_by_side::run(work.len(), vec![begun], || {
+        finished = side_by_side::collect(all(), end);
+        finished.sort();
+    });
+    (!launched.is_empty()).then_some(())?;
     curve::level(timeline, launched.into_iter(), finished.into_iter())
 }
 

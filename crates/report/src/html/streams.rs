@@ -10,7 +10,8 @@ use crate::streams::{counted_device, device, device_title, title};
 use analysis::gpu::GpuMetrics;
 use serde::Serialize;
 use timeline::gpu::Stream;
-use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind, side_by_side};
+use timeline::side_by_side::{self, Job};
+use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind};
 
 /// Streams of a device that are drawn, busiest first.
 const MOST_STREAMS: usize = 24;
@@ -44,71 +45,103 @@ pub struct Launched {
     waits: Option<Waits>,
 }
 
-/// `scale`: boxes for each piece of work.
+/// A device of a process, with what takes a look at all of its work.
+pub struct Prepared<'a> {
+    process: ProcessIndex,
+    title: String,
+    streams: Vec<&'a Stream>,
+    /// Those that are drawn, and their boxes.
+    chosen: Vec<(&'a Stream, Vec<lod::Block>)>,
+    left_out: Option<String>,
+    spans: Vec<(u64, u64)>,
+    cells: Option<Device>,
+}
+
+/// The devices of all processes. What takes long is left to [`Prepared::look`].
+pub fn devices<'t>(timeline: &'t Timeline) -> Vec<Prepared<'t>> {
+    let all: Vec<&'t Stream> = timeline.gpu.streams.iter().collect();
+    let of_device = all.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
+    let prepared = |streams: &[&'t Stream]| {
+        let (process, ordinal) = (streams[0].process, streams[0].device);
+        let name = device(timeline, process, ordinal).map_or("", |device| &*device.name);
+        let title = device_title(ordinal, name);
+        let (chosen, left_out) = busiest(streams, &title);
+        let chosen = chosen.into_iter().map(|stream| (stream, Vec::new())).collect();
+        Prepared { process, title, streams: streams.to_vec(), chosen, left_out, spans: Vec::new(), cells: None }
+    };
+    of_device.map(prepared).collect()
+}
+
+impl Prepared<'_> {
+    /// `scale`: boxes for each piece of work.
+    pub fn look(&mut self, timeline: &Timeline, scale: f64) {
+        let Prepared { title, streams, chosen, spans, cells: found, .. } = self;
+        let size = streams.iter().map(|stream| stream.work.len()).sum();
+        let mut jobs: Vec<Job> = Vec::new();
+        for (stream, blocks) in chosen {
+            let most = (stream.work.len() as f64 * scale) as usize;
+            jobs.push(Box::new(move || *blocks = lod::work_blocks(timeline, stream, most.max(200)).0));
+        }
+        side_by_side::run(size, jobs, || {
+            *spans = union(timeline, streams);
+            *found = Some(cells(timeline, title.clone(), streams, spans));
+        });
+    }
+}
+
+/// The devices of a process.
 pub fn add(
     timeline: &Timeline,
     metrics: Option<&GpuMetrics>,
     process: ProcessIndex,
-    scale: f64,
+    prepared: &mut [Prepared],
     lanes: &mut Lanes,
     names: &mut PageNames,
 ) {
-    let own: Vec<&Stream> = timeline.gpu.streams.iter().filter(|stream| stream.process == process).collect();
-    for streams in own.chunk_by(|a, b| a.device == b.device) {
-        let ordinal = streams[0].device;
-        let name = device(timeline, process, ordinal).map_or("", |device| &*device.name);
+    for device in prepared.iter_mut().filter(|device| device.process == process) {
         let program = &timeline.processes[process.0 as usize];
-        let title = device_title(ordinal, name);
         let first = lanes.counters.len();
-        let spans = union(timeline, streams);
-        lanes.counters.extend(device_curves(timeline, metrics, process, streams, &spans));
+        lanes.counters.extend(device_curves(timeline, metrics, process, &device.streams, &device.spans));
+        lanes.left_out.extend(device.left_out.take());
+        let chosen: Vec<&Stream> = device.chosen.iter().map(|(stream, _)| *stream).collect();
+        let drawn = Drawn { streams: &chosen, first: lanes.tracks.len() };
         let mut group = Group {
-            title: format!("{title} of {} (pid {})", program.program, program.pid),
+            title: format!("{} of {} (pid {})", device.title, program.program, program.pid),
             tracks: Vec::new(),
             counters: (first..lanes.counters.len()).collect(),
         };
-        let (mut device, size) = (None, streams.iter().map(|stream| stream.work.len()).sum());
-        let chosen = busiest(streams, &title, lanes);
-        let in_cells = Box::new(|| device = Some(cells(timeline, title, streams, &spans)));
-        let drawn = Drawn { streams: &chosen, first: lanes.tracks.len() };
-        side_by_side::run(size, vec![in_cells], || {
-            for stream in drawn.streams {
-                let most = (stream.work.len() as f64 * scale) as usize;
-                group.tracks.push(lanes.tracks.len());
-                let track = track(timeline, stream, most.max(200), &drawn, lanes, names);
-                lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
-            }
-        });
+        for (stream, blocks) in &device.chosen {
+            group.tracks.push(lanes.tracks.len());
+            let track = track(timeline, stream, blocks, &drawn, lanes, names);
+            lanes.tracks.push(Track { device: Some(lanes.devices.len()), ..track });
+        }
         lanes.groups.push(group);
-        lanes.devices.extend(device.map(|device| {
-            let kernels = device.kernels.iter().map(|name| names.place(NameIndex(*name as u32))).collect();
-            Device { kernels, ..device }
+        lanes.devices.extend(device.cells.take().map(|cells| {
+            let kernels = cells.kernels.iter().map(|name| names.place(NameIndex(*name as u32))).collect();
+            Device { kernels, ..cells }
         }));
     }
 }
 
-fn busiest<'a>(streams: &[&'a Stream], title: &str, lanes: &mut Lanes) -> Vec<&'a Stream> {
+/// Also what is said of the others.
+fn busiest<'a>(streams: &[&'a Stream], title: &str) -> (Vec<&'a Stream>, Option<String>) {
     let mut chosen: Vec<&Stream> = streams.to_vec();
     chosen.sort_by_key(|stream| usize::MAX - stream.work.len());
-    if let Some(more @ 1..) = chosen.len().checked_sub(MOST_STREAMS) {
-        lanes
-            .left_out
-            .push(format!("{title} draws its {MOST_STREAMS} busiest streams; {more} more are in the exports"));
-    }
+    let more = chosen.len().saturating_sub(MOST_STREAMS);
+    let words = || format!("{title} draws its {MOST_STREAMS} busiest streams; {more} more are in the exports");
     chosen.truncate(MOST_STREAMS);
     chosen.sort_by_key(|stream| (stream.context, stream.stream));
-    chosen
+    (chosen, (more > 0).then(words))
 }
 
 fn track(
     timeline: &Timeline,
     stream: &Stream,
-    most: usize,
+    blocks: &[lod::Block],
     drawn: &Drawn,
     lanes: &Lanes,
     names: &mut PageNames,
 ) -> Track {
-    let (blocks, _) = lod::work_blocks(timeline, stream, most);
     let work = &timeline.gpu.work;
     // Slices of a track lie together, and so do tracks: the call's track is found by its place.
     let track_of = |slice: usize| {
@@ -123,14 +156,14 @@ fn track(
     let callers: Vec<Option<(u64, usize)>> = blocks.iter().map(caller).collect();
     Track {
         title: title(timeline, stream),
-        slices: pack_blocks(timeline, &blocks, names),
+        slices: pack_blocks(timeline, blocks, names),
         marks: Marks::default(),
         device: None,
         launched: Some(Launched {
             lag: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.0.saturating_add(1)))),
             track: pack::plain(callers.iter().map(|caller| caller.map_or(0, |caller| caller.1 as u64 + 1))),
             busy: pack::plain(blocks.iter().map(fullness)),
-            waits: waits(timeline, &blocks, drawn, names),
+            waits: waits(timeline, blocks, drawn, names),
         }),
     }
 }

@@ -7,6 +7,8 @@ use super::{devices, lod, pack, streams};
 use crate::lanes::is_mark;
 use analysis::{Diagnosis, Metrics};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use timeline::side_by_side::{self, Job};
 use timeline::{NameIndex, ProcessIndex, Timeline, TrackIndex};
 
 /// A page shows this many boxes, tracks and counters; the rest is said to be left out, and is in the exports.
@@ -70,6 +72,7 @@ pub fn lanes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, name
     // Threads and streams share what the page can hold.
     let events = (slices + timeline.gpu.work.len()).max(1);
     let most = if timeline.gpu.is_empty() { MOST_BLOCKS } else { MOST_BLOCKS_WITH_DEVICES };
+    let (mut drawings, mut devices) = draw(timeline, &chosen, most, events);
     if let Some(cpu) = &metrics.cpu {
         lanes.counters.push(curve(timeline, "CPU (100 % is one core)", "%", &buckets(timeline, cpu, 100.0)));
         let title = "all recorded processes".to_owned();
@@ -87,17 +90,15 @@ pub fn lanes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, name
             lanes.counters.push(curve(timeline, title, unit, &points));
         }
         for index in chosen.iter().filter(|index| timeline.tracks[index.0 as usize].process == of) {
-            let track = &timeline.tracks[index.0 as usize];
-            // Each track gets its share of the boxes, and never fewer than a screenful.
-            let share = most * track.slices.len() / events;
             lanes.shown[index.0 as usize] = Some(lanes.tracks.len());
             group.tracks.push(lanes.tracks.len());
-            lanes.tracks.push(one(timeline, track, share.max(200), names));
+            let drawing = drawings.remove(index).unwrap_or_default();
+            lanes.tracks.push(one(timeline, &timeline.tracks[index.0 as usize], &drawing, names));
         }
         if !group.tracks.is_empty() || !group.counters.is_empty() {
             lanes.groups.push(group);
         }
-        streams::add(timeline, diagnosis.gpu.as_ref(), of, most as f64 / events as f64, &mut lanes, names);
+        streams::add(timeline, diagnosis.gpu.as_ref(), of, &mut devices, &mut lanes, names);
         if lanes.counters.len() > MOST_COUNTERS {
             break;
         }
@@ -136,16 +137,53 @@ fn busiest(timeline: &Timeline) -> Vec<TrackIndex> {
     all
 }
 
-fn one(timeline: &Timeline, track: &timeline::Track, most: usize, names: &mut PageNames) -> Track {
+/// What a thread's track shows: boxes, and the slices that are marks.
+#[derive(Default)]
+struct Drawing {
+    blocks: Vec<lod::Block>,
+    marks: Vec<usize>,
+}
+
+impl Drawing {
+    fn new(timeline: &Timeline, track: &timeline::Track, most: usize) -> Drawing {
+        let marks: Vec<_> = track.slices.clone().filter(|index| is_mark(&timeline.slices.get(*index))).collect();
+        let every = marks.len().div_ceil(MOST_MARKS).max(1);
+        Drawing { blocks: lod::blocks(timeline, track, most), marks: marks.into_iter().step_by(every).collect() }
+    }
+}
+
+/// All that takes a look at every event, at the same time.
+fn draw<'t>(
+    timeline: &'t Timeline,
+    chosen: &[TrackIndex],
+    most: usize,
+    events: usize,
+) -> (BTreeMap<TrackIndex, Drawing>, Vec<streams::Prepared<'t>>) {
+    let mut drawings: BTreeMap<_, _> = chosen.iter().map(|index| (*index, Drawing::default())).collect();
+    let mut devices = streams::devices(timeline);
+    let scale = most as f64 / events as f64;
+    let mut jobs: Vec<Job> = Vec::new();
+    for device in &mut devices {
+        jobs.push(Box::new(move || device.look(timeline, scale)));
+    }
+    for (index, drawing) in &mut drawings {
+        let track = &timeline.tracks[index.0 as usize];
+        // Each track gets its share of the boxes, and never fewer than a screenful.
+        let share = most * track.slices.len() / events;
+        jobs.push(Box::new(move || *drawing = Drawing::new(timeline, track, share.max(200))));
+    }
+    side_by_side::run(events, jobs, || ());
+    (drawings, devices)
+}
+
+fn one(timeline: &Timeline, track: &timeline::Track, drawing: &Drawing, names: &mut PageNames) -> Track {
     let since = |time: u64| time.saturating_sub(timeline.start);
-    let marks: Vec<_> = track.slices.clone().filter(|index| is_mark(&timeline.slices.get(*index))).collect();
-    let every = marks.len().div_ceil(MOST_MARKS).max(1);
-    let marks: Vec<_> = marks.into_iter().step_by(every).map(|index| timeline.slices.get(index)).collect();
+    let marks: Vec<_> = drawing.marks.iter().map(|index| timeline.slices.get(*index)).collect();
     let title =
         if track.name.is_empty() { format!("thread {}", track.tid) } else { format!("{} ({})", track.name, track.tid) };
     Track {
         title,
-        slices: pack(timeline, &lod::blocks(timeline, track, most), names),
+        slices: pack(timeline, &drawing.blocks, names),
         marks: Marks {
             time: pack::delta(marks.iter().map(|mark| since(mark.start) as i64)),
             name: pack::plain(marks.iter().map(|mark| names.place(mark.name))),

@@ -3,6 +3,7 @@
 
 use super::wait::{OF_CONTEXT, OF_STREAM, streams_of};
 use crate::gpu::{GpuClock, WorkKind};
+use crate::side_by_side::{self, Job};
 use crate::{NameIndex, Timeline};
 use std::ops::Range;
 
@@ -10,29 +11,47 @@ use std::ops::Range;
 const LOOK_BACK: usize = 64;
 
 pub fn measure(timeline: &Timeline, clock: &mut GpuClock) {
-    let (gpu, slices) = (&timeline.gpu, &timeline.slices);
     let of_graph = |name: u32| timeline.names.text(NameIndex(name)).contains("GraphLaunch");
     let graphs: Vec<bool> = (0..timeline.names.len() as u32).map(of_graph).collect();
-    for stream in 0..gpu.streams.len() {
-        let own = gpu.streams[stream].work.clone();
-        for index in own.clone().filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
-            let Some(call) = gpu.work.launch(index) else { continue };
-            let ended = match gpu.work.more(index).detail & 0xff {
-                // Nodes of a graph may carry the number of a stream that the graph does not run in.
-                OF_STREAM => last_end(timeline, call, own.clone(), |launch| graphs[slices.name[launch] as usize]),
-                OF_CONTEXT => {
-                    let all = streams_of(timeline, stream);
-                    let work = gpu.streams[all.start].work.start..gpu.streams[all.end - 1].work.end;
-                    last_end(timeline, call, work, |_| false)
-                }
-                _ => None,
-            };
-            if let Some(ended) = ended {
-                let way = super::clock::signed(ended, slices.get(call).end());
-                clock.waits += 1;
-                clock.early_returns += u64::from(way < 0);
-                super::clock::less(&mut clock.shortest_return_ns, way);
+    let streams = timeline.gpu.streams.iter().enumerate();
+    let pieces =
+        streams.flat_map(|(at, stream)| side_by_side::pieces(stream.work.clone()).map(move |piece| (at, piece)));
+    let mut found: Vec<GpuClock> = pieces.clone().map(|_| GpuClock::default()).collect();
+    let jobs = pieces.zip(&mut found).map(|((stream, piece), found)| {
+        let graphs = &graphs;
+        Box::new(move || of_waits(timeline, graphs, stream, piece, found)) as Job
+    });
+    side_by_side::run(timeline.gpu.work.len(), jobs.collect(), || {});
+    for found in found {
+        clock.waits += found.waits;
+        clock.early_returns += found.early_returns;
+        found.shortest_return_ns.into_iter().for_each(|way| super::clock::less(&mut clock.shortest_return_ns, way));
+    }
+}
+
+/// What the waits say that are in a piece of a stream's work.
+fn of_waits(timeline: &Timeline, graphs: &[bool], stream: usize, piece: Range<usize>, clock: &mut GpuClock) {
+    let (gpu, slices) = (&timeline.gpu, &timeline.slices);
+    for index in piece.filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
+        let Some(call) = gpu.work.launch(index) else { continue };
+        let ended = match gpu.work.more(index).detail & 0xff {
+            // Nodes of a graph may carry the number of a stream that the graph does not run in.
+            OF_STREAM => {
+                let own = gpu.streams[stream].work.clone();
+                last_end(timeline, call, own, |launch| graphs[slices.name[launch] as usize])
             }
+            OF_CONTEXT => {
+                let all = streams_of(timeline, stream);
+                let work = gpu.streams[all.start].work.start..gpu.streams[all.end - 1].work.end;
+                last_end(timeline, call, work, |_| false)
+            }
+            _ => None,
+        };
+        if let Some(ended) = ended {
+            let way = super::clock::signed(ended, slices.get(call).end());
+            clock.waits += 1;
+            clock.early_returns += u64::from(way < 0);
+            super::clock::less(&mut clock.shortest_return_ns, way);
         }
     }
 }
