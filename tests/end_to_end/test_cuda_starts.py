@@ -129,6 +129,11 @@ def test_a_recording_that_is_over_before_cuda_starts(gpu):
         traces=2,
     )
     assert seen.kernels() == {} and after.kernels() == {"after": 5}
+    # CUPTI tells nothing of a device that is in use by then; the driver does.
+    (device,) = after.trace.manifest["processes"][0]["devices"]
+    assert (device["name"], device["compute_capability"], device["multiprocessors"]) == ("Fake GPU 0", "9.0", 132)
+    assert (device["memory_bytes"], device["bandwidth"]) == (80 << 30, 3_352_320_000_000)
+    assert device["uuid"] == "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0"
 
 
 def test_another_library_has_the_drivers_door(gpu):

@@ -85,6 +85,7 @@ def test_an_overhead_budget_records_windows_and_says_so(gpu):
     recorded = seen.kernels()["k"]
     assert 0 < recorded < beats, "some windows were recorded, some were not"
     assert "windows" in seen.notes() and "windows" in seen.trace.report
+    assert [device["name"] for device in seen.trace.manifest["processes"][0]["devices"]] == ["Fake GPU 0"]
     calls = {row["id"] for row in seen.trace.slices(7)}
     linked = sum(row["correlation"] in calls for row in seen.work(KERNEL))
     assert linked > 0.9 * recorded, "in a window both sides of a launch are there"

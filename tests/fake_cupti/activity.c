@@ -19,11 +19,6 @@ EXPORT int cuptiActivityEnable(uint32_t kind)
         return INVALID_KIND;
     pthread_mutex_lock(&lock);
     enabled[kind] = 1;
-    for (int device = 0; kind == KIND_DEVICE && device < driver_devices(); device++) {
-        uint8_t *at = room_for(SIZE_OF_Device);
-        if (at)
-            current.used += write_device(at, device);
-    }
     pthread_mutex_unlock(&lock);
     return OK;
 }

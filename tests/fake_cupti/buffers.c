@@ -168,6 +168,15 @@ void add_work(const struct fake_work *given)
     uint32_t kind = kind_of_work(given);
     if (!request)
         return;
+    /* As the real CUPTI (13.0): what a device is it tells with a context on it, to who records that kind by then, and to nobody
+     * who comes later. */
+    if (given->kind == FAKE_CONTEXT && enabled[KIND_DEVICE]) {
+        pthread_mutex_lock(&lock);
+        uint8_t *at = room_for(SIZE_OF_Device);
+        if (at)
+            current.used += write_device(at, (int)given->device);
+        pthread_mutex_unlock(&lock);
+    }
     if (given->kind == FAKE_API ? !enabled[kind] && !api_is_chosen(given->domain, given->id) : !kind_is_enabled(kind))
         /* The older kind of kernels is the same records. */
         if (given->kind != FAKE_KERNEL || !enabled[KIND_KERNEL])

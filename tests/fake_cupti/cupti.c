@@ -16,7 +16,7 @@
 
 fake_failure_function *driver_failure;
 fake_context_function *driver_context;
-fake_devices_function *driver_devices, *driver_mig;
+fake_mig_function *driver_mig;
 fake_on_flush_function *driver_on_flush;
 uint64_t (*timestamp_callback)(void);
 static fake_ready_function *driver_ready;
@@ -104,8 +104,7 @@ static void attach(void)
     driver_failure = (fake_failure_function *)dlsym(driver, "fake_failure");
     driver_ready = (fake_ready_function *)dlsym(driver, "fake_is_ready");
     driver_context = (fake_context_function *)dlsym(driver, "fake_context");
-    driver_devices = (fake_devices_function *)dlsym(driver, "fake_devices");
-    driver_mig = (fake_devices_function *)dlsym(driver, "fake_mig");
+    driver_mig = (fake_mig_function *)dlsym(driver, "fake_mig");
     driver_on_flush = (fake_on_flush_function *)dlsym(driver, "fake_on_flush");
     attach_to(&TOOL);
 }

@@ -20,7 +20,7 @@ int begin(const char *function);
 /* What libcuda.so.1 answers. */
 extern fake_failure_function *driver_failure;
 extern fake_context_function *driver_context;
-extern fake_devices_function *driver_devices, *driver_mig;
+extern fake_mig_function *driver_mig;
 extern fake_on_flush_function *driver_on_flush;
 int after_fork(void);
 

@@ -106,11 +106,6 @@ EXPORT const char *fake_on_flush(void)
     return settings.on_flush;
 }
 
-EXPORT int fake_devices(void)
-{
-    return settings.devices;
-}
-
 EXPORT int fake_mig(void)
 {
     return settings.mig;

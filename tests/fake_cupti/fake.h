@@ -68,7 +68,7 @@ typedef int fake_failure_function(const char *function);
 typedef int fake_ready_function(void);
 typedef int fake_context_function(void *context, uint32_t *uid, uint32_t *device);
 /* How many devices there are; whether they are instances of MIG. */
-typedef int fake_devices_function(void);
+typedef int fake_mig_function(void);
 /* "kill", "hang" or "" for what a flush does besides. */
 typedef const char *fake_on_flush_function(void);
 

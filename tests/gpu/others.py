@@ -1,4 +1,4 @@
-"""PyTorch's profiler and ours in one process, and recording that begins when CUDA already runs."""
+"""PyTorch's profiler and ours in one process, recording that begins when CUDA already runs, and recording by turns."""
 
 from __future__ import annotations
 
@@ -56,5 +56,20 @@ def late(case: Case) -> None:
             return
         trace = case.trace("late")
         equal(len(trace.kernels), known["recorded"], f"kernels after the start ({known['said']} {trace.notes})")
+        assert any(trace.devices), f"the device has no name: {trace.devices}"
 
     case.check("recording begins when CUDA already runs", recorded)
+
+
+def windows(case: Case) -> None:
+    done = case.record("windows", case.python("long.py", 6), "--overhead-budget", "2%")
+
+    def recorded() -> None:
+        equal(done.code, 0, f"exit ({done.err[-500:]})")
+        if case.dry:
+            return
+        trace = case.trace("windows")
+        assert trace.kernels, f"no kernel was recorded ({trace.notes})"
+        assert any(trace.devices), f"the device has no name: {trace.devices}"
+
+    case.check("recorded in windows", recorded)

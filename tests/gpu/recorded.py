@@ -74,6 +74,11 @@ class Trace:
         return sorted((one for one in self.slices if one.category in categories), key=lambda one: one.start)
 
     @property
+    def devices(self) -> list[str]:
+        """What CUPTI told of the devices, by name."""
+        return [device["name"] for process in self.manifest["processes"] for device in process.get("devices", [])]
+
+    @property
     def work(self) -> dict[str, Any]:
         found = self.analysis.get("gpu_work")
         assert found, f"nothing of a GPU is in the trace: {self.notes} {self.collectors}"

@@ -56,6 +56,7 @@ CASES = {
     "inside": others.inside,
     "outside": others.outside,
     "late": others.late,
+    "windows": others.windows,
     "fixes": fixes.fixes,
     "long": long.long,
     "clock": clock,

@@ -109,12 +109,15 @@ impl Processes {
         number
     }
 
-    /// A device that a process uses, once.
+    /// A device that a process uses, once: of those with its number the first, in the order of the numbers.
     pub fn add_device(&self, number: i32, device: serde_json::Value) {
         let mut inner = self.lock();
         let Some(process) = inner.list.get_mut(number as usize) else { return };
-        if process.devices.len() < MOST_DEVICES && !process.devices.contains(&device) {
-            process.devices.push(device);
+        let ordinal = |device: &serde_json::Value| device["ordinal"].as_u64();
+        let place = process.devices.partition_point(|other| ordinal(other) < ordinal(&device));
+        let known = process.devices.get(place).is_some_and(|other| ordinal(other) == ordinal(&device));
+        if process.devices.len() < MOST_DEVICES && !known {
+            process.devices.insert(place, device);
             inner.touch(number);
         }
     }

@@ -39,7 +39,7 @@ pub fn title(timeline: &Timeline, device: &DeviceMetrics) -> String {
 
 /// What the device is: multiprocessors, memory, bandwidth.
 pub fn about(timeline: &Timeline, device: &DeviceMetrics) -> Vec<String> {
-    let Some(known) = crate::streams::device(timeline, device.process, device.ordinal) else { return Vec::new() };
+    let Some(known) = timeline.gpu.device(device.process, device.ordinal) else { return Vec::new() };
     let mut facts = Vec::new();
     facts.extend(known.multiprocessors.map(|number| counted(number as usize, "multiprocessor", "multiprocessors")));
     facts.extend((!known.compute_capability.is_empty()).then(|| format!("compute {}", known.compute_capability)));

@@ -2,8 +2,8 @@
 //! nothing overlaps. Kernels of a stream may run side by side (nodes of a graph); waits stand in rows of their own.
 
 use std::ops::Range;
-use timeline::gpu::{Device, Stream, Work};
-use timeline::{ProcessIndex, Timeline, WorkKind};
+use timeline::gpu::{Stream, Work};
+use timeline::{Timeline, WorkKind};
 
 /// More rows than this are not opened: what still overlaps then stands in the last.
 pub const MOST_ROWS: u32 = 8;
@@ -39,11 +39,6 @@ fn free(ends: &mut Vec<u64>, start: u64, end: u64) -> u8 {
     let row = row.min(ends.len() - 1);
     ends[row] = ends[row].max(end);
     row as u8
-}
-
-/// A device as its process sees it.
-pub fn device(timeline: &Timeline, process: ProcessIndex, ordinal: u32) -> Option<&Device> {
-    timeline.gpu.devices.iter().find(|device| device.process == Some(process) && device.ordinal == ordinal)
 }
 
 /// `GPU 0 · NVIDIA H200`; the number alone where the name was not recorded.

@@ -315,12 +315,32 @@ impl Gpu {
         &self.streams[place]
     }
 
-    /// A device as a process sees it.
+    /// A device as a process sees it. Where CUPTI did not tell the process what it is, the machine's, if that has only one.
     pub fn device(&self, process: ProcessIndex, ordinal: u32) -> Option<&Device> {
-        self.devices.iter().find(|device| device.process == Some(process) && device.ordinal == ordinal)
+        let own = self.devices.iter().find(|device| device.process == Some(process) && device.ordinal == ordinal);
+        own.or_else(|| {
+            let mut machine = self.devices.iter().filter(|device| device.process.is_none());
+            machine.next().filter(|_| machine.next().is_none())
+        })
     }
 
     pub fn shape(&self, index: usize) -> Option<Shape> {
         self.shapes.get(self.work.shape(index)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_a_process_was_not_told_of_is_the_only_one_of_the_machine() {
+        let device = |process, name: &str| Device { process, name: name.into(), ..Device::default() };
+        let (process, other) = (ProcessIndex(0), ProcessIndex(1));
+        let mut gpu = Gpu { devices: vec![device(None, "H200"), device(Some(process), "own")], ..Gpu::default() };
+        let name = |gpu: &Gpu, process| gpu.device(process, 0).map(|device| device.name.to_string());
+        assert_eq!((name(&gpu, process), name(&gpu, other)), (Some("own".into()), Some("H200".into())));
+        gpu.devices.push(device(None, "H200"));
+        assert_eq!((name(&gpu, process), name(&gpu, other)), (Some("own".into()), None));
     }
 }

@@ -78,8 +78,7 @@ impl OfDevice {
         let ends = self.kernels.ends().into_iter().chain(self.copies.ends());
         let ends = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let (first, last) = ends.unwrap_or((timeline.start, timeline.start));
-        let known =
-            timeline.gpu.devices.iter().find(|one| one.process == Some(self.process) && one.ordinal == self.ordinal);
+        let known = timeline.gpu.device(self.process, self.ordinal);
         DeviceMetrics {
             process: self.process,
             ordinal: self.ordinal,

@@ -1,6 +1,7 @@
 //! CUPTI and the driver as tables of functions, each looked up by name at run time. Nothing is linked: a symbol that is missing
 //! is a field that is None, and who needs it says so.
 
+use super::devices::Facts;
 use super::dynamic::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -61,8 +62,21 @@ table! {
     Driver {
         version = c"cuDriverGetVersion" (*mut c_int);
         current_context = c"cuCtxGetCurrent" (*mut *mut c_void);
+        device = c"cuDeviceGet" (*mut c_int, c_int);
+        device_name = c"cuDeviceGetName" (*mut c_char, c_int, c_int);
+        device_uuid = c"cuDeviceGetUuid_v2" (*mut [u8; 16], c_int);
+        device_uuid_before = c"cuDeviceGetUuid" (*mut [u8; 16], c_int);
+        device_memory = c"cuDeviceTotalMem_v2" (*mut usize, c_int);
+        device_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
     }
 }
+
+/// `CU_DEVICE_ATTRIBUTE_…`
+const MULTIPROCESSORS: c_int = 16;
+const MEMORY_CLOCK_KHZ: c_int = 36;
+const MEMORY_BUS_BITS: c_int = 37;
+const MAJOR: c_int = 75;
+const MINOR: c_int = 76;
 
 impl Driver {
     /// Whether the program has started CUDA in this process. Asked of a function that starts nothing: before `cuInit`, and in
@@ -71,6 +85,41 @@ impl Driver {
         let mut context = std::ptr::null_mut();
         // SAFETY: it only stores a pointer.
         self.current_context.is_some_and(|ask| unsafe { ask(&mut context) } == SUCCESS)
+    }
+
+    /// None: the driver does not say. It makes no context for this.
+    pub fn device(&self, ordinal: u32) -> Option<Facts> {
+        let mut device: c_int = 0;
+        // SAFETY: each of these functions only stores what it was asked for, where it has room for it.
+        unsafe {
+            (self.device?(&mut device, c_int::try_from(ordinal).ok()?) == SUCCESS).then_some(())?;
+            let mut name = [0 as c_char; 128];
+            // One byte less than there is: what it stores always ends.
+            (self.device_name?(name.as_mut_ptr(), name.len() as c_int - 1, device) == SUCCESS).then_some(())?;
+            let name = CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
+            let mut uuid = [0; 16];
+            self.device_uuid.or(self.device_uuid_before).map(|ask| ask(&mut uuid, device));
+            let mut memory = 0usize;
+            self.device_memory.map(|ask| ask(&mut memory, device));
+            let attribute = |which: c_int| {
+                let mut value: c_int = 0;
+                let known = self.device_attribute.is_some_and(|ask| ask(&mut value, which, device) == SUCCESS);
+                if known { u32::try_from(value).unwrap_or(0) } else { 0 }
+            };
+            // Memory does two transfers a cycle.
+            let bandwidth =
+                u64::from(attribute(MEMORY_CLOCK_KHZ)) * 1000 * 2 * u64::from(attribute(MEMORY_BUS_BITS) / 8);
+            Some(Facts {
+                ordinal,
+                instance: name.contains(" MIG "),
+                name,
+                uuid,
+                multiprocessors: attribute(MULTIPROCESSORS),
+                compute_capability: (attribute(MAJOR), attribute(MINOR)),
+                memory_bytes: memory as u64,
+                bandwidth,
+            })
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Activity records become our records. Runs on the decoder's own thread; whatever is not understood is skipped and counted.
 //! Where records go, and what is behind CUPTI's pointers, is left to a [`Target`].
 
+use super::devices::Facts;
 use super::layout::{Device, Kernel, Memcpy, MemcpyPeer, Memset, Migration, Overhead};
 use super::names::Names;
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::fmt::Write;
 use trace::NameId;
 use trace::device::Work;
 use trace::event::{EVENT_WORDS, Event, Kind, TextRole, text_records};
@@ -70,12 +70,15 @@ pub struct Decoder {
     /// The newest correlation among them; they grow from call to call.
     pub newest: u32,
     pub graphs: bool,
+    /// The devices that work was on, and those of which it was told what they are, as bits.
+    devices: u64,
+    told: u64,
 }
 
 impl Default for Decoder {
     fn default() -> Decoder {
         let (names, fixed) = (Names::default(), HashMap::new());
-        Decoder { names, sizes: [0; KINDS], fixed, work: 0, launched: 0, newest: 0, graphs: false }
+        Decoder { names, sizes: [0; KINDS], fixed, work: 0, launched: 0, newest: 0, graphs: false, devices: 0, told: 0 }
     }
 }
 
@@ -267,37 +270,47 @@ impl Decoder {
         target.push(Event { time: start, value: dur, thread, name, kind, flags: 0, extra: record.sort() }.to_words());
     }
 
-    /// One line of JSON: it is not in a hurry, and there are few devices.
     unsafe fn device(&mut self, target: &mut impl Target, record: Device) {
         // SAFETY: CUPTI's own string.
         let name = unsafe { target.text(record.name()) };
-        let name = name.map(|name| name.to_string_lossy().replace(['"', '\\'], "")).unwrap_or_default();
-        // A MIG instance is a part of a device, with an id of its own: several processes may have one of the same device each.
+        let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        // Several processes may have an instance of the same device each.
         let instance = record.mig() != 0 && record.mig_uuid() != [0; 16];
-        let (sort, uuid) = if instance { ("MIG", record.mig_uuid()) } else { ("GPU", record.uuid()) };
-        let mut text = String::new();
-        for (at, byte) in uuid.iter().enumerate() {
-            let dash = if [4, 6, 8, 10].contains(&at) { "-" } else { "" };
-            let _ = write!(text, "{dash}{byte:02x}");
-        }
-        let (ordinal, major, minor) = (record.ordinal(), record.major(), record.minor());
-        let json = format!(
-            "{{\"ordinal\":{ordinal},\"name\":\"{name}\",\"uuid\":\"{sort}-{text}\",\"multiprocessors\":{},\
-             \"compute_capability\":\"{major}.{minor}\",\"memory_bytes\":{},\"bandwidth\":{}}}",
-            record.multiprocessors(),
-            record.memory(),
-            // CUPTI counts in kilobytes a second.
-            record.bandwidth().saturating_mul(1000),
+        self.tell(
+            target,
+            &Facts {
+                ordinal: record.ordinal(),
+                name,
+                instance,
+                uuid: if instance { record.mig_uuid() } else { record.uuid() },
+                multiprocessors: record.multiprocessors(),
+                compute_capability: (record.major(), record.minor()),
+                memory_bytes: record.memory(),
+                // CUPTI counts in kilobytes a second.
+                bandwidth: record.bandwidth().saturating_mul(1000),
+            },
         );
+    }
+
+    /// Writes what a device is. It is not in a hurry, and there are few devices.
+    pub fn tell(&mut self, target: &mut impl Target, facts: &Facts) {
+        self.told |= bit(facts.ordinal);
         // With its text in front: there may be no more room for names.
         let mut flags = 0;
-        for words in text_records(TextRole::Name, &json) {
+        for words in text_records(TextRole::Name, &facts.json()) {
             target.push(words);
             flags += 1;
         }
         let (time, thread, name) = (trace::clock::now(), target.thread(), NameId::INLINE);
         let kind = Kind::Device as u16;
-        target.push(Event { time, value: 0, thread, name, kind, flags, extra: ordinal }.to_words());
+        target.push(Event { time, value: 0, thread, name, kind, flags, extra: facts.ordinal }.to_words());
+    }
+
+    /// The devices that work was on and of which nothing was told, each once.
+    pub fn untold(&mut self) -> impl Iterator<Item = u32> + use<> {
+        let untold = self.devices & !self.told;
+        self.told |= untold;
+        (0..u64::BITS).filter(move |ordinal| untold & bit(*ordinal) != 0)
     }
 
     fn fixed(&mut self, target: &impl Target, name: &'static str) -> NameId {
@@ -312,10 +325,16 @@ impl Decoder {
             Err(trouble) => return target.count(trouble),
         };
         self.work += 1;
+        self.devices |= bit(work.device);
         self.launched += u64::from(work.graph == 0);
         let (records, count) = Work { start, dur, ..work }.records(kind);
         records[..count].iter().for_each(|words| target.push(*words));
     }
+}
+
+/// No machine has more devices than there are bits: 0 beyond.
+fn bit(ordinal: u32) -> u64 {
+    1u64.checked_shl(ordinal).unwrap_or(0)
 }
 
 fn times(target: &impl Target, start: u64, end: u64) -> Times {

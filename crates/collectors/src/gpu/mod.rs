@@ -6,6 +6,7 @@ mod buffers;
 mod calls;
 mod clock;
 mod decode;
+mod devices;
 mod door;
 mod dynamic;
 mod enable;

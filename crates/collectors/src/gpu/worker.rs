@@ -6,7 +6,7 @@ use super::decode::Decoder;
 use super::kept::{Kept, Progress};
 use super::target::Ring;
 use super::windows::{Beats, Windows};
-use super::{Collecting, buffers, launches, quiet, say};
+use super::{Collecting, buffers, launches, library, quiet, say};
 use crate::session::{self, Session};
 use crate::settings::Budget;
 use crate::{guard, thread};
@@ -132,6 +132,12 @@ impl Worker {
             let mut ring = Ring { session: self.session, writing, clock: &clock, since, early: 0 };
             // SAFETY: the buffer is ours until it is given back.
             unsafe { self.decoder.take_all(&mut ring, next, full.start(), full.valid) };
+            // CUPTI does not tell of devices whose first context came before it recorded, or between two windows.
+            for ordinal in self.decoder.untold() {
+                if let Some(facts) = library::mapped_driver().and_then(|driver| driver.device(ordinal)) {
+                    self.decoder.tell(&mut ring, &facts);
+                }
+            }
             buffers::EARLY.fetch_add(ring.early, Ordering::Relaxed);
         }
         if let Some(dropped) = cupti.dropped_records {

@@ -4,6 +4,8 @@
 #[allow(dead_code)] // Not every trouble is one of a single recording.
 #[path = "../../src/gpu/decode.rs"]
 mod decode;
+#[path = "../../src/gpu/devices.rs"]
+mod devices;
 mod kept;
 #[path = "../../src/gpu/layout.rs"]
 mod layout;

@@ -121,7 +121,7 @@ impl Writer<'_> {
 
 /// `GPU 0 · NVIDIA H200 of serve.py (100)`.
 fn device_name(timeline: &timeline::Timeline, stream: &Stream) -> String {
-    let known = streams::device(timeline, stream.process, stream.device);
+    let known = timeline.gpu.device(stream.process, stream.device);
     let title = streams::device_title(stream.device, known.map_or("", |device| &*device.name));
     format!("{title} of {}", provenance::process(&timeline.processes[stream.process.0 as usize]))
 }

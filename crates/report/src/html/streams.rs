@@ -6,7 +6,7 @@ use super::names::PageNames;
 use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
 use super::waits::{Drawn, Waits, waits};
 use super::{lod, pack};
-use crate::streams::{counted_device, device, device_title, title};
+use crate::streams::{counted_device, device_title, title};
 use analysis::gpu::GpuMetrics;
 use serde::Serialize;
 use timeline::gpu::Stream;
@@ -63,7 +63,7 @@ pub fn devices<'t>(timeline: &'t Timeline) -> Vec<Prepared<'t>> {
     let of_device = all.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device));
     let prepared = |streams: &[&'t Stream]| {
         let (process, ordinal) = (streams[0].process, streams[0].device);
-        let name = device(timeline, process, ordinal).map_or("", |device| &*device.name);
+        let name = timeline.gpu.device(process, ordinal).map_or("", |device| &*device.name);
         let title = device_title(ordinal, name);
         let (chosen, left_out) = busiest(streams, &title);
         let chosen = chosen.into_iter().map(|stream| (stream, Vec::new())).collect();

@@ -55,7 +55,7 @@ fn describe_device<W: Write>(
     packets: &mut Packets<'_, W>,
 ) -> io::Result<u64> {
     let uuid = tracks::device(place);
-    let known = streams::device(timeline, stream.process, stream.device);
+    let known = timeline.gpu.device(stream.process, stream.device);
     packets.describe(TrackDescriptor {
         uuid: Some(uuid),
         parent_uuid: Some(tracks::process(stream.process.0 as usize)),
