@@ -59,7 +59,8 @@ def long(case: Case) -> None:
     found = kernels(analysis)
     figure("long_kernels", found)
     figure("long_steps", known["steps"])
-    figure("long_bytes_per_kernel", round(bytes_on_disk / found, 1), "bytes, all tables")
+    pieces = found + sum(copy["count"] for copy in analysis["gpu_work"]["copies"]) + analysis["gpu_work"]["clock"]["waits"]
+    figure("long_bytes_per_gpu_event", round(bytes_on_disk / pieces, 1), "bytes, all tables")
 
     def nothing_lost() -> None:
         equal(odd, 0, "kernels that are not the same number in every step")

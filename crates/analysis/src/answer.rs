@@ -234,6 +234,9 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
             return full(&format!("Read this with care: GPU clock: {}: {}", wrong.by, wrong.seen));
         }
         return match case.timeline.samples.is_empty() {
+            true if health::samples_damaged(case.timeline) => {
+                "Record again: the sampled stacks of this trace cannot be read.".into()
+            }
             true => Recorder::of(case.timeline)
                 .choose(
                     match advice::is_python(case.timeline) {

@@ -9,7 +9,7 @@ use crate::rule::{Case, not_recorded};
 use crate::rules::dropped_records;
 use crate::steps::StepSource;
 use std::collections::BTreeMap;
-use timeline::State;
+use timeline::{State, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HealthLine {
@@ -98,6 +98,10 @@ fn recording(case: &Case) -> (HealthState, String) {
     let took = phrase::duration(case.timeline.duration());
     match case.timeline.info.state {
         _ if case.timeline.duration() == 0 => (Bad, "nothing was recorded that takes time".into()),
+        _ if !case.timeline.info.damaged.is_empty() => {
+            let damaged = damaged(case.timeline).unwrap_or_default();
+            (Bad, format!("{took}; {damaged}: what is missing may be what matters"))
+        }
         State::Complete => (Ok, format!("complete, {took}")),
         State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
         State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
@@ -106,8 +110,24 @@ fn recording(case: &Case) -> (HealthState, String) {
     }
 }
 
-/// Said before everything else of a file that could not be read to its end.
+/// Files of the trace that are damaged.
+fn damaged(timeline: &Timeline) -> Option<String> {
+    match timeline.info.damaged.as_slice() {
+        [] => None,
+        [one] => Some(format!("the trace's file {one} is damaged")),
+        [first, more @ ..] => Some(format!("{} of the trace's files are damaged ({first}, ...)", more.len() + 1)),
+    }
+}
+
+pub fn samples_damaged(timeline: &Timeline) -> bool {
+    timeline.info.damaged.iter().any(|file| file.starts_with("samples."))
+}
+
+/// Said before everything else of what could not be read to its end.
 pub fn cut(case: &Case) -> Option<String> {
+    if let Some(damaged) = damaged(case.timeline) {
+        return Some(format!("Read this with care: {damaged}, and what is missing is not in what follows."));
+    }
     match case.timeline.info.state {
         State::Cut { events: Some(events) } => {
             let events = phrase::counted(events, "event");
@@ -131,7 +151,7 @@ fn losses(case: &Case) -> (HealthState, String) {
             Some(format!("everything after the first {} of the file", phrase::counted(events, "event")))
         }
         State::Cut { events: None } => Some("the end of some of the files".into()),
-        _ => None,
+        _ => damaged(case.timeline).map(|_| "what the damaged files held".into()),
     };
     if lost == 0 {
         let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);

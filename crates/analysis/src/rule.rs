@@ -9,6 +9,7 @@ use crate::full_queue::FullQueue;
 use crate::gain::Gains;
 use crate::gil;
 use crate::gpu::{GpuMetrics, Parts, moved::Moved};
+use crate::health;
 use crate::idle::{self, DeviceIdle};
 use crate::ops::Ops;
 use crate::seen::{LEAST_SAMPLES, Seen, SeenSamples};
@@ -259,6 +260,9 @@ fn were(stacks: usize) -> String {
 
 /// Why a collector has nothing, in its own words where it left any.
 pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String {
+    if collector == "stacks" && health::samples_damaged(timeline) {
+        return "the sampled stacks cannot be read, their file is damaged".into();
+    }
     let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
     let reason = states.find(|state| state.name == collector && state.state != "on" && !state.reason.is_empty());
     match reason {

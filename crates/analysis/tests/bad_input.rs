@@ -258,3 +258,19 @@ fn timelines_at_random() {
         check(&builder.finish());
     }
 }
+
+#[test]
+fn files_that_cannot_be_read_are_said_first_and_are_nobodys_choice() {
+    let mut timeline = Timeline::from_text("track main\n repeat 20 every 10ms\n step request 0..9ms\n end").unwrap();
+    timeline.info.damaged = vec!["samples.000001.parquet".into(), "gpu.000001.parquet".into()];
+    let diagnosis = check(&timeline);
+    assert!(
+        diagnosis.answer[0].starts_with("Read this with care: 2 of the trace's files are damaged"),
+        "{diagnosis:?}"
+    );
+    assert!(diagnosis.answer[2].starts_with("Record again"), "{:?}", diagnosis.answer);
+    let line = |label: &str| diagnosis.health.iter().find(|line| line.label == label).unwrap();
+    assert_eq!(line("recording").state, analysis::HealthState::Bad);
+    assert_eq!(line("losses").text, "what the damaged files held");
+    assert!(line("samples").text.contains("damaged"), "{:?}", line("samples"));
+}

@@ -64,6 +64,8 @@ pub struct Info {
     pub recorder: String,
     /// Versions of libraries and settings of the profiler, as a file of another tool names them; of ours, the CUPTI library in use.
     pub software: BTreeMap<String, String>,
+    /// Files of a trace of ours that could not be read, or not to their end.
+    pub damaged: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -87,6 +87,7 @@ fn a_table_cut_at_any_byte_is_named_and_the_rest_opens() {
                 "{name} cut at {length}: {:?}",
                 timeline.notes
             );
+            assert_eq!(timeline.info.damaged, [name], "cut at {length}");
             if !name.starts_with("slices") {
                 assert_eq!(timeline.slices.len(), 7, "{name} cut at {length}");
             }

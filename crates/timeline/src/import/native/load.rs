@@ -188,6 +188,10 @@ impl Loader {
         index
     }
 
+    pub fn damaged(&mut self, file: String) {
+        self.manifest.info.damaged.push(file);
+    }
+
     pub fn finish(mut self) -> Timeline {
         let (first, last) = self.seen.span.unwrap_or((0, 0));
         // The manifest's start counts only if no event lies before it: zero is never after an event.

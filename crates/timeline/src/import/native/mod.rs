@@ -112,6 +112,7 @@ fn read_once(
                 rows => format!("its first {rows} rows were read, the rest is missing"),
             };
             loader.notes.push(format!("{name} is damaged ({}): {kept}.", damage.what));
+            loader.damaged(name);
         }
         done += files.iter().filter(|file| file.0 == table).map(size).sum::<u64>();
         progress(done, total);

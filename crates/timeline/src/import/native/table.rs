@@ -188,6 +188,9 @@ fn columns(
         if chunk.column_type() != expected || shape.max_def_level() > 1 || shape.max_rep_level() > 0 {
             return Err(format!("its column {} has another type", column.name));
         }
+        if !matches!(chunk.compression(), Compression::UNCOMPRESSED | Compression::SNAPPY) {
+            return Err(format!("it is compressed as {}, which InferScope does not write", chunk.compression()));
+        }
         let (start, size) = chunk.byte_range();
         vet::pages(&file, length, start, size, chunk.compression() != Compression::UNCOMPRESSED)?;
         rows.get_column_reader(place).map(Some).map_err(|error| error.to_string())
