@@ -1,5 +1,5 @@
 """What recording adds to the memory of a program that launches on and on, for each launch: nothing, the floor
-collector as it is and otherwise, and InferScope. Once a CUDA graph was captured while CUPTI records, it keeps some 32
+collector as it is and otherwise, and InferScope. Once a CUDA graph was captured with CUPTI loaded, it keeps some 32
 bytes of the host's memory for every launch (seen with CUDA 13.0): programs show when, variants what avoids it."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gpu import HERE, libcupti, require_floor
 from machine import ROOT, inferscope, require_gpu
 from results import Results
 
-# Additions one by one; the same after a capture of them as a graph; with that graph gone; recorded only after the capture;
-# as replays of the graph, whose nodes count as launches.
+# Additions one by one; the same after a capture of them as a graph; with that graph gone; recorded only after the
+# capture; as replays of the graph, whose nodes count as launches.
 PROGRAMS = ("adds", "captured", "dropped", "late", "replayed")
 FLOORS: dict[str, dict[str, str]] = {
     "floor": {},

@@ -59,8 +59,8 @@ def long(case: Case) -> None:
     found = kernels(analysis)
     figure("long_kernels", found)
     figure("long_steps", known["steps"])
-    pieces = found + sum(copy["count"] for copy in analysis["gpu_work"]["copies"]) + analysis["gpu_work"]["clock"]["waits"]
-    figure("long_bytes_per_gpu_event", round(bytes_on_disk / pieces, 1), "bytes, all tables")
+    clock = analysis["gpu_work"]["clock"]
+    figure("long_bytes_per_gpu_event", round(bytes_on_disk / (clock["linked"] + clock["waits"]), 1), "all tables")
 
     def nothing_lost() -> None:
         equal(odd, 0, "kernels that are not the same number in every step")

@@ -44,7 +44,7 @@ pub(crate) fn link(timeline: &mut Timeline) {
         sums.append(&mut found);
     }
     let linked = |index: usize| (launch[index] != 0).then_some(index as u32);
-    let mut by_launch = side_by_side::collect([0..count].into_iter(), linked);
+    let mut by_launch = side_by_side::collect(std::iter::once(0..count), linked);
     // Work follows its launches, but for what several threads or streams mix.
     sort::nearly_sorted(&mut by_launch, |index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;

@@ -181,8 +181,8 @@ mod tests {
         let count = PIECE * 3 + 1000;
         let late = |row: usize| match row {
             _ if row == PIECE * 3 => 0,
-            _ if row % 50_021 == 0 => row.saturating_sub(PIECE),
-            _ if row % 11 == 0 => row - 5,
+            _ if row.is_multiple_of(50_021) => row.saturating_sub(PIECE),
+            _ if row.is_multiple_of(11) => row - 5,
             _ => row,
         };
         let start: Vec<u64> = (0..count).map(|row| late(row) as u64 / 3).collect();
