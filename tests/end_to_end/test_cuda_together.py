@@ -111,7 +111,7 @@ def test_a_program_that_launches_fast_is_recorded_in_windows_only_if_that_is_dea
     assert "GPU work was recorded for" in seen.notes(), "it was noticed, and the report says what was done"
     assert "10.0 %" in seen.notes(), "what is accepted for launches"
     assert 0 < seen.trace.count("gpu") < int(seen.recorded.out), "some time went into finding out"
-    # The report reads the collector's sentence: where that tells a cost, it is the report's too.
+    # Where the collector's sentence tells a cost, the report has it, too.
     analysis = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)
     measured = analysis["gpu_work"]["overhead"]["by"] == "windows"
     assert measured == ("could not be told" not in seen.notes()), seen.notes()

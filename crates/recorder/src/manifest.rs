@@ -161,6 +161,16 @@ pub struct Collector {
     /// The largest disagreement that it saw between its clock and ours.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub residual_ns: u64,
+    /// Where it recorded by turns, and what that costs could be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+}
+
+/// In millionths: the part of the time that was recorded, and how much longer the program takes in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Windows {
+    pub recorded_ppm: u64,
+    pub cost_ppm: u64,
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -27,6 +27,6 @@ pub use slices::{Detail, Slice, Slices};
 pub use stacks::{Frame, StackIndex, Stacks};
 pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
-    Timeline, Track, TrackIndex,
+    Timeline, Track, TrackIndex, Windows,
 };
 pub use trace::tables::SliceKind;

@@ -19,7 +19,7 @@
 mod device;
 
 use crate::builder::{Builder, More};
-use crate::{CollectorState, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex};
+use crate::{CollectorState, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex, Windows};
 
 impl Timeline {
     /// Reads the form above. The error names the line.
@@ -111,14 +111,20 @@ impl Reader {
             }
             ("collector", [name, state, reason @ ..]) => {
                 let process = self.last_process();
-                // `own TIME` and `residual TIME` come before the reason.
-                let (mut own_ns, mut residual_ns, mut reason) = (0, 0, reason);
+                // `own TIME`, `residual TIME` and `windows RECORDED COST`, in per cent, come before the reason.
+                let (mut own_ns, mut residual_ns, mut windows, mut reason) = (0, 0, None, reason);
+                if let ["windows", recorded, cost, rest @ ..] = reason {
+                    let part =
+                        |text: &str| text.parse::<f64>().map(|percent| percent / 100.0).map_err(|e| e.to_string());
+                    windows = Some(Windows { recorded: part(recorded)?, cost: part(cost)? });
+                    reason = rest;
+                }
                 while let [key @ ("own" | "residual"), value, rest @ ..] = reason {
                     *(if *key == "own" { &mut own_ns } else { &mut residual_ns }) = time(value)?;
                     reason = rest;
                 }
                 let (name, state, reason) = ((*name).into(), (*state).into(), reason.join(" "));
-                let state = CollectorState { name, state, reason, own_ns, residual_ns };
+                let state = CollectorState { name, state, reason, own_ns, residual_ns, windows };
                 self.builder.timeline.processes[process.0 as usize].collectors.push(state);
             }
             ("counter", ["process", name, values @ ..]) => {

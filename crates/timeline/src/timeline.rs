@@ -142,6 +142,17 @@ pub struct CollectorState {
     pub own_ns: u64,
     /// Largest disagreement seen between its clock and ours. 0: not measured.
     pub residual_ns: u64,
+    /// Where it recorded by turns, and knows what that costs.
+    pub windows: Option<Windows>,
+}
+
+/// Recording by turns.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Windows {
+    /// The part of the time that was recorded.
+    pub recorded: f64,
+    /// How much longer the program takes in it, as a part of what it takes otherwise.
+    pub cost: f64,
 }
 
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The status page of a segment: what each collector is doing, what it dropped, its own errors, its own cost.
 //! The workload counts here and never prints.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Collectors by number. The numbers are in shared memory: never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,9 @@ pub const MESSAGE_BYTES: usize = 192;
 #[repr(C)]
 pub struct CollectorStatus {
     state: AtomicU32,
-    _reserved: AtomicU32,
+    /// See [`Windows`]: thousandths of the time, and hundredths of a per cent plus one.
+    recorded: AtomicU16,
+    cost: AtomicU16,
     /// Records that found no ring.
     pub dropped: AtomicU64,
     /// Own errors, caught and survived (panics included).
@@ -79,7 +81,30 @@ pub struct CollectorStatus {
 
 const _: () = assert!(size_of::<CollectorStatus>() == 256);
 
+/// What recording in windows costs, as measured by holding them against the time between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Windows {
+    /// The part of the time that was recorded, in millionths.
+    pub recorded_ppm: u64,
+    /// How much longer the program takes while it is, in millionths.
+    pub cost_ppm: u64,
+}
+
 impl CollectorStatus {
+    /// Costs beyond six times as long are given as that.
+    pub fn set_windows(&self, windows: Windows) {
+        let small = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
+        self.recorded.store(small(windows.recorded_ppm / 1000), Ordering::Relaxed);
+        self.cost.store(small(windows.cost_ppm / 100).saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// None: nothing was recorded in windows, or what it costs is not known.
+    pub fn windows(&self) -> Option<Windows> {
+        let (recorded, cost) = (self.recorded.load(Ordering::Relaxed), self.cost.load(Ordering::Relaxed));
+        let cost_ppm = u64::from(cost.checked_sub(1)?) * 100;
+        Some(Windows { recorded_ppm: u64::from(recorded) * 1000, cost_ppm })
+    }
+
     pub fn set(&self, state: State, message: &str) {
         let mut bytes = crate::event::cut(message, MESSAGE_BYTES).bytes();
         for cell in &self.message {

@@ -7,7 +7,7 @@ use crate::idle::{OverheadOf, overhead_of};
 use crate::phrase;
 use crate::steps::Step;
 use std::collections::BTreeMap;
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline};
+use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Windows};
 
 /// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
 const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
@@ -97,26 +97,15 @@ fn compared(ground: &Ground) -> Option<(f64, String)> {
     Some((100.0 * longer / (with + without) as f64, how))
 }
 
-/// What the collector found by holding its windows against each other, in the words of its closing note; of several processes, the one
-/// that paid most.
+/// What the collector found by holding its windows against each other; of several processes, the one that paid most.
 fn between_windows(timeline: &Timeline) -> Option<(f64, String)> {
-    let told = |note: &String| {
-        let share = percent_after(note, "GPU work was recorded for ")?;
-        let cost =
-            percent_after(note, "the program takes ").or_else(|| percent_after(note, "what recording costs: "))?;
-        Some((share / 100.0 * cost, share, cost))
-    };
-    let (average, share, cost) = timeline.notes.iter().filter_map(told).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    let paid = |windows: &Windows| windows.recorded * windows.cost;
+    let most = states.filter_map(|state| state.windows).max_by(|a, b| paid(a).total_cmp(&paid(b)))?;
     let how = format!(
         "on average: recorded for {} of the time, in which the program takes {} longer from wait to wait than in the windows between, as the collector measured",
-        phrase::percent(share / 100.0),
-        phrase::percent(cost / 100.0)
+        phrase::percent(most.recorded),
+        phrase::percent(most.cost)
     );
-    Some((average, how))
-}
-
-/// The number before a percent sign that stands right after some words.
-fn percent_after(text: &str, words: &str) -> Option<f64> {
-    let rest = &text[text.find(words)? + words.len()..];
-    rest.split_once(" %")?.0.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+    Some((100.0 * paid(&most), how))
 }

@@ -205,6 +205,14 @@ impl Windows {
         )
     }
 
+    /// What recording costs, where that is known.
+    pub fn measured(&self, now: u64) -> Option<trace::status::Windows> {
+        let [recorded, paused] = self.times(now).map(|time| time as f64);
+        let millionths = |part: f64| (part * 1e6).round() as u64;
+        let recorded_ppm = millionths(recorded / (recorded + paused).max(1.0));
+        self.cost().map(|cost| trace::status::Windows { recorded_ppm, cost_ppm: millionths(cost) })
+    }
+
     /// For the report.
     pub fn describe(&self, now: u64) -> String {
         let total = self.times(now);

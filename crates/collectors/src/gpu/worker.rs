@@ -198,6 +198,14 @@ impl Worker {
         }
         self.notice_kept();
         self.notice_silence();
+        self.tell_cost();
+    }
+
+    /// For the report, also of a program that is killed.
+    fn tell_cost(&self) {
+        if let Some(measured) = self.windows.as_ref().and_then(|windows| windows.measured(monotonic().0)) {
+            self.session.status(Collector::Gpu).set_windows(measured);
+        }
     }
 
     fn notice_kept(&mut self) -> Progress {
@@ -261,6 +269,7 @@ impl Worker {
         if let Some(windows) = &self.windows {
             say(self.session, &windows.describe(monotonic().0));
         }
+        self.tell_cost();
         let unsubscribed = self.collecting.was_unsubscribed();
         let flushed = self.flush(1);
         self.drain();

@@ -130,6 +130,10 @@ impl Attached {
                 reason: status.message(),
                 own_ns: status.own_ns.load(Ordering::Relaxed),
                 residual_ns: status.residual_ns.load(Ordering::Relaxed),
+                windows: status.windows().map(|windows| manifest::Windows {
+                    recorded_ppm: windows.recorded_ppm,
+                    cost_ppm: windows.cost_ppm,
+                }),
             }
         })
     }

@@ -218,6 +218,7 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     let cuda = Segment::create_with(&segments, 1 << 20, &who, true, Source::Monotonic).unwrap();
     status(cuda, status::Collector::Gpu, status::State::On, "CUPTI 130001");
     cuda.status(status::Collector::Gpu).own_ns.store(5, Ordering::Relaxed);
+    cuda.status(status::Collector::Gpu).set_windows(status::Windows { recorded_ppm: 860_400, cost_ppm: 98_760 });
     cuda.status(status::Collector::Gpu).residual_ns.store(900, Ordering::Relaxed);
     bench.drain.find_segments();
     bench.drain.turn();
@@ -230,4 +231,5 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     assert_eq!((line("scopes").state.as_str(), line("calls").state.as_str()), ("on", "off"));
     let gpu = line("gpu");
     assert_eq!((gpu.state.as_str(), gpu.reason.as_str(), gpu.own_ns, gpu.residual_ns), ("on", "CUPTI 130001", 5, 900));
+    assert_eq!(gpu.windows, Some(crate::manifest::Windows { recorded_ppm: 860_000, cost_ppm: 98_700 }));
 }

@@ -141,6 +141,11 @@ fn read(root: &Object<'_>) -> Manifest {
     }
 }
 
+fn windows(of: &Object<'_>) -> Option<Windows> {
+    let part = |name| Some(of.number(name)? as f64 / 1e6);
+    Some(Windows { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
+}
+
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.
 fn cupti(processes: &[Process]) -> Option<String> {
     let states = processes.iter().flat_map(|process| &process.collectors);
@@ -179,6 +184,7 @@ fn process(process: &Object<'_>) -> Process {
                 reason: c.text("reason"),
                 own_ns: c.number("own_ns").unwrap_or(0),
                 residual_ns: c.number("residual_ns").unwrap_or(0),
+                windows: windows(&c.object("windows")),
             })
             .collect(),
     }
