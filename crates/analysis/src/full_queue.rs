@@ -2,7 +2,7 @@
 //! meanwhile. What is a long call for another reason (code that is loaded, a thread without a core) finds the queue short.
 
 use crate::idle::{OverheadOf, overhead_of};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::OnceLock;
 use timeline::side_by_side::{self, Job};
@@ -119,22 +119,21 @@ impl<'a> FullQueue<'a> {
 #[derive(Default)]
 struct Counted {
     queues: Vec<(Key, Queue)>,
-    launch: Vec<bool>,
+    launch: BTreeSet<u32>,
     devices: Vec<(usize, u32)>,
 }
 
 impl Counted {
     fn new(timeline: &Timeline, part: Range<usize>) -> Counted {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
-        let mut counted = Counted { launch: vec![false; timeline.names.len()], ..Counted::default() };
+        let (mut counted, mut places): (Counted, HashMap<Key, usize>) = Default::default();
         let Counted { queues, launch, devices } = &mut counted;
         let mut at = 0;
         for Given { call, pieces, place, device } in given_in(timeline, part) {
-            let Some(launches) = launch.get_mut(slices.name[call] as usize) else { continue };
-            *launches = true;
+            launch.insert(slices.name[call]);
             let key = (timeline.tracks[place].process, device);
             if queues.get(at).is_none_or(|queue| queue.0 != key) {
-                at = queues.iter().position(|queue| queue.0 == key).unwrap_or(queues.len());
+                at = *places.entry(key).or_insert(queues.len());
             }
             if at == queues.len() {
                 queues.push((key, Queue::default()));
@@ -161,11 +160,11 @@ impl Queues {
         let jobs = jobs.map(|(part, counted)| Box::new(move || *counted = Counted::new(timeline, part)) as Job);
         side_by_side::run(work.linked().len(), jobs.collect(), || ());
         let (mut queues, mut places): (Vec<Queue>, HashMap<Key, usize>) = Default::default();
-        // By name: whether such calls launch.
-        let mut launch = vec![false; timeline.names.len()];
+        // The names of calls that launch.
+        let mut launch = BTreeSet::new();
         let mut devices = vec![None; timeline.tracks.len()];
         for part in counted {
-            launch.iter_mut().zip(part.launch).for_each(|(all, own)| *all |= own);
+            launch.extend(part.launch);
             part.devices.into_iter().for_each(|(place, device)| devices[place] = Some(device));
             for (key, mut own) in part.queues {
                 let at = *places.entry(key).or_insert(queues.len());
@@ -180,7 +179,7 @@ impl Queues {
         for (track, device) in timeline.tracks.iter().zip(&devices) {
             let Some(at) = device.and_then(|device| of((track.process, device))) else { continue };
             let queue = &mut queues[at];
-            let launches = |index: &usize| launch.get(slices.name[*index] as usize) == Some(&true);
+            let launches = |index: &usize| launch.contains(&slices.name[*index]);
             let later = calls(timeline, track).filter(|index| slices.start[*index] > queue.last).filter(launches);
             let later: Vec<u64> = later.map(|index| slices.start[index]).collect();
             queue.begins.extend(later);

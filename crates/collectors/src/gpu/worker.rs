@@ -132,12 +132,6 @@ impl Worker {
             let mut ring = Ring { session: self.session, writing, clock: &clock, since, early: 0 };
             // SAFETY: the buffer is ours until it is given back.
             unsafe { self.decoder.take_all(&mut ring, next, full.start(), full.valid) };
-            // CUPTI does not tell of devices whose first context came before it recorded, or between two windows.
-            for ordinal in self.decoder.untold() {
-                if let Some(facts) = library::mapped_driver().and_then(|driver| driver.device(ordinal)) {
-                    self.decoder.tell(&mut ring, &facts);
-                }
-            }
             buffers::EARLY.fetch_add(ring.early, Ordering::Relaxed);
         }
         if let Some(dropped) = cupti.dropped_records {
@@ -149,6 +143,18 @@ impl Worker {
         }
         full.give_back();
         status.own_ns.fetch_add(monotonic().0 - began, Ordering::Relaxed);
+        self.describe_devices();
+    }
+
+    /// CUPTI does not tell of devices whose first context came before it recorded, or between two windows. Nothing of ours is held
+    /// meanwhile: the driver may let us wait.
+    fn describe_devices(&mut self) {
+        for ordinal in self.decoder.untold() {
+            let Some(facts) = library::mapped_driver().and_then(|driver| driver.device(ordinal)) else { continue };
+            let Some(writing) = thread::writing(self.session, Collector::Gpu) else { continue };
+            let clock = self.collecting.clock();
+            self.decoder.tell(&mut Ring { session: self.session, writing, clock: &clock, since: 0, early: 0 }, &facts);
+        }
     }
 
     fn drain(&mut self) {
