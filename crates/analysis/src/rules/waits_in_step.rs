@@ -1,12 +1,13 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
 mod device;
+mod others;
 mod scope;
 
 use crate::advice::{self, Outside};
 use crate::blame;
 use crate::breakdown::PartKind;
-use crate::finding::{Evidence, Finding, Place, Severity};
+use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::frames::{Frames, WAITS, is};
 use crate::phrase;
 use crate::proof;
@@ -14,6 +15,7 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::seen::{Doing, Seen};
 use crate::share::Share;
 use crate::steps::StepSource;
+use others::AtWork;
 use timeline::{StackIndex, Timeline};
 
 pub struct WaitsInStep;
@@ -32,7 +34,8 @@ impl Rule for WaitsInStep {
             summary: "The step spends a tenth of its time or more waiting at one place.",
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
-                  or left out. The gain is the share of the step that this wait takes. A wait for the GPU is named with the call \
+                  or left out. The gain is the share of the step that this wait takes; where other threads of the program run meanwhile, \
+                  that is the most, and the least is the wait in which none does. A wait for the GPU is named with the call \
                   and the line that makes it, and has no gain: what it would bring to wait less depends on the device.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
@@ -127,7 +130,15 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
             "Start what \"{scope}\" awaits earlier, ask once for all instead of once for each, or keep its connections open."
         );
     }
+    let at_work = if wait == For::Lock { others::at_work(case, &fits) } else { AtWork::default() };
     let count: u64 = tops.values().sum();
+    if let Some(stack) = at_work.stack.filter(|_| 2 * at_work.count() > count) {
+        let theirs = phrase::place(&case.place(stack));
+        what = format!(", for other threads of the program, which run {theirs} meanwhile");
+        actions[0] = format!(
+            "Make {theirs} faster, or let it begin earlier, for the next step while this one runs: it sets this step's pace."
+        );
+    }
     let samples = Evidence::said(format!(
         "{} of {} samples inside {} do not run; on top is {}",
         phrase::count(count),
@@ -144,9 +155,13 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         );
         evidence.push(Evidence::said(text).number("samples", held as f64));
     }
+    if at_work.count() > 0 {
+        let text = format!("in {} of them another thread of the program runs", phrase::count(at_work.count()));
+        evidence.push(Evidence::said(text).number("samples", at_work.count() as f64));
+    }
     evidence.extend(proof::best_step(case, "it waits", &fits));
     let at = phrase::place(&place);
-    let gain = case.gain_of_samples(fits, share);
+    let gain = gain(case, share, fits, &at_work);
     Finding {
         code: WaitsInStep.code(),
         title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
@@ -158,6 +173,17 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         actions,
         verify: proof::verify(case, gain.mid / 100.0),
     }
+}
+
+/// What somebody does meanwhile has to be done: surely gained is only the wait in which nobody runs, and at best all of it.
+fn gain(case: &Case, share: Share, waits: impl Fn(&Seen) -> bool, at_work: &AtWork) -> Gain {
+    let all = case.gain_of_samples(&waits, share);
+    if at_work.count() == 0 {
+        return all;
+    }
+    let idle = |one: &Seen| waits(one) && !at_work.meanwhile(one);
+    let idle = case.gain_of_samples(idle, case.share(idle).0);
+    Gain { low: idle.low.min(all.low), mid: idle.mid.min(all.mid), ..all }
 }
 
 /// Too few samples: recorded calls whose name says that they wait.

@@ -21,6 +21,37 @@ fn names_the_line_that_waits_and_for_what() {
 }
 
 #[test]
+fn where_another_thread_runs_meanwhile_it_is_named_and_only_the_rest_is_surely_gained() {
+    let wait = "get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359";
+    let text = |busy: &str| {
+        format!(
+            "track main
+             repeat 40 every 50ms
+               step request 0..40ms
+               samples 1ms..31ms every 10ms serve>next_batch:131>{wait}
+               sample 35ms active gil serve>work:5
+             end
+             track worker
+             repeat 40 every 50ms
+               {busy}
+             end"
+        )
+    };
+    // In two of three waits it prepares, and in the third one it waits as well.
+    let busy = format!("samples 2ms..22ms every 10ms active gil worker>prepare:43\n sample 22ms worker>{wait}");
+    let found_busy = found(&WaitsInStep, &text(&busy));
+    assert_eq!(
+        found_busy[0].title,
+        "75 % of the step is spent waiting in next_batch (app.py:131), for other threads of the program, which run prepare (app.py:43) meanwhile"
+    );
+    assert!(found_busy[0].actions[0].starts_with("Make prepare (app.py:43) faster"), "{:?}", found_busy[0].actions);
+    let (gain, all) =
+        (found_busy[0].gain.unwrap(), found(&WaitsInStep, &text("sample 22ms worker>idle:1"))[0].gain.unwrap());
+    assert!(gain.high == all.high && all.low > 60.0, "{gain:?} {all:?}");
+    assert!(gain.mid < 0.5 * all.mid && gain.mid > 0.2 * all.mid, "{gain:?} {all:?}");
+}
+
+#[test]
 fn an_idle_event_loop_is_said_to_be_idle() {
     let base = "/usr/lib/python3.12/asyncio/base_events.py";
     let found = found(&WaitsInStep, &format!("
