@@ -3,7 +3,6 @@
 
 mod file;
 mod key;
-mod nearest;
 mod unknown;
 
 use crate::failure::Failure;

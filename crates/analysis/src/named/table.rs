@@ -108,9 +108,15 @@ pub fn nearest(word: &str) -> Option<&'static str> {
 pub fn nearest_of<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let even = |word: &str| word.chars().take(100).collect::<String>().to_lowercase().replace('-', "_");
     let word = even(word);
-    let near = known.min_by_key(|name| distance(&word, &even(name)))?;
-    (distance(&word, &even(near)) <= (word.len().max(near.len()) / 3).max(2)).then_some(near)
+    // The beginning of a word is more than some of its letters.
+    let begins = |name: &str| word.len() >= BEGINNING && even(name).starts_with(&word);
+    let near = known.min_by_key(|name| (!begins(name), distance(&word, &even(name))))?;
+    let slip = distance(&word, &even(near)) <= (word.len().max(near.len()) / 3).max(2);
+    (slip || begins(near)).then_some(near)
 }
+
+/// With fewer letters too many words begin.
+const BEGINNING: usize = 3;
 
 /// Letters to change, add or take away.
 fn distance(a: &str, b: &str) -> usize {
@@ -138,6 +144,13 @@ mod tests {
         }
         assert_eq!((nearest("step-p5O"), nearest("kernal_time")), (Some("step_p50"), Some("kernel_time")));
         assert_eq!(nearest("xylophone_quartet_of_the_north"), None);
+        let known = || ["rats", "rate_hz", "memory_hz", "trace_size_mb"].into_iter();
+        for (word, near) in
+            [("rate", "rate_hz"), ("rate_hertz", "rate_hz"), ("Trace-Size", "trace_size_mb"), ("rat", "rats")]
+        {
+            assert_eq!(nearest_of(word, known()), Some(near), "{word}");
+        }
+        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
     }
 
     #[test]

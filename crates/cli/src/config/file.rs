@@ -1,9 +1,9 @@
 //! Reads `.inferscope.yaml`: a flat map of keys to words or lists. What is wrong with it is said with file and line.
 
 use super::key::KEYS;
-use super::nearest::nearest;
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
+use analysis::named::nearest_of;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use std::fmt;
@@ -56,7 +56,7 @@ fn parse(path: &Path, text: &str) -> Result<Layer, Failure> {
         let at = || format!("{}:{line}", path.display());
         let Some(key) = KEYS.iter().find(|key| key.name == name.value) else {
             let word: String = name.value.chars().take(60).flat_map(char::escape_debug).collect();
-            let near = nearest(&name.value, KEYS.iter().map(|key| key.name));
+            let near = nearest_of(&name.value, KEYS.iter().map(|key| key.name));
             let hint =
                 near.map_or("`inferscope config show` lists the keys".into(), |near| format!("did you mean {near}?"));
             return Err(Failure::usage(format!("{}: there is no setting {word}: {hint}", at())));

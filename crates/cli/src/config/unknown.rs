@@ -2,7 +2,7 @@
 //! may be meant for another version, so they are told and no error.
 
 use super::key::KEYS;
-use super::nearest::nearest;
+use analysis::named::nearest_of;
 
 const PREFIX: &str = "INFERSCOPE_";
 /// What our parts tell each other, and where tests put a library of their own.
@@ -15,7 +15,7 @@ pub fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
     unknown.sort_unstable();
     let keys = || KEYS.iter().map(|key| key.name);
     let warning = |name: &String| {
-        let near = nearest(&name[PREFIX.len()..], keys());
+        let near = nearest_of(&name[PREFIX.len()..], keys());
         let hint = near.map_or("`inferscope config show` lists the keys".into(), |near| {
             format!("did you mean {PREFIX}{}?", near.to_uppercase())
         });
