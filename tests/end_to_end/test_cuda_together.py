@@ -2,6 +2,7 @@
 that lets only some of the steps be recorded."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -103,13 +104,18 @@ FAST = """
 """
 
 
+def accepted(notes):
+    """How much recording may cost, in percent. What it was measured to cost stands beside it, and may be the same figure."""
+    return re.findall(r"(?:less than|up to) ([0-9.]+) %", notes)
+
+
 def test_a_program_that_launches_fast_is_recorded_in_windows_only_if_that_is_dear(gpu):
     """Three seconds until it is noticed, and then some in which it is found out what recording costs."""
     seen: OnGpu = gpu.play("", command=(gpu.python(FAST), 9))
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.trace.manifest["settings"]["overhead_budget"] == "auto"
     assert "GPU work was recorded for" in seen.notes(), "it was noticed, and the report says what was done"
-    assert "10.0 %" in seen.notes(), "what is accepted for launches"
+    assert accepted(seen.notes()) == ["10.0"], "for launches"
     assert 0 < seen.trace.count("gpu") < int(seen.recorded.out), "some time went into finding out"
     # Where the collector's sentence tells a cost, the report has it, too.
     analysis = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)
@@ -128,7 +134,7 @@ def test_graphs_may_be_slowed_down_by_less_than_launches(gpu):
     seen: OnGpu = gpu.play("", command=(program, 9))
     assert seen.recorded.code == 0, seen.recorded.told
     assert "GPU work was recorded for" in seen.notes()
-    assert " 1.0 %" in seen.notes() and "10.0 %" not in seen.notes(), "what is accepted for nodes of graphs"
+    assert accepted(seen.notes()) == ["1.0"], "for nodes of graphs"
 
 
 def test_every_kernel_is_recorded_whatever_it_costs_if_that_is_asked_for(gpu):
@@ -162,7 +168,10 @@ def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
     whole, part = said["none"], said["2%"]
     assert "set apart" in part["steps"]["why"], part["steps"]["why"]
     assert part["bottleneck"]["type"] == whole["bottleneck"]["type"]
-    assert part["findings"][0]["code"] == whole["findings"][0]["code"]
+    # A busy machine takes the core from one of the two, which is said, and is no difference between them.
+    codes = {name: [found["code"] for found in one["findings"]] for name, one in said.items()}
+    first = {name: next(code for code in found if code != "launch-thread-descheduled") for name, found in codes.items()}
+    assert first["none"] == first["2%"], codes
     busy = {name: one["gpu"][0]["busy_percent_of_step"] for name, one in said.items()}
     assert abs(busy["none"] - busy["2%"]) < 15, busy
 
