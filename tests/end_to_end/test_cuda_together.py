@@ -105,7 +105,7 @@ FAST = """
 
 
 def accepted(notes):
-    """How much recording may cost, in percent. What it was measured to cost stands beside it, and may be the same figure."""
+    """How much recording may cost, in percent. What it was measured to cost stands beside it, and may be the same."""
     return re.findall(r"(?:less than|up to) ([0-9.]+) %", notes)
 
 

@@ -5,11 +5,11 @@ use crate::advice::{self, Recorder};
 use crate::finding::{Abstention, Finding, Gain};
 use crate::health::{self, HealthLine, HealthState, LOST};
 use crate::idle::Cause;
+use crate::kernel_name;
 use crate::phrase;
 use crate::rank::{self, PACE};
 use crate::rule::Case;
 use crate::rules::dropped_records::{share_without_stacks, totals};
-use crate::step_kernels;
 use crate::steps::StepSource;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
@@ -217,7 +217,7 @@ fn lower(title: &str) -> String {
 pub fn device(case: &Case) -> Option<String> {
     let busy = busiest(case);
     let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
-    let name = step_kernels::short(case.timeline.names.text(kernel.name));
+    let name = kernel_name::short(case.timeline.names.text(kernel.name));
     let said = match busy >= PACES {
         true => format!("the GPU sets the pace, at work in {} of it", phrase::percent(busy)),
         false => at_work(case)?,

@@ -35,6 +35,7 @@ pub mod gpu;
 pub mod health;
 pub mod idle;
 mod kernel_kind;
+pub mod kernel_name;
 mod layers;
 pub mod named;
 mod ops;

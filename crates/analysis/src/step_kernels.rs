@@ -225,14 +225,6 @@ pub fn most<'a>(case: &'a Case, fits: impl Fn(&Row) -> bool) -> Option<(&'a Step
     shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > 0.0)
 }
 
-/// A kernel's name without its return type and parameters, as far as a line allows.
-pub fn short(name: &str) -> String {
-    const MOST: usize = 70;
-    let plain = name.strip_prefix("void ").unwrap_or(name);
-    let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
-    if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,13 +2,13 @@
 //! largest changes of a step in each group. What may be noise is said to be.
 
 use crate::escape::visible;
-use crate::gpu_words::short_kernel;
 use crate::style::{Ink, Style};
 use crate::text::table::Table;
 use crate::units::{count, duration};
 use analysis::PartKind;
 use analysis::compare::gate::GateState;
 use analysis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
+use analysis::kernel_name;
 use analysis::named::noise::Noise;
 use analysis::named::{METRICS, Unit};
 use std::io::{self, Write};
@@ -154,7 +154,7 @@ fn noun(group: Group) -> &'static str {
 }
 
 pub(crate) fn name(change: &Change) -> &str {
-    if change.group == Group::Kernel { short_kernel(&change.label) } else { &change.label }
+    if change.group == Group::Kernel { kernel_name::plain(&change.label) } else { &change.label }
 }
 
 pub(crate) fn signed(ns: f64) -> String {

@@ -3,7 +3,7 @@
 
 use crate::units::{bytes, count, counted, duration, percent};
 use analysis::gpu::{DeviceMetrics, GpuMetrics, KernelRow, LayerRow, OverheadBy};
-use analysis::{Diagnosis, IdleCause, Place, StepSource, phrase};
+use analysis::{Diagnosis, IdleCause, Place, StepSource, kernel_name, phrase};
 use timeline::Timeline;
 use timeline::gpu::Shape;
 
@@ -61,7 +61,7 @@ pub fn top(cause: &IdleCause) -> String {
 
 /// A kernel, a call, or a line; empty where it has no place.
 pub fn called(place: &Place) -> String {
-    let named = place.kernel.as_deref().map(short_kernel).or(place.api.as_deref());
+    let named = place.kernel.as_deref().map(kernel_name::plain).or(place.api.as_deref());
     match named {
         Some(name) => name.to_owned(),
         None if place.function.is_some() || place.file.is_some() => phrase::place(place),
@@ -128,11 +128,6 @@ pub fn in_no_layer(metrics: &GpuMetrics) -> String {
     let named = metrics.layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.total_ns));
     let all = kernel_ns(metrics);
     if all > named { format!("{} of it is in no known layer", percent(all - named, all)) } else { String::new() }
-}
-
-/// What a kernel is called where there is little room: without its return type.
-pub fn short_kernel(name: &str) -> &str {
-    name.strip_prefix("void ").unwrap_or(name)
 }
 
 #[cfg(test)]

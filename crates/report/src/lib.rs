@@ -26,6 +26,7 @@ mod streams;
 mod style;
 pub mod text;
 mod units;
+pub mod whatif;
 pub mod whatif_json;
 
 pub use style::{Ink, Style};

@@ -66,7 +66,9 @@ impl Style {
         if self.unicode {
             text.to_owned()
         } else {
-            text.replace('µ', "u").replace('·', ",").replace('±', "+-").replace('×', "x").replace('→', "->")
+            [('µ', "u"), ('·', ","), ('±', "+-"), ('×', "x"), ('→', "->"), ('−', "-")]
+                .into_iter()
+                .fold(text.to_owned(), |text, (symbol, plain)| text.replace(symbol, plain))
         }
     }
 

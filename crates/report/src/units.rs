@@ -1,5 +1,7 @@
 //! Numbers for people: three digits that matter, and a unit.
 
+pub use analysis::phrase::count;
+
 /// `850 ns`, `1.23 µs`, `45.6 ms`, `7.89 s`, `12 min 05 s`, `3 h 07 min`.
 pub fn duration(nanos: u64) -> String {
     const SECOND: u64 = 1_000_000_000;
@@ -25,19 +27,6 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-/// `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// `1 process`, `2 processes`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {

@@ -1,4 +1,4 @@
-//! The steps replayed with something changed, for programs. The replay itself is in `analysis`, the text in the command.
+//! The steps replayed with something changed, for programs. The replay itself is in `analysis`.
 
 use crate::limits::steps_json;
 use analysis::replay::{Answer, Limit, On};

@@ -6,6 +6,7 @@ use super::graph::{Graph, Job};
 use super::plan::Plan;
 use super::waits::{Does, does};
 use super::{Assume, Refusal, copies, host, stretches};
+use crate::kernel_name;
 use std::collections::{BTreeMap, HashMap};
 use timeline::gpu::detail;
 use timeline::{NameIndex, Timeline, WorkKind};
@@ -114,10 +115,8 @@ const LONGEST_NS: i64 = 1 << 50;
 
 /// A pattern means a whole name, or what is left of it without return type, namespaces, template and parameters.
 fn kernel_fits(pattern: &str, name: &str) -> bool {
-    let plain = name.strip_prefix("void ").unwrap_or(name);
-    let head = plain.split(['<', '(']).next().unwrap_or(plain);
-    let base = head.rsplit("::").next().unwrap_or(head);
-    [name, plain, head, base].iter().any(|name| fits(pattern, name))
+    let bare = kernel_name::bare(name);
+    [name, kernel_name::plain(name), &bare, kernel_name::last(&bare)].iter().any(|name| fits(pattern, name))
 }
 
 fn short(direction: u8) -> Option<&'static str> {
@@ -237,10 +236,7 @@ fn by_name<'a>(all: impl Iterator<Item = (&'a str, i64)>) -> Vec<String> {
 
 /// A name without return type, namespaces, template and parameters: what a pattern may mean it by.
 fn short_name(name: &str) -> String {
-    let plain = name.strip_prefix("void ").unwrap_or(name).replace("(anonymous namespace)::", "");
-    let head = plain.split(['<', '(']).next().filter(|head| !head.is_empty()).unwrap_or(&plain);
-    let base = head.rsplit("::").next().unwrap_or(head);
-    base.chars().take(LONGEST_NAME).collect()
+    kernel_name::last(&kernel_name::bare(name)).chars().take(LONGEST_NAME).collect()
 }
 
 const LONGEST_NAME: usize = 60;

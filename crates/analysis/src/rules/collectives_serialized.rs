@@ -3,6 +3,7 @@
 use super::{collectives, gap};
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Place, Severity};
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -50,7 +51,7 @@ impl Rule for CollectivesSerialized {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
             code: self.code(),
-            title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), crate::step_kernels::short(kernel)),
+            title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),

@@ -4,6 +4,7 @@ use super::{collectives, dropped_records};
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, Place, Severity};
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -59,7 +60,7 @@ impl Rule for CommExposed {
         );
         let finding = Finding {
             code: self.code(),
-            title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), crate::step_kernels::short(kernel)),
+            title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),

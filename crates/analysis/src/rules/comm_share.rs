@@ -3,6 +3,7 @@
 use super::collectives;
 use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -44,7 +45,7 @@ impl Rule for CommShare {
                 "Collectives run in {} of {}, most {}; {} of that hidden under other kernels",
                 phrase::percent(tally.mid()),
                 case.the_step(),
-                crate::step_kernels::short(kernel),
+                kernel_name::short(kernel),
                 phrase::percent(hidden)
             ),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },

@@ -4,6 +4,7 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -49,7 +50,7 @@ impl Rule for ConvLayout {
                 phrase::percent(share),
                 case.the_step(),
                 super::calls_in_steps::times(each),
-                step_kernels::short(place.kernel.as_deref().unwrap_or(""))
+                kernel_name::short(place.kernel.as_deref().unwrap_or(""))
             ),
             place,
             gain: Some(gain),

@@ -3,10 +3,11 @@
 use super::roofline;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Math;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::step_kernels::{self, Row};
+use crate::step_kernels::Row;
 
 pub struct Fp32Share;
 
@@ -46,7 +47,7 @@ impl Rule for Fp32Share {
             evidence: vec![
                 Evidence::said(format!(
                     "most of it in {}, {} of {}",
-                    step_kernels::short(case.timeline.names.text(row.name)),
+                    kernel_name::short(case.timeline.names.text(row.name)),
                     phrase::percent(row.ns as f64 / device.window_ns.max(1) as f64),
                     case.the_step()
                 ))

@@ -4,12 +4,13 @@ use super::roofline;
 use crate::finding::{Evidence, Finding, Gain, Severity};
 use crate::gpu::percentile;
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::again;
 use crate::spans::Spans;
-use crate::step_kernels::{self, StepKernels};
+use crate::step_kernels::StepKernels;
 use std::collections::HashMap;
 
 pub struct KernelDrift;
@@ -76,7 +77,7 @@ impl Rule for KernelDrift {
             code: self.code(),
             title: format!(
                 "{} takes {:.1} times as long at the end as at the start: {} instead of {}",
-                step_kernels::short(place.kernel.as_deref().unwrap_or("")),
+                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
                 drift.last as f64 / drift.first.max(1) as f64,
                 phrase::duration(drift.last),
                 phrase::duration(drift.first)

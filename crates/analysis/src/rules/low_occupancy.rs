@@ -3,11 +3,12 @@
 use super::roofline;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::share::Tally;
 use crate::spans::Spans;
-use crate::step_kernels::{self, StepKernels};
+use crate::step_kernels::StepKernels;
 
 pub struct LowOccupancy;
 
@@ -62,7 +63,7 @@ impl Rule for LowOccupancy {
                 "{} of {} is kernels that fill at most half of the GPU's {processors} processors, most {} with {} blocks",
                 phrase::percent(tally.mid()),
                 case.the_step(),
-                step_kernels::short(place.kernel.as_deref().unwrap_or("")),
+                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
                 phrase::count(blocks(case, longest).unwrap_or(0))
             ),
             place,

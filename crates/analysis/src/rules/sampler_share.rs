@@ -4,6 +4,7 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::Class;
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -41,7 +42,7 @@ impl Rule for SamplerShare {
                 "Choosing tokens takes {} of {}, most {}{}",
                 phrase::percent(share),
                 case.the_step(),
-                step_kernels::short(case.timeline.names.text(row.name)),
+                kernel_name::short(case.timeline.names.text(row.name)),
                 roofline::launched(&place)
             ),
             place,

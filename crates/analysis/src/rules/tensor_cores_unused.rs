@@ -5,6 +5,7 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
 use crate::kernel_kind::{Class, Kind, Math};
+use crate::kernel_name;
 use crate::peaks::Peaks;
 use crate::phrase;
 use crate::proof;
@@ -57,7 +58,7 @@ impl Rule for TensorCoresUnused {
             phrase::percent(share),
             case.the_step(),
             math.name(),
-            step_kernels::short(case.timeline.names.text(row.name)),
+            kernel_name::short(case.timeline.names.text(row.name)),
             roofline::launched(&place)
         );
         let finding = Finding {

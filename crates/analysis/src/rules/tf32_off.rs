@@ -5,6 +5,7 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
 use crate::kernel_kind::{Class, Math};
+use crate::kernel_name;
 use crate::ops::{Group, What};
 use crate::peaks::Peaks;
 use crate::phrase;
@@ -72,7 +73,7 @@ impl Rule for Tf32Off {
         let gain = device.gain(case, vec![(work, left)]);
         let gain = Gain { by: if by == GainBy::Replay { gain.by } else { by }, ..gain };
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
-        let kernel = step_kernels::short(place.kernel.as_deref().unwrap_or(""));
+        let kernel = kernel_name::short(place.kernel.as_deref().unwrap_or(""));
         let finding = Finding {
             code: self.code(),
             title: format!(

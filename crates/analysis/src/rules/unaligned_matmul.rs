@@ -4,6 +4,7 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Gain, GainBy, Severity};
 use crate::kernel_kind::{Class, Kind, Math};
+use crate::kernel_name;
 use crate::ops::{Group, What};
 use crate::peaks::Peaks;
 use crate::phrase;
@@ -71,7 +72,7 @@ impl Rule for UnalignedMatmul {
                 "Products with unaligned sides take {} of {}: {}{}{}",
                 phrase::percent(share),
                 case.the_step(),
-                step_kernels::short(case.timeline.names.text(row.name)),
+                kernel_name::short(case.timeline.names.text(row.name)),
                 odd.map_or(String::new(), |(side, what)| format!(", {side} {what}")),
                 roofline::launched(&place)
             ),

@@ -5,10 +5,11 @@ use super::roofline;
 use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::kernel_kind::{Class, Kind};
+use crate::kernel_name;
 use crate::phrase;
 use crate::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
-use crate::step_kernels::{self, Left, StepKernels};
+use crate::step_kernels::{Left, StepKernels};
 
 pub struct UnfusedElementwise;
 
@@ -58,7 +59,7 @@ impl Rule for UnfusedElementwise {
                 "{each:.0} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
                 phrase::percent(share),
                 case.the_step(),
-                step_kernels::short(place.kernel.as_deref().unwrap_or("")),
+                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
                 roofline::launched(&place)
             ),
             gain: Some(gain),

@@ -6,6 +6,7 @@ use crate::blame;
 use crate::breakdown::{Key, PartKind};
 use crate::finding::Place;
 use crate::idle::{Cause, Who, by_line};
+use crate::kernel_name;
 use crate::phrase;
 use crate::rule::Case;
 use crate::seen::Doing;
@@ -64,7 +65,7 @@ pub fn said(one: &Difference) -> String {
     };
     let function = one.place.function.as_deref().unwrap_or("");
     match one.side {
-        Side::Kernel => format!("in the kernel {}", shortened(one.place.kernel.as_deref().unwrap_or("?"))),
+        Side::Kernel => format!("in the kernel {}", kernel_name::short(one.place.kernel.as_deref().unwrap_or("?"))),
         Side::Copy => "in copies that no kernel hides".into(),
         Side::Idle => match &one.place.api {
             Some(api) => format!("with the GPU idle ({}, {api})", one.what.trim_start_matches("idle: ")),
@@ -79,11 +80,6 @@ pub fn said(one: &Difference) -> String {
 
 fn of_thread(what: &str) -> String {
     if what.starts_with("waiting") { what.to_owned() } else { format!("in {what}") }
-}
-
-fn shortened(name: &str) -> String {
-    let short: String = name.trim_start_matches("void ").chars().take(60).collect();
-    if short.len() < name.trim_start_matches("void ").len() { short + "…" } else { short }
 }
 
 fn idle(cause: Cause) -> String {

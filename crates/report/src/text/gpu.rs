@@ -4,14 +4,13 @@
 use super::Page;
 use super::spark::bar;
 use super::table::Table;
-use crate::gpu_words::{
-    at_least, causes, how_named, in_no_layer, kernel_ns, overhead, place, short_kernel, title, top, window,
-};
+use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, overhead, place, title, top, window};
 use crate::in_steps;
 use crate::style::Ink;
 use crate::units::{bytes, count, percent};
 use analysis::Diagnosis;
 use analysis::gpu::GpuMetrics;
+use analysis::kernel_name;
 use std::io::{self, Write};
 
 impl Page<'_> {
@@ -103,7 +102,7 @@ impl Page<'_> {
             let layer = kernel.layer.as_ref().map(ToString::to_string);
             let from = place(kernel).map(|(file, line)| format!("{file}:{line}"));
             let at = layer.or(from).unwrap_or_default();
-            table.row(cells, short_kernel(self.timeline.names.text(kernel.name)), &at);
+            table.row(cells, kernel_name::plain(self.timeline.names.text(kernel.name)), &at);
         }
         table.write(out, self.style)
     }

@@ -65,7 +65,7 @@ impl Page<'_> {
                 true => phrase::place(at),
                 false => String::new(),
             });
-            table.row(cells.map(|cell| (Ink::Plain, self.ascii(&cell))), &one.what, &self.style.plain(&place));
+            table.row(cells.map(|cell| (Ink::Plain, cell)), &one.what, &self.style.plain(&place));
         }
         table.write(out, self.style)?;
         let facts: Vec<String> = slow
@@ -77,9 +77,5 @@ impl Page<'_> {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
         }
         Ok(())
-    }
-
-    fn ascii(&self, text: &str) -> String {
-        if self.style.unicode { text.to_owned() } else { text.replace('−', "-") }
     }
 }
