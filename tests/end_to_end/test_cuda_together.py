@@ -176,6 +176,25 @@ def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
     assert abs(busy["none"] - busy["2%"]) < 15, busy
 
 
+def test_a_window_is_long_enough_for_a_step(gpu):
+    """Steps of three seconds: what recording costs is found out in parts of them, and then one is recorded whole."""
+    program = gpu.python("""
+        import time
+        from inferscope import step
+        assert driver.cuInit(0) == 0
+        for _ in range(6):
+            with step("generate"):
+                until = time.monotonic() + 3
+                while time.monotonic() < until:
+                    do("repeat 20\\nkernel k us=100 call=10\\nend\\nsync stream")
+    """)
+    seen: OnGpu = gpu.play("", command=(program,), options=("--overhead-budget", "50%"))
+    assert seen.recorded.code == 0, seen.recorded.told
+    steps = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)["steps"]
+    assert "set apart" in steps["why"], steps
+    assert 0 < steps["count"] < 6, steps
+
+
 def test_a_recording_after_one_in_windows_has_its_calls(gpu):
     """The first ends while its budget lets nothing be recorded, which the next one in the process is not to know."""
     program = gpu.python("""

@@ -18,10 +18,13 @@ pub fn begin() {
 /// Puts `times` the ticks since `began` on the status page.
 #[cold]
 pub fn add(status: &CollectorStatus, began: u64, times: u64) {
-    let end = now();
-    let (ticks, nanos) = (TICKS.load(Ordering::Relaxed), NANOS.load(Ordering::Relaxed));
-    let passed = u128::from(end.saturating_sub(ticks).max(1));
-    let real = u128::from(monotonic().0.saturating_sub(nanos));
-    let own = u128::from(end.saturating_sub(began)) * real / passed;
-    status.own_ns.fetch_add(own as u64 * times, Ordering::Relaxed);
+    status.own_ns.fetch_add(nanos(now().saturating_sub(began)) * times, Ordering::Relaxed);
+}
+
+/// So many ticks, by what both clocks have counted since the recording began.
+#[cold]
+pub fn nanos(ticks: u64) -> u64 {
+    let passed = u128::from(now().saturating_sub(TICKS.load(Ordering::Relaxed)).max(1));
+    let real = u128::from(monotonic().0.saturating_sub(NANOS.load(Ordering::Relaxed)));
+    (u128::from(ticks) * real / passed) as u64
 }

@@ -5,6 +5,7 @@ mod guard;
 mod place;
 mod session;
 mod settings;
+mod steps;
 mod thread;
 
 #[cfg(feature = "python")]

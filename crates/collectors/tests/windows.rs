@@ -201,6 +201,79 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
     }
 }
 
+/// Plays a program of `cost` times slower steps of `step` with beats every 10 ms, and returns how many of them lay whole in a
+/// recorded window, and how much longer the run took than without recording.
+fn play_steps(mut windows: Windows, step: u64, beats_in_it: u64, cost: f64, seconds: u64) -> (u64, f64) {
+    let (mut now, mut beats, mut plain, mut whole) = (START, 0u64, 0u64, 0);
+    while now - START < seconds * 1000 * MS {
+        let (began, mut inside) = (now, windows.recording);
+        for _ in 0..beats_in_it {
+            let beat = step / beats_in_it;
+            now += (beat as f64 * if windows.recording { 1.0 + cost } else { 1.0 }) as u64;
+            plain += beat;
+            beats += 1;
+            windows.turn(now, Beats { count: beats, last: now });
+            inside &= windows.recording;
+        }
+        whole += u64::from(inside);
+        windows.see_step(now - began);
+    }
+    (whole, (now - START) as f64 / plain as f64 - 1.0)
+}
+
+#[test]
+fn steps_that_are_longer_than_a_window_have_wider_ones() {
+    for (step, seconds) in [(1500, 120), (3000, 240), (9000, 900)] {
+        for cost in [0.08, 0.2] {
+            let (whole, slower) = play_steps(Windows::new(2.0, START), step * MS, step / 10, cost, seconds);
+            assert!(whole >= 2, "{step} ms, {cost}: {whole} whole steps");
+            assert!(slower < 0.025, "{step} ms, {cost}: {slower:.4} slower");
+        }
+        let (whole, _) = play_steps(Windows::new(2.0, START), step * MS, step / 10, 0.005, seconds);
+        assert!(whole * step > seconds * 1000 / 2, "{step} ms, cheap: {whole} whole steps");
+    }
+}
+
+#[test]
+fn steps_without_beats_are_whole_in_windows_too() {
+    // One wait a step: what recording costs cannot be told, and is taken for much.
+    let mut windows = Windows::new(2.0, START);
+    let (mut now, mut whole, mut began) = (START, 0, START);
+    let mut inside = false;
+    while now < START + 900_000 * MS {
+        now += 50 * MS;
+        windows.turn(now, Beats { count: (now - START) / (3000 * MS), last: now });
+        inside &= windows.recording;
+        if now - began >= 3000 * MS {
+            windows.see_step(now - began);
+            whole += u64::from(inside);
+            (began, inside) = (now, windows.recording);
+        }
+    }
+    assert!(whole >= 2 && windows.cost().is_none(), "{whole} whole steps");
+    assert!(windows.total[0] * 10 < windows.total[1], "{:?}", windows.total);
+    assert!(windows.describe(now).contains("whole steps of 3.0 s"), "{}", windows.describe(now));
+}
+
+/// A slow first step, as of a program that compiles, and steps that last for ever, make no endless windows.
+#[test]
+fn a_step_that_is_unlike_the_others_is_forgotten_and_none_makes_a_window_endless() {
+    let mut windows = Windows::new(2.0, START);
+    windows.see_step(u64::MAX);
+    let (mut now, mut since, mut widest) = (START, START, [0; 2]);
+    for beat in 1..=600_000 {
+        now = START + beat * MS;
+        windows.see_step(5 * MS);
+        let recording = windows.recording;
+        if windows.turn(now, Beats { count: beat, last: now }) {
+            let half = usize::from(beat > 300_000);
+            widest[half] = if recording { (now - since).max(widest[half]) } else { widest[half] };
+            since = now;
+        }
+    }
+    assert!(widest[0] <= 61_000 * MS && !windows.describe(now).contains("whole steps"), "{widest:?}");
+}
+
 #[test]
 fn the_window_that_is_open_at_the_end_counts() {
     let mut windows = Windows::new(2.0, 0);

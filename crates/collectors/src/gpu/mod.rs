@@ -8,7 +8,7 @@ mod clock;
 mod decode;
 mod devices;
 mod door;
-mod dynamic;
+pub mod dynamic;
 mod enable;
 mod kept;
 mod launches;

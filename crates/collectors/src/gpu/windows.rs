@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-/// Long enough that requests of up to a second lie whole in it, and that switching, which takes CUPTI some milliseconds at
-/// most, does not show.
+/// Long enough that steps of up to a second lie whole in it, and that switching, which takes CUPTI some milliseconds at most,
+/// does not show.
 const WINDOW: Duration = Duration::from_secs(2);
+/// Longer steps have longer windows, up to this.
+const WIDEST: Duration = Duration::from_secs(20);
 /// The first windows only find out what recording costs.
 const FIRST: Duration = Duration::from_millis(250);
 /// Beats so soon after a switch may be slow by the switch itself: what a window costs is told by the later ones.
@@ -23,6 +25,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 const UNKNOWN: f64 = 0.3;
 /// Windows in which the cost has to be told by a program that did not; else all of it is recorded.
 const PATIENT: u64 = 8;
+/// Windows after which steps that are longer have theirs, even if the cost is not known: it may never be.
+const LOOKED: u64 = 20;
 /// Recorded windows between unrecorded ones whose cost is remembered, and the fewest from which it is told. A program that
 /// starts, or changes what it does meanwhile, spoils one or two: the middle one counts.
 const MOST_PAIRS: usize = 15;
@@ -60,6 +64,9 @@ pub struct Windows {
     first: Option<Beats>,
     lasts: Duration,
     pub count: u64,
+    /// How long a step takes that the program marks, in nanoseconds, and the longest that has ended in this window; 0: none.
+    step: u64,
+    longest: u64,
     /// Windows that are over, and those of them in which too few waits and graph launches were.
     over: u64,
     quiet: u64,
@@ -83,6 +90,8 @@ impl Windows {
             first: None,
             lasts: FIRST,
             count: 0,
+            step: 0,
+            longest: 0,
             over: 0,
             quiet: 0,
             total: [0; 2],
@@ -94,6 +103,17 @@ impl Windows {
     pub fn from_whole(percent: f64, began: u64, fast: u64, now: u64) -> Windows {
         let (total, slow) = ([now.saturating_sub(began), 0], fast.saturating_sub(began));
         Windows { whole: true, recording: true, count: 1, total, slow, ..Windows::new(percent, now) }
+    }
+
+    /// The program has marked steps that ended since the last look, and the longest took so many nanoseconds; 0: none ended.
+    pub fn see_step(&mut self, longest: u64) {
+        self.longest = self.longest.max(longest);
+    }
+
+    /// So long that a whole step lies inside wherever it begins, slowed down as it is by being recorded.
+    fn whole_step(&self) -> Duration {
+        let recorded = self.step as f64 * (1.0 + self.cost().unwrap_or(UNKNOWN));
+        Duration::from_nanos((2.0 * recorded) as u64).min(WIDEST)
     }
 
     /// True when the other kind of window begins now.
@@ -119,6 +139,10 @@ impl Windows {
         self.recording = !self.recording;
         self.count += u64::from(self.recording);
         (self.since, self.first) = (now, None);
+        if self.longest > 0 {
+            // One that is unlike the others, as the first one often is, is forgotten after some windows.
+            self.step = std::mem::take(&mut self.longest).max(self.step.min(WIDEST.as_nanos() as u64) / 4 * 3);
+        }
         self.lasts = self.length();
         true
     }
@@ -169,9 +193,10 @@ impl Windows {
             // Looked at again and again until it is sure, and then now and then: a program changes what it does.
             let sure = self.pairs.len() >= MOST_PAIRS || self.whole && self.share().is_none();
             let lasts = if sure { LONGEST } else { FIRST.mul_f64(self.pairs.len() as f64) };
-            return if self.recording { lasts } else { FIRST };
+            return if self.recording { lasts.max(self.whole_step()) } else { FIRST };
         }
-        let window = if self.pairs.len() < FEWEST_PAIRS { FIRST } else { WINDOW };
+        let looking = self.pairs.len() < FEWEST_PAIRS && (self.over < LOOKED || self.step == 0);
+        let window = if looking { FIRST } else { WINDOW.max(self.whole_step()) };
         let (recorded, unrecorded) = (self.total[0].saturating_sub(self.slow) as f64, self.total[1] as f64);
         if self.recording {
             // The time before was for this window, or for one of the first, if only then the cost became known.
@@ -181,7 +206,8 @@ impl Windows {
         // What the recorded windows took beyond their share so far is paid back here.
         let wanted = (recorded + window.as_nanos() as f64) * (1.0 - share) / share - unrecorded;
         let least = WINDOW.mul_f64(0.05);
-        Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, LONGEST)
+        let longest = LONGEST.mul_f64(window.div_duration_f64(WINDOW).max(1.0));
+        Duration::from_nanos(wanted.max(0.0) as u64).clamp(least, longest)
     }
 
     /// Nanoseconds recorded and not recorded until `now`: the window that is open counts as well.
@@ -237,7 +263,11 @@ impl Windows {
             None => format!("what recording costs could not be told: {}", self.why_unknown()),
         };
         let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
-        let windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
+        let mut windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
+        if self.whole_step() > WINDOW && self.whole_step() < WIDEST {
+            let took = Duration::from_nanos(self.step).as_secs_f64();
+            windows += &format!(" that are to hold whole steps of {took:.1} s");
+        }
         format!(
             "GPU work was recorded for {share:.0} % of the time, in {windows}, to cost less than {:.1} %: {cost}{how}",
             self.budget * 100.0

@@ -9,6 +9,7 @@ use super::windows::{Beats, Windows};
 use super::{Collecting, buffers, launches, library, quiet, say};
 use crate::session::{self, Session};
 use crate::settings::Budget;
+use crate::steps::Steps;
 use crate::{guard, thread};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -62,6 +63,8 @@ struct Worker {
     session: &'static Session,
     decoder: Decoder,
     windows: Option<Windows>,
+    /// Looked for once there are windows.
+    steps: Option<Steps>,
     began: u64,
     /// Launches and all work by the last round, and how many rounds in a row they have been many.
     launched: u64,
@@ -94,6 +97,7 @@ fn run(collecting: &'static Collecting) {
         session,
         decoder: Decoder::default(),
         windows,
+        steps: None,
         began: monotonic().0,
         launched: 0,
         given: 0,
@@ -165,6 +169,7 @@ impl Worker {
 
     fn keep_budget(&mut self) {
         let Some(windows) = &mut self.windows else { return };
+        windows.see_step(self.steps.get_or_insert_with(Steps::find).longest());
         if windows.turn(monotonic().0, beats()) {
             let recording = windows.settle(self.collecting.switch(windows.recording));
             let words = if recording { "GPU recording on" } else { "GPU recording off" };

@@ -6,7 +6,7 @@ use super::super::gil::Gil;
 use super::super::refs::{Used, none, one_less, one_less_if_any, one_more};
 use super::{context, record};
 use crate::guard::guarded;
-use crate::session;
+use crate::{session, steps};
 use pyo3::ffi::*;
 use std::ptr;
 use trace::status::Collector;
@@ -121,6 +121,9 @@ pub unsafe fn close(entry: *mut Entry, innermost: *mut Entry, now: u64) {
             && session.generation == generation
         {
             let entry = &*entry;
+            if entry.end_kind == Kind::StepEnd {
+                steps::ended(now.saturating_sub(entry.begin));
+            }
             record::end(session, entry.end_kind, (entry.name, entry.name_id), entry.id, entry.begin, now);
         }
         if innermost == entry {
