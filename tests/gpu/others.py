@@ -73,3 +73,16 @@ def windows(case: Case) -> None:
         assert any(trace.devices), f"the device has no name: {trace.devices}"
 
     case.check("recorded in windows", recorded)
+    # With this budget the cost is known after three seconds, and windows are wide enough for what takes three.
+    seconds = 0.2 if case.dry else 3
+    slow = case.record("slow_steps", case.python("slow_steps.py", 6, seconds), "--overhead-budget", "50%")
+
+    def whole() -> None:
+        equal(slow.code, 0, f"exit ({slow.err[-500:]})")
+        if case.dry:
+            return
+        trace = case.trace("slow_steps")
+        steps = trace.analysis["steps"]
+        assert 0 < steps["count"] < 6, f"steps that lie whole in a window: {steps} ({trace.notes})"
+
+    case.check("a window holds a whole step", whole)

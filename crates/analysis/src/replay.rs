@@ -98,6 +98,13 @@ impl Answer {
         let (low, mid, high) = (percent(self.low_ns), percent(self.mid_ns), percent(self.high_ns));
         Gain { low, mid, high, by: GainBy::Replay, change: None }
     }
+
+    /// What was changed, the most frequent first.
+    pub fn most_changed(&self) -> Vec<(&str, u64)> {
+        let mut changed: Vec<_> = self.changed.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+        changed.sort_by_key(|(name, count)| (u64::MAX - count, *name));
+        changed
+    }
 }
 
 /// Replays the measured steps with nothing changed.

@@ -47,11 +47,10 @@ pub fn write(changes: &str, steps: &Steps, answer: &Answer, style: &Style, out: 
 }
 
 fn changed(answer: &Answer, style: &Style) -> String {
-    let mut changed: Vec<_> = answer.changed.iter().collect();
-    changed.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
+    let changed = answer.most_changed();
     let most = changed.iter().take(MOST_NAMES);
     let mut names: Vec<String> =
-        most.map(|(name, number)| format!("{} × {}", count(**number), short(name, style))).collect();
+        most.map(|(name, number)| format!("{} × {}", count(*number), short(name, style))).collect();
     if changed.len() > MOST_NAMES {
         names.push(format!("{} more", count((changed.len() - MOST_NAMES) as u64)));
     }

@@ -12,8 +12,6 @@ pub const VERSION: &str = "1.0";
 pub fn write(trace: &str, changes: &str, steps: &Steps, answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     let check = answer.check;
     let percent = answer.gain();
-    let mut changed: Vec<_> = answer.changed.iter().collect();
-    changed.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
     let document = json!({
         "whatif_version": VERSION,
         "trace": trace,
@@ -31,7 +29,7 @@ pub fn write(trace: &str, changes: &str, steps: &Steps, answer: &Answer, out: &m
         "then_ns": answer.then_ns,
         "gain_ns": {"low": answer.low_ns, "mid": answer.mid_ns, "high": answer.high_ns},
         "gain_percent": {"low": percent.low, "mid": percent.mid, "high": percent.high},
-        "changed": changed.iter().map(|(name, count)| json!({"name": name, "count": count})).collect::<Vec<_>>(),
+        "changed": answer.most_changed().iter().map(|(name, count)| json!({"name": name, "count": count})).collect::<Vec<_>>(),
         "limits_now": answer.before.iter().map(limit).collect::<Vec<_>>(),
         "limits_then": answer.after.iter().map(limit).collect::<Vec<_>>(),
         "assumed": answer.assumed,
