@@ -7,7 +7,7 @@ import sys
 
 
 def program() -> str:
-    """For example `python serve.py`, `python -m app`, `python -c`."""
+    """For example `python serve.py`, `python -m app`, `python -c`, `python -c multiprocessing.spawn`."""
     words = list(getattr(sys, "orig_argv", None) or [sys.executable or "python"])
     interpreter = os.path.basename(words[0]) or "python"
     script = _script(words[1:])
@@ -27,13 +27,25 @@ def _script(words: list[str]) -> str:
         for place, letter in enumerate(word[1:], 2):
             rest = word[place:]
             if letter == "c":
-                return "-c"
+                return _code(rest or "".join(words[:1]))
             if letter == "m":
                 return "-m " + (rest or "".join(words[:1]))
             if letter in "WX":
                 del words[: not rest]
                 break
     return ""
+
+
+# How multiprocessing starts its own processes: whoever reads the trace names them after the program that started them.
+_OWN = ("spawn", "forkserver", "resource_tracker", "semaphore_tracker")
+
+
+def _code(code: str) -> str:
+    """Code may hold secrets: it is named only where it is Python's own."""
+    for module in _OWN:
+        if code.startswith(f"from multiprocessing.{module} import "):
+            return f"-c multiprocessing.{module}"
+    return "-c"
 
 
 def version() -> str:

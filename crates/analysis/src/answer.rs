@@ -11,6 +11,7 @@ use crate::rank::{self, PACE};
 use crate::rule::Case;
 use crate::rules::dropped_records::{share_without_stacks, totals};
 use crate::steps::StepSource;
+use crate::too_short::ended;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
     let best = most_telling(case, findings);
@@ -49,6 +50,16 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     // Waiting for a device that works says less than what it works on.
     let device = device.or_else(|| without("waits-in-step").filter(|_| busiest(case) <= HALF));
     gains.or(device).or(hot)
+}
+
+/// The finding of another line of the same function, by the same rule: of a function that waits in two places, one is half the answer.
+pub fn other_line<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
+    let best = most_telling(case, findings)?;
+    let (place, least) = (&best.place, worth(case));
+    findings.iter().find(|other| {
+        let same = (other.code, &other.place.function, &other.place.file) == (best.code, &place.function, &place.file);
+        same && other.place.line != place.line && other.gain.is_some_and(|gain| gain.mid >= least)
+    })
 }
 
 /// Percent of a step that a fix must gain to be named as the cause: what is less is not worth changing code for, or cannot be told from
@@ -101,6 +112,14 @@ fn how_long(case: &Case) -> String {
     if let Some(said) = at_work(case).filter(|_| !case.breakdown_tells()) {
         return format!("{time}; {said}.");
     }
+    if let Some(short) = case.too_short() {
+        let what = if steps.source == StepSource::Whole {
+            "too short to tell where it goes"
+        } else {
+            "too short a recording to tell where it goes"
+        };
+        return format!("{time}, {}; {what}: {}.", phrase::counted(short.samples as u64, "sample"), short.why());
+    }
     if !case.breakdown_tells() {
         let why = case.without_samples().unwrap_or_default();
         return format!("{time}; where it goes was not seen: {why}.");
@@ -117,7 +136,7 @@ fn how_long(case: &Case) -> String {
         .take(3)
         .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb()))
         .collect();
-    let thread = if steps.source == StepSource::Whole { " of its busiest thread" } else { " of it" };
+    let thread = format!(" of {}", steps.thread.as_deref().unwrap_or("it"));
     match kinds.as_slice() {
         [] => format!("{time}."),
         [one] => format!("{time}; {}.", one.replacen(" %", &format!(" %{thread}"), 1)),
@@ -167,10 +186,15 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
     let largest = case.breakdown.functions().into_iter().next();
     let imports = case.imports().filter(|(share, _)| share.mid > HALF);
     match largest {
+        _ if case.too_short().is_some() => {
+            let ended = ended(case.timeline.info.exit).map(|ended| ended + " ").unwrap_or_default();
+            format!("{ended}No bottleneck, share or gain is given from so little.")
+        }
         _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
         _ if imports.is_some() => "Most of it is start-up, and of what follows nothing stands out.".into(),
         Some(part) if case.breakdown_tells() => {
-            let at = phrase::place(&part.place());
+            let line = case.breakdown.hottest_line(&part);
+            let at = phrase::with_hottest_line(&part.place(), part.share, line);
             format!("No rule found one cause for it; the largest part is {at} with {}.", phrase::percent(part.share))
         }
         _ => "So no cause can be named.".into(),
@@ -228,6 +252,9 @@ pub fn device(case: &Case) -> Option<String> {
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
+    if let Some(short) = case.too_short() {
+        return short.to_do(case);
+    }
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         // Another recording like this one would tell no more.
         if let Some(wrong) = health::device::wrong(case).filter(|_| case.gpu().is_some()) {

@@ -121,6 +121,15 @@ impl Breakdown {
         all
     }
 
+    /// What the line of one of [`Breakdown::functions`] has by itself, 0 to 1.
+    pub fn hottest_line(&self, function: &Part) -> f64 {
+        let same = |part: &&Part| {
+            (&part.label, &part.file, part.line, part.kind)
+                == (&function.label, &function.file, function.line, function.kind)
+        };
+        self.parts.iter().find(same).map_or(function.share, |part| part.share)
+    }
+
     /// Every kind that has time, with its mean a step and its share.
     pub fn kinds(&self) -> Vec<(PartKind, u64, f64)> {
         let sum = |kind| {

@@ -62,6 +62,13 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
             Verdict::Silent => {}
         }
     }
+    if let Some(short) = case.too_short() {
+        // One look at a start-up is no rate of anything: what it gains is not known.
+        let (kept, left) = findings.into_iter().partition(|finding: &Finding| finding.gain.is_none());
+        findings = kept;
+        let code = |finding: Finding| Abstention { code: finding.code, reason: short.said() };
+        abstentions.extend(left.into_iter().map(code));
+    }
     advice::fit(timeline, &mut findings, &mut abstentions);
     limit::by_device(&case, &mut findings);
     rank::rank(&mut findings, |a, b| case.same_time(a, b));
@@ -71,6 +78,8 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let mut answer = answer::say(&case, &findings, &abstentions, &health);
     if let Some((_, Some(small))) = rank::dwarfs(&case, &findings) {
         answer[1] += &format!(" After that: {}.", small.title);
+    } else if let Some(next) = answer::other_line(&case, &findings) {
+        answer[1] += &format!(" After that: {}.", next.title);
     }
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
     let (gpu, idle) = (case.take_gpu(), case.take_idle());

@@ -29,6 +29,8 @@ pub mod is {
     pub const CHILD: u16 = 1 << 11;
     /// Python's own code that imports a module.
     pub const IMPORTS: u16 = 1 << 12;
+    /// What multiprocessing begins a process with: the frame below it is its command line, and no line of the program.
+    pub const BEGINS_PROCESS: u16 = 1 << 13;
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
 
@@ -72,7 +74,8 @@ impl Frames {
             let theirs = own & (is::NATIVE | is::LIBRARY) != 0 && above != 0;
             frames.home[index] = if piece || theirs { above } else { index as u32 };
             // A program that is all library has its deepest Python frame named, not its outermost.
-            if theirs && frames.is_library(timeline, StackIndex(above)) && own & is::NATIVE == 0 {
+            let outermost = frames.is_library(timeline, StackIndex(above)) || own & is::BEGINS_PROCESS != 0;
+            if theirs && outermost && own & is::NATIVE == 0 {
                 frames.home[index] = index as u32;
             }
             frames.imports[index] = match frames.home[index] == index as u32 {

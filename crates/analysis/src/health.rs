@@ -215,9 +215,12 @@ fn steps(case: &Case) -> (HealthState, String) {
 
 fn samples(case: &Case) -> (HealthState, String) {
     let count = case.seen.all.len() as u64;
+    if let Some(short) = case.too_short() {
+        return (Bad, format!("{}: {}", short.said(), short.why()));
+    }
     if count == 0 {
         let (state, plain) = match case.timeline.samples.is_empty() {
-            true if failed(case, "stacks") => (Warn, "stacks were not sampled"),
+            true if failed(case.timeline, "stacks") => (Warn, "stacks were not sampled"),
             true => (Info, "stacks were not sampled"),
             false => return (Warn, format!("no stack was sampled inside {}", case.the_steps())),
         };
@@ -236,8 +239,8 @@ fn samples(case: &Case) -> (HealthState, String) {
     (state, format!("{} inside {inside}, one every {every}; they stand for {seen} of the time", phrase::count(count)))
 }
 
-fn failed(case: &Case, collector: &str) -> bool {
-    let mut states = case.timeline.processes.iter().flat_map(|process| &process.collectors);
+pub fn failed(timeline: &Timeline, collector: &str) -> bool {
+    let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
     states.any(|state| state.name == collector && state.state == "failed")
 }
 

@@ -57,6 +57,7 @@ mod step_kernels;
 pub mod steps;
 #[cfg(test)]
 mod testing;
+mod too_short;
 pub mod user_rules;
 pub mod waterfall;
 mod windows;

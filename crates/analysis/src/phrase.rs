@@ -2,6 +2,7 @@
 
 use crate::finding::Place;
 use crate::share::Share;
+use timeline::{Timeline, TrackIndex};
 
 /// Three digits are as many as anybody compares.
 pub fn duration(ns: u64) -> String {
@@ -83,16 +84,46 @@ pub fn short_file(file: &str) -> &str {
     file[from..].trim_start_matches('/')
 }
 
-pub fn place(place: &Place) -> String {
-    let at = place.file.as_deref().map(|file| match place.line {
+/// `service.py:44`; a place without a file is said by its function.
+pub fn line(place: &Place) -> String {
+    at(place).unwrap_or_else(|| self::place(place))
+}
+
+fn at(place: &Place) -> Option<String> {
+    place.file.as_deref().map(|file| match place.line {
         Some(line) => format!("{}:{line}", short_file(file)),
         None => short_file(file).to_owned(),
-    });
-    match (&place.function, at) {
+    })
+}
+
+/// A function of which one line has most: `decode (service.py:44)` where that line has all of the function's share, else
+/// `decode (hottest line service.py:44, 12 %)`.
+pub fn with_hottest_line(place: &Place, function: f64, line: f64) -> String {
+    let (name, hottest) = match (&place.function, at(place)) {
+        (Some(name), Some(at)) if percent(function) != percent(line) => (name, at),
+        _ => return self::place(place),
+    };
+    format!("{name} (hottest line {hottest}, {})", percent(line))
+}
+
+pub fn place(place: &Place) -> String {
+    match (&place.function, at(place)) {
         (Some(function), Some(at)) => format!("{function} ({at})"),
         (Some(function), None) => function.clone(),
         (None, Some(at)) => at,
         (None, None) => "a place that was not recorded".into(),
+    }
+}
+
+/// A thread by its name; of several processes, with its program and pid.
+pub fn thread(timeline: &Timeline, track: TrackIndex) -> String {
+    let track = &timeline.tracks[track.0 as usize];
+    let name = if track.name.is_empty() { format!("thread {}", track.tid) } else { track.name.to_string() };
+    let process = timeline.process(track);
+    match timeline.processes.len() {
+        0 | 1 => name,
+        _ if process.program.is_empty() => format!("{name} of pid {}", process.pid),
+        _ => format!("{name} of {}, pid {}", process.program, process.pid),
     }
 }
 

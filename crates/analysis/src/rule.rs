@@ -18,6 +18,7 @@ use crate::share::{Share, Tally};
 
 use crate::step_kernels::StepKernels;
 use crate::steps::{StepSource, Steps};
+use crate::too_short::TooShort;
 use crate::windows::Windows;
 use std::sync::OnceLock;
 use timeline::{Sample, StackIndex, Timeline, TrackIndex, side_by_side};
@@ -82,7 +83,8 @@ impl<'a> Case<'a> {
         let mut steps = Steps::find(timeline, step);
         if let Some(outside) = Outside::of(timeline).filter(|_| steps.source == StepSource::Whole && steps.count() > 0)
         {
-            steps.why = format!("{}; this is the whole recording of its busiest thread", outside.why());
+            let thread = steps.thread.as_deref().unwrap_or_default();
+            steps.why = format!("{}; this is the whole recording of {thread}", outside.why());
         }
         let windows = Windows::of_steps(&steps);
         let frames = Frames::new(timeline);
@@ -232,8 +234,16 @@ impl<'a> Case<'a> {
         self.breakdown.by_calls || measured || self.without_samples().is_none()
     }
 
+    /// What there is of it, where too little was recorded to say anything by samples.
+    pub fn too_short(&self) -> Option<TooShort> {
+        TooShort::of(self)
+    }
+
     /// Why a rule that lives on samples cannot look, where it cannot.
     pub fn without_samples(&self) -> Option<String> {
+        if let Some(short) = self.too_short() {
+            return Some(short.said());
+        }
         match self.seen.all.len() {
             _ if self.timeline.samples.is_empty() => {
                 Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))

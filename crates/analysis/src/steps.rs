@@ -1,6 +1,7 @@
 //! The steps: the requests, batches or iterations whose latency everything else is a part of. Which slices they are is
 //! decided in `choose`, which of them stand for steady work in `steady`.
 
+mod busiest;
 mod called;
 mod choose;
 mod periods;
@@ -27,6 +28,8 @@ pub struct Steps {
     pub not_found: Option<String>,
     /// That these are steps: 1 where they are marked, less where they were recognised.
     pub confidence: f64,
+    /// Where the whole recording is looked at: which thread that is, as it follows "of" in a sentence.
+    pub thread: Option<String>,
     /// Durations of the steps that count, shortest first.
     sorted: Vec<u64>,
 }

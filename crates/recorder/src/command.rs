@@ -83,21 +83,60 @@ fn describe(words: &[OsString]) -> (String, String) {
     if !program.starts_with("python") {
         return (program.clone(), program);
     }
-    let mut rest = words[1..].iter();
-    while let Some(word) = rest.next() {
-        match word.to_string_lossy().as_ref() {
-            "-m" => {
-                let module = rest.next().map(|module| module.to_string_lossy().into_owned()).unwrap_or_default();
-                return (format!("{program} -m {module}"), module);
+    let texts: Vec<_> = words[1..].iter().map(|word| word.to_string_lossy()).collect();
+    match script(texts.iter().map(AsRef::as_ref)) {
+        Script::File(script) => (format!("{program} {script}"), stem(OsStr::new(script))),
+        Script::Module(module) => (format!("{program} -m {module}"), module.to_owned()),
+        Script::Code(Some(module)) => (format!("{program} -c {module}"), program),
+        Script::Code(None) => (format!("{program} -c"), program),
+        Script::None => (program.clone(), program),
+    }
+}
+
+/// What a Python interpreter was told to run.
+enum Script<'a> {
+    File(&'a str),
+    Module(&'a str),
+    /// Code, which may hold secrets; with its module where it is multiprocessing's own.
+    Code(Option<&'static str>),
+    None,
+}
+
+/// How multiprocessing starts its own processes. `python/inferscope/_program.py` names them alike.
+const OWN: [&str; 3] = ["multiprocessing.spawn", "multiprocessing.forkserver", "multiprocessing.resource_tracker"];
+
+/// Reads the interpreter's own options, which may stand together: `-um app`, `-Xdev`, `-W ignore`.
+fn script<'a>(mut words: impl Iterator<Item = &'a str>) -> Script<'a> {
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix('-').filter(|option| !option.is_empty()) else {
+            return if word == "-" { Script::None } else { Script::File(word) };
+        };
+        if option.starts_with('-') {
+            let _ = (option == "-check-hash-based-pycs").then(|| words.next());
+            continue;
+        }
+        for (place, letter) in option.char_indices() {
+            let rest = &option[place + letter.len_utf8()..];
+            let value = |words: &mut dyn Iterator<Item = &'a str>| match rest {
+                "" => words.next().unwrap_or_default(),
+                rest => rest,
+            };
+            match letter {
+                'c' => {
+                    let code = value(&mut words);
+                    let own = |module: &&str| code.starts_with(&format!("from {module} import "));
+                    return Script::Code(OWN.into_iter().find(own));
+                }
+                'm' => return Script::Module(value(&mut words)),
+                'W' | 'X' => {
+                    value(&mut words);
+                    break;
+                }
+                _ => {}
             }
-            "-c" => return (format!("{program} -c"), program),
-            "-" => break,
-            "-W" | "-X" | "--check-hash-based-pycs" => _ = rest.next(),
-            option if option.starts_with('-') => {}
-            script => return (format!("{program} {script}"), stem(OsStr::new(script))),
         }
     }
-    (program.clone(), program)
+    Script::None
 }
 
 /// The same for a process that runs already. Its arguments are looked at in memory only.
@@ -125,6 +164,16 @@ mod tests {
             ),
             (&["python", "-m", "http.server", "secret"], ("python -m http.server", "http.server")),
             (&["python3.12", "-c", "secret"], ("python3.12 -c", "python3.12")),
+            // Options may stand together.
+            (&["python3.12", "-uc", "secret"], ("python3.12 -c", "python3.12")),
+            (&["python", "-Wignore", "-um", "app.main", "secret"], ("python -m app.main", "app.main")),
+            (&["python", "-W", "ignore", "-Xdev", "-mapp"], ("python -m app", "app")),
+            (&["python", "-csecret"], ("python -c", "python")),
+            (
+                &["python", "-c", "from multiprocessing.spawn import spawn_main; spawn_main(secret)"],
+                ("python -c multiprocessing.spawn", "python"),
+            ),
+            (&["python", "-", "secret"], ("python", "python")),
             (&["./server", "--password=x"], ("server", "server")),
         ];
         for (words, (long, short)) in pairs {

@@ -104,6 +104,10 @@ const CHILD: [&str; 4] = [
 /// Where modules are imported, in a Python that has not frozen it.
 const IMPORT: [&str; 2] = ["importlib/_bootstrap.py", "importlib/_bootstrap_external.py"];
 
+/// What the processes of multiprocessing begin with.
+const BEGIN: [(&str, &str); 2] =
+    [("multiprocessing/spawn.py", "spawn_main"), ("multiprocessing/forkserver.py", "main")];
+
 /// Where Python keeps what is not the program's own.
 const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 
@@ -136,6 +140,9 @@ pub fn bits(name: &Name) -> u16 {
     }
     if file.starts_with("<frozen importlib") || IMPORT.iter().any(|end| named(end)) {
         bits |= is::IMPORTS;
+    }
+    if BEGIN.iter().any(|(end, name)| *name == last && named(end)) {
+        bits |= is::BEGINS_PROCESS;
     }
     if EVENT_LOOP.iter().any(|(end, names)| names.contains(&last) && named(end)) {
         bits |= is::EVENT_LOOP | is::LIBRARY;

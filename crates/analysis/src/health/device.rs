@@ -114,7 +114,9 @@ fn records(case: &Case) -> (HealthState, String) {
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
         0 if !case.timeline.info.recorder.is_empty() => (Info, text),
-        0 if super::failed(case, "gpu") => (Warn, format!("{text}; more may be missing: the collector gpu failed")),
+        0 if super::failed(case.timeline, "gpu") => {
+            (Warn, format!("{text}; more may be missing: the collector gpu failed"))
+        }
         0 => (Ok, format!("{text}; none lost")),
         lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
     }

@@ -42,7 +42,7 @@ fn missing(unnamed: &Unnamed) -> String {
 /// Why there are no layers at all.
 fn no_layer(case: &Case) -> String {
     let mut states = case.timeline.processes.iter().flat_map(|process| &process.collectors);
-    if failed(case, "layers") {
+    if failed(case.timeline, "layers") {
         return not_recorded(case.timeline, "layers", "they could not be recorded");
     }
     match states.any(|state| state.name == "layers" && state.state == "on") {

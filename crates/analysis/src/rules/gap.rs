@@ -98,16 +98,18 @@ impl Gap<'_> {
         evidence
     }
 
-    /// The frame and the call of most of the waits of a kind, and how many there are a step.
-    pub fn wait(&self, case: &Case, wait: Wait) -> (Place, f64) {
+    /// The waits of a kind: which call and which lines make them, and how many there are a step.
+    fn waits(&self, case: &Case, wait: Wait) -> Waits {
         let waits = || self.device.sums.waits.iter().filter(|((one, _, _), _)| *one == wait);
         let count: u64 = waits().map(|(_, (_, count))| count).sum();
         // The call, and the line among the waits that a sample fell into.
         let call = waits().max_by_key(|((_, call, _), (ns, _))| (*ns, u32::MAX - call)).map(|((_, call, _), _)| *call);
         let makers: Vec<(Who, u64)> = waits().map(|((_, _, who), (ns, _))| (*who, *ns)).collect();
-        let mut place = by_line(case, &makers).into_iter().next().unwrap_or_default().0;
-        place.api = call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned());
-        (place, count as f64 / case.steps.count().max(1) as f64)
+        Waits {
+            call: call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned()),
+            lines: by_line(case, &makers),
+            a_step: count as f64 / case.steps.count().max(1) as f64,
+        }
     }
 
     /// What would change: the host does not run there, does not wait there, and what it waits for is not copied.
@@ -141,6 +143,42 @@ impl Gap<'_> {
     }
 }
 
+/// Calls that wait, and what makes them.
+struct Waits {
+    call: Option<String>,
+    /// Those that a sample fell into, the one that costs the most first.
+    lines: Vec<(Place, u64)>,
+    a_step: f64,
+}
+
+impl Waits {
+    fn place(&self) -> Place {
+        let place = self.lines.first().map(|(place, _)| place.clone()).unwrap_or_default();
+        Place { api: self.call.clone(), ..place }
+    }
+
+    /// The line; of several the one that has most.
+    fn at(&self) -> String {
+        let at = at(&self.place());
+        if self.lines.len() > 1 { at.replacen(", at ", ", most at ", 1) } else { at }
+    }
+
+    /// Each line with its part. None: there is one, and the title names it.
+    fn evidence(&self) -> Option<Evidence> {
+        let all: u64 = self.lines.iter().map(|(_, ns)| ns).sum();
+        let part = |(place, ns): &(Place, u64)| {
+            format!("{} at {}", phrase::percent(*ns as f64 / all.max(1) as f64), phrase::place(place))
+        };
+        let parts: Vec<String> = self.lines.iter().take(MOST_LINES).map(part).collect();
+        let lines = self.lines.len() as f64;
+        let text = format!("of this time, where samples show the line: {}", parts.join(", "));
+        (lines > 1.0).then(|| Evidence::said(text).number("lines", lines))
+    }
+}
+
+/// As many as fit a sentence.
+const MOST_LINES: usize = 3;
+
 /// `, at decode (engine.py:88)`; nothing where the line is not known.
 pub fn at(place: &Place) -> String {
     match place.function {
@@ -173,19 +211,20 @@ pub fn after_a_wait(
     if !idle && late < LEAST_AFTER_A_WAIT {
         return Verdict::Silent;
     }
-    let (place, each) = gap.wait(case, wait);
-    let call = place.api.as_deref().unwrap_or("a call");
+    let waits = gap.waits(case, wait);
+    let call = waits.call.as_deref().unwrap_or("a call");
     let (what, part) = if idle { ("is idle in", gap.share.mid) } else { ("gets its work late, in all by", late) };
     let title = format!(
         "The GPU {what} {} of {} because the host first {}{}",
         phrase::percent(part),
         case.the_step(),
         first(call),
-        at(&place)
+        waits.at()
     );
-    let what = format!("idle after {call}, {} times a step, for no longer than it waited", self::each(each));
-    let mut finding = gap.finding(case, code, title, place.clone(), gap.share);
+    let what = format!("idle after {call}, {} times a step, for no longer than it waited", each(waits.a_step));
+    let mut finding = gap.finding(case, code, title, waits.place(), gap.share);
     finding.evidence = gap.evidence(case, &what);
+    finding.evidence.extend(waits.evidence());
     finding.actions = actions.iter().map(|action| (*action).to_owned()).collect();
     finding.into()
 }

@@ -36,10 +36,11 @@ impl Rule for HotLine {
                   counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
                   is what the step would save without that function, waits for a core in it included: the most that any \
                   change to it can bring. It has no gain where nothing says that it could be saved: native code that computes \
-                  without the GIL (the model, usually), and a function that is nearly all that the step runs. In a recording without \
+                  without the GIL (the model, usually), and a function that is nearly all that the step runs. The share is the function's; \
+                  where it runs at several lines, the hottest is named with its own share. In a recording without \
                   steps imports are start-up: `no-steps-found` says how long they take.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
-            example: "31 % of the step is in build_vocabulary (service.py:57)",
+            example: "31 % of the step is in build_vocabulary (hottest line service.py:57, 18 %)",
         }
     }
 
@@ -68,6 +69,8 @@ struct Hot {
     native: bool,
     /// Most of it is the import of a module.
     imports: bool,
+    /// What its hottest line has of it, 0 to 1.
+    of_line: f64,
     /// Of all that runs in the steps, 0 to 1.
     of_running: f64,
     confidence: f64,
@@ -92,6 +95,7 @@ fn sampled(case: &Case) -> Verdict {
             gain: case.gain_of_samples(fits, share),
             native: native * 2 > function.count && !imports,
             imports,
+            of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
             of_running: function.count as f64 / running.max(1.0),
             confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
@@ -145,6 +149,8 @@ fn by_calls(case: &Case) -> Verdict {
             gain: case.gain_of_host(Share::exactly(part.share)),
             native: part.kind == PartKind::Native,
             imports: false,
+            // The line of a recorded call is where its function is defined.
+            of_line: 1.0,
             of_running: part.share / running.max(part.share),
             confidence: again(case.windows.all().len()),
             evidence: vec![match calls.count {
@@ -164,7 +170,7 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 }
 
 fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot { place, share, gain, native, imports, of_running, confidence, mut evidence, calls } = hot;
+    let Hot { place, share, gain, native, imports, of_line, of_running, confidence, mut evidence, calls } = hot;
     let saves = !native && of_running < THE_STEP;
     if !saves {
         let why = match native {
@@ -180,9 +186,10 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         evidence.extend(proof::unseen(share, &gain));
     }
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
+    let at = phrase::with_hottest_line(&place, part, part * of_line);
     Finding {
         code: HotLine.code(),
-        title: format!("{} of {} is in {}", phrase::percent(part), case.the_step(), phrase::place(&place)),
+        title: format!("{} of {} is in {at}", phrase::percent(part), case.the_step()),
         actions: match imports {
             true => advice::of_import(&place),
             false => advice::actions(case, &place, native, calls),

@@ -2,6 +2,7 @@
 
 mod device;
 mod others;
+mod places;
 mod scope;
 
 use crate::advice::{self, Outside};
@@ -16,6 +17,7 @@ use crate::seen::{Doing, Seen};
 use crate::share::Share;
 use crate::steps::StepSource;
 use others::AtWork;
+use places::{Places, Waits};
 use timeline::{StackIndex, Timeline};
 
 pub struct WaitsInStep;
@@ -35,7 +37,8 @@ impl Rule for WaitsInStep {
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
                   or left out. The gain is the share of the step that this wait takes; where other threads of the program run meanwhile, \
-                  that is the most, and the least is the wait in which none does. A wait for the GPU is named with the call \
+                  that is the most, and the least is the wait in which none does. A function that waits at several lines has a finding for each \
+                  of them, with the share and the gain of that line; short waits at many lines of it are one, which names each. A wait for the GPU is named with the call \
                   and the line that makes it, and has no gain: what it would bring to wait less depends on the device.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
@@ -51,12 +54,13 @@ impl Rule for WaitsInStep {
         }
         let waits = |one: &Seen| one.doing == Doing::Waiting && !case.starts_up(one);
         let mut found = Vec::from_iter(device);
-        for at in blame::functions(case, waits).into_iter().take(MOST) {
-            let fits =
-                |one: &Seen| waits(one) && case.timeline.stacks.frame(case.blame().frame(case, one)).name == at.name;
-            let (share, _) = case.share(fits);
-            if let (true, Some((frame, _))) = (share.mid >= LEVEL && share.low >= LEVEL / 2.0, at.lines.first()) {
-                found.push(finding(case, *frame, share, fits));
+        for function in blame::functions(case, waits).into_iter().take(MOST) {
+            let frame = |one: &Seen| case.timeline.stacks.frame(case.blame().frame(case, one));
+            let of_function = |one: &Seen| waits(one) && frame(one).name == function.name;
+            let places = Places::of(case, &function, waits);
+            for place in places.worth(case, case.share(of_function).0) {
+                let fits = |one: &Seen| of_function(one) && place.at(frame(one).line);
+                found.push(finding(case, &places, &place, fits));
             }
         }
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -114,7 +118,8 @@ pub fn marked(source: StepSource) -> bool {
     matches!(source, StepSource::Step | StepSource::Scope | StepSource::Nvtx)
 }
 
-fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) -> bool) -> Finding {
+fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> bool) -> Finding {
+    let (frame, share) = (waits.frame, waits.share);
     let place = case.place(frame);
     let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
     for one in case.seen.all.iter().filter(|one| fits(one)) {
@@ -122,6 +127,9 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
     }
     let top = tops.iter().max_by_key(|(stack, count)| (**count, stack.0)).map_or(frame, |(stack, _)| *stack);
     let wait = waits_for(case.timeline, &case.frames, top);
+    // Lines that wait for different things have no one reason.
+    let alike = |stack: &StackIndex| waits_for(case.timeline, &case.frames, *stack) == wait;
+    let wait = if waits.scattered() && !tops.keys().all(alike) { For::Unknown } else { wait };
     let (what, mut actions) = what_to_do(case, wait, &place);
     let mut what = what.to_owned();
     if let Some(scope) = scope::of(case, &fits).filter(|_| wait == For::Nothing && marked(case.steps.source)) {
@@ -159,8 +167,12 @@ fn finding(case: &Case, frame: StackIndex, share: Share, fits: impl Fn(&Seen) ->
         let text = format!("in {} of them another thread of the program runs", phrase::count(at_work.count()));
         evidence.push(Evidence::said(text).number("samples", at_work.count() as f64));
     }
+    evidence.extend(places.evidence(case, &place));
     evidence.extend(proof::best_step(case, "it waits", &fits));
-    let at = phrase::place(&place);
+    let at = match places.said(case).filter(|_| waits.scattered()) {
+        Some(lines) => format!("{} ({lines})", place.function.as_deref().unwrap_or("one function")),
+        None => phrase::place(&place),
+    };
     let gain = gain(case, share, fits, &at_work);
     Finding {
         code: WaitsInStep.code(),

@@ -3,7 +3,7 @@
 //! the slices, whatever their number.
 
 use super::called::Called;
-use super::{Step, StepSource, Steps, sequence};
+use super::{Step, StepSource, Steps, busiest, sequence};
 use timeline::{Detail, ProcessIndex, SliceKind, Timeline, TrackIndex};
 
 /// Fewer of a kind are not a rhythm.
@@ -101,6 +101,7 @@ fn slices(
         not_found: None,
         confidence: 1.0,
         apart: Vec::new(),
+        thread: None,
         sorted: Vec::new(),
     }
 }
@@ -121,6 +122,7 @@ fn periods(found: sequence::Found, why: &str) -> Steps {
         not_found: None,
         confidence: found.confidence,
         apart: Vec::new(),
+        thread: None,
         sorted: Vec::new(),
     }
 }
@@ -246,36 +248,32 @@ impl Ids {
 
 /// One window on the busiest thread.
 fn whole(timeline: &Timeline) -> Steps {
-    let active = |range: std::ops::Range<usize>| range.filter(|index| timeline.samples.get(*index).active).count();
-    let busiest = timeline.tracks.iter().enumerate().max_by_key(|(number, track)| {
-        (active(track.samples.clone()), track.samples.len(), track.slices.len(), usize::MAX - number)
-    });
-    let steps = busiest.filter(|_| timeline.duration() > 0).map(|(number, _)| Step {
-        track: TrackIndex(number as u32),
+    let busiest = busiest::find(timeline).filter(|_| timeline.duration() > 0);
+    let steps = busiest.iter().map(|busiest| Step {
+        track: busiest.track,
         start: timeline.start,
         end: timeline.end,
         index: 0,
         warmup: false,
         outlier: false,
     });
-    let why = match steps {
-        Some(_) if !timeline.gpu.is_empty() => {
-            "nothing marked in the program comes three times or more, nor does a sequence of kernels; this is the whole recording of its busiest thread"
-        }
-        Some(_) => {
-            "nothing marked in the program comes three times or more; this is the whole recording of its busiest thread"
-        }
-        None => "nothing was recorded that takes time",
+    let repeats = match timeline.gpu.is_empty() {
+        true => "nothing marked in the program comes three times or more",
+        false => "nothing marked in the program comes three times or more, nor does a sequence of kernels",
     };
     Steps {
         name: "recording".into(),
         source: StepSource::Whole,
-        why: why.into(),
-        steps: steps.into_iter().collect(),
+        why: match &busiest {
+            Some(busiest) => format!("{repeats}; this is the whole recording of {}", busiest.said),
+            None => "nothing was recorded that takes time".into(),
+        },
+        steps: steps.collect(),
         unfinished: 0,
         not_found: None,
         confidence: 1.0,
         apart: Vec::new(),
+        thread: busiest.map(|busiest| busiest.said),
         sorted: Vec::new(),
     }
 }

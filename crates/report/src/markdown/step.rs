@@ -4,6 +4,7 @@
 use super::code::{code, short_place};
 use super::picture;
 use super::table::{Table, bar, stretch};
+use super::words::prose;
 use crate::percentages;
 use crate::units::{count, counted, duration};
 use analysis::{Breakdown, Diagnosis, Part, StepSource};
@@ -25,7 +26,10 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
     picture::waterfall(timeline, diagnosis, out)?;
     let mean = duration(breakdown.step_ns);
     let mut said = match steps.source {
-        StepSource::Whole => format!("No steps were found, so this is all of the busiest thread: {mean}."),
+        StepSource::Whole => {
+            let thread = prose(steps.thread.as_deref().unwrap_or("its busiest thread"));
+            format!("No steps were found, so this is all of {thread}: {mean}.")
+        }
         _ if breakdown.overlapping => format!(
             "Steps overlap on a thread, so shares are of the time in which any was open: {mean} for each of {}.",
             counted(steps.count(), "step", "steps")

@@ -45,8 +45,9 @@ pub fn finding(case: &Case) -> Option<Finding> {
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
     let (near, frame) = match line(case, call, READ_LATE_NS) {
-        Some(frame) => ("called at", Some(frame)),
-        None => ("near", line(case, call, 0)),
+        Some((frame, true)) => ("called at", Some(frame)),
+        Some((frame, false)) => ("called most at", Some(frame)),
+        None => ("near", line(case, call, 0).map(|(frame, _)| frame)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
     let (mut near, longest) = (near, longest.first().filter(|_| frame.is_none()));
@@ -160,8 +161,8 @@ fn on_top(case: &Case, one: &Seen) -> NameIndex {
     case.timeline.stacks.frame(case.sample(one).stack).name
 }
 
-/// The line of the program that most samples show in that call, of those that are so long before its end.
-fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<StackIndex> {
+/// The line of the program that most samples show in that call, of those that are so long before its end; and whether all of them do.
+fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<(StackIndex, bool)> {
     let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
         Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
         None => on_top(case, one) == call,
@@ -173,7 +174,8 @@ fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<StackIndex> {
         (frame.name, frame.line)
     };
     let place = most(frames.iter().map(of))?;
-    frames.into_iter().find(|frame| of(frame) == place)
+    let all = frames.iter().all(|frame| of(frame) == place);
+    frames.into_iter().find(|frame| of(frame) == place).map(|frame| (frame, all))
 }
 
 fn most<T: Copy + Eq + Ord + std::hash::Hash>(all: impl Iterator<Item = T>) -> Option<T> {

@@ -1,6 +1,7 @@
 //! Reads manifest.json leniently: a field that is missing or of the wrong type is unknown, an unknown field is ignored.
 //! Only three things are errors: another format, a newer version, and text that is not JSON at all.
 
+use super::workers;
 use crate::gpu::Device;
 use crate::timeline::*;
 use serde_json::Value;
@@ -86,7 +87,8 @@ pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
 
 fn read(root: &Object<'_>) -> Manifest {
     let (clock, host, settings) = (root.object("clock"), root.object("host"), root.object("settings"));
-    let processes: Vec<Process> = root.list("processes").map(|process| self::process(&Object(process))).collect();
+    let mut processes: Vec<Process> = root.list("processes").map(|process| self::process(&Object(process))).collect();
+    workers::name(&mut processes);
     let info = Info {
         state: match root.text("state").as_str() {
             "recording" => State::Recording,

@@ -11,6 +11,7 @@ mod table;
 mod thrift;
 mod vet;
 mod work;
+mod workers;
 
 use crate::{OpenError, Timeline};
 use groups::{Files, Groups};
