@@ -112,13 +112,8 @@ fn how_long(case: &Case) -> String {
     if let Some(said) = at_work(case).filter(|_| !case.breakdown_tells()) {
         return format!("{time}; {said}.");
     }
-    if let Some(short) = case.too_short() {
-        let what = if steps.source == StepSource::Whole {
-            "too short to tell where it goes"
-        } else {
-            "too short a recording to tell where it goes"
-        };
-        return format!("{time}, {}; {what}: {}.", phrase::counted(short.samples as u64, "sample"), short.why());
+    if let Some(handful) = case.handful() {
+        return format!("{time}; {}.", handful.tells_nothing());
     }
     if !case.breakdown_tells() {
         let why = case.without_samples().unwrap_or_default();
@@ -186,7 +181,7 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
     let largest = case.breakdown.functions().into_iter().next();
     let imports = case.imports().filter(|(share, _)| share.mid > HALF);
     match largest {
-        _ if case.too_short().is_some() => {
+        _ if case.handful().is_some() => {
             let ended = ended(case.timeline.info.exit).map(|ended| ended + " ").unwrap_or_default();
             format!("{ended}No bottleneck, share or gain is given from so little.")
         }
@@ -252,8 +247,8 @@ pub fn device(case: &Case) -> Option<String> {
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
-    if let Some(short) = case.too_short() {
-        return short.to_do(case);
+    if let Some(handful) = case.handful().filter(|_| best.is_none()) {
+        return handful.to_do(case);
     }
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         // Another recording like this one would tell no more.

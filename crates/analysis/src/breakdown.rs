@@ -59,12 +59,18 @@ impl Breakdown {
             Vec::new()
         };
         let by_calls = calls.iter().any(|(key, _)| !matches!(key.kind, PartKind::Gc | PartKind::Gpu));
+        // Of a handful, where more were to be taken, no share is known.
+        let sampled = timeline.info.settings.rate_hz.is_some_and(|rate| rate > 0.0);
+        let handful = few && sampled && timeline.gpu.is_empty();
         let mut times = match by_calls {
             true => calls,
             false => {
                 let waits = device_waits::times(timeline, windows, seen);
                 let known = sum(waits.iter().map(|(_, ns)| *ns)).saturating_add(gc).saturating_add(seen.unseen_ns);
-                let mut times = by_samples(timeline, windows, seen, total.saturating_sub(known));
+                let mut times = match handful {
+                    true => Vec::new(),
+                    false => by_samples(timeline, windows, seen, total.saturating_sub(known)),
+                };
                 times.extend(waits);
                 times
             }

@@ -14,7 +14,7 @@ use crate::replay::Check;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
 use crate::slow_steps::{self, SlowSteps};
-use crate::steps::Steps;
+use crate::steps::{StepSource, Steps};
 use crate::waterfall::{self, Waterfall};
 use timeline::Timeline;
 use timeline::side_by_side::{self, Job};
@@ -34,6 +34,8 @@ pub struct Diagnosis {
     /// Rules that could not look.
     pub abstentions: Vec<Abstention>,
     pub bottleneck: Bottleneck,
+    /// There are too few samples for any share of them to be said.
+    pub handful: bool,
     /// Three sentences for somebody who reads nothing else.
     pub answer: [String; 3],
     pub health: Vec<HealthLine>,
@@ -62,12 +64,12 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
             Verdict::Silent => {}
         }
     }
-    if let Some(short) = case.too_short() {
-        // One look at a start-up is no rate of anything: what it gains is not known.
-        let (kept, left) = findings.into_iter().partition(|finding: &Finding| finding.gain.is_none());
+    // One look at a start-up is no rate of anything: what would be gained is not known.
+    if let Some(handful) = case.handful().filter(|_| case.steps.source == StepSource::Whole) {
+        let (left, kept) = findings.into_iter().partition(|finding: &Finding| finding.gain.is_some());
         findings = kept;
-        let code = |finding: Finding| Abstention { code: finding.code, reason: short.said() };
-        abstentions.extend(left.into_iter().map(code));
+        let abstention = |finding: Finding| Abstention { code: finding.code, reason: handful.said(&case) };
+        abstentions.extend(Vec::into_iter(left).map(abstention));
     }
     advice::fit(timeline, &mut findings, &mut abstentions);
     limit::by_device(&case, &mut findings);
@@ -82,6 +84,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         answer[1] += &format!(" After that: {}.", next.title);
     }
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
+    let handful = case.handful().is_some();
     let (gpu, idle) = (case.take_gpu(), case.take_idle());
     let (steps, breakdown) = (case.steps, case.breakdown);
     Diagnosis {
@@ -90,6 +93,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         findings,
         abstentions,
         bottleneck,
+        handful,
         answer,
         health,
         slow_steps,

@@ -215,8 +215,8 @@ fn steps(case: &Case) -> (HealthState, String) {
 
 fn samples(case: &Case) -> (HealthState, String) {
     let count = case.seen.all.len() as u64;
-    if let Some(short) = case.too_short() {
-        return (Bad, format!("{}: {}", short.said(), short.why()));
+    if let Some(handful) = case.handful() {
+        return (Bad, handful.said(case));
     }
     if count == 0 {
         let (state, plain) = match case.timeline.samples.is_empty() {

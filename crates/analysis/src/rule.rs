@@ -18,7 +18,7 @@ use crate::share::{Share, Tally};
 
 use crate::step_kernels::StepKernels;
 use crate::steps::{StepSource, Steps};
-use crate::too_short::TooShort;
+use crate::too_short::Handful;
 use crate::windows::Windows;
 use std::sync::OnceLock;
 use timeline::{Sample, StackIndex, Timeline, TrackIndex, side_by_side};
@@ -234,15 +234,15 @@ impl<'a> Case<'a> {
         self.breakdown.by_calls || measured || self.without_samples().is_none()
     }
 
-    /// What there is of it, where too little was recorded to say anything by samples.
-    pub fn too_short(&self) -> Option<TooShort> {
-        TooShort::of(self)
+    /// The samples, where they are too few to say anything by them.
+    pub fn handful(&self) -> Option<Handful> {
+        Handful::of(self)
     }
 
     /// Why a rule that lives on samples cannot look, where it cannot.
     pub fn without_samples(&self) -> Option<String> {
-        if let Some(short) = self.too_short() {
-            return Some(short.said());
+        if let Some(handful) = self.handful() {
+            return Some(handful.said(self));
         }
         match self.seen.all.len() {
             _ if self.timeline.samples.is_empty() => {
@@ -264,7 +264,7 @@ impl<'a> Case<'a> {
 /// Less changes no other share by as much as it is unsure.
 const WORTH_A_WORD: f64 = 0.05;
 
-fn were(stacks: usize) -> String {
+pub fn were(stacks: usize) -> String {
     if stacks == 1 { "1 stack was".into() } else { format!("{stacks} stacks were") }
 }
 

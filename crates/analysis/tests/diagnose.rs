@@ -49,7 +49,7 @@ fn the_answer_names_the_line_and_the_number() {
     );
     assert_eq!(
         what,
-        "50 % of the step is in compile_pattern (service.py:44); without it a step would take 20.0 ms (46 to 54 % less)."
+        "50 % of the step is in compile_pattern (hottest line service.py:44, 25 %); without it a step would take 20.0 ms (46 to 54 % less)."
     );
     assert!(first.starts_with("First: If compile_pattern gives the same result every time"), "{first}");
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
@@ -252,4 +252,46 @@ fn a_step_that_is_one_function_is_told_so_without_a_promise() {
     );
     assert_eq!(diagnosis.answer[1], "100 % of the step is in work (a.py:7).");
     assert_eq!(diagnosis.findings[0].gain, None);
+}
+
+#[test]
+fn the_answer_names_both_places_of_a_function_that_waits_in_two() {
+    let diagnosis = of("track main
+        repeat 40 every 100ms
+          step request 0..100ms
+          samples 0..50ms every 10ms serve>handle:14
+          samples 50ms..80ms every 10ms serve>handle:21
+          samples 80ms..100ms every 10ms active gil serve>work:5
+        end");
+    let what = &diagnosis.answer[1];
+    assert!(
+        what.starts_with(
+            "50 % of the step is spent waiting in handle (app.py:14); without it a step would take 50.0 ms"
+        ),
+        "{what}"
+    );
+    assert!(what.ends_with(" After that: 30 % of the step is spent waiting in handle (app.py:21)."), "{what}");
+}
+
+/// Two lines of one function wait for the device: the title has the time of both, and does not put it on one of them.
+#[test]
+fn a_wait_for_the_device_at_two_lines_says_which_has_most() {
+    let wait = |from: u32, line: u32| {
+        format!(
+            "api cudaLaunchKernel {from}ms..{from}500us\n stream 7\n kernel gemm {from}500us..{}ms\n \
+             api cudaStreamSynchronize {from}600us..{}ms\n samples {}ms..{}ms every 1ms active gil main>generate:{line}\n",
+            from + 10,
+            from + 10,
+            from + 1,
+            from + 9
+        )
+    };
+    let of_lines = |lines: [u32; 3]| {
+        let waits: String = lines.iter().zip([0, 14, 28]).map(|(line, from)| wait(from, *line)).collect();
+        let diagnosis = of(&format!("track main\n repeat 40 every 50ms\n step request 0..40ms\n {waits} end"));
+        let found = diagnosis.findings.iter().find(|finding| finding.code == "waits-in-step").unwrap();
+        found.title.clone()
+    };
+    assert!(of_lines([12, 12, 12]).ends_with(", called at generate (app.py:12)"), "{}", of_lines([12, 12, 12]));
+    assert!(of_lines([12, 19, 12]).ends_with(", called most at generate (app.py:12)"), "{}", of_lines([12, 19, 12]));
 }

@@ -42,8 +42,11 @@ pub fn write(
     if let Some((samples, hottest)) = metrics.samples.as_ref().and_then(|s| s.lines.first().map(|line| (s, line))) {
         let name = timeline.names.get(hottest.name);
         let place = if hottest.line > 0 { format!("{}:{}", name.file, hottest.line) } else { name.file.to_string() };
-        let share = percent(hottest.own, samples.active);
-        let text = format!("{} {} ({share} of running samples)", style.fit(&name.text, 40), style.fit_end(&place, 60));
+        let share = match diagnosis.handful {
+            true => format!("{} of {}", hottest.own, samples.active),
+            false => percent(hottest.own, samples.active) + " of",
+        };
+        let text = format!("{} {} ({share} running samples)", style.fit(&name.text, 40), style.fit_end(&place, 60));
         line(out, style, Ink::Plain, "hottest", &text)?;
     }
     if let Some(function) = metrics.calls.as_ref().and_then(|calls| calls.functions.first()) {

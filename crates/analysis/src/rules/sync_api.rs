@@ -62,6 +62,36 @@ mod tests {
         assert!((found[0].gain.unwrap().mid - 25.1).abs() < 0.1 && found[0].actions.len() == 2);
     }
 
+    /// The time is that of both lines: none of them is said to have it alone.
+    #[test]
+    fn of_two_lines_that_wait_the_one_with_most_is_named_and_each_has_its_part() {
+        let found = found(
+            &SyncApi,
+            "
+            track main
+            repeat 30 every 15ms
+              step token 0..11ms
+              stream 7
+              api cudaLaunchKernel 0..10us
+              kernel forward 10us..3ms
+              api cudaDeviceSynchronize 20us..3.02ms
+              samples 50us..3ms every 500us active gil main>decode@engine.py:41
+              samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+              api cudaLaunchKernel 5ms..5.01ms
+              kernel forward 5.01ms..8ms
+              api cudaDeviceSynchronize 5.02ms..8.02ms
+              samples 5.1ms..8ms every 500us active gil main>decode@engine.py:52
+              samples 8.1ms..9ms every 500us active gil main>decode@engine.py:44
+              api cudaLaunchKernel 9ms..9.01ms
+              kernel forward 9.01ms..11ms
+            end",
+        );
+        assert!(found[0].title.ends_with(", most at decode (engine.py:41)"), "{}", found[0].title);
+        let lines = found[0].evidence.iter().find(|one| one.numbers.iter().any(|(name, _)| name == "lines"));
+        let text = &lines.unwrap().text;
+        assert!(text.ends_with("67 % at decode (engine.py:41), 33 % at decode (engine.py:52)"), "{text}");
+    }
+
     /// What was sampled at the very end of the call may be what runs after it.
     #[test]
     fn a_sample_at_the_end_of_the_call_names_no_line() {

@@ -19,7 +19,9 @@ fn names_the_function_of_the_program_and_its_hottest_line() {
           sample 32ms active gil serve>decode:90
         end",
     );
-    assert_eq!(found[0].title, "50 % of the step is in build (app.py:57)");
+    // Two lines have it together.
+    assert_eq!(found[0].title, "50 % of the step is in build (hottest line app.py:57, 25 %)");
+    assert_eq!(found[2].title, "25 % of the step is in decode (app.py:90)");
     assert_eq!(
         found.iter().map(|f| f.place.function.clone().unwrap()).collect::<Vec<_>>(),
         ["build", "forward", "decode"]

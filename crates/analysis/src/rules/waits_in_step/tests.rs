@@ -20,6 +20,75 @@ fn names_the_line_that_waits_and_for_what() {
     assert!(found[0].actions.len() >= 2 && found[0].gain.unwrap().low > 60.0);
 }
 
+const GET: &str = "get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359";
+const READ: &str = "readinto@/usr/lib/python3.12/socket.py:707";
+
+/// A step of 100 ms and what its samples, one every 10 ms, show.
+fn steps(samples: &str) -> String {
+    format!("track main\n repeat 40 every 100ms\n step request 0..100ms\n {samples}\n end")
+}
+
+#[test]
+fn a_function_that_waits_in_two_places_has_a_finding_for_each() {
+    let found = found(
+        &WaitsInStep,
+        &steps(&format!(
+            "samples 0..30ms every 10ms serve>handle:21>{READ}\n samples 30ms..80ms every 10ms serve>handle:14>{GET}\n \
+             samples 80ms..100ms every 10ms active gil serve>work:5"
+        )),
+    );
+    let titles: Vec<&str> = found.iter().map(|finding| &*finding.title).collect();
+    assert_eq!(
+        titles,
+        [
+            "50 % of the step is spent waiting in handle (app.py:14), for a lock, a queue or another thread",
+            "30 % of the step is spent waiting in handle (app.py:21), for a socket or a pipe",
+        ]
+    );
+    // Each gains its own, and says where the other is.
+    let gains = found.iter().map(|finding| finding.gain.unwrap().mid.round()).collect::<Vec<_>>();
+    assert_eq!(gains, [50.0, 30.0]);
+    let both = "handle waits at 2 lines: 50 % at app.py:14, 30 % at app.py:21";
+    assert!(found.iter().all(|finding| finding.evidence.iter().any(|one| one.text == both)), "{found:?}");
+    let counts: Vec<f64> = found.iter().map(|finding| finding.evidence[0].numbers[0].1).collect();
+    assert_eq!(counts, [200.0, 120.0]);
+}
+
+#[test]
+fn a_short_wait_beside_a_long_one_is_not_added_to_it() {
+    let found = found(
+        &WaitsInStep,
+        &steps(&format!(
+            "samples 0..60ms every 10ms serve>handle:14>{GET}\n samples 60ms..61ms every 10ms serve>handle:21>{READ}\n \
+             samples 70ms..100ms every 5ms active gil serve>work:5"
+        )),
+    );
+    let titles: Vec<&str> = found.iter().map(|finding| &*finding.title).collect();
+    assert_eq!(
+        titles,
+        ["46 % of the step is spent waiting in handle (app.py:14), for a lock, a queue or another thread"]
+    );
+}
+
+/// No line has a tenth, the function has: it is named with what each line has, and with no reason that is not that of all.
+#[test]
+fn many_short_waits_of_one_function_are_one_finding_that_names_each() {
+    let waits = |other: &str| {
+        steps(&format!(
+            "sample 0ms serve>handle:14>{GET}\n sample 5ms serve>handle:16>{GET}\n sample 10ms serve>handle:18>{other}\n \
+             samples 15ms..100ms every 5ms active gil serve>work:5"
+        ))
+    };
+    let title = |text: &str| found(&WaitsInStep, text)[0].title.clone();
+    assert_eq!(
+        title(&waits(GET)),
+        "15 % of the step is spent waiting in handle (5.0 % at app.py:14, 5.0 % at app.py:16, 5.0 % at app.py:18), for a lock, a queue or another thread"
+    );
+    assert!(title(&waits(READ)).ends_with("5.0 % at app.py:18)"), "{}", title(&waits(READ)));
+    // One line alone is too little for a finding.
+    silent(&WaitsInStep, &steps("sample 0ms serve>handle:14\n samples 5ms..100ms every 5ms active gil serve>work:5"));
+}
+
 #[test]
 fn where_another_thread_runs_meanwhile_it_is_named_and_only_the_rest_is_surely_gained() {
     let wait = "get@/usr/lib/python3.12/queue.py:171>wait@/usr/lib/python3.12/threading.py:359";
