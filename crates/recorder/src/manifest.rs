@@ -164,6 +164,16 @@ pub struct Collector {
     /// Where it recorded by turns, and what that costs could be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Windows>,
+    /// Of the sampler of stacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_reads: Option<StackReads>,
+}
+
+/// How often a stack was read, and how often its thread had not run and it was used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StackReads {
+    pub read: u64,
+    pub reused: u64,
 }
 
 /// In millionths: the part of the time that was recorded, and how much longer the program takes in it.

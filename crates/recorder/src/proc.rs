@@ -21,6 +21,11 @@ pub(crate) struct Stat {
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 impl Stat {
+    /// Only the state: `R` is one that runs or could.
+    pub fn state(text: &str) -> Option<u8> {
+        text.get(text.rfind(')')? + 1..)?.trim_start().bytes().next()
+    }
+
     pub fn parse(text: &str) -> Option<Stat> {
         // The name may hold spaces and parentheses; it ends at the last one.
         let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
@@ -90,7 +95,8 @@ mod tests {
         let stat = Stat::parse(text).unwrap();
         assert_eq!((stat.state, stat.parent, stat.minor_faults, stat.major_faults), (b'R', 7, 100, 5));
         assert_eq!((stat.threads, stat.start_ticks, stat.resident_pages), (4, 777, 55));
-        assert_eq!(Stat::parse("12 (a"), None);
+        assert_eq!((Stat::parse("12 (a"), Stat::state("12 (a")), (None, None));
+        assert_eq!(Stat::state(text), Some(b'R'));
         let kernel = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 10 0 0 0";
         assert_eq!((stat.is_kernel, Stat::parse(kernel).map(|stat| stat.is_kernel)), (false, Some(true)));
     }

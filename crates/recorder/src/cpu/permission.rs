@@ -1,5 +1,6 @@
 //! Why the kernel does not let us read another process's memory, in words that name the setting to change.
 
+use super::remote_memory::read_memory;
 use std::fs;
 use std::io;
 
@@ -22,19 +23,6 @@ fn read_something(pid: u32) -> io::Result<()> {
     // A process that is being started, or a zombie, maps nothing.
     let start = start.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     read_memory(pid, start, &mut [0])
-}
-
-/// Reads another process's memory.
-pub(crate) fn read_memory(pid: u32, address: usize, into: &mut [u8]) -> io::Result<()> {
-    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
-    // SAFETY: the local buffer is ours and as long as we say; the kernel checks the remote one.
-    let read = unsafe { libc::process_vm_readv(pid as i32, &local, 1, &remote, 1, 0) };
-    match usize::try_from(read) {
-        Ok(read) if read == into.len() => Ok(()),
-        Ok(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
-        Err(_) => Err(io::Error::last_os_error()),
-    }
 }
 
 fn explain(pid: u32, error: &io::Error) -> String {

@@ -15,7 +15,8 @@ impl Sampler {
     pub(super) fn connect(&self) -> Option<PythonSpy> {
         let Target { pid, process, native, .. } = self.target;
         let blocking = if native { LockingStrategy::Lock } else { LockingStrategy::NonBlocking };
-        let config = py_spy::Config { blocking, native, ..py_spy::Config::default() };
+        // Short names of files are not for us, and finding them asks the disk.
+        let config = py_spy::Config { blocking, native, full_filenames: true, ..py_spy::Config::default() };
         let started = Instant::now();
         let mut pause = Duration::from_millis(10);
         loop {
@@ -51,7 +52,7 @@ impl Sampler {
                     continue;
                 }
             };
-            self.report("failed", &reason);
+            self.report("failed", &reason, None);
             self.shared.notes.add(format!("no stacks of process {pid}: {reason}"));
             return None;
         }

@@ -1,20 +1,18 @@
 //! Python stacks, sampled from outside without stopping the process: one thread of ours per Python process, on a fixed
 //! schedule. A stack that could not be read is counted; a process that cannot be sampled is noted, and all else goes on.
 
-use super::spy::guarded;
-use super::thread_ids::{self, ThreadIds};
+use super::budget::Budget;
+use super::reader::{Reader, Sampled};
 use super::threads::NamedByPython;
-use crate::dictionary::Frame;
 use crate::drain::Shared;
-use crate::manifest::Collector;
-use crate::messages::{Message, Outbox, Sample};
+use crate::manifest::{Collector, StackReads};
+use crate::messages::{Message, Outbox};
+use crate::pace::cpu_time;
 use crate::proc;
-use py_spy::{PythonSpy, StackTrace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
-use trace::tables::sample_state;
 
 /// What one sampler samples, and how.
 #[derive(Clone)]
@@ -38,18 +36,21 @@ const SKIPPED: &str = "stack samples skipped because the machine or the sampler 
 const TORN: &str = "stacks that could not be read because they changed meanwhile";
 const WAITING: &str = "stack samples dropped while the disk took nothing";
 
-/// A stack that changes while it is read is read again at once: left out, the code that calls and returns most would look as
-/// if it took the least time.
-const TRIES: u32 = 4;
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
 const MOST_FAILURES: u32 = 20;
 
 impl Sampler {
     /// Samples until the process ends or the recording does.
     pub fn run(self) {
+        let mut reads = StackReads::default();
         while let Some(spy) = self.connect() {
-            self.report("on", "");
-            if !self.sample(spy) {
+            self.report("on", "", Some(reads));
+            let mut reader = Reader::new(self.target.pid, spy);
+            reader.reads = reads;
+            let again = self.sample(&mut reader);
+            reads = reader.reads;
+            self.report("on", "", Some(reads));
+            if !again {
                 return;
             }
         }
@@ -59,18 +60,18 @@ impl Sampler {
         !self.stop.load(Ordering::Acquire) && proc::alive(self.target.pid, self.target.start_ticks)
     }
 
-    pub(super) fn report(&self, state: &str, reason: &str) {
-        let collector =
-            Collector { name: "stacks".into(), state: state.into(), reason: reason.into(), ..Collector::default() };
+    pub(super) fn report(&self, state: &str, reason: &str, stack_reads: Option<StackReads>) {
+        let (name, state, reason) = ("stacks".into(), state.into(), reason.into());
+        let collector = Collector { name, state, reason, stack_reads, ..Collector::default() };
         self.shared.processes.set_collectors(self.target.process, &[collector]);
     }
 
     /// Samples on a fixed schedule. True: try to connect again.
-    fn sample(&self, mut spy: PythonSpy) -> bool {
+    fn sample(&self, reader: &mut Reader) -> bool {
         let interval = Duration::from_nanos(1_000_000_000 / u64::from(self.target.rate_hz.clamp(1, 1000)));
         let mut next = Instant::now();
-        let (mut failures, mut ids) = (0, ThreadIds::default());
-        let mut lost = Lost::default();
+        let (mut failures, mut budget, mut last) = (0, Budget::new(), next);
+        let (mut lost, mut slowed) = (Lost::default(), false);
         while !self.stop.load(Ordering::Acquire) {
             let now = Instant::now();
             if now < next {
@@ -78,13 +79,11 @@ impl Sampler {
                 std::thread::sleep((next - now).min(Duration::from_millis(50)));
                 continue;
             }
-            match read(|| guarded(|| spy.get_stack_traces())) {
-                Some((traces, time)) => {
-                    failures = 0;
-                    self.send(&traces, time, &mut ids, &mut lost);
-                }
-                None if !self.wanted() => break,
-                None => {
+            let (is_read, cost) = cpu_time(|| self.take(reader, &mut lost));
+            match is_read {
+                true => failures = 0,
+                false if !self.wanted() => break,
+                false => {
                     failures += 1;
                     lost.torn += 1;
                     if failures >= MOST_FAILURES {
@@ -93,54 +92,60 @@ impl Sampler {
                     }
                 }
             }
-            let late = Instant::now().saturating_duration_since(next).as_nanos() / interval.as_nanos();
+            let pause = budget.spend(now - last, cost);
+            last = now;
+            if pause > interval && !std::mem::replace(&mut slowed, true) {
+                self.say_slowed(cost, interval, reader.threads());
+            }
+            let late = (Instant::now() + pause).saturating_duration_since(next).as_nanos() / interval.as_nanos();
             lost.skipped += late as u64;
             next += interval * (late as u32 + 1);
-            lost.send_at_times(self);
+            if lost.send_at_times(self) {
+                self.report("on", "", Some(reader.reads));
+            }
         }
         lost.send(self);
         false
     }
 
-    fn send(&self, traces: &[StackTrace], time: i64, ids: &mut ThreadIds, lost: &mut Lost) {
+    fn say_slowed(&self, cost: Duration, interval: Duration, threads: usize) {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        self.shared.notes.add(format!(
+            "stacks of process {} are sampled less often than every {:.0} ms: a sample of {threads} threads takes {:.1} ms, and {}",
+            self.target.pid,
+            millis(interval),
+            millis(cost),
+            "the recorder spends at most 20 % of a core on the stacks of one process"
+        ));
+    }
+
+    /// Takes one sample and sends it. False: nothing could be read.
+    fn take(&self, reader: &mut Reader, lost: &mut Lost) -> bool {
         let Target { pid, process, .. } = self.target;
-        let old_python = traces.iter().any(|trace| trace.os_thread_id.is_none());
-        let (all, running) = if old_python { thread_ids::threads(pid) } else { Default::default() };
-        let mut rows = Vec::with_capacity(traces.len());
-        for trace in traces.iter().filter(|trace| !trace.frames.is_empty()) {
-            let found = || ids.find(pid, trace.thread_id, &all);
-            let thread = trace.os_thread_id.map(|thread| thread as i32).or_else(found).unwrap_or(0);
-            let active = trace.active && (trace.os_thread_id.is_some() || running.contains(&thread));
-            let frames = trace.frames.iter().rev().map(|frame| Frame {
-                function: &frame.name,
-                // Only native frames have a module: the library that they are in.
-                file: frame.module.as_deref().unwrap_or(&frame.filename),
-                line: frame.line,
-            });
-            let Some(stack) = self.shared.dictionary.stack(frames) else {
-                lost.waiting += 1;
-                continue;
-            };
-            let bit = |set: bool, bit: i32| if set { bit } else { 0 };
-            let state = bit(active, sample_state::ACTIVE) | bit(trace.owns_gil, sample_state::GIL);
-            rows.push(Sample { time, process, thread, stack, state });
-            if let Some(name) = trace.thread_name.as_ref().filter(|name| self.named.set(process, thread, name)) {
-                self.outbox.send(Message::Thread { process, thread, name: name.clone() });
+        let mut sampled = Sampled::new(&self.shared.dictionary, process);
+        let before = monotonic().0;
+        if reader.look(&mut sampled).is_err() {
+            return false;
+        }
+        let time = before.midpoint(monotonic().0) as i64;
+        if reader.gave_up() {
+            self.shared.notes.add(format!(
+                "process {pid}: a stack that should not have changed had; all stacks are read for every sample, which costs more"
+            ));
+        }
+        (lost.torn, lost.waiting) = (lost.torn + sampled.torn, lost.waiting + sampled.waiting);
+        for (thread, name) in sampled.names {
+            if self.named.set(process, thread, &name) {
+                self.outbox.send(Message::Thread { process, thread, name });
             }
         }
+        let mut rows = sampled.rows;
+        rows.iter_mut().for_each(|row| row.time = time);
         if !rows.is_empty() {
             self.outbox.send(Message::Samples(rows));
         }
+        true
     }
-}
-
-/// What was read, and when it was so. None: it changed every time.
-fn read<T>(mut once: impl FnMut() -> Result<T, String>) -> Option<(T, i64)> {
-    (0..TRIES).find_map(|_| {
-        let before = monotonic().0;
-        let all = once().ok()?;
-        Some((all, before.midpoint(monotonic().0) as i64))
-    })
 }
 
 /// Losses since the last report.
@@ -153,10 +158,13 @@ struct Lost {
 }
 
 impl Lost {
-    fn send_at_times(&mut self, sampler: &Sampler) {
-        if self.reported.is_none_or(|time| time.elapsed() >= Duration::from_secs(1)) {
+    /// Once a second. Says whether it was time.
+    fn send_at_times(&mut self, sampler: &Sampler) -> bool {
+        let is_time = self.reported.is_none_or(|time| time.elapsed() >= Duration::from_secs(1));
+        if is_time {
             self.send(sampler);
         }
+        is_time
     }
 
     fn send(&mut self, sampler: &Sampler) {
@@ -168,23 +176,5 @@ impl Lost {
                 sampler.outbox.send(Message::Loss { process, collector: "stacks", what, count });
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_changes_while_it_is_read_is_read_again_but_not_for_ever() {
-        let after = |failures: u32| {
-            let mut tries = 0;
-            let read = read(|| {
-                tries += 1;
-                if tries > failures { Ok(tries) } else { Err("changed".into()) }
-            });
-            (read.map(|(read, _)| read), tries)
-        };
-        assert_eq!([after(0), after(3), after(100)], [(Some(1), 1), (Some(4), 4), (None, 4)]);
     }
 }

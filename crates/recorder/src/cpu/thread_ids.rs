@@ -1,7 +1,8 @@
 //! Which kernel thread a Python thread is. Python 3.11 and later say it themselves; before, the Python thread id is the
 //! address of the C library's own record of the thread, in which the kernel's number stands at a place that we find.
 
-use super::permission::read_memory;
+use super::remote_memory::read_memory;
+use super::scheduling::KernelThread;
 use std::collections::HashSet;
 
 #[derive(Default)]
@@ -31,17 +32,17 @@ impl ThreadIds {
     }
 }
 
+/// The kernel's threads of a process.
+pub(crate) fn numbers(pid: u32) -> HashSet<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// The kernel's threads of a process, and which of them run at this moment.
 pub(crate) fn threads(pid: u32) -> (HashSet<i32>, HashSet<i32>) {
-    let (mut all, mut running) = (HashSet::new(), HashSet::new());
-    for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-        let Some(thread) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        all.insert(thread);
-        let stat = std::fs::read(task.path().join("stat")).unwrap_or_default();
-        if crate::proc::Stat::parse(&String::from_utf8_lossy(&stat)).is_some_and(|stat| stat.state == b'R') {
-            running.insert(thread);
-        }
-    }
+    let all = numbers(pid);
+    let runs = |thread: &&i32| KernelThread::at(pid, **thread).is_runnable() == Some(true);
+    let running = all.iter().filter(runs).copied().collect();
     (all, running)
 }
 

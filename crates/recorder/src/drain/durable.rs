@@ -134,6 +134,7 @@ impl Attached {
                     recorded_ppm: windows.recorded_ppm,
                     cost_ppm: windows.cost_ppm,
                 }),
+                stack_reads: None,
             }
         })
     }
