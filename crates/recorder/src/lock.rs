@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -65,6 +65,23 @@ impl Lock {
 }
 
 impl Lock {
+    /// Whether this is the lock of the file at `path`, and not of one that was there before.
+    pub fn is_of(&self, path: &Path) -> bool {
+        let inode = |file: io::Result<std::fs::Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
+        inode(self._file.metadata()).is_some_and(|ours| Some(ours) == inode(std::fs::metadata(path)))
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self._file.as_raw_fd()
+    }
+
+    /// Whether anybody holds the lock of a file. None: it cannot be asked.
+    pub fn is_held(path: &Path) -> Option<bool> {
+        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(path).ok()?;
+        // SAFETY: a plain system call on an open descriptor, whose lock goes with it.
+        Some(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
+    }
+
     /// Removes the lock files of processes that are gone, left by recorders that were killed.
     pub fn sweep() {
         let entries = folder().and_then(std::fs::read_dir).into_iter().flatten().flatten();
@@ -108,7 +125,10 @@ mod tests {
         let me = std::process::id();
         let lock = Lock::process(me).unwrap();
         assert!(matches!(Lock::process(me), Err(Refused::Held(holder)) if holder == me));
+        let path = folder().unwrap().join(me.to_string());
+        assert!(lock.is_of(&path) && Lock::is_held(&path) == Some(true));
         drop(lock);
+        assert_eq!(Lock::is_held(&path), None);
         drop(Lock::process(me).unwrap());
     }
 }
