@@ -44,8 +44,13 @@ const MOST_WAITING: usize = 50_000;
 const MOST_WAITING_BYTES: usize = 8 << 20;
 
 impl Dictionary {
-    /// `last_name` and `last_stack` are the last numbers that are taken already.
-    pub fn new(last_name: i32, last_stack: i32) -> Dictionary {
+    /// `last_name` is the last number that is taken already.
+    pub fn new(last_name: i32) -> Dictionary {
+        Dictionary::after(last_name, 0)
+    }
+
+    /// The same for stacks too.
+    pub fn after(last_name: i32, last_stack: i32) -> Dictionary {
         Dictionary(Mutex::new(Inner { last_name, last_stack, ..Inner::default() }))
     }
 
@@ -154,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_name_and_a_stack_keep_their_numbers() {
-        let dictionary = Dictionary::new(4, 0);
+        let dictionary = Dictionary::new(4);
         let first = dictionary.segment_name("run\u{1f}a.py\u{1f}12");
         assert_eq!(first, 5);
         assert_eq!(dictionary.name("run", Some("a.py"), Some(12)), first);
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_million_names_stay_bounded() {
-        let dictionary = Dictionary::new(0, 0);
+        let dictionary = Dictionary::new(0);
         let folder = std::env::temp_dir().join(format!("inferscope-dictionary-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut store = Store::open(&folder).unwrap();

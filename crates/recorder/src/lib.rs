@@ -90,7 +90,7 @@ const NO_PACKAGE: &str = "scopes and calls are not recorded: the python package 
 
 fn plan<'a>(settings: &Settings, output: Output, described: String, alone: Alone<'a>) -> Plan<'a> {
     let mut manifest = Manifest::new(described, settings, trace::Source::detect());
-    manifest.attached = matches!(alone, Alone::Attach { .. });
+    manifest.attached = matches!(alone, Alone::Attach);
     manifest.segments = Some(output.segments.to_string_lossy().into_owned());
     let notes = output.note.iter().cloned().collect();
     let settings = settings.clone();
@@ -136,7 +136,7 @@ pub fn attach(
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
     let end = duration.map(|duration| Instant::now() + duration);
-    let mut plan = plan(settings, output, program, Alone::Attach { until: end });
+    let mut plan = plan(settings, output, program, Alone::Attach);
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
     begun();

@@ -120,7 +120,7 @@ impl Work {
         let notes = Notes::default();
         manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
         let processes = Processes::continued(manifest.processes.clone());
-        let dictionary = Arc::new(Dictionary::new(left.last_name, left.last_stack));
+        let dictionary = Arc::new(Dictionary::new(left.last_name));
         let devices = Found::of(manifest.devices.clone());
         let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone(), devices };
         let clock = Clock::start(Source::Monotonic);

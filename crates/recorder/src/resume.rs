@@ -87,7 +87,7 @@ fn shared(manifest: &Manifest, left: &Left) -> Shared {
     let notes = Notes::default();
     manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
     Shared {
-        dictionary: Arc::new(Dictionary::new(left.last_name, left.last_stack)),
+        dictionary: Arc::new(Dictionary::after(left.last_name, left.last_stack)),
         processes: Processes::continued(manifest.processes.clone()),
         devices: Found::of(manifest.devices.clone()),
         notes,

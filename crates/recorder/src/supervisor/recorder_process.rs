@@ -13,7 +13,7 @@ use crate::resume::{Begun, resume};
 use crate::settings::Settings;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Everything that a recorder has to know. Each one that is started again has it from the supervisor's memory.
 pub(crate) struct Plan<'a> {
@@ -38,14 +38,15 @@ pub(crate) struct Plan<'a> {
 pub(crate) enum Alone<'a> {
     /// The command has ended.
     Run,
-    /// The process has ended, the time is over, or somebody interrupts us.
-    Attach { until: Option<Instant> },
+    /// At once: whoever attached could have ended it at any moment, and nobody else can.
+    Attach,
     /// The program asks for the end, or is gone. It is told where the report is.
     Record { caller: Caller, report: &'a dyn Fn(&Path) -> Option<PathBuf> },
 }
 
-const SUPERVISOR_KILLED: &str =
+const WITHOUT_SUPERVISOR: &str =
     "the supervisor was killed: the recorder went on without it, and how the command ended is not known";
+const ENDED_WITH_SUPERVISOR: &str = "the supervisor was killed: the recording ends there";
 /// Between two looks at the workload.
 const PAUSE: Duration = Duration::from_millis(50);
 /// It refused to record: the reason was told.
@@ -61,6 +62,8 @@ impl Plan<'_> {
 
 /// The recorder's process. Returns what it exits with.
 pub(super) fn record(plan: &Plan<'_>, mut line: Line, restarts: u32) -> i32 {
+    // Whoever wants to end a recording has to know its supervisor.
+    Lock::hold_for(plan.manifest.recorder_pid);
     let begun = match resume(&plan.output, &plan.manifest, &plan.notes, restarts) {
         Ok(Begun::Open(begun)) => begun,
         Ok(Begun::Complete(notes)) => return leave(plan, &line, &Completed { whole: true, notes }),
@@ -123,38 +126,23 @@ fn lock(plan: &Plan<'_>, pid: u32) -> Option<Lock> {
 /// Waits for the end of the workload.
 fn alone(plan: &Plan<'_>, root: Option<u32>) -> Order {
     // Without a process nothing was started: the supervisor was killed before it came to that.
-    let Some(stat) = root.and_then(|root| Some((root, proc::stat(root)?.start_ticks))) else {
-        return if root.is_some() { Order::End(None) } else { Order::Discard };
-    };
-    let (root, start_ticks) = stat;
+    let Some(root) = root else { return Order::Discard };
+    let start_ticks = proc::stat(root).map(|stat| stat.start_ticks);
     loop {
         match &plan.alone {
+            Alone::Attach => return Order::End(None),
             Alone::Record { caller, .. } => {
                 if let Some(order) = caller.asks() {
                     return order;
                 }
-                continue;
             }
-            Alone::Attach { until } if until.is_some_and(|until| Instant::now() >= until) || interrupted() => {
-                return Order::End(None);
+            Alone::Run => {
+                if !start_ticks.is_some_and(|start_ticks| proc::alive(root, start_ticks)) {
+                    return Order::End(None);
+                }
+                proc::rest(root, PAUSE);
             }
-            _ => {}
         }
-        if !proc::alive(root, start_ticks) {
-            return Order::End(None);
-        }
-        proc::rest(root, PAUSE);
-    }
-}
-
-/// Whether somebody asks us to end, now that there is nobody else to ask. Signals are blocked since the supervisor's start.
-fn interrupted() -> bool {
-    // SAFETY: the set is plain data that the calls fill.
-    unsafe {
-        let mut pending: libc::sigset_t = std::mem::zeroed();
-        libc::sigpending(&mut pending);
-        let end = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-        end.iter().any(|number| libc::sigismember(&pending, *number) == 1)
     }
 }
 
