@@ -44,9 +44,6 @@ pub(crate) enum Alone<'a> {
     Record { caller: Caller, report: &'a dyn Fn(&Path) -> Option<PathBuf> },
 }
 
-const WITHOUT_SUPERVISOR: &str =
-    "the supervisor was killed: the recorder went on without it, and how the command ended is not known";
-const ENDED_WITH_SUPERVISOR: &str = "the supervisor was killed: the recording ends there";
 /// Between two looks at the workload.
 const PAUSE: Duration = Duration::from_millis(50);
 /// It refused to record: the reason was told.
@@ -57,6 +54,19 @@ impl Plan<'_> {
     pub fn descriptors(&self) -> Vec<RawFd> {
         let root = self.root_lock.as_ref().map(Lock::raw);
         [self.output.lock.raw(), self.output.living.as_raw_fd()].into_iter().chain(root).collect()
+    }
+}
+
+impl Alone<'_> {
+    /// What the trace says of that.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            Alone::Run => Some(
+                "the supervisor was killed: the recorder went on without it, and how the command ended is not known",
+            ),
+            Alone::Attach => Some("the supervisor was killed: the recording ends there"),
+            Alone::Record { .. } => None,
+        }
     }
 }
 
@@ -84,25 +94,24 @@ pub(super) fn record(plan: &Plan<'_>, mut line: Line, restarts: u32) -> i32 {
     if let Some(pid) = root.filter(|_| plan.end.is_none()) {
         recording.watch(pid, lock(plan, pid));
     }
-    let order = plan.end.map(Order::End).unwrap_or_else(|| {
-        loop {
-            match line.next_order() {
-                Some(Order::Watch(pid)) if root.is_none() => {
-                    root = Some(pid);
+    let mut order = plan.end.map(Order::End);
+    while order.is_none() {
+        order = match line.next_order() {
+            Some(Order::Watch(pid)) => {
+                if root.is_none() {
                     recording.watch(pid, lock(plan, pid));
                 }
-                Some(Order::Watch(_)) => {}
-                Some(order) => break order,
-                None => {
-                    if matches!(plan.alone, Alone::Run) && root.is_some() {
-                        recording.shared.notes.add(SUPERVISOR_KILLED);
-                    }
-                    break alone(plan, root);
-                }
+                root = Some(pid);
+                None
             }
-        }
-    });
-    match order {
+            None => {
+                plan.alone.note().into_iter().for_each(|note| recording.shared.notes.add(note));
+                Some(alone(plan, root))
+            }
+            order => order,
+        };
+    }
+    match order.unwrap_or(Order::Discard) {
         Order::Discard | Order::Watch(_) => {
             recording.discard();
             // The supervisor does it otherwise.
