@@ -11,6 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 p
   $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && command -v $$p && break; done)
 BENCH ?= full
 GPU ?=
+SOAK ?=
 PYTEST ?=
 
 TOOLS := .venvs/tools/bin
@@ -36,6 +37,11 @@ demo: .venv/installed ## Record the example service, print its summary, say wher
 test: dist/built ## Run every test that needs no framework: Rust, then Python on each CPython found.
 	cargo test --locked --workspace
 	$(TOOLS)/python tests/every_python.py "$$(cat dist/built)" -- $(PYTEST)
+
+.PHONY: soak
+soak: .venv/installed ## Kill workload, recorder, supervisor and all at random, 10,000 times, and account for every record. SOAK="--kills 500 --seed 7"
+	.venv/bin/python $(PIP) install -r tests/requirements.txt
+	.venv/bin/python tests/soak/soak.py $(SOAK)
 
 .PHONY: test-frameworks
 test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.

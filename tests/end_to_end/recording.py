@@ -186,6 +186,21 @@ class Recording:
         out, err = self.process.communicate(timeout=PATIENCE_S)
         return Recorded(self.process.returncode, out, err, self.trace)
 
+    @property
+    def recorder(self) -> int:
+        """The process that writes the trace; the command itself is its supervisor."""
+        return self.trace.manifest["recorder_pid"]
+
+    def kill_all_of_ours(self) -> None:
+        """The supervisor first: it would start the recorder again. The recorder may have ended by itself meanwhile."""
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+        pid = self.recorder
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == "inferscope-rec\n":
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: not alive(pid), "the recorder is gone")
+
     def kill(self) -> None:
         self.process.kill()
         self.process.communicate(timeout=PATIENCE_S)

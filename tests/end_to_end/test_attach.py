@@ -147,11 +147,14 @@ def test_two_recorders_on_one_process(busy, tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
     assert Trace(tmp_path / "one").table("samples")
-    # A recorder that was killed holds nothing: the next one may record.
+    # A supervisor that was killed ends its recording: the next one may record.
     process = subprocess.Popen([*first[:-1], tmp_path / "three"], stderr=subprocess.PIPE, env=environment())
     until(lambda: list((tmp_path / "three").glob("samples.*.parquet")), "a closed file")
+    recorder = Trace(tmp_path / "three").manifest["recorder_pid"]
     process.kill()
     process.communicate()
+    until(lambda: not alive(recorder), "the recorder has completed the trace")
+    assert Trace(tmp_path / "three").manifest["state"] == "complete"
     assert inferscope("attach", busy.pid, "--duration", 1, "--output", tmp_path / "four").returncode == 0
     assert alive(busy.pid)
 

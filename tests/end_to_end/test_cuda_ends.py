@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from fake_gpu import KERNEL, OnGpu
@@ -179,8 +180,9 @@ def test_kill_of_the_recorder_leaves_the_program_running(gpu, start, tmp_path):
     env = gpu.environment(f"{WORK}deliver\nprint ready\nawait {go}\n{WORK}print finished", gpu.libraries.cupti("13.0"))
     recording = start(gpu.app, env=env)
     assert recording.line() == "ready"
-    (child,) = [int(pid) for pid in children(recording.process.pid)]
-    os.kill(recording.process.pid, signal.SIGKILL)
+    ours = ("inferscope-rec\n", "inferscope-sig\n")
+    (child,) = [pid for pid in children(recording.process.pid) if Path(f"/proc/{pid}/comm").read_text() not in ours]
+    recording.kill_all_of_ours()
     go.touch()
     assert recording.process.stdout.readline().decode().strip() == "finished"
     until(lambda: not os.path.exists(f"/proc/{child}"), "the program ends by itself")
@@ -190,7 +192,7 @@ def test_kill_of_the_recorder_leaves_the_program_running(gpu, start, tmp_path):
 
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return file.read().split()
+        return [int(pid) for pid in file.read().split()]
 
 
 def test_late_attach_into_a_process_that_runs_cuda(gpu):

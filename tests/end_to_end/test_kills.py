@@ -1,5 +1,5 @@
-"""Workload, recorder, or both are killed in the middle: what was recorded before is there when `inferscope analyze`
-opens the trace, what is missing is said, and the workload goes on when only the recorder died."""
+"""Workload, recorder, supervisor, or several of them are killed in the middle: what was recorded before is in the trace, what
+is missing is said, and the workload goes on when only ours died."""
 
 import os
 import random
@@ -74,10 +74,46 @@ def test_the_workload_is_killed(workload, lines):
 
 
 @pytest.mark.parametrize("lines", [1, 40, 400])
-def test_the_recorder_is_killed_and_the_workload_goes_on(workload, lines):
+def test_the_recorder_is_killed_and_started_again(workload, lines):
+    recording = workload.recording
+    for _ in range(3):
+        workload.read(lines)
+        killed = recording.recorder
+        os.kill(killed, signal.SIGKILL)
+        until(lambda killed=killed: recording.recorder != killed, "another recorder writes the trace")
     workload.read(lines)
-    workload.recording.process.kill()
-    workload.recording.process.wait(PATIENCE_S)
+    os.kill(workload.pid, signal.SIGKILL)
+    workload.read_the_rest()
+    assert recording.process.wait(PATIENCE_S) == -signal.SIGKILL
+    trace = recording.trace
+    assert (trace.manifest["state"], trace.manifest["exit"]) == ("complete", {"signal": 9})
+    complete_up_to(trace, workload.said)
+    note = "the recorder was killed 3 times and started again: no record was overwritten meanwhile"
+    assert any(line.startswith(note) for line in trace.manifest["notes"]), trace.manifest["notes"]
+    assert "killed 3 times" in trace.report
+
+
+def test_the_supervisor_is_killed_and_the_recorder_completes_the_trace(workload):
+    workload.read(40)
+    recording = workload.recording
+    recorder, segments = recording.recorder, recording.trace.manifest["segments"]
+    recording.process.kill()
+    recording.process.wait(PATIENCE_S)
+    workload.read(40)
+    os.kill(workload.pid, signal.SIGKILL)
+    # Whoever reads the command's output does not wait for the recorder.
+    workload.read_the_rest()
+    until(lambda: not alive(recorder), "the recorder has ended")
+    assert (recording.trace.manifest["state"], recording.trace.manifest["exit"]) == ("complete", None)
+    assert not os.path.exists(segments)
+    complete_up_to(recording.trace, workload.said)
+    assert "the supervisor was killed" in analyze(recording.trace)
+
+
+@pytest.mark.parametrize("lines", [1, 40, 400])
+def test_all_of_ours_are_killed_and_the_workload_goes_on(workload, lines):
+    workload.read(lines)
+    workload.recording.kill_all_of_ours()
     before = workload.said
     workload.read(lines)  # It goes on.
     assert workload.said > before
@@ -91,14 +127,16 @@ def test_the_recorder_is_killed_and_the_workload_goes_on(workload, lines):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_both_are_killed_at_a_random_moment(workload, seed):
+def test_all_are_killed_at_a_random_moment(workload, seed):
     workload.read(random.Random(seed).choice([1, 3, 10, 30, 100, 300]))
-    victims = [workload.pid, workload.recording.process.pid]
+    victims = [workload.pid, workload.recording.process.pid, workload.recording.recorder]
     random.Random(seed).shuffle(victims)
     for pid in victims:
         os.kill(pid, signal.SIGKILL)
     workload.recording.process.wait(PATIENCE_S)
     until(lambda: not alive(workload.pid), "the workload is gone")
+    # A recorder that was started again in between has completed the trace.
+    until(lambda: not alive(workload.recording.recorder), "the recorder is gone")
     workload.read_the_rest()
     analyze(workload.recording.trace)
     complete_up_to(workload.recording.trace, workload.said)
@@ -106,8 +144,10 @@ def test_both_are_killed_at_a_random_moment(workload, seed):
 
 def test_a_recovered_trace_is_opened_again_and_leaves_nothing_in_shared_memory(workload):
     workload.read(20)
+    recorder = workload.recording.recorder
     os.killpg(workload.recording.process.pid, signal.SIGKILL)
     workload.recording.process.wait(PATIENCE_S)
+    until(lambda: not alive(recorder), "the recorder is gone")
     until(lambda: not alive(workload.pid), "the workload is gone")
     segments = workload.recording.trace.manifest["segments"]
     assert os.listdir(segments)
@@ -168,22 +208,22 @@ def test_stacks_that_were_in_no_file_yet_survive_the_recorder(script, start):
         """),
         options=options,
     )
-    pid, recorder, trace = int(recording.line()), recording.process, recording.trace
+    pid, trace = int(recording.line()), recording.trace
+    recorder = recording.recorder
     journal = Path(trace.manifest["segments"], "journal")
 
     def between_files():
         """Some samples are in files and some are not, and the recorder is stopped there."""
-        os.kill(recorder.pid, signal.SIGSTOP)
-        until(lambda: stopped(recorder.pid), "the recorder stands still")
+        os.kill(recorder, signal.SIGSTOP)
+        until(lambda: stopped(recorder), "the recorder stands still")
         if trace.files("samples") and journal.stat().st_size > 4000:
             return True
-        os.kill(recorder.pid, signal.SIGCONT)
+        os.kill(recorder, signal.SIGCONT)
         return False
 
     until(between_files, "samples in files and in the journal")
     in_files = trace.count("samples")
-    recorder.kill()
-    recorder.wait(PATIENCE_S)
+    recording.kill_all_of_ours()
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid), "the workload is gone")
     assert "it last wrote at" in analyze(trace)
@@ -204,8 +244,7 @@ def test_the_recorder_is_killed_during_its_last_moments(script, start):
         recording = start(path, folder=path.parent / f"trace-{delay}")
         assert recording.line() == "end"
         time.sleep(delay)  # Not to wait for something: to hit different moments.
-        recording.process.kill()
-        recording.process.wait(PATIENCE_S)
+        recording.kill_all_of_ours()
         analyze(recording.trace)
         assert recording.trace.texts(SCOPE) == ["x"] * 2000
         assert recording.trace.manifest["state"] in ("recovered", "complete")

@@ -29,18 +29,16 @@ fn main() {
     });
     let settings = Settings { output: Some(output.clone()), rate_hz: 0, memory_hz: 0.0, ..Settings::default() };
     let started = Instant::now();
-    let mut finished = Duration::ZERO;
+    let finished = std::cell::Cell::new(Duration::ZERO);
     let outcome = recorder::record(&settings, &folder, pid, |_| {
-        finished = started.elapsed();
+        finished.set(started.elapsed());
         None
     });
     let ((took, left), writer_cpu) = writing.join().expect("the writer");
-    // What follows the recording (waiting for the caller to read its answer) is idle.
-    let recorder_cpu = cpu(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(writer_cpu);
+    // The recorder is a process of its own, and has ended.
+    let (recorder_cpu, peak) = children();
     let bytes: u64 =
         std::fs::read_dir(&output).expect("a trace").flatten().map(|f| f.metadata().map_or(0, |m| m.len())).sum();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim().to_owned();
     let per = |time: Duration| time.as_nanos() as f64 / count as f64;
     println!(
         "{count} events, {:.1} M/s taken by the recorder while it was pressed",
@@ -54,9 +52,9 @@ fn main() {
     println!("{:.2} bytes per event on disk", bytes as f64 / count as f64);
     println!(
         "{:.3} s from the last event to a complete trace ({left} events were not on disk then)",
-        (finished - took).as_secs_f64()
+        (finished.get() - took).as_secs_f64()
     );
-    println!("peak memory {peak}, with the ring (16 MB) and the writer");
+    println!("peak memory of the recorder {peak} kB, with the ring (16 MB)");
     if let Ok(outcome) = outcome {
         outcome.notes.iter().for_each(|note| println!("note: {note}"));
     }
@@ -95,4 +93,16 @@ fn cpu(clock: libc::clockid_t) -> Duration {
     // SAFETY: `time` outlives the call.
     unsafe { libc::clock_gettime(clock, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// CPU time of the children that were waited for, and the most memory that one of them had, in kB.
+fn children() -> (Duration, i64) {
+    // SAFETY: `usage` is plain data that the call fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+    (time(usage.ru_utime) + time(usage.ru_stime), usage.ru_maxrss)
 }

@@ -46,7 +46,12 @@ const MOST_WAITING_BYTES: usize = 8 << 20;
 impl Dictionary {
     /// `last_name` is the last number that is taken already.
     pub fn new(last_name: i32) -> Dictionary {
-        Dictionary(Mutex::new(Inner { last_name, ..Inner::default() }))
+        Dictionary::after(last_name, 0)
+    }
+
+    /// The same for stacks too.
+    pub fn after(last_name: i32, last_stack: i32) -> Dictionary {
+        Dictionary(Mutex::new(Inner { last_name, last_stack, ..Inner::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

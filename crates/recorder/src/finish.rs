@@ -3,16 +3,16 @@
 
 use crate::drain::{Drain, FOLDER_REMOVED, Shared};
 use crate::manifest::State;
-use crate::outcome::{Exit, Outcome};
-use crate::output;
+use crate::outcome::Exit;
 use crate::proc;
 use crate::processes::Processes;
 use crate::recording::Recording;
 use crate::recover::RESCUED;
-use crate::settings::Settings;
+use crate::resume::restart_note;
+use crate::supervisor::Completed;
 use crate::watch::{Seen, explain_missing};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Recording {
     /// Stops sampling, reads what is left, and makes the trace complete.
-    pub fn finish(self, exit: Option<Exit>) -> (Outcome, Done) {
+    pub fn finish(self, exit: Option<Exit>) -> Completed {
         let notes = self.shared.notes.clone();
-        let (shown, segments) = (self.shown.clone(), self.segments.clone());
         let whole = self.finish_trace(exit);
-        let exit = exit.unwrap_or(Exit::Code(0));
-        (Outcome { trace: Some(shown), exit, notes: notes.all() }, Done { segments, whole })
+        Completed { whole, notes: notes.all() }
     }
 
     /// Says whether nothing is needed from shared memory any more.
@@ -58,10 +56,14 @@ impl Recording {
         };
         let end = trace::clock::monotonic().0;
         let whole = notes.guard("the end of the recording", || finish_drain(&mut drain, &self.segments)) == Some(true);
-        seen.into_iter().for_each(|seen| note_what_was_seen(&seen, &self.settings, self.injected, &self.shared));
+        let rate_hz = if self.had_samples { 0 } else { self.settings.rate_hz };
+        seen.into_iter().for_each(|seen| note_what_was_seen(&seen, rate_hz, self.injected, &self.shared));
+        if self.restarts > 0 {
+            notes.add(restart_note(self.restarts, drain.lost_away()));
+        }
         drain.manifest.ended_ns = Some(end);
         drain.manifest.exit = exit;
-        drain.manifest.clock.residual_ns = drain.clock.residual();
+        drain.manifest.clock.residual_ns = drain.clock.residual().max(drain.left.residual);
         let living = self.shared.processes.living();
         let ended = living.iter().filter(|living| !proc::alive(living.pid, living.start_ticks));
         ended.for_each(|living| self.shared.processes.ended(living.number));
@@ -91,27 +93,13 @@ impl Recording {
     }
 }
 
-/// What remains to be done when the caller has no more use for the segments folder.
-pub(crate) struct Done {
-    segments: PathBuf,
-    whole: bool,
-}
-
-impl Done {
-    /// Gives the shared memory back, unless it still holds what the disk did not take.
-    pub fn remove_segments(self) {
-        if self.whole {
-            output::remove_segments(&self.segments);
-        }
-    }
-}
-
-fn note_what_was_seen(seen: &Seen, settings: &Settings, injected: bool, shared: &Shared) {
+/// `rate_hz`: how often stacks were to be sampled, 0 where it is known that they were.
+fn note_what_was_seen(seen: &Seen, rate_hz: u32, injected: bool, shared: &Shared) {
     let Shared { notes, processes, .. } = shared;
     if injected {
         explain_missing(seen, processes, notes);
     }
-    if settings.rate_hz > 0 && seen.python.is_empty() {
+    if rate_hz > 0 && seen.python.is_empty() {
         notes.add(without_stacks(processes));
     }
     if seen.not_sampled > 0 {

@@ -80,9 +80,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub fn create(folder: &Path) -> io::Result<Journal> {
-        let file = File::options().append(true).create_new(true).mode(0o600).open(folder.join(JOURNAL))?;
-        Ok(Journal { file, length: 0, buffer: Vec::new() })
+    /// Begins a journal, or goes on with that of a killed recorder, of which so many bytes are whole.
+    pub fn resume(folder: &Path, whole: u64) -> io::Result<Journal> {
+        let mut options = File::options();
+        options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let file = options.open(folder.join(JOURNAL))?;
+        file.set_len(whole)?;
+        Ok(Journal { file, length: whole as usize, buffer: Vec::new() })
     }
 
     /// Adds entries that belong together: a recovery finds all of them, or none.
@@ -114,16 +118,22 @@ pub(crate) fn last_written(folder: &Path) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos() as u64)
 }
 
-/// Reads a journal as far as it goes: the last entries may have been cut by the kill.
-pub(crate) fn read(folder: &Path, row: impl FnMut(Table, u32, &[Cell<'_>]), facts: impl FnMut(Facts)) {
-    if let Ok(bytes) = fs::read(folder.join(JOURNAL)) {
-        let _ = decode(&bytes, row, facts);
-    }
+/// Reads a journal as far as it goes: the last entries may have been cut by the kill. Returns how many bytes are whole.
+pub(crate) fn read(folder: &Path, row: impl FnMut(Table, u32, &[Cell<'_>]), facts: impl FnMut(Facts)) -> u64 {
+    let (bytes, mut whole) = (fs::read(folder.join(JOURNAL)).unwrap_or_default(), 0);
+    let _ = decode(&bytes, &mut whole, row, facts);
+    whole as u64
 }
 
-fn decode(bytes: &[u8], mut row: impl FnMut(Table, u32, &[Cell<'_>]), mut facts: impl FnMut(Facts)) -> Option<()> {
+fn decode(
+    bytes: &[u8],
+    whole: &mut usize,
+    mut row: impl FnMut(Table, u32, &[Cell<'_>]),
+    mut facts: impl FnMut(Facts),
+) -> Option<()> {
     let mut rest = bytes.strip_prefix(&MAGIC)?;
     loop {
+        *whole = bytes.len() - rest.len();
         let mut entries = text(&mut rest)?;
         while let Some(tag) = take::<1>(&mut entries) {
             if tag == [FACTS] {
@@ -187,7 +197,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("inferscope-journal-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let mut journal = Journal::create(&folder).unwrap();
+        let mut journal = Journal::resume(&folder, 0).unwrap();
         journal.append(&entries(1)).unwrap();
         let first = ["names 7 [Int(1), Text(\"naïve\"), Null, Int(-3)]", "note 1"];
         assert_eq!(read_back(&folder), first);

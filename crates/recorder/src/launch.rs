@@ -3,14 +3,15 @@
 
 use crate::command::Command;
 use crate::inject::Injection;
+use crate::lock::Lock;
 use crate::outcome::{Error, Exit};
-use crate::output::Output;
+use crate::output::{Output, TRACE_FILE};
 use crate::settings::Settings;
 use crate::signals::{Came, Signals};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
@@ -22,8 +23,10 @@ const TRACE: &str = "INFERSCOPE_TRACE";
 /// The recorder that already records whatever this process starts.
 pub(crate) fn outer_recorder() -> Option<u32> {
     let pid: u32 = std::env::var(RECORDER_PID).ok()?.parse().ok()?;
-    let folder = std::env::var_os(SEGMENTS)?;
-    (pid != std::process::id() && crate::proc::exists(pid) && Path::new(&folder).is_dir()).then_some(pid)
+    let folder = PathBuf::from(std::env::var_os(SEGMENTS)?);
+    // The supervisor may be dead and the recorder go on; where that cannot be asked (another user's), the pid has to do.
+    let lives = || Lock::is_held(&folder.join(TRACE_FILE)).unwrap_or_else(|| crate::proc::exists(pid));
+    (pid != std::process::id() && folder.is_dir() && lives()).then_some(pid)
 }
 
 /// A variable and its value.
@@ -67,11 +70,24 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub fn start(command: &Command, variables: Vec<Variable>, signals: &Signals) -> Result<Running, Error> {
+    /// `announce` is called in the new process, and makes only async-signal-safe calls.
+    pub fn start(
+        command: &Command,
+        variables: Vec<Variable>,
+        signals: &Signals,
+        announce: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Running, Error> {
         let mut process = std::process::Command::new(&command.program);
         process.arg0(&command.called).args(&command.arguments).envs(variables);
+        let restore = signals.restore_in_child();
+        let supervisor = std::process::id();
+        let before_exec = move || {
+            announce();
+            allow(supervisor);
+            restore()
+        };
         // SAFETY: the closure makes only async-signal-safe calls.
-        unsafe { process.pre_exec(signals.restore_in_child()) };
+        unsafe { process.pre_exec(before_exec) };
         let program = command.program.to_string_lossy().into_owned();
         let child = process.spawn().map_err(|error| match error.kind() {
             // It was there a moment ago: what is missing is the interpreter that its first line names.
@@ -86,13 +102,15 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for the end and passes signals on until then.
-    pub fn wait(mut self, signals: &Signals) -> Exit {
+    /// Waits for the end and passes signals on until then. `meanwhile` is called now and then, and at once when a child of ours
+    /// has ended; it says how soon to call it again.
+    pub fn wait(mut self, signals: &mut Signals, mut meanwhile: impl FnMut() -> Duration) -> Exit {
         loop {
             if let Some(exit) = self.ended() {
                 return exit;
             }
-            match signals.next(Duration::from_millis(100)) {
+            let rest = meanwhile().min(Duration::from_millis(100));
+            match signals.next(rest) {
                 Some(came) if passes(came) => {
                     // SAFETY: the child was not waited for yet, so the pid is still its own.
                     unsafe { libc::kill(self.pid() as i32, came.number) };
@@ -119,7 +137,14 @@ impl Running {
     }
 }
 
+/// Lets our recorder read the calling process where only ancestors may (kernel.yama.ptrace_scope=1): the recorder descends from
+/// the supervisor. Belongs to the process, whatever it executes; a kernel without Yama does not know it.
+fn allow(supervisor: u32) {
+    // SAFETY: a plain system call.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(supervisor)) };
+}
+
 /// What is for the workload and has not reached it by itself.
 fn passes(came: Came) -> bool {
-    came.number != libc::SIGCHLD && !came.from_terminal
+    came.number != libc::SIGCHLD && !came.to_group
 }

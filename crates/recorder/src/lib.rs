@@ -27,11 +27,14 @@ mod processes;
 mod protocol;
 mod recording;
 mod recover;
+mod resume;
 mod settings;
 mod signals;
 mod store;
+mod supervisor;
 mod sweep;
 mod watch;
+mod witness;
 
 pub use device::report::{DeviceReport, DevicesReport};
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
@@ -42,12 +45,14 @@ use command::Command;
 use inject::Injection;
 use launch::Running;
 use lock::{Lock, Refused};
+use manifest::Manifest;
 use output::Output;
-use recording::Recording;
+use protocol::Caller;
 use signals::Signals;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use supervisor::{Alone, Order, Plan, Supervisor};
 
 /// Starts a command and records it until it ends. Signals and the exit pass through.
 pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> {
@@ -57,37 +62,46 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
         return run_unrecorded(&command, outer);
     }
     sweep::sweep();
-    let signals = Signals::block();
+    let mut signals = Signals::block_and_tell_apart();
     let package = package::find();
     let output = Output::create(settings, &command.short)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
-    let mut recording = Recording::start(settings, output, command.described.clone(), false)?;
-    let running = match Running::start(&command, variables, &signals) {
+    let mut plan = plan(settings, output, command.described.clone(), Alone::Run);
+    plan.injected = package.is_some();
+    plan.notes.extend(injection.notes);
+    if package.is_none() {
+        plan.notes.push(NO_PACKAGE.into());
+    }
+    let mut supervisor = Supervisor::start(plan)?;
+    let running = match Running::start(&command, variables, &signals, supervisor.announcement()) {
         Ok(running) => running,
         Err(error) => {
-            recording.discard();
+            supervisor.discard();
             return Err(error);
         }
     };
-    recording.injected = package.is_some();
-    injection.notes.into_iter().for_each(|note| recording.shared.notes.add(note));
-    if package.is_none() {
-        recording.shared.notes.add(NO_PACKAGE);
-    }
-    recording.watch(running.pid(), Lock::process(running.pid()).ok());
-    let exit = running.wait(&signals);
-    let (outcome, done) = recording.finish(Some(exit));
-    done.remove_segments();
-    Ok(outcome)
+    supervisor.watches(running.pid());
+    let exit = running.wait(&mut signals, || supervisor.tend());
+    Ok(supervisor.finish(Some(exit)).remove_segments())
 }
 
 const NO_PACKAGE: &str = "scopes and calls are not recorded: the python package is not installed beside the command";
 
+fn plan<'a>(settings: &Settings, output: Output, described: String, alone: Alone<'a>) -> Plan<'a> {
+    let mut manifest = Manifest::new(described, settings, trace::Source::detect());
+    manifest.attached = matches!(alone, Alone::Attach);
+    manifest.segments = Some(output.segments.to_string_lossy().into_owned());
+    let notes = output.note.iter().cloned().collect();
+    let settings = settings.clone();
+    Plan { settings, output, manifest, notes, alone, injected: false, root: None, root_lock: None, end: None }
+}
+
 /// A command inside a recorded command: its processes are recorded by the outer recorder already.
 fn run_unrecorded(command: &Command, outer: u32) -> Result<Outcome, Error> {
-    let signals = Signals::block();
-    let exit = Running::start(command, Vec::new(), &signals)?.wait(&signals);
+    let mut signals = Signals::block_and_tell_apart();
+    let rest = || Duration::MAX;
+    let exit = Running::start(command, Vec::new(), &signals, || ())?.wait(&mut signals, rest);
     let note = format!("process {outer} records this command already: see its trace");
     Ok(Outcome { trace: None, exit, notes: vec![note] })
 }
@@ -116,35 +130,34 @@ pub fn attach(
     }
     let lock = claim(pid)?;
     sweep::sweep();
-    let signals = Signals::block();
+    let mut signals = Signals::block();
     let program = proc::program(pid);
     // Nothing is brought into a process that runs already.
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
-    let mut recording = Recording::start(settings, output, program, true)?;
-    recording.watch(pid, lock);
-    begun();
     let end = duration.map(|duration| Instant::now() + duration);
+    let mut plan = plan(settings, output, program, Alone::Attach);
+    (plan.root, plan.root_lock) = (Some(pid), lock);
+    let mut supervisor = Supervisor::start(plan)?;
+    begun();
     while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-        let came = signals.next(left.min(Duration::from_millis(50)));
+        let came = signals.next(left.min(supervisor.tend()).min(Duration::from_millis(50)));
         if came.is_some_and(|came| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&came.number)) {
             break;
         }
     }
-    let (outcome, done) = recording.finish(None);
-    done.remove_segments();
-    Ok(outcome)
+    Ok(supervisor.finish(None).remove_segments())
 }
 
 /// The recorder that the Python package starts for its own process. The package waits for the file `ready`, which tells it
-/// where to record to and with which settings. `finish` is called with the trace's folder when the trace is complete, and
+/// where to record to and with which settings. `report` is called with the trace's folder when the trace is complete, and
 /// says where the report is; the package is told after that.
 pub fn record(
     settings: &Settings,
     ready: &Path,
     pid: u32,
-    finish: impl FnOnce(&Path) -> Option<PathBuf>,
+    report: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
     check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
@@ -156,25 +169,28 @@ pub fn record(
     let (described, short) = command::describe_process(pid);
     let output = Output::create(settings, &short)?;
     let told = launch::told(settings, &output);
-    let mut recording = Recording::start(settings, output, described, false)?;
-    let caller = protocol::Caller::new(&recording.segments, pid, start_ticks);
+    let caller = || Caller::new(&output.segments, pid, start_ticks);
+    let (caller, kept) = (caller(), caller());
+    let mut plan = plan(settings, output, described, Alone::Record { caller: kept, report: &report });
+    (plan.root, plan.root_lock) = (Some(pid), lock);
+    let mut supervisor = Supervisor::start(plan)?;
     if let Err(error) = caller.tell_ready(ready, &told) {
-        recording.discard();
+        supervisor.discard();
         return Err(Error::io(format!("cannot write {}", ready.display()), error));
     }
-    recording.watch(pid, lock);
-    if !caller.wait() {
-        recording.discard();
+    let order = loop {
+        supervisor.tend();
+        if let Some(order) = caller.asks() {
+            break order;
+        }
+    };
+    if order == Order::Discard {
+        supervisor.discard();
         return Ok(Outcome { trace: None, exit: Exit::Code(0), notes: Vec::new() });
     }
-    let (outcome, done) = recording.finish(None);
-    let report = outcome.trace.as_deref().and_then(finish);
-    // The program may be in another folder by now.
-    let report = report.map(|report| std::path::absolute(&report).unwrap_or(report));
-    caller.tell_done(report.as_deref());
-    caller.linger();
-    done.remove_segments();
-    Ok(outcome)
+    let ended = supervisor.finish(None);
+    ended.outcome.trace.iter().for_each(|trace| caller.report(trace, &report));
+    Ok(ended.remove_segments())
 }
 
 fn claim(pid: u32) -> Result<Option<Lock>, Error> {

@@ -3,9 +3,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -14,6 +15,9 @@ pub(crate) struct Lock {
     /// To be removed when let go of.
     path: Option<PathBuf>,
 }
+
+/// What locks say of their holder; 0: this process.
+static HOLDER: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug)]
 pub(crate) enum Refused {
@@ -44,7 +48,9 @@ impl Lock {
             return Err(Refused::Held(holder.trim().parse().unwrap_or(0)));
         }
         // On a full disk the lock is held without saying by whom.
-        let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        let holder = Some(HOLDER.load(Ordering::Relaxed)).filter(|holder| *holder != 0);
+        let holder = holder.unwrap_or_else(std::process::id);
+        let _ = file.set_len(0).and_then(|()| write!(file, "{holder}"));
         Ok(Lock { _file: file, path: None })
     }
 
@@ -65,6 +71,28 @@ impl Lock {
 }
 
 impl Lock {
+    /// Locks that this process takes from now on say that another one holds them.
+    pub fn hold_for(pid: u32) {
+        HOLDER.store(pid, Ordering::Relaxed);
+    }
+
+    /// Whether this is the lock of the file at `path`, and not of one that was there before.
+    pub fn is_of(&self, path: &Path) -> bool {
+        let inode = |file: io::Result<std::fs::Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
+        inode(self._file.metadata()).is_some_and(|ours| Some(ours) == inode(std::fs::metadata(path)))
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self._file.as_raw_fd()
+    }
+
+    /// Whether anybody holds the lock of a file. None: it cannot be asked.
+    pub fn is_held(path: &Path) -> Option<bool> {
+        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(path).ok()?;
+        // SAFETY: a plain system call on an open descriptor, whose lock goes with it.
+        Some(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
+    }
+
     /// Removes the lock files of processes that are gone, left by recorders that were killed.
     pub fn sweep() {
         let entries = folder().and_then(std::fs::read_dir).into_iter().flatten().flatten();
@@ -108,7 +136,10 @@ mod tests {
         let me = std::process::id();
         let lock = Lock::process(me).unwrap();
         assert!(matches!(Lock::process(me), Err(Refused::Held(holder)) if holder == me));
+        let path = folder().unwrap().join(me.to_string());
+        assert!(lock.is_of(&path) && Lock::is_held(&path) == Some(true));
         drop(lock);
+        assert_eq!(Lock::is_held(&path), None);
         drop(Lock::process(me).unwrap());
     }
 }

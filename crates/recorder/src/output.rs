@@ -9,11 +9,12 @@ use crate::protocol::PROTOCOL_FILES;
 use crate::recover::RESCUED;
 use crate::settings::{Calls, GpuDetail, Settings};
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use trace::segment::SUFFIX;
 use trace::settings::cuda_size_mb;
@@ -29,7 +30,10 @@ pub(crate) struct Output {
     pub shown: PathBuf,
     pub trace: PathBuf,
     pub segments: PathBuf,
+    /// Of the trace: nobody else completes it while a process has this open.
     pub lock: Lock,
+    /// Of the segments folder: held as long as a supervisor or a recorder lives, wherever the trace has gone.
+    pub living: File,
     /// Why the segments are not where they should be.
     pub note: Option<String>,
 }
@@ -48,9 +52,19 @@ impl Output {
         })?;
         let made = make_segments(settings, &trace);
         let (segments, note) = made.map_err(|error| fail(format!("no folder for segments: {error}")))?;
-        fs::write(segments.join(TRACE_FILE), trace.as_os_str().as_bytes()).map_err(|error| fail(error.to_string()))?;
-        Ok(Output { shown, trace, segments, lock, note })
+        let living = name_trace(&segments, &trace).map_err(|error| fail(error.to_string()))?;
+        Ok(Output { shown, trace, segments, lock, living, note })
     }
+}
+
+/// Says in a segments folder which trace it belongs to, and locks that.
+fn name_trace(segments: &Path, trace: &Path) -> io::Result<File> {
+    let path = segments.join(TRACE_FILE);
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(trace.as_os_str().as_bytes())?;
+    // SAFETY: a plain system call on an open descriptor. Where it is refused, the recorder's pid has to do.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    Ok(file)
 }
 
 /// Removes what `Output::create` and the start of a recording made, and no folder that holds anything else.

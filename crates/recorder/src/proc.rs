@@ -1,6 +1,7 @@
 //! The few facts about processes that several parts of the recorder ask /proc for.
 
 use std::fs;
+use std::time::Duration;
 
 /// What /proc/PID/stat says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,20 @@ pub(crate) fn exists(pid: u32) -> bool {
     // SAFETY: signal 0 only asks.
     let asked = unsafe { libc::kill(pid as i32, 0) };
     asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
+/// Rests for so long, less when the process ends meanwhile.
+pub(crate) fn rest(pid: u32, time: Duration) {
+    // SAFETY: plain system calls; the descriptor is closed before leaving.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0) as i32;
+        if descriptor < 0 {
+            return std::thread::sleep(time);
+        }
+        let mut ended = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        libc::poll(&mut ended, 1, time.as_millis() as i32);
+        libc::close(descriptor);
+    }
 }
 
 /// The program of a process: the name that it was started by, without its folder.

@@ -48,7 +48,15 @@ impl Processes {
     /// Goes on with the list of a trace whose recorder was killed.
     pub fn continued(list: Vec<Process>) -> Processes {
         let by_identity = list.iter().enumerate().map(|(at, p)| ((p.pid, p.start_ticks), at)).collect();
-        Processes(Arc::new(Mutex::new(Inner { list, by_identity, ..Inner::default() })))
+        let living = list.iter().enumerate().filter(|(_, process)| process.ended_ns.is_none());
+        let living = living.map(|(at, process)| Living {
+            number: at as i32,
+            pid: process.pid,
+            start_ticks: process.start_ticks,
+            has_segment: false,
+        });
+        let living = living.collect();
+        Processes(Arc::new(Mutex::new(Inner { list, by_identity, living, ..Inner::default() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

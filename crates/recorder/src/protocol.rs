@@ -4,6 +4,7 @@
 
 use crate::launch::Variable;
 use crate::proc;
+use crate::supervisor::Order;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -42,25 +43,35 @@ impl Caller {
         write(ready, &text)
     }
 
-    /// Returns when recording shall end: asked to, or because the caller is gone. False: the caller has given up, and taken
-    /// the segments away.
-    pub fn wait(&self) -> bool {
-        while self.runs() && !self.folder.join(STOP).exists() {
-            if !self.folder.exists() {
-                return false;
-            }
-            self.pause();
+    /// Whether recording shall end, after a moment's rest if not: asked to, or because the caller is gone. Discard: the caller
+    /// has given up, and taken the segments away.
+    pub fn asks(&self) -> Option<Order> {
+        if !self.runs() || self.folder.join(STOP).exists() {
+            return Some(Order::End(None));
         }
-        true
+        if !self.folder.exists() {
+            return Some(Order::Discard);
+        }
+        self.pause();
+        None
     }
 
-    pub fn tell_done(&self, report: Option<&Path>) {
+    /// The trace is complete: has the report made and tells the caller where it is.
+    pub fn report(&self, trace: &Path, report: &dyn Fn(&Path) -> Option<PathBuf>) {
+        let report = report(trace);
+        // The program may be in another folder by now.
+        let report = report.map(|report| std::path::absolute(&report).unwrap_or(report));
+        self.tell_done(report.as_deref());
+        self.linger();
+    }
+
+    fn tell_done(&self, report: Option<&Path>) {
         let report = report.map_or(b"".as_slice(), |report| report.as_os_str().as_bytes());
         let _ = write(&self.folder.join(DONE), report);
     }
 
     /// Leaves the caller time to read what it was told; it takes the folder away when it has.
-    pub fn linger(&self) {
+    fn linger(&self) {
         let end = Instant::now() + LINGER;
         while self.runs() && self.folder.exists() && Instant::now() < end {
             self.pause();
@@ -73,16 +84,7 @@ impl Caller {
 
     /// Rests for a moment, less when the caller ends meanwhile.
     fn pause(&self) {
-        // SAFETY: plain system calls; the descriptor is closed before leaving.
-        unsafe {
-            let descriptor = libc::syscall(libc::SYS_pidfd_open, self.pid, 0) as i32;
-            if descriptor < 0 {
-                return std::thread::sleep(PAUSE);
-            }
-            let mut ended = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-            libc::poll(&mut ended, 1, PAUSE.as_millis() as i32);
-            libc::close(descriptor);
-        }
+        proc::rest(self.pid, PAUSE);
     }
 }
 

@@ -1,26 +1,22 @@
 //! A recording in progress: its folders, and the threads that fill them. Started before the workload, finished after it.
 
-use crate::device::found::Found;
 use crate::device::sampler::Sampler;
-use crate::dictionary::Dictionary;
-use crate::drain::{Clock, Drain, Shared, not_kept};
-use crate::journal::Journal;
+use crate::drain::{Drain, Shared};
 use crate::lock::Lock;
-use crate::manifest::Manifest;
-use crate::messages::{Outbox, channel};
+use crate::messages::Outbox;
 use crate::notes::{self, Notes};
 use crate::outcome::Error;
-use crate::output::{self, Output};
-use crate::processes::Processes;
+use crate::output::Output;
+use crate::resume::Resumed;
 use crate::settings::{Calls, Settings};
-use crate::store::{Files, Store, compact_once};
+use crate::store::{Files, compact_once};
+use crate::supervisor::Plan;
 use crate::watch::{Seen, Watch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use trace::Source;
 
 pub(crate) struct Recording {
     pub shared: Shared,
@@ -37,45 +33,23 @@ pub(crate) struct Recording {
     pub device: Option<JoinHandle<()>>,
     /// The workload was given collectors, so its Python processes should have segments.
     pub injected: bool,
+    /// How many recorders of this trace were killed before us.
+    pub restarts: u32,
+    /// One of them took samples.
+    pub had_samples: bool,
 }
 
 impl Recording {
-    /// Everything that can fail fails here, before the workload runs, and then leaves nothing behind.
-    /// `attached`: to a process that runs already.
-    pub fn start(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
-        let (trace, segments) = (output.trace.clone(), output.segments.clone());
-        Recording::start_in(settings, output, command, attached).inspect_err(|_| output::discard(&trace, &segments))
-    }
-
-    fn start_in(settings: &Settings, output: Output, command: String, attached: bool) -> Result<Recording, Error> {
+    /// Starts the threads of a recording that was begun or goes on.
+    pub fn start(plan: &Plan, begun: Resumed, restarts: u32) -> Result<Recording, Error> {
         notes::silence_threads();
-        let Output { shown, trace, segments, lock, note } = output;
-        let fail = |error: std::io::Error| Error::Output { path: shown.clone(), why: error.to_string() };
-        let shared = Shared {
-            dictionary: Arc::new(Dictionary::new(0)),
-            processes: Processes::default(),
-            notes: Notes::default(),
-            devices: Found::default(),
-        };
-        note.into_iter().for_each(|note| shared.notes.add(note));
-        let source = Source::detect();
-        let mut manifest = Manifest::new(command, settings, source);
-        manifest.attached = attached;
-        manifest.segments = Some(segments.to_string_lossy().into_owned());
-        manifest.write_in_reserve(&trace).map_err(fail)?;
-        let store = Store::open(&trace).map_err(fail)?;
-        let (outbox, inbox) = channel();
-        let files = store.files();
-        let clock = Clock::start(source);
-        let mut drain = Drain::new(store, manifest, segments.clone(), clock, inbox, shared.clone()).hold(lock);
-        match Journal::create(&segments) {
-            Ok(journal) => drain.keep_in(journal),
-            Err(error) => shared.notes.add(not_kept(&error)),
-        }
+        let Resumed { mut drain, outbox, had_samples } = begun;
+        let Output { shown, trace, segments, .. } = &plan.output;
+        let (shared, files) = (drain.shared.clone(), drain.store.files());
         let (stop_sampling, stop_draining) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let stop = Arc::clone(&stop_draining);
         // Only call recording writes faster than a drain with an equal share can read when cores are few.
-        let heavy = settings.calls != Calls::Off;
+        let heavy = plan.settings.calls != Calls::Off;
         let spawned = Builder::new().name("drain".into()).spawn(move || {
             if heavy {
                 prefer(-10);
@@ -87,21 +61,22 @@ impl Recording {
         let (stop, notes, folder) = (Arc::clone(&stop_draining), shared.notes.clone(), segments.clone());
         let spawned = Builder::new().name("compact".into()).spawn(move || compact(&files, &folder, &notes, &stop));
         let compactor = spawned.map_err(|error| Error::io("cannot start a thread", error))?;
-        let (settings, watch, device, injected) = (settings.clone(), None, None, false);
         Ok(Recording {
             shared,
-            segments,
-            shown,
-            trace,
-            settings,
+            segments: segments.clone(),
+            shown: shown.clone(),
+            trace: trace.clone(),
+            settings: plan.settings.clone(),
             outbox,
             stop_sampling,
             stop_draining,
             drain,
             compactor,
-            watch,
-            device,
-            injected,
+            watch: None,
+            device: None,
+            injected: plan.injected,
+            restarts,
+            had_samples,
         })
     }
 
@@ -130,7 +105,7 @@ impl Recording {
         }
     }
 
-    /// There is nothing to record after all: leaves nothing behind.
+    /// There is nothing to record after all: leaves no threads behind.
     pub fn discard(self) {
         self.stop_sampling.store(true, Ordering::Release);
         if let Some(watch) = self.watch {
@@ -140,7 +115,6 @@ impl Recording {
         self.stop_draining.store(true, Ordering::Release);
         [&self.drain.thread(), &self.compactor.thread()].into_iter().for_each(|thread| thread.unpark());
         let _ = (self.compactor.join(), self.drain.join());
-        output::discard(&self.trace, &self.segments);
     }
 }
 

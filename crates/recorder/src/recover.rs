@@ -60,7 +60,7 @@ fn unwritable(trace: &Path, error: io::Error) -> Error {
 }
 
 /// Moves tables and manifest that the recorder had to leave beside the segments.
-fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> io::Result<Manifest> {
+pub(crate) fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> io::Result<Manifest> {
     let Ok(entries) = fs::read_dir(rescued) else { return Ok(manifest) };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -74,8 +74,8 @@ fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> io::Result<
     Manifest::read(trace)
 }
 
-/// Takes what the recorder itself saw and had not written into files.
-fn take_journal(segments: &Path, store: &mut Store, manifest: &mut Manifest, left: &mut Left) {
+/// Takes what the recorder itself saw and had not written into files. Returns how far the journal is whole, in bytes.
+pub(crate) fn take_journal(segments: &Path, store: &mut Store, manifest: &mut Manifest, left: &mut Left) -> u64 {
     let files = store.files();
     let next = Table::ALL.map(|table| files.next(table));
     let row = |table: Table, file: u32, cells: &[Cell<'_>]| {
@@ -83,9 +83,7 @@ fn take_journal(segments: &Path, store: &mut Store, manifest: &mut Manifest, lef
         if file < next[table as usize] {
             return;
         }
-        if let (Table::Names, Some(Cell::Int(id))) = (table, cells.first()) {
-            left.last_name = left.last_name.max(*id);
-        }
+        left.add(table, cells);
         store.add(table, cells);
     };
     let facts = |facts: Facts| {
@@ -105,7 +103,7 @@ fn take_journal(segments: &Path, store: &mut Store, manifest: &mut Manifest, lef
         });
         manifest.devices = facts.devices.unwrap_or_else(|| std::mem::take(&mut manifest.devices));
     };
-    journal::read(segments, row, facts);
+    journal::read(segments, row, facts)
 }
 
 struct Work {
@@ -126,10 +124,11 @@ impl Work {
         let devices = Found::of(manifest.devices.clone());
         let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone(), devices };
         let clock = Clock::start(Source::Monotonic);
-        let last_anchor = left.last_anchor.map(|(_, real)| real as u64);
+        let last_anchor = left.last_anchor.map(|anchor| anchor.real);
         let segments = manifest.segments.as_ref().map_or_else(|| trace.to_owned(), PathBuf::from);
         let last_sign = last_anchor.max(journal::last_written(&segments));
-        let drain = Drain::new(store, manifest, segments, clock, channel().1, shared).hold(lock);
+        let mut drain = Drain::new(store, manifest, segments, clock, channel().1, shared);
+        drain.hold(lock);
         Work { drain, notes, processes, records: 0, last_sign }
     }
 

@@ -1,21 +1,27 @@
-//! Signals that reach the recorder. They are blocked and waited for, never handled in the middle of something; what is
-//! meant for the workload is passed on, and what the terminal sends to the whole process group already is there.
+//! Signals that reach the supervisor. They are blocked and waited for, never handled in the middle of something; what is
+//! meant for the workload is passed on, and what was sent to the whole process group already is there.
 
+use crate::witness::Witness;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 pub(crate) struct Signals {
     waited: libc::sigset_t,
     before: libc::sigset_t,
     child_before: libc::sighandler_t,
+    /// Readable while a signal waits for us.
+    waiting: Option<OwnedFd>,
+    witness: Option<Witness>,
 }
 
 /// A signal that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Came {
     pub number: i32,
-    /// Sent by the terminal driver, so the workload got it too.
-    pub from_terminal: bool,
+    /// Sent to the whole process group, by the terminal driver or by a process: the workload got it too, or would not have
+    /// got it without us either.
+    pub to_group: bool,
 }
 
 /// Left as they are: our own faults, and what stops us together with the workload (Ctrl-Z).
@@ -52,8 +58,21 @@ impl Signals {
             let child_before = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut before: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, &waited, &mut before);
-            Signals { waited, before, child_before }
+            Signals { waited, before, child_before, waiting: None, witness: None }
         }
+    }
+
+    /// The same where signals will be passed on: from now on it is known which were sent to us alone. Call this before there
+    /// are threads.
+    pub fn block_and_tell_apart() -> Signals {
+        let mut signals = Signals::block();
+        // SAFETY: the set outlives the call, whose descriptor is ours.
+        signals.waiting = unsafe {
+            let waiting = libc::signalfd(-1, &signals.waited, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            (waiting >= 0).then(|| OwnedFd::from_raw_fd(waiting))
+        };
+        signals.witness = signals.waiting.as_ref().and_then(|_| Witness::start());
+        signals
     }
 
     /// For the command, between fork and exec: everything as we found it.
@@ -70,13 +89,43 @@ impl Signals {
     }
 
     /// The next signal, or None when none came in time.
-    pub fn next(&self, timeout: Duration) -> Option<Came> {
+    pub fn next(&mut self, timeout: Duration) -> Option<Came> {
+        let Some((waiting, mut witness)) = self.waiting.as_ref().zip(self.witness.take()) else {
+            return self.take(timeout);
+        };
+        let mut poll = libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `poll` outlives the call.
+        let came = unsafe { libc::poll(&mut poll, 1, timeout.as_millis().min(i32::MAX as u128) as i32) } > 0;
+        let taken = match came {
+            // The end of a child is for us alone.
+            true if self.only_children_ended() => self.take(Duration::ZERO),
+            true => witness
+                .judge(|| self.take(Duration::ZERO).map(|came| (came, came.number)))
+                .map(|(came, to_group)| Came { to_group: came.to_group || to_group, ..came }),
+            false => None,
+        };
+        self.witness = Some(witness);
+        taken
+    }
+
+    fn only_children_ended(&self) -> bool {
+        // SAFETY: sets are plain data that the calls fill.
+        unsafe {
+            let mut pending: libc::sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut pending);
+            let waits =
+                |number| libc::sigismember(&self.waited, number) == 1 && libc::sigismember(&pending, number) == 1;
+            waits(libc::SIGCHLD) && (1..=libc::SIGRTMAX()).all(|number| number == libc::SIGCHLD || !waits(number))
+        }
+    }
+
+    fn take(&self, timeout: Duration) -> Option<Came> {
         let time = libc::timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         // SAFETY: `info` is plain data that the call fills.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let number = libc::sigtimedwait(&self.waited, &mut info, &time);
-            (number > 0).then_some(Came { number, from_terminal: info.si_code == libc::SI_KERNEL })
+            (number > 0).then_some(Came { number, to_group: info.si_code == libc::SI_KERNEL })
         }
     }
 }
@@ -84,7 +133,7 @@ impl Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         // What came while nobody waited must not kill us now that the work is done.
-        while self.next(Duration::ZERO).is_some() {}
+        while self.take(Duration::ZERO).is_some() {}
         // SAFETY: restores what `block` found.
         unsafe {
             libc::signal(libc::SIGCHLD, self.child_before);

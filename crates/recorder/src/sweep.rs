@@ -33,9 +33,13 @@ fn sweep_folder(shared: &Path) {
 }
 
 fn is_stale(folder: &Path, name: &str) -> bool {
-    // inferscope-<user>-<recorder>-<random>
-    let recorder = name.split('-').nth(2).and_then(|pid| pid.parse().ok()).unwrap_or(0);
-    if recorder != 0 && proc::exists(recorder) || has_living_writer(folder) {
+    // inferscope-<user>-<supervisor>-<random>
+    let supervisor = name.split('-').nth(2).and_then(|pid| pid.parse().ok()).unwrap_or(0);
+    if supervisor != 0 && proc::exists(supervisor) || has_living_writer(folder) {
+        return false;
+    }
+    // The recorder goes on without its supervisor.
+    if Lock::is_held(&folder.join(TRACE_FILE)) == Some(true) {
         return false;
     }
     match fs::read(folder.join(TRACE_FILE)) {
@@ -96,8 +100,12 @@ mod tests {
         let written = folder("d", u32::MAX >> 1, gone);
         let me = std::process::id();
         fs::write(written.join(format!("{me}-{}{SUFFIX}", proc::stat(me).unwrap().start_ticks)), "").unwrap();
+        let orphaned = folder("e", u32::MAX >> 1, gone);
+        let lock = Lock::take(&orphaned.join(TRACE_FILE)).unwrap();
         sweep_folder(&shared);
-        assert_eq!([stale, recorded, recoverable, written].map(|f| f.exists()), [false, true, true, true]);
+        assert_eq!([&stale, &recorded, &recoverable, &written].map(|f| f.exists()), [false, true, true, true]);
+        assert!(orphaned.exists());
+        drop(lock);
         fs::remove_dir_all(shared).unwrap();
     }
 }

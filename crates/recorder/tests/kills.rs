@@ -5,7 +5,7 @@ mod roles;
 
 use roles::*;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace::tables::{SliceKind, Table};
 
@@ -14,9 +14,23 @@ fn role() {
     play();
 }
 
-fn kill(child: &mut std::process::Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+/// Kills whoever records: first the supervisor, which would start the recorder again.
+fn kill_all(supervisor: &mut std::process::Child, trace: &Path) {
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
+    kill(recorder_pid(trace).unwrap());
+}
+
+fn kill(pid: u32) {
+    // SAFETY: a process of this test.
+    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    until("it is gone", || !runs(pid));
+}
+
+/// One that has ended and was not waited for does not run.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
 /// The scope that the writer has around everything: its duration, parent and args.
@@ -62,7 +76,7 @@ fn kill_recorder(name: &str, both: bool) {
     // So that something is on disk and something is not.
     until("the writer is half done", || half.exists());
     until("a file is closed", || !rows(&trace, Table::Slices).is_empty());
-    kill(&mut recorder);
+    kill_all(&mut recorder, &trace);
     fs::write(&go, "").unwrap();
     until("the workload goes on without its recorder", || written.exists());
     let segments = state(&trace).segments.unwrap();
@@ -95,6 +109,125 @@ fn a_killed_recorder_loses_nothing_and_the_workload_goes_on() {
 #[test]
 fn both_killed_lose_nothing() {
     kill_recorder("both", true);
+}
+
+/// A recording whose writer rests in the middle of COUNT calls, with something on disk.
+struct Halfway {
+    _folder: Folder,
+    trace: PathBuf,
+    result: PathBuf,
+    go: PathBuf,
+    written: PathBuf,
+    supervisor: std::process::Child,
+}
+
+impl Halfway {
+    fn start(name: &str, variables: &[(&str, &str)]) -> Halfway {
+        let folder = Folder::new(name);
+        let [trace, result, half, go, written] =
+            ["trace", "result", "half", "go", "written"].map(|name| folder.path(name));
+        let files: [(&str, &Path); 5] =
+            [("OUTPUT", &trace), ("RESULT", &result), ("HALF", &half), ("GO", &go), ("WRITTEN", &written)];
+        let more = variables.iter().map(|(name, value)| (*name, Path::new(*value)));
+        let supervisor = spawn("recorder", &files.into_iter().chain(more).collect::<Vec<_>>());
+        until("the writer is half done", || half.exists());
+        until("a file is closed", || !rows(&trace, Table::Slices).is_empty());
+        Halfway { _folder: folder, trace, result, go, written, supervisor }
+    }
+
+    fn go_on(&self) {
+        fs::write(&self.go, "").unwrap();
+    }
+
+    /// Kills the recorder, and waits for the next one. Returns its pid.
+    fn kill_recorder(&self) -> u32 {
+        let old = recorder_pid(&self.trace).unwrap();
+        kill(old);
+        until_some("a new recorder writes the trace", || recorder_pid(&self.trace).filter(|pid| *pid != old))
+    }
+
+    fn send(&self, signal: i32) {
+        // SAFETY: our own child, not waited for yet.
+        unsafe { libc::kill(self.supervisor.id() as i32, signal) };
+    }
+
+    fn finish(&mut self) -> String {
+        assert_eq!(self.supervisor.wait().unwrap().code(), Some(0));
+        fs::read_to_string(&self.result).unwrap()
+    }
+}
+
+#[test]
+fn a_killed_recorder_is_started_again_and_the_trace_goes_on() {
+    let mut recording = Halfway::start("again", &[("COUNT", "200000")]);
+    let created = state(&recording.trace).created_unix_ns;
+    (0..3).for_each(|_| _ = recording.kill_recorder());
+    recording.go_on();
+    let outcome = recording.finish();
+    let note = "the recorder was killed 3 times and started again: no record was overwritten meanwhile";
+    assert!(outcome.contains(note), "{outcome}");
+    assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
+    let manifest = state(&recording.trace);
+    assert_eq!(
+        (manifest.state, manifest.segments, manifest.created_unix_ns),
+        (recorder::manifest::State::Complete, None, created)
+    );
+    assert_eq!(manifest.processes.iter().filter(|process| process.program == "writer").count(), 1);
+    let scopes = outer_scope(&recording.trace);
+    assert_eq!(scopes.iter().filter(|(duration, _)| duration.is_some()).count(), 1, "{scopes:?}");
+}
+
+#[test]
+fn what_is_overwritten_while_no_recorder_runs_is_counted_once() {
+    let mut recording = Halfway::start("away", &[("COUNT", "400000"), ("SIZE_MB", "2")]);
+    recording.send(libc::SIGSTOP);
+    kill(recorder_pid(&recording.trace).unwrap());
+    recording.go_on();
+    until("everything is written, and most overwritten", || recording.written.exists());
+    recording.send(libc::SIGCONT);
+    let outcome = recording.finish();
+    let (there, missing) = (calls(&recording.trace), lost(&recording.trace));
+    assert!(missing > 0, "the ring held everything");
+    // Scope and calls are a record each, and the scope's text came in the first half.
+    assert_eq!(there + missing, 400_000, "{there} calls are there, {missing} are said to be missing");
+    let note = format!("the recorder was killed once and started again: {missing} records were overwritten meanwhile");
+    assert!(outcome.contains(&note), "{outcome}");
+}
+
+#[test]
+fn a_recorder_without_its_supervisor_completes_the_trace() {
+    let mut recording = Halfway::start("orphan", &[("COUNT", "200000")]);
+    let (recorder, segments) = (recorder_pid(&recording.trace).unwrap(), state(&recording.trace).segments.unwrap());
+    recording.supervisor.kill().unwrap();
+    recording.supervisor.wait().unwrap();
+    assert_eq!(recorder::recover(&recording.trace).unwrap(), None, "it is recorded");
+    recording.go_on();
+    until("the recorder has ended", || !runs(recorder));
+    assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
+    let manifest = state(&recording.trace);
+    assert_eq!((manifest.state, manifest.exit), (recorder::manifest::State::Complete, None));
+    assert!(manifest.notes.iter().any(|note| note.contains("the supervisor was killed")), "{:?}", manifest.notes);
+    assert!(!Path::new(&segments).exists());
+}
+
+#[test]
+fn a_recorder_that_is_killed_while_it_completes_the_trace_is_started_again() {
+    let mut recording = Halfway::start("completing", &[("COUNT", "200000")]);
+    recording.go_on();
+    until("everything is written", || recording.written.exists());
+    let mut killed = Vec::new();
+    let ended = until_some("the trace is complete", || {
+        let pid = recorder_pid(&recording.trace).filter(|pid| killed.len() < 10 && !killed.contains(pid));
+        pid.into_iter().for_each(|pid| {
+            kill(pid);
+            killed.push(pid);
+        });
+        recording.supervisor.try_wait().unwrap()
+    });
+    assert_eq!(ended.code(), Some(0));
+    assert!(!killed.is_empty());
+    assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
+    assert_eq!(state(&recording.trace).state, recorder::manifest::State::Complete);
 }
 
 #[test]

@@ -19,6 +19,7 @@ fn main() {
     defaults.into_iter().for_each(children_do_not_ignore);
     signals_sent_to_the_recorder_reach_the_command();
     an_interrupt_from_the_terminal_reaches_the_command_once();
+    a_signal_to_the_group_reaches_the_command_once();
     the_command_gets_everything_as_it_was();
     println!("signals: ok");
 }
@@ -96,6 +97,30 @@ fn an_interrupt_from_the_terminal_reaches_the_command_once() {
     assert_eq!(child.wait().unwrap().code(), Some(43));
     assert_eq!(fs::read_to_string(&noted).unwrap(), "int\n");
     assert_eq!(state(&folder.path("trace")).exit, Some(recorder::Exit::Code(43)));
+}
+
+fn a_signal_to_the_group_reaches_the_command_once() {
+    let folder = Folder::new("group");
+    let (ready, noted) = (folder.path("ready"), folder.path("noted"));
+    let (ready_path, noted_path) = (ready.display(), noted.display());
+    let line = format!(
+        "trap 'echo usr1 >> {noted_path}' USR1; trap 'echo usr2 >> {noted_path}' USR2; trap 'exit 44' TERM; \
+         touch {ready_path}; while :; do sleep 0.01; done"
+    );
+    let mut child = recorder(&folder, &line).process_group(0).spawn().unwrap();
+    until("the command is ready", || ready.exists());
+    let count = |what: &str| fs::read_to_string(&noted).unwrap_or_default().matches(what).count();
+    for round in 1..=20 {
+        // SAFETY: the group of our own child, not waited for yet.
+        unsafe { libc::kill(-(child.id() as i32), libc::SIGUSR1) };
+        until("the signal to the group came", || count("usr1") >= round);
+        // One to the supervisor alone is passed on all the same. What was passed on before it would be there before it.
+        send(&child, libc::SIGUSR2);
+        until("the signal to the supervisor came", || count("usr2") == round);
+        assert_eq!(count("usr1"), round);
+    }
+    send(&child, libc::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(44));
 }
 
 fn terminal() -> (fs::File, OwnedFd) {

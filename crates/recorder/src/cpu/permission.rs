@@ -55,7 +55,7 @@ fn explain(pid: u32, error: &io::Error) -> String {
         scope @ ("1" | "2") if !capable => format!(
             "kernel.yama.ptrace_scope is {scope}. Run `sudo sysctl kernel.yama.ptrace_scope=0`, run inferscope with sudo, \
              or start the program with `inferscope run`{}.",
-            if scope == "2" { " as root" } else { "" }
+            if scope == "2" { " as root" } else { " and without -I or -S, so that it can allow it" }
         ),
         _ => format!(
             "the kernel refuses ({error}): the process is protected (it changed its user, or is not dumpable). \

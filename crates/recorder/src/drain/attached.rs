@@ -2,12 +2,12 @@
 //! which of its records are on disk.
 
 use super::clock::Clock;
-use super::losses::{Losses, OVERWRITTEN};
+use super::losses::{Losses, REASONS};
 use super::pairing::Pairing;
 use crate::dictionary::Dictionary;
 use crate::notes::Notes;
 use crate::processes::Processes;
-use crate::store::{Checkpoint, OnDisk, Store};
+use crate::store::{Checkpoint, Covered, OnDisk, Store, counter, lost};
 use std::sync::atomic::Ordering;
 use trace::event::{EVENT_WORDS, TextGatherer};
 use trace::names::NameCursor;
@@ -87,6 +87,11 @@ pub(crate) struct Attached {
     pub(super) unknown: i32,
     pub(super) pairing: Pairing,
     pub(super) counted: [[u64; 5]; Collector::ALL.len()],
+    /// Records that were overwritten up to where the rings were read, by reason, and how many of them are counted.
+    pub(super) lost: [u64; REASONS.len()],
+    pub(super) lost_counted: [u64; REASONS.len()],
+    /// A killed recorder drained this segment, and we have not come to its end yet.
+    pub catching_up: bool,
 }
 
 /// Records taken from a ring at a time: a megabyte.
@@ -102,6 +107,10 @@ impl Attached {
             Ring { position, durable: position, gpu_from, allocations_from, ..Ring::default() }
         };
         let rings = (0..reader.rings() as u32).map(ring).collect();
+        let of_page = |at: usize| std::array::from_fn(|each| on_disk.losses.get(&segment, counter(at, each)));
+        let counted = std::array::from_fn(of_page);
+        let lost_at = |covered: &Covered| std::array::from_fn(|reason| covered.get(&segment, lost(reason)));
+        let (lost, lost_counted) = (lost_at(&on_disk.slices), lost_at(&on_disk.losses));
         Attached {
             phase: Phase::Living,
             who: reader.identity(),
@@ -113,7 +122,10 @@ impl Attached {
             names: vec![0],
             unknown: 0,
             pairing: Pairing::new(process),
-            counted: Default::default(),
+            counted,
+            lost,
+            lost_counted,
+            catching_up: false,
         }
     }
 
@@ -135,6 +147,7 @@ impl Attached {
         // Also without records: calls that are open when the process dies have names too.
         self.read_names(sink.dictionary);
         if !visit.cut_short {
+            self.catching_up = false;
             self.pairing.settle(sink.round, sink.store.batch(Table::Slices));
         }
         visit
@@ -157,7 +170,7 @@ impl Attached {
             let lost = reader.drain(sink.buffer, CHUNK);
             ring.position = reader.position();
             if lost > 0 {
-                sink.losses.add(self.process, "recorder", OVERWRITTEN, lost);
+                self.lost[usize::from(self.catching_up)] += lost;
                 ring.forget_text();
             }
             visit.ripe |= ring.position.saturating_sub(ring.durable) >= view.slots.len() as u64 / 4;

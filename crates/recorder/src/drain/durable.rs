@@ -3,10 +3,10 @@
 
 use super::attached::Attached;
 use super::clock::Clock;
-use super::losses::Losses;
+use super::losses::{Losses, REASONS};
 use super::pairing::{Begun, push};
 use crate::manifest;
-use crate::store::{Columns, Covered};
+use crate::store::{self, Columns, Covered};
 use std::sync::atomic::Ordering;
 use trace::clock::Ticks;
 use trace::status::{Collector, CollectorStatus, State};
@@ -50,6 +50,13 @@ impl Attached {
     pub fn cover(&self, covered: &mut Covered) {
         for (number, ring) in self.rings.iter().enumerate().filter(|(_, ring)| ring.position > 0) {
             covered.set(&self.segment, number as u32, ring.position - ring.pending);
+        }
+        let lost = self.lost.iter().enumerate().map(|(reason, count)| (store::lost(reason), *count));
+        let counters = self.counted.iter().enumerate().flat_map(|(collector, counts)| {
+            counts.iter().enumerate().map(move |(each, count)| (store::counter(collector, each), *count))
+        });
+        for (number, count) in lost.chain(counters).filter(|(_, count)| *count > 0) {
+            covered.set(&self.segment, number, count);
         }
     }
 
@@ -112,6 +119,11 @@ impl Attached {
                 losses.add(self.process, collector.name(), what, now.saturating_sub(*before));
             }
             *counted = now;
+        }
+        for (reason, what) in REASONS.into_iter().enumerate() {
+            let (lost, counted) = (self.lost[reason], &mut self.lost_counted[reason]);
+            losses.add(self.process, "recorder", what, lost.saturating_sub(*counted));
+            *counted = lost.max(*counted);
         }
     }
 

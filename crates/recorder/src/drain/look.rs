@@ -3,7 +3,6 @@
 
 use super::{Attached, Drain, Phase};
 use crate::proc;
-use crate::store::OnDisk;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -82,12 +81,17 @@ impl Drain {
 
     fn attach(&self, segment: &str, path: &Path) -> Result<Attached, String> {
         let reader = SegmentReader::open(path).map_err(|error| format!("it {error}"))?;
-        reader
-            .claim(std::process::id(), proc::exists)
-            .map_err(|holder| format!("process {holder} already records it"))?;
+        // Whoever recorded it before us is dead: ours is the trace's lock.
+        let may_live = |pid| !self.resumed && proc::exists(pid);
+        reader.claim(std::process::id(), may_live).map_err(|holder| format!("process {holder} already records it"))?;
         reader.set_latest_anchor(self.clock.latest());
         let process = self.shared.processes.found_segment(&reader.identity());
-        Ok(Attached::new(segment.to_owned(), reader, process, &OnDisk::default()))
+        let mut attached = Attached::new(segment.to_owned(), reader, process, &self.left.covered);
+        // A process may have several segments, and rows do not say from which they came: only the right one closes it.
+        let open = self.left.open.iter().filter(|((of, ..), _)| *of == process);
+        open.for_each(|((.., id), slice)| attached.reopen(*id, slice.clone()));
+        attached.catching_up = self.resumed && self.look.next_health.is_none();
+        Ok(attached)
     }
 
     pub(super) fn find_dead(&mut self) {

@@ -10,9 +10,15 @@ pub(crate) struct Losses {
     counts: BTreeMap<(i32, &'static str, &'static str), u64>,
     /// Records that were overwritten, in all.
     pub overwritten: u64,
+    /// Of these, while no recorder ran.
+    pub away: u64,
 }
 
 pub(crate) const OVERWRITTEN: &str = "records overwritten before they could be written to disk";
+/// A part of those, told apart: the recorder was killed, and the next one came too late for them.
+pub(crate) const AWAY: &str = "records overwritten while the recorder was started again";
+/// Why records of a ring were lost, in the order of their numbers in footers.
+pub(crate) const REASONS: [&str; 2] = [OVERWRITTEN, AWAY];
 pub(crate) const DAMAGED: &str = "records of an unknown kind";
 pub(crate) const NO_NUMBERS: &str = "records of a device of which a part was overwritten";
 pub(crate) const ROWS: &str = "rows dropped while the disk took nothing";
@@ -21,7 +27,8 @@ pub(crate) const QUEUE: &str = "samples dropped because the recorder could not k
 impl Losses {
     pub fn add(&mut self, process: i32, collector: &'static str, what: &'static str, count: u64) {
         if count > 0 {
-            self.overwritten += if what == OVERWRITTEN { count } else { 0 };
+            self.overwritten += if REASONS.contains(&what) { count } else { 0 };
+            self.away += if what == AWAY { count } else { 0 };
             *self.counts.entry((process, collector, what)).or_default() += count;
         }
     }

@@ -19,7 +19,7 @@ pub(crate) use attached::{Attached, Phase, Record, Sink, Visit};
 pub(crate) use clock::Clock;
 pub(crate) use close::FOLDER_REMOVED;
 pub(crate) use keep::not_kept;
-pub(crate) use losses::Losses;
+pub(crate) use losses::{AWAY, Losses};
 
 use crate::device::found::Found;
 use crate::dictionary::Dictionary;
@@ -28,7 +28,7 @@ use crate::manifest::Manifest;
 use crate::messages::{Inbox, Message};
 use crate::notes::Notes;
 use crate::processes::Processes;
-use crate::store::{Cell, Store};
+use crate::store::{Cell, Left, Store};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,10 @@ pub(crate) struct Drain {
     inbox: Inbox,
     attached: Vec<Attached>,
     look: look::Look,
-    losses: Losses,
+    pub losses: Losses,
+    /// What killed recorders of this trace left; nothing where there was none.
+    pub left: Left,
+    resumed: bool,
     buffer: Vec<Record>,
     kept: Option<keep::Kept>,
     round: u64,
@@ -87,6 +90,8 @@ impl Drain {
             attached: Vec::new(),
             look: look::Look::default(),
             losses: Losses::default(),
+            left: Left::default(),
+            resumed: false,
             buffer: Vec::new(),
             kept: None,
             round: 0,
@@ -103,9 +108,13 @@ impl Drain {
     }
 
     /// Holds the trace's lock as long as this drain lives.
-    pub fn hold(mut self, lock: Lock) -> Drain {
+    pub fn hold(&mut self, lock: Lock) {
         self.lock = Some(lock);
-        self
+    }
+
+    /// Goes on where the disk ends. `restarts`: how many recorders of this trace were killed.
+    pub fn go_on(&mut self, left: Left, restarts: u32) {
+        (self.left, self.resumed) = (left, restarts > 0);
     }
 
     /// Drains until told to stop.

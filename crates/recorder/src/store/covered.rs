@@ -1,5 +1,6 @@
-//! Which ring records are on disk: per segment and ring, the first record that is not. Stands in the footer of every file
-//! that is filled from rings, so that a recovery goes on exactly where the disk ends.
+//! Which ring records are on disk: per segment and ring, the first record that is not. Beside that, how much was lost of a
+//! segment up to there. Stands in the footer of every file that is filled from rings, and of those that count losses, so that
+//! a recovery goes on exactly where the disk ends, and counts nothing twice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,23 @@ pub(crate) struct OnDisk {
     pub slices: Covered,
     pub gpu: Covered,
     pub allocations: Covered,
+    /// What is counted in the table of losses, which is closed before slices: by the same numbers as in `lost` and `counter`.
+    pub losses: Covered,
+}
+
+/// Numbers from here on are no rings. The losses of a segment, by their place in a list of reasons.
+const LOST: u32 = 1 << 31;
+/// What its collectors counted on the status page, by collector and counter.
+const COUNTERS: u32 = LOST + (1 << 16);
+
+/// In place of a ring's number: records of this segment that were lost, for the reason of that number.
+pub(crate) fn lost(reason: usize) -> u32 {
+    LOST + reason as u32
+}
+
+/// In place of a ring's number: a counter of the status page.
+pub(crate) fn counter(collector: usize, counter: usize) -> u32 {
+    COUNTERS + ((collector as u32) << 8) + counter as u32
 }
 
 impl OnDisk {
@@ -23,6 +41,7 @@ impl OnDisk {
             Table::Slices => Some(&mut self.slices),
             Table::Gpu => Some(&mut self.gpu),
             Table::Allocations => Some(&mut self.allocations),
+            Table::Losses => Some(&mut self.losses),
             _ => None,
         }
     }

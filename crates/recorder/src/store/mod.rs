@@ -11,7 +11,7 @@ mod scan;
 mod tests;
 
 pub(crate) use columns::{CallFields, Cell, Columns};
-pub(crate) use covered::{Covered, OnDisk};
+pub(crate) use covered::{Covered, OnDisk, counter, lost};
 pub(crate) use files::Files;
 pub(crate) use scan::{Checkpoint, Left, scan};
 
@@ -52,6 +52,8 @@ const ORDER: [Table; 10] = [
 
 /// The tables that records of rings go to.
 const FROM_RINGS: [Table; 3] = [Table::Slices, Table::Gpu, Table::Allocations];
+/// The tables whose footers say how far they have got: also that of losses, most of which are of rings.
+const WITH_FOOTER: [Table; 4] = [Table::Slices, Table::Gpu, Table::Allocations, Table::Losses];
 
 impl Store {
     /// The store of a folder, new or left by a killed recorder.
@@ -147,7 +149,7 @@ impl Store {
                 continue;
             }
             let none = Covered::default();
-            let file = write_file(folder, batch, next, if FROM_RINGS.contains(&table) { covered } else { &none })?;
+            let file = write_file(folder, batch, next, if WITH_FOOTER.contains(&table) { covered } else { &none })?;
             if table == Table::Slices {
                 self.covered.clone_from(covered);
             }

@@ -48,6 +48,21 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
+/// The same for what gives a value.
+pub fn until_some<T>(what: &str, mut value: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    until(what, || {
+        found = value();
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// The process that writes a trace just now, or wrote it last.
+pub fn recorder_pid(trace: &Path) -> Option<u32> {
+    recorder::manifest::Manifest::read(trace).ok().map(|manifest| manifest.recorder_pid)
+}
+
 /// This test binary in another role.
 pub fn in_role(name: &str) -> Vec<OsString> {
     let exe = std::env::current_exe().unwrap().into_os_string();
@@ -89,7 +104,7 @@ fn record() {
         None => recorder::run(&settings, &in_role(&std::env::var("WRITER").unwrap_or("writer".into()))),
     };
     if let Some(result) = variable("RESULT") {
-        fs::write(result, format!("{}\n{outcome:?}", peak_kilobytes())).unwrap();
+        fs::write(result, format!("{outcome:?}")).unwrap();
     }
     // As the command line does it.
     let code = match outcome.unwrap().exit {
@@ -99,10 +114,11 @@ fn record() {
     std::process::exit(code);
 }
 
-fn peak_kilobytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
+/// The most memory that a process had; 0 when it has ended.
+pub fn peak_kilobytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 pub fn settings(output: PathBuf) -> Settings {

@@ -11,7 +11,7 @@ fn recording(name: &str) -> (Bench, crate::messages::Outbox) {
     let (outbox, inbox) = channel();
     let segments = bench.root.join("segments");
     bench.drain.inbox = inbox;
-    bench.drain.keep_in(Journal::create(&segments).unwrap());
+    bench.drain.keep_in(Journal::resume(&segments, 0).unwrap());
     bench.drain.manifest.segments = Some(segments.to_string_lossy().into_owned());
     bench.drain.manifest.write_in_reserve(&bench.root.join("trace")).unwrap();
     (bench, outbox)
@@ -67,4 +67,32 @@ fn what_is_in_a_file_already_is_not_taken_from_the_journal_again() {
     assert_eq!(samples.len(), 2, "{samples:#?}");
     let names = bench.rows(Table::Names);
     assert_eq!(names.iter().filter(|name| name.contains("code\"")).count(), 2, "{names:#?}");
+}
+
+#[test]
+fn losses_that_are_in_files_are_not_counted_again() {
+    for (name, cut) in [("kept-losses", false), ("kept-losses-cut", true)] {
+        let (mut bench, _outbox) = recording(name);
+        let size = SegmentReader::open(bench.segment.path()).unwrap().ring(0).unwrap().slots.len();
+        (0..size + 1000).for_each(|_| bench.push(Kind::Call, NameId(0), 0, 1, &[]));
+        bench.segment.status(status::Collector::Calls).dropped.store(5, Ordering::Relaxed);
+        bench.drain.turn();
+        assert!(bench.drain.close());
+        let before = bench.rows(Table::Losses);
+        assert_eq!(before.len(), 2, "{before:#?}");
+        if cut {
+            // As if the kill had come between the files of losses and of slices: the rings are read again.
+            let slices = bench.drain.store.files().of(Table::Slices);
+            slices.iter().for_each(|file| fs::remove_file(bench.root.join("trace").join(file.name())).unwrap());
+        }
+        // What came after is counted, as the difference.
+        (0..10).for_each(|_| bench.push(Kind::Call, NameId(0), 0, 1, &[]));
+        bench.segment.status(status::Collector::Calls).dropped.store(7, Ordering::Relaxed);
+        recovered(&mut bench);
+        let losses = bench.rows(Table::Losses);
+        assert!(has(&losses, &["\"calls\"", "no room", "count: 2"]), "{losses:#?}");
+        assert_eq!(has(&losses, &["overwritten", "count: 10"]), cut, "{losses:#?}");
+        assert_eq!(losses.len(), if cut { 4 } else { 3 }, "{losses:#?}");
+        assert_eq!(bench.rows(Table::Slices).len(), if cut { size - 1 } else { size - 1 + 10 });
+    }
 }

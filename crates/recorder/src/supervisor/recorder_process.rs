@@ -1,0 +1,170 @@
+//! What the recorder's process does from its first moment to its last. It takes its orders from the supervisor; when that is
+//! gone it goes on alone until the workload ends, and completes the trace by itself.
+
+use super::line::{Completed, Line, Order};
+use crate::lock::Lock;
+use crate::manifest::Manifest;
+use crate::outcome::Exit;
+use crate::output::{self, Output};
+use crate::proc;
+use crate::protocol::Caller;
+use crate::recording::Recording;
+use crate::resume::{Begun, resume};
+use crate::settings::Settings;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything that a recorder has to know. Each one that is started again has it from the supervisor's memory.
+pub(crate) struct Plan<'a> {
+    pub settings: Settings,
+    pub output: Output,
+    /// Of a trace that has none yet.
+    pub manifest: Manifest,
+    /// What is known to be missing before anything is recorded.
+    pub notes: Vec<String>,
+    /// The workload was given collectors.
+    pub injected: bool,
+    pub alone: Alone<'a>,
+    /// The process to watch, once it is there.
+    pub root: Option<u32>,
+    /// Says that nobody else records it, where that was asked before the recorder was there.
+    pub root_lock: Option<Lock>,
+    /// The workload has ended, and how.
+    pub end: Option<Option<Exit>>,
+}
+
+/// When a recorder without a supervisor is done, and what it does then.
+pub(crate) enum Alone<'a> {
+    /// The command has ended.
+    Run,
+    /// At once: whoever attached could have ended it at any moment, and nobody else can.
+    Attach,
+    /// The program asks for the end, or is gone. It is told where the report is.
+    Record { caller: Caller, report: &'a dyn Fn(&Path) -> Option<PathBuf> },
+}
+
+/// Between two looks at the workload.
+const PAUSE: Duration = Duration::from_millis(50);
+/// It refused to record: the reason was told.
+const REFUSED: i32 = 1;
+
+impl Plan<'_> {
+    /// Descriptors that the recorder shares with the supervisor.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let root = self.root_lock.as_ref().map(Lock::raw);
+        [self.output.lock.raw(), self.output.living.as_raw_fd()].into_iter().chain(root).collect()
+    }
+}
+
+impl Alone<'_> {
+    /// What the trace says of that.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            Alone::Run => Some(
+                "the supervisor was killed: the recorder went on without it, and how the command ended is not known",
+            ),
+            Alone::Attach => Some("the supervisor was killed: the recording ends there"),
+            Alone::Record { .. } => None,
+        }
+    }
+}
+
+/// The recorder's process. Returns what it exits with.
+pub(super) fn record(plan: &Plan<'_>, mut line: Line, restarts: u32) -> i32 {
+    // Whoever wants to end a recording has to know its supervisor.
+    Lock::hold_for(plan.manifest.recorder_pid);
+    let begun = match resume(&plan.output, &plan.manifest, &plan.notes, restarts) {
+        Ok(Begun::Open(begun)) => begun,
+        Ok(Begun::Complete(notes)) => return leave(plan, &line, &Completed { whole: true, notes }),
+        Err(error) => {
+            line.say_refused(&error.to_string());
+            return REFUSED;
+        }
+    };
+    let mut recording = match Recording::start(plan, *begun, restarts) {
+        Ok(recording) => recording,
+        Err(error) => {
+            line.say_refused(&error.to_string());
+            return REFUSED;
+        }
+    };
+    line.say_ready();
+    let mut root = plan.root;
+    if let Some(pid) = root.filter(|_| plan.end.is_none()) {
+        recording.watch(pid, lock(plan, pid));
+    }
+    let mut order = plan.end.map(Order::End);
+    while order.is_none() {
+        order = match line.next_order() {
+            Some(Order::Watch(pid)) => {
+                if root.is_none() {
+                    recording.watch(pid, lock(plan, pid));
+                }
+                root = Some(pid);
+                None
+            }
+            None => {
+                plan.alone.note().into_iter().for_each(|note| recording.shared.notes.add(note));
+                Some(alone(plan, root))
+            }
+            order => order,
+        };
+    }
+    match order.unwrap_or(Order::Discard) {
+        Order::Discard | Order::Watch(_) => {
+            recording.discard();
+            // The supervisor does it otherwise.
+            if !line.say_ready() {
+                output::discard(&plan.output.trace, &plan.output.segments);
+            }
+            0
+        }
+        Order::End(exit) => {
+            let completed = recording.finish(exit);
+            leave(plan, &line, &completed)
+        }
+    }
+}
+
+/// Another recorder may have been first: then it samples the process, and we do not.
+fn lock(plan: &Plan<'_>, pid: u32) -> Option<Lock> {
+    if plan.root_lock.is_some() { None } else { Lock::process(pid).ok() }
+}
+
+/// Waits for the end of the workload.
+fn alone(plan: &Plan<'_>, root: Option<u32>) -> Order {
+    // Without a process nothing was started: the supervisor was killed before it came to that.
+    let Some(root) = root else { return Order::Discard };
+    let start_ticks = proc::stat(root).map(|stat| stat.start_ticks);
+    loop {
+        match &plan.alone {
+            Alone::Attach => return Order::End(None),
+            Alone::Record { caller, .. } => {
+                if let Some(order) = caller.asks() {
+                    return order;
+                }
+            }
+            Alone::Run => {
+                if !start_ticks.is_some_and(|start_ticks| proc::alive(root, start_ticks)) {
+                    return Order::End(None);
+                }
+                proc::rest(root, PAUSE);
+            }
+        }
+    }
+}
+
+/// Tells the supervisor that the trace is complete; does the rest itself where there is none any more.
+fn leave(plan: &Plan<'_>, line: &Line, completed: &Completed) -> i32 {
+    if line.say_completed(completed) {
+        return 0;
+    }
+    if let Alone::Record { caller, report } = &plan.alone {
+        caller.report(&plan.output.shown, report);
+    }
+    if completed.whole {
+        output::remove_segments(&plan.output.segments);
+    }
+    0
+}
