@@ -51,6 +51,7 @@ impl Writing {
     }
 
     /// Publishes the records of one event, which stand together in one ring.
+    #[cfg(not(feature = "python"))]
     pub fn push_all(&mut self, records: &[[u64; EVENT_WORDS]]) {
         let Some(last) = records.last() else { return };
         if self.reserve(records.len(), collector_of(*last)) {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trace::SegmentReader;
-use trace::segment::SUFFIX;
+use trace::segment::{Limit, SUFFIX};
 
 #[derive(Default)]
 pub(super) struct Look {
@@ -86,8 +86,25 @@ impl Drain {
             .claim(std::process::id(), proc::exists)
             .map_err(|holder| format!("process {holder} already records it"))?;
         reader.set_latest_anchor(self.clock.latest());
+        self.note_shortage(&reader);
         let process = self.shared.processes.found_segment(&reader.identity());
         Ok(Attached::new(segment.to_owned(), reader, process, &OnDisk::default()))
+    }
+
+    /// Says of a segment that is smaller than asked for how large it is, and why.
+    fn note_shortage(&self, reader: &SegmentReader) {
+        let Some((asked, bytes, limit)) = reader.shortage() else { return };
+        let why = match limit {
+            Limit::AddressSpace => "little address space is left (ulimit -v)",
+            Limit::FileSystem => "little space is left where segments are",
+            Limit::Cgroup => "its cgroup (memory.max) leaves little memory",
+            Limit::FileSize => "files may not be larger (ulimit -f)",
+            Limit::None => "no more was to be had",
+        };
+        let megabytes = |bytes: u64| format!("{} MB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0);
+        let (asked, bytes) = (megabytes(asked), megabytes(bytes));
+        let note = |who: &str| format!("{bytes} of shared memory instead of {asked} for {who}: {why}");
+        self.shared.notes.add_of(reader.identity().pid, note);
     }
 
     pub(super) fn find_dead(&mut self) {

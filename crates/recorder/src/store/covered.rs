@@ -1,5 +1,5 @@
 //! Which ring records are on disk: per segment and ring, the first record that is not. Stands in the footer of every file
-//! that is filled from rings, so that a recovery goes on exactly where the disk ends.
+//! that is filled from rings, for the rings that it has records of: the farthest of all files is where a recovery goes on.
 
 use std::collections::BTreeMap;
 use std::fmt;

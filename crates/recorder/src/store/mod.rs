@@ -27,8 +27,6 @@ pub(crate) struct Store {
     files: Arc<Files>,
     batches: Vec<Columns>,
     next: Vec<u32>,
-    /// What the last slices file said about the rings.
-    covered: Covered,
     /// Rows that are not in the journal yet, where there is one.
     unkept: Entries,
     keeps: bool,
@@ -62,7 +60,6 @@ impl Store {
             files,
             batches: Table::ALL.map(Columns::new).into(),
             next,
-            covered: Covered::default(),
             unkept: Entries::default(),
             keeps: false,
             restored: 0,
@@ -142,15 +139,12 @@ impl Store {
         for table in tables.iter().copied() {
             let (batch, next) = (&self.batches[table as usize], self.next[table as usize]);
             // Without rows the slices' file is written all the same where rings were read: its footer vouches for the others.
-            let vouches = table == Table::Slices && *covered != self.covered;
+            let vouches = table == Table::Slices && !covered.is_empty();
             if batch.rows() == 0 && !vouches {
                 continue;
             }
             let none = Covered::default();
             let file = write_file(folder, batch, next, if FROM_RINGS.contains(&table) { covered } else { &none })?;
-            if table == Table::Slices {
-                self.covered.clone_from(covered);
-            }
             if keep {
                 self.files.add(table, next, next, file)?;
             }

@@ -172,7 +172,7 @@ impl Watch {
         };
         match std::thread::Builder::new().name("stacks".into()).spawn(move || sampler.run()) {
             Ok(thread) => _ = self.samplers.insert(process.number, thread),
-            Err(error) => self.shared.notes.add(format!("no stacks of process {}: {error}", process.pid)),
+            Err(error) => self.shared.notes.add_of(process.pid, |who| format!("no stacks of {who}: {error}")),
         }
     }
 
@@ -180,7 +180,7 @@ impl Watch {
         let notes = &self.shared.notes;
         self.claims.entry(process.number).or_insert_with(|| match Lock::process(process.pid) {
             Err(Refused::Held(holder)) => {
-                notes.add(format!("no stacks of process {}: process {holder} records it already", process.pid));
+                notes.add_of(process.pid, |who| format!("no stacks of {who}: process {holder} records it already"));
                 Claim::Theirs
             }
             lock => Claim::Ours { _lock: lock.ok() },

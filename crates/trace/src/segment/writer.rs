@@ -70,7 +70,12 @@ impl Segment {
         let hidden = folder.join(format!(".{}-{}.new", who.pid, who.start_ticks));
         let asked = budget.clamp(limits::LEAST, 1 << 36).next_multiple_of(PAGE);
         let plan = Plan { hidden: &hidden, path: &path, who, source, asked };
-        let (mut bytes, mut limit) = limits::allowed(folder, asked);
+        let (allowed, mut limit) = limits::allowed(folder, asked);
+        // Halves, so that processes which are short of the same are so by the same.
+        let mut bytes = asked;
+        while bytes > allowed {
+            bytes = (bytes / 2).max(limits::LEAST);
+        }
         loop {
             let error = match Segment::make(&plan, bytes, limit) {
                 Ok(segment) => return Ok(segment),
