@@ -12,7 +12,7 @@ use trace::segment::Identity;
 #[cfg(feature = "python")]
 use trace::status::State;
 use trace::status::{Collector, CollectorStatus};
-use trace::{NameId, Segment, Source};
+use trace::{NameId, Segment};
 
 pub struct Session {
     pub segment: &'static Segment,
@@ -86,18 +86,17 @@ pub fn start(settings: Settings, program: String, python: String) -> Result<&'st
 }
 
 #[cfg(not(feature = "python"))]
-fn shape(settings: &Settings) -> (usize, bool, Source) {
-    ((trace::settings::cuda_size_mb(settings.trace_size_mb) as usize) << 20, true, Source::detect())
+fn budget(settings: &Settings) -> usize {
+    (trace::settings::cuda_size_mb(settings.trace_size_mb) as usize) << 20
 }
 
 #[cfg(feature = "python")]
-fn shape(settings: &Settings) -> (usize, bool, Source) {
-    ((settings.trace_size_mb as usize) << 20, settings.calls != crate::settings::Calls::Off, Source::detect())
+fn budget(settings: &Settings) -> usize {
+    (settings.trace_size_mb as usize) << 20
 }
 
 fn create(settings: Settings, who: Identity) -> Result<&'static Session, String> {
-    let (budget, busy, source) = shape(&settings);
-    let segment = Segment::create_with(&settings.segments, budget, &who, busy, source)
+    let segment = Segment::create(&settings.segments, budget(&settings), &who)
         .map_err(|error| format!("{error}; free some space there or lower INFERSCOPE_TRACE_SIZE_MB"))?;
     #[cfg(not(feature = "python"))]
     crate::cost::begin();

@@ -1,13 +1,17 @@
-//! Thread → ring. A thread claims a ring at its first event and gives it back when it ends. Finding it again costs one
-//! comparison while the same thread goes on writing, which under the GIL is nearly always.
+//! Thread → ring. A thread claims a small ring at its first event, moves on to larger ones as it writes, and gives the last
+//! one back when it ends. Finding it again costs one comparison while the same thread goes on writing, which under the GIL is
+//! nearly always.
 
 use crate::session::Session;
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use trace::event::EVENT_WORDS;
-use trace::segment::OwnedRing;
+use trace::Kind;
+use trace::segment::{OpenCalls, OwnedRing};
 use trace::status::Collector;
+
+mod idle;
 
 /// A call that is nested deeper than the segment's open calls reach.
 #[derive(Clone, Copy)]
@@ -20,7 +24,10 @@ pub struct DeepCall {
 /// What a writing thread has. Only that thread touches it, and with the GIL held except at its very end.
 pub struct Writing {
     pub ring: OwnedRing,
+    #[cfg_attr(not(feature = "python"), allow(dead_code))]
+    pub calls: OpenCalls,
     pub tid: u32,
+    session: &'static Session,
     pub deep: Vec<DeepCall>,
     generation: u32,
     epoch: u32,
@@ -31,13 +38,72 @@ impl Writing {
     /// Lets another thread have the ring. A ring that is the parent's of a forked child stays as it is.
     fn give_back(self) {
         if self.forks == FORKS.load(Ordering::Relaxed) {
+            self.session.segment.release_calls(self.calls);
             self.ring.release();
         }
     }
 
     #[inline(always)]
     pub fn push(&mut self, words: [u64; EVENT_WORDS]) {
-        self.ring.writer.push(words);
+        if self.ring.writer.has_room(1) || self.make_room(1, collector_of(words)) {
+            self.ring.writer.push(words);
+        }
+    }
+
+    /// Publishes the records of one event, which stand together in one ring.
+    #[cfg(not(feature = "python"))]
+    pub fn push_all(&mut self, records: &[[u64; EVENT_WORDS]]) {
+        let Some(last) = records.last() else { return };
+        if self.reserve(records.len(), collector_of(*last)) {
+            records.iter().for_each(|words| self.ring.writer.push(*words));
+        }
+    }
+
+    /// Sees to it that so many records stand together in one ring. False: they found no room, which was counted.
+    #[inline(always)]
+    pub fn reserve(&mut self, count: usize, collector: Collector) -> bool {
+        self.ring.writer.has_room(count as u64) || self.make_room(count as u64, collector)
+    }
+
+    /// Looks what is on disk by now, then for a larger ring, then for one that its thread does not use; else the oldest
+    /// records are overwritten.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, count: u64, collector: Collector) -> bool {
+        if self.ring.look(count) || self.ring.grow(count) {
+            return true;
+        }
+        let larger = (self.ring.records() * 2).max(count + 1);
+        if let Some(other) = idle::ring(self.session, larger) {
+            self.ring.replace(other);
+            if self.ring.look(count) {
+                return true;
+            }
+        }
+        if self.ring.records() == 0
+            && let Some(other) = self.session.segment.claim_any(self.tid)
+        {
+            self.ring.replace(other);
+        }
+        let fits = self.ring.overwrite(count);
+        if !fits {
+            self.session.status(collector).dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
+    }
+}
+
+/// Who is to count a record that found no room.
+#[inline(always)]
+fn collector_of(words: [u64; EVENT_WORDS]) -> Collector {
+    match Kind::from_u16(words[3] as u16) {
+        Some(Kind::Call | Kind::CCall) => Collector::Calls,
+        Some(Kind::Gc) => Collector::Gc,
+        Some(Kind::ApiCall) => Collector::Launches,
+        Some(Kind::Nvtx) => Collector::Nvtx,
+        Some(Kind::LayerBegin | Kind::LayerEnd) => Collector::Layers,
+        _ if cfg!(feature = "python") => Collector::Scopes,
+        _ => Collector::Gpu,
     }
 }
 
@@ -50,20 +116,47 @@ struct Place {
     writing: UnsafeCell<Option<Writing>>,
     /// Events to let go before the next attempt, when there was no ring left.
     patience: UnsafeCell<u32>,
+    /// Open calls, where the segment has no place for them.
+    depth: AtomicU64,
+    /// Held for a moment by whoever takes `writing` away from its thread, see [`idle`].
+    locked: AtomicBool,
 }
+
+impl Place {
+    const fn new(owner: usize, next: *mut Place) -> Place {
+        Place {
+            owner: AtomicUsize::new(owner),
+            next: AtomicPtr::new(next),
+            writing: UnsafeCell::new(None),
+            patience: UnsafeCell::new(0),
+            depth: AtomicU64::new(0),
+            locked: AtomicBool::new(false),
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        !self.locked.swap(true, Ordering::Acquire)
+    }
+
+    /// Whoever holds it only takes a few words. False: its holder did not come with us through a fork.
+    fn lock(&self) -> bool {
+        (0..LOCK_ATTEMPTS).any(|_| self.try_lock() || (std::thread::yield_now(), false).1)
+    }
+
+    fn unlock(&self) {
+        self.locked.store(false, Ordering::Release);
+    }
+}
+
+const LOCK_ATTEMPTS: u32 = 10_000;
 
 // SAFETY: the cells are reached by the owner alone (`owner` says who that is); the rest is atomic.
 unsafe impl Sync for Place {}
 
-/// Threads that found no ring ask again this rarely: asking takes a lock and a walk through the directory.
-const PATIENCE: u32 = 1024;
+/// Threads that found no ring ask again this rarely: asking takes a lock and a walk past other threads.
+const PATIENCE: u32 = 64;
 
-static NOBODY: Place = Place {
-    owner: AtomicUsize::new(0),
-    next: AtomicPtr::new(ptr::null_mut()),
-    writing: UnsafeCell::new(None),
-    patience: UnsafeCell::new(0),
-};
+static NOBODY: Place = Place::new(0, ptr::null_mut());
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 /// The place of the thread that wrote last.
 #[cfg(feature = "python")]
@@ -82,8 +175,13 @@ impl Drop for Handle {
         if place.owner.load(Ordering::Relaxed) != thread_pointer() {
             return; // A fork took it away.
         }
-        // SAFETY: we are the owner.
-        if let Some(writing) = unsafe { &mut *place.writing.get() }.take() {
+        if !place.lock() {
+            return;
+        }
+        // SAFETY: we are the owner, and the lock keeps out whoever looks for rings of idle threads.
+        let writing = unsafe { &mut *place.writing.get() }.take();
+        place.unlock();
+        if let Some(writing) = writing {
             writing.give_back();
         }
         place.owner.store(0, Ordering::Release);
@@ -197,7 +295,7 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
             if current.epoch != epoch {
                 current.epoch = epoch;
                 current.deep.clear();
-                current.ring.depth.store(0, Ordering::Relaxed);
+                current.calls.depth.store(0, Ordering::Relaxed);
             }
         }
         _ => {
@@ -209,9 +307,11 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
             } else {
                 // SAFETY: plain system call; glibc has a function for it only since 2.30.
                 let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
-                *writing = session.segment.claim(tid).map(|ring| Writing {
+                *writing = claim(session, tid).map(|ring| Writing {
                     ring,
+                    calls: open_calls(session, tid, &place.depth),
                     tid,
+                    session,
                     deep: Vec::new(),
                     generation: session.generation,
                     epoch,
@@ -229,6 +329,23 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
     writing.as_mut()
 }
 
+/// A ring for a thread that has none: one with room, else one that its thread does not use, else one that its thread left
+/// and that is not on disk.
+fn claim(session: &'static Session, tid: u32) -> Option<OwnedRing> {
+    let segment = session.segment;
+    segment
+        .claim(tid)
+        .or_else(|| idle::ring(session, 1).map(|ring| ring.for_thread(tid)))
+        .or_else(|| segment.claim_any(tid))
+}
+
+/// Where the calls of a thread are kept while they are open. Only Python's calls are.
+fn open_calls(session: &'static Session, tid: u32, depth: &'static AtomicU64) -> OpenCalls {
+    let kept = cfg!(feature = "python") && session.settings.calls != crate::settings::Calls::Off;
+    depth.store(0, Ordering::Relaxed);
+    kept.then(|| session.segment.claim_calls(tid)).flatten().unwrap_or_else(|| OpenCalls::unkept(depth))
+}
+
 /// A free place, or a new one.
 fn take_place() -> *const Place {
     let me = thread_pointer();
@@ -242,12 +359,7 @@ fn take_place() -> *const Place {
         }
         at = place.next.load(Ordering::Relaxed);
     }
-    let place = Box::leak(Box::new(Place {
-        owner: AtomicUsize::new(me),
-        next: AtomicPtr::new(PLACES.load(Ordering::Acquire)),
-        writing: UnsafeCell::new(None),
-        patience: UnsafeCell::new(0),
-    }));
+    let place = Box::leak(Box::new(Place::new(me, PLACES.load(Ordering::Acquire))));
     loop {
         let head = place.next.load(Ordering::Relaxed);
         match PLACES.compare_exchange(head, place, Ordering::Release, Ordering::Acquire) {
@@ -284,6 +396,7 @@ pub fn forget_parent() {
         if let Some(writing) = unsafe { &mut *place.writing.get() }.take() {
             writing.give_back();
         }
+        place.unlock();
         place.owner.store(0, Ordering::Relaxed);
         at = place.next.load(Ordering::Relaxed);
     }

@@ -20,11 +20,11 @@ fn main() {
         python: String::new(),
         ..Identity::default()
     };
-    let segment = Segment::create(&folder, 100 << 20, &who, true).expect("a segment");
+    let segment = Segment::create(&folder, 100 << 20, &who).expect("a segment");
     let mut ring = segment.claim(pid).expect("a ring");
 
-    let push_only = measure(|number| ring.writer.push(event(0, number).to_words()));
-    let with_clock = measure(|number| ring.writer.push(event(clock::now(), number).to_words()));
+    let push_only = measure(|number| ring.push(event(0, number).to_words()));
+    let with_clock = measure(|number| ring.push(event(clock::now(), number).to_words()));
     let _ = std::fs::remove_dir_all(&folder);
     let line =
         |name: &str, (median, least): (f64, f64)| format!(r#""{name}":{{"median":{median:.2},"least":{least:.2}}}"#);

@@ -165,6 +165,11 @@ pub fn cut(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
+/// How many records [`text_records`] makes of a text.
+pub fn text_count(text: &str) -> usize {
+    cut(text, MAX_TEXT).len().div_ceil(TEXT_BYTES)
+}
+
 /// Splits text into `Text` records, ready to be pushed in front of their owner.
 pub fn text_records(role: TextRole, text: &str) -> impl Iterator<Item = [u64; EVENT_WORDS]> + '_ {
     let role = u64::from(role == TextRole::Args);

@@ -40,11 +40,13 @@ pub struct NameWriter<'a> {
 
 /// Memory is taken from the machine in doublings from here: most processes have few names.
 const FIRST_BYTES: usize = 64 << 10;
+/// Where memory is scarce: a page.
+const LEAST_BYTES: usize = 4096;
 
 impl<'a> NameWriter<'a> {
     /// None when there is no room for even a small table.
     pub fn new(grow: impl Fn(usize) -> Option<NameTable<'a>> + Send + 'a) -> Option<NameWriter<'a>> {
-        let table = grow(FIRST_BYTES)?;
+        let table = grow(FIRST_BYTES).or_else(|| grow(LEAST_BYTES))?;
         Some(NameWriter { table, grow: Box::new(grow), known: HashMap::new(), next: 1, full: false })
     }
 

@@ -1,5 +1,6 @@
-//! The ring: one writer, one reader, oldest records overwritten. The writer never looks at the reader,
-//! so it never waits; the reader finds out by itself what was overwritten before it came, to the record.
+//! The ring: one writer, one reader, oldest records overwritten. The writer never waits for the reader; before it would
+//! overwrite a record that is not on disk it looks at the reader's mark once, and may go on in a larger ring instead. The
+//! reader finds out by itself what was overwritten before it came, to the record.
 //!
 //! Generic over the word so that the model checker (tests/ring_model.rs) runs this very code.
 
@@ -34,13 +35,41 @@ pub struct Writer<'a, W: Word> {
     slots: &'a [[W; EVENT_WORDS]],
     mask: u64,
     next: u64,
+    /// Number of the first record that may overwrite one that is not on disk, as far as the writer has looked.
+    limit: u64,
 }
 
 impl<'a, W: Word> Writer<'a, W> {
     /// Goes on where the last writer stopped. `slots.len()` is a power of two.
     pub fn new(head: &'a W, slots: &'a [[W; EVENT_WORDS]]) -> Writer<'a, W> {
         debug_assert!(slots.len().is_power_of_two());
-        Writer { head, slots, mask: slots.len() as u64 - 1, next: head.load(Ordering::Acquire) }
+        let next = head.load(Ordering::Acquire);
+        Writer { head, slots, mask: slots.len() as u64 - 1, next, limit: next }
+    }
+
+    /// Whether so many records are known to overwrite nothing that is not on disk. One comparison.
+    #[inline(always)]
+    pub fn has_room(&self, count: u64) -> bool {
+        self.next.wrapping_add(count) <= self.limit
+    }
+
+    /// The same after a look at `durable`, the number of the first record that is not on disk.
+    pub fn look(&mut self, durable: &W, count: u64) -> bool {
+        // What the reader copied happened before it set its mark, so the stores that follow cannot tear it.
+        let durable = durable.load(Ordering::Acquire).min(self.next);
+        // A ring keeps its last `len - 1` records, see `Reader::drain`.
+        self.limit = durable.saturating_add(self.mask);
+        self.has_room(count)
+    }
+
+    /// From here on so many records may overwrite what they meet. False: the ring holds fewer at a time.
+    pub fn overwrite(&mut self, count: u64) -> bool {
+        let fits = count <= self.mask;
+        if fits {
+            // Looks again after a quarter of the ring: the reader may have come.
+            self.limit = self.next.saturating_add(count.max(self.mask / 4));
+        }
+        fits
     }
 
     /// Publishes one record. Publication is the store of `head`: a writer killed anywhere before it leaves a

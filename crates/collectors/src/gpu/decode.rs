@@ -14,6 +14,10 @@ use trace::tables::detail;
 /// What the decoder needs of the process around it.
 pub trait Target {
     fn push(&mut self, words: [u64; EVENT_WORDS]);
+    /// The records of one event, which stand together.
+    fn push_all(&mut self, records: &[[u64; EVENT_WORDS]]) {
+        records.iter().for_each(|words| self.push(*words));
+    }
     /// The decoder's own thread.
     fn thread(&self) -> u32;
     fn intern(&self, text: &str) -> NameId;
@@ -296,14 +300,11 @@ impl Decoder {
     pub fn tell(&mut self, target: &mut impl Target, facts: &Facts) {
         self.told |= bit(facts.ordinal);
         // With its text in front: there may be no more room for names.
-        let mut flags = 0;
-        for words in text_records(TextRole::Name, &facts.json()) {
-            target.push(words);
-            flags += 1;
-        }
+        let mut records: Vec<_> = text_records(TextRole::Name, &facts.json()).collect();
         let (time, thread, name) = (trace::clock::now(), target.thread(), NameId::INLINE);
-        let kind = Kind::Device as u16;
-        target.push(Event { time, value: 0, thread, name, kind, flags, extra: facts.ordinal }.to_words());
+        let (kind, flags) = (Kind::Device as u16, records.len() as u16);
+        records.push(Event { time, value: 0, thread, name, kind, flags, extra: facts.ordinal }.to_words());
+        target.push_all(&records);
     }
 
     /// The devices that work was on and of which nothing was told, each once.
@@ -328,7 +329,7 @@ impl Decoder {
         self.devices |= bit(work.device);
         self.launched += u64::from(work.graph == 0);
         let (records, count) = Work { start, dur, ..work }.records(kind);
-        records[..count].iter().for_each(|words| target.push(*words));
+        target.push_all(&records[..count]);
     }
 }
 

@@ -321,7 +321,7 @@ fn tell(writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: 
                 .records(Kind::Sync)
         }
     };
-    records[..count].iter().for_each(|words| writing.push(*words));
+    writing.push_all(&records[..count]);
 }
 
 /// The function's name as people write it: no version and no stream suffix.

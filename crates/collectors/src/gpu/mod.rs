@@ -297,10 +297,9 @@ fn mark(session: &'static Session, text: &str) {
 fn write(session: &'static Session, kind: Kind, text: &str) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
     // With its text in front: there may be no more room for names.
-    let (time, name, mut flags) = (trace::clock::now(), NameId::INLINE, 0);
-    for words in text_records(TextRole::Name, text) {
-        writing.push(words);
-        flags += 1;
-    }
-    writing.push(Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 }.to_words());
+    let mut records: Vec<_> = text_records(TextRole::Name, text).collect();
+    let (time, name, flags) = (trace::clock::now(), NameId::INLINE, records.len() as u16);
+    let event = Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 };
+    records.push(event.to_words());
+    writing.push_all(&records);
 }

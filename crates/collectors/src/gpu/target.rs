@@ -26,6 +26,11 @@ impl Target for Ring<'_> {
         self.writing.push(words);
     }
 
+    #[inline]
+    fn push_all(&mut self, records: &[[u64; EVENT_WORDS]]) {
+        self.writing.push_all(records);
+    }
+
     fn thread(&self) -> u32 {
         self.writing.tid
     }

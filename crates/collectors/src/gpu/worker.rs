@@ -83,7 +83,6 @@ struct Worker {
 
 fn run(collecting: &'static Collecting) {
     let session = collecting.session;
-    // The first ring of the segment, the largest, is for the device's records.
     if thread::writing(session, Collector::Gpu).is_none() {
         return say(session, "no shared memory is left for the GPU's records");
     }

@@ -5,7 +5,7 @@ use super::names::Named;
 use crate::session::{self, Session};
 use crate::{injection, thread};
 use std::sync::atomic::{AtomicBool, Ordering};
-use trace::event::{Event, Kind, TextRole, text_records};
+use trace::event::{Event, Kind, TextRole, text_count, text_records};
 use trace::status::{Collector, State};
 
 /// Set in a forked child, until it has asked for a segment of its own.
@@ -64,24 +64,20 @@ pub struct Finished<'a> {
 #[inline]
 pub fn write(session: &'static Session, range: &Finished<'_>) {
     let Some(writing) = thread::writing(session, Collector::Nvtx) else { return };
-    let mut flags = 0;
-    let mut front = |words| {
-        writing.push(words);
-        flags += 1;
-    };
-    if let Some(args) = range.args {
-        args.iter().copied().for_each(&mut front);
+    let text = range.name.text.as_deref();
+    let flags = range.args.map_or(0, |args| args.len()) + text.map_or(0, text_count);
+    if flags > 0 && !writing.reserve(flags + 1, Collector::Nvtx) {
+        return;
     }
-    if let Some(text) = &range.name.text {
-        text_records(TextRole::Name, text).for_each(&mut front);
-    }
+    range.args.iter().flat_map(|args| args.iter()).for_each(|words| writing.push(*words));
+    text.iter().flat_map(|text| text_records(TextRole::Name, text)).for_each(|words| writing.push(words));
     let event = Event {
         time: range.time,
         value: range.duration,
         thread: range.thread.unwrap_or(writing.tid),
         name: range.name.id,
         kind: Kind::Nvtx as u16,
-        flags,
+        flags: flags as u16,
         extra: u32::from(range.thread.is_some()),
     };
     writing.push(event.to_words());

@@ -53,7 +53,7 @@ impl Sampler {
                 }
             };
             self.report("failed", &reason, None);
-            self.shared.notes.add(format!("no stacks of process {pid}: {reason}"));
+            self.shared.notes.add_of(pid, |who| format!("no stacks of {who}: {reason}"));
             return None;
         }
     }

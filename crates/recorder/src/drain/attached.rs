@@ -9,7 +9,7 @@ use crate::notes::Notes;
 use crate::processes::Processes;
 use crate::store::{Checkpoint, Covered, OnDisk, Store, counter, lost};
 use std::sync::atomic::Ordering;
-use trace::event::{EVENT_WORDS, TextGatherer};
+use trace::event::{EVENT_SIZE, EVENT_WORDS, TextGatherer};
 use trace::names::NameCursor;
 use trace::ring::Reader;
 use trace::segment::{Identity, SegmentReader};
@@ -35,8 +35,10 @@ pub(crate) struct Sink<'a> {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Visit {
     pub records: u64,
-    /// A quarter of some ring is not on disk: time to close a file.
+    /// So much is not on disk that rings may grow large: time to close a file.
     pub ripe: bool,
+    /// Writers had to overwrite, or found no ring, since the last file was closed.
+    pub pressed: bool,
     /// Records were left in some ring.
     pub cut_short: bool,
 }
@@ -81,6 +83,9 @@ pub(crate) struct Attached {
     pub process: i32,
     pub(super) reader: SegmentReader,
     pub(super) rings: Vec<Ring>,
+    /// Rings with something new, found at the begin of a visit.
+    news: Vec<usize>,
+    pub(super) pressed: bool,
     cursor: NameCursor,
     /// Trace-wide numbers by the segment's numbers.
     pub(super) names: Vec<i32>,
@@ -96,6 +101,9 @@ pub(crate) struct Attached {
 
 /// Records taken from a ring at a time: a megabyte.
 const CHUNK: usize = 32 << 10;
+/// Of a segment that is not on disk before files are closed: a quarter of the largest ring that it may have. Smaller rings grow,
+/// so how full they are says nothing.
+const RIPE: u64 = 16;
 
 impl Attached {
     /// `on_disk` says where the disk ends, for a segment that another recorder drained before.
@@ -106,7 +114,13 @@ impl Attached {
             let allocations_from = on_disk.allocations.get(&segment, number);
             Ring { position, durable: position, gpu_from, allocations_from, ..Ring::default() }
         };
-        let rings = (0..reader.rings() as u32).map(ring).collect();
+        let rings: Vec<Ring> = (0..reader.rings() as u32).map(ring).collect();
+        // The killed recorder may have closed its files and not said so: a ring that is on disk is free for others.
+        for (number, ring) in rings.iter().enumerate() {
+            if let Some(view) = reader.ring(number).filter(|view| view.durable() < ring.durable) {
+                view.set_durable(ring.durable);
+            }
+        }
         let of_page = |at: usize| std::array::from_fn(|each| on_disk.losses.get(&segment, counter(at, each)));
         let counted = std::array::from_fn(of_page);
         let lost_at = |covered: &Covered| std::array::from_fn(|reason| covered.get(&segment, lost(reason)));
@@ -118,6 +132,8 @@ impl Attached {
             process,
             reader,
             rings,
+            news: Vec::new(),
+            pressed: false,
             cursor: NameCursor::default(),
             names: vec![0],
             unknown: 0,
@@ -141,9 +157,17 @@ impl Attached {
     pub fn drain(&mut self, sink: &mut Sink<'_>) -> Visit {
         let mut visit = Visit::default();
         self.rings.resize_with(self.reader.rings(), Ring::default);
-        for number in 0..self.rings.len() {
-            self.drain_ring(number, sink, &mut visit);
-        }
+        // Thousands of rings may be idle: they cost a load each.
+        let mut news = std::mem::take(&mut self.news);
+        let heads = self.reader.heads().zip(&self.rings).enumerate();
+        news.extend(heads.filter(|(_, (head, ring))| *head > ring.position).map(|(number, _)| number));
+        news.drain(..).for_each(|number| self.drain_ring(number, sink, &mut visit));
+        self.news = news;
+        let waiting = self.rings.iter().map(|ring| ring.position.saturating_sub(ring.durable));
+        let waiting = waiting.fold(0, u64::saturating_add).saturating_mul(EVENT_SIZE as u64);
+        visit.ripe = waiting >= self.reader.bytes() / RIPE;
+        self.pressed |= self.reader.take_pressed();
+        visit.pressed = self.pressed;
         // Also without records: calls that are open when the process dies have names too.
         self.read_names(sink.dictionary);
         if !visit.cut_short {
@@ -173,7 +197,6 @@ impl Attached {
                 self.lost[usize::from(self.catching_up)] += lost;
                 ring.forget_text();
             }
-            visit.ripe |= ring.position.saturating_sub(ring.durable) >= view.slots.len() as u64 / 4;
             visit.records += sink.buffer.len() as u64;
             // After the records: a name is published before the first record that uses it.
             self.read_names(sink.dictionary);

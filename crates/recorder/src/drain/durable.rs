@@ -46,10 +46,14 @@ fn counts(status: &CollectorStatus) -> [u64; 5] {
 }
 
 impl Attached {
-    /// Notes how far the rings were read. Text whose owner was not read yet will be read again after a kill.
+    /// Notes how far those rings were read that were not so far on disk; earlier files say it of the others. Text whose owner
+    /// was not read yet will be read again after a kill.
     pub fn cover(&self, covered: &mut Covered) {
-        for (number, ring) in self.rings.iter().enumerate().filter(|(_, ring)| ring.position > 0) {
-            covered.set(&self.segment, number as u32, ring.position - ring.pending);
+        for (number, ring) in self.rings.iter().enumerate() {
+            let next = ring.position - ring.pending;
+            if next != ring.durable {
+                covered.set(&self.segment, number as u32, next);
+            }
         }
         let lost = self.lost.iter().enumerate().map(|(reason, count)| (store::lost(reason), *count));
         let counters = self.counted.iter().enumerate().flat_map(|(collector, counts)| {
@@ -62,6 +66,7 @@ impl Attached {
 
     /// Everything that was read is on disk: the rings may be reclaimed so far.
     pub fn set_durable(&mut self) {
+        self.pressed = false;
         for (number, ring) in self.rings.iter_mut().enumerate() {
             let next = ring.position - ring.pending;
             if next != ring.durable {
@@ -75,11 +80,8 @@ impl Attached {
 
     /// Whether records came since the last visit.
     pub fn has_more(&self) -> bool {
-        let heads = (0..self.reader.rings()).map(|number| {
-            let head = self.reader.ring(number).map_or(0, |view| view.head.load(Ordering::Acquire));
-            head > self.rings.get(number).map_or(0, |ring| ring.position)
-        });
-        heads.into_iter().any(|more| more)
+        let mut heads = self.reader.heads().enumerate();
+        heads.any(|(number, head)| head > self.rings.get(number).map_or(0, |ring| ring.position))
     }
 
     /// Scopes that are open go to disk as such, before the ring may forget their begin.
@@ -96,18 +98,16 @@ impl Attached {
     pub fn abandon(&mut self, clock: &Clock, rows: &mut Columns) {
         self.pairing.abandon(rows);
         let mapping = clock.mapping(self.reader.source());
-        for view in (0..self.reader.rings()).filter_map(|number| self.reader.ring(number)) {
-            for (name, ticks) in view.open_calls() {
-                let begun = Begun {
-                    start: mapping.nanos(Ticks(ticks)).0 as i64,
-                    thread: view.thread as i32,
-                    kind: SliceKind::Call,
-                    name: self.names.get(name.0 as usize).copied().unwrap_or(self.unknown),
-                    parent: None,
-                    args: None,
-                };
-                push(rows, self.process, None, &begun, None);
-            }
+        for call in self.reader.open_calls() {
+            let begun = Begun {
+                start: mapping.nanos(Ticks(call.start)).0 as i64,
+                thread: call.thread as i32,
+                kind: SliceKind::Call,
+                name: self.names.get(call.name.0 as usize).copied().unwrap_or(self.unknown),
+                parent: None,
+                args: None,
+            };
+            push(rows, self.process, None, &begun, None);
         }
     }
 

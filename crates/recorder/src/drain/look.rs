@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trace::SegmentReader;
-use trace::segment::SUFFIX;
+use trace::segment::{Limit, SUFFIX};
 
 #[derive(Default)]
 pub(super) struct Look {
@@ -85,6 +85,7 @@ impl Drain {
         let may_live = |pid| !self.resumed && proc::exists(pid);
         reader.claim(std::process::id(), may_live).map_err(|holder| format!("process {holder} already records it"))?;
         reader.set_latest_anchor(self.clock.latest());
+        self.note_shortage(&reader);
         let process = self.shared.processes.found_segment(&reader.identity());
         let mut attached = Attached::new(segment.to_owned(), reader, process, &self.left.covered);
         // A process may have several segments, and rows do not say from which they came: only the right one closes it.
@@ -92,6 +93,22 @@ impl Drain {
         open.for_each(|((.., id), slice)| attached.reopen(*id, slice.clone()));
         attached.catching_up = self.resumed && self.look.next_health.is_none();
         Ok(attached)
+    }
+
+    /// Says of a segment that is smaller than asked for how large it is, and why.
+    fn note_shortage(&self, reader: &SegmentReader) {
+        let Some((asked, bytes, limit)) = reader.shortage() else { return };
+        let why = match limit {
+            Limit::AddressSpace => "little address space is left (ulimit -v)",
+            Limit::FileSystem => "little space is left where segments are",
+            Limit::Cgroup => "its cgroup (memory.max) leaves little memory",
+            Limit::FileSize => "files may not be larger (ulimit -f)",
+            Limit::None => "no more was to be had",
+        };
+        let megabytes = |bytes: u64| format!("{} MB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0);
+        let (asked, bytes) = (megabytes(asked), megabytes(bytes));
+        let note = |who: &str| format!("{bytes} of shared memory instead of {asked} for {who}: {why}");
+        self.shared.notes.add_of(reader.identity().pid, note);
     }
 
     pub(super) fn find_dead(&mut self) {

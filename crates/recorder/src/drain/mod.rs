@@ -1,5 +1,5 @@
 //! The drain: every 10 ms it reads what the workload wrote into shared memory and what the samplers sent, and makes rows
-//! of it; about once a second, or when a ring fills up, it closes files. Until then the rings and the journal hold what a kill
+//! of it; about once a second, or when much waits in the rings, it closes files. Until then the rings and the journal hold what a kill
 //! must not lose. The only thread that writes the tables.
 
 mod attached;
@@ -73,6 +73,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// While rings fill quickly.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 const CLOSE_EVERY: Duration = Duration::from_secs(1);
+/// When writers find no room: closing files takes some milliseconds, so not at every turn.
+const CLOSE_PRESSED: Duration = Duration::from_millis(50);
 /// Records in a visit that call for a short pause: a tenth of what the fastest workload writes in 10 ms.
 const BUSY: u64 = 10_000;
 
@@ -136,7 +138,7 @@ impl Drain {
         }
         self.shared.dictionary.hand_over(&mut self.store);
         self.keep();
-        let waited = self.last_close.elapsed() >= CLOSE_EVERY;
+        let waited = self.last_close.elapsed() >= if visit.pressed { CLOSE_PRESSED } else { CLOSE_EVERY };
         let pressed = visit.ripe || self.store.any_full() || self.is_crowded();
         if waited || (pressed && self.failing.is_none()) {
             self.close();
@@ -170,6 +172,7 @@ impl Drain {
             }
             all.records += visit.records;
             all.ripe |= visit.ripe;
+            all.pressed |= visit.pressed;
             all.cut_short |= visit.cut_short;
         }
         all

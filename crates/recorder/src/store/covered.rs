@@ -1,6 +1,6 @@
 //! Which ring records are on disk: per segment and ring, the first record that is not. Beside that, how much was lost of a
-//! segment up to there. Stands in the footer of every file that is filled from rings, and of those that count losses, so that
-//! a recovery goes on exactly where the disk ends, and counts nothing twice.
+//! segment up to there. Stands in the footer of every file that is filled from rings, for the rings that it has records of, and
+//! of those that count losses: the farthest of all files is where a recovery goes on, and nothing is counted twice.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -27,7 +27,7 @@ pub(crate) struct Store {
     files: Arc<Files>,
     batches: Vec<Columns>,
     next: Vec<u32>,
-    /// What the last slices file said about the rings.
+    /// What the last slices file said about the rings and their losses.
     covered: Covered,
     /// Rows that are not in the journal yet, where there is one.
     unkept: Entries,
@@ -144,7 +144,7 @@ impl Store {
         for table in tables.iter().copied() {
             let (batch, next) = (&self.batches[table as usize], self.next[table as usize]);
             // Without rows the slices' file is written all the same where rings were read: its footer vouches for the others.
-            let vouches = table == Table::Slices && *covered != self.covered;
+            let vouches = table == Table::Slices && !covered.is_empty() && *covered != self.covered;
             if batch.rows() == 0 && !vouches {
                 continue;
             }

@@ -1,12 +1,19 @@
 //! The segment: one file per process, mapped by the workload that writes it and the recorder that reads it.
-//! Header, status page, ring directory, name table, then rings, each taken from the budget when a thread first writes.
+//! Header, status page, ring directory, name table, then rings and open calls, taken from the budget as threads need them.
 
+mod calls;
+mod limits;
 mod memory;
+mod owned;
 mod reader;
+mod space;
 mod writer;
 
+pub use calls::{OpenCall, OpenCalls};
+pub use limits::Limit;
+pub use owned::OwnedRing;
 pub use reader::{ReadError, RingView, SegmentReader};
-pub use writer::{CreateError, OwnedRing, Segment};
+pub use writer::{CreateError, Segment};
 
 use crate::clock::Anchor;
 use crate::event::EVENT_SIZE;
@@ -15,22 +22,30 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// "INFSCOPE" in the byte order of the machine: a segment never leaves it.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"INFSCOPE");
-/// Raised when an older recorder would misread a newer segment.
-pub const VERSION: u32 = 1;
+/// Raised when an older recorder would misread a newer segment. 1: a directory of 1024 rings, each with open calls in front.
+pub const VERSION: u32 = 2;
 /// File name suffix of a segment that is ready to be read.
 pub const SUFFIX: &str = ".segment";
 
-/// Rings that one process can have at once; each thread that writes holds one.
-pub const MOST_RINGS: usize = 1024;
-/// Open calls that survive a kill. CPython's default recursion limit is 1000.
-pub const OPEN_CALLS: usize = 1024;
+/// Directory entries of the largest segment: 5,000 threads that write, and the rings that they outgrew.
+const MOST_RINGS: usize = 16384;
+/// Directory entries in a segment of version 1.
+const RINGS_V1: usize = 1024;
 const TEXT_WORDS: usize = 32;
 
 pub(crate) const PAGE: usize = 4096;
 pub(crate) const STATUS_AT: usize = PAGE;
 pub(crate) const RINGS_AT: usize = 2 * PAGE;
-pub(crate) const NAMES_AT: usize = RINGS_AT + MOST_RINGS * size_of::<RingEntry>();
-pub(crate) const OPEN_BYTES: usize = OPEN_CALLS * 16;
+
+/// Directory entries of a segment of so many bytes: one for every page, and whole pages of them.
+pub(crate) fn directory_rings(bytes: usize) -> usize {
+    (bytes / PAGE).clamp(64, MOST_RINGS).next_multiple_of(PAGE / size_of::<RingEntry>())
+}
+
+/// Where the directory ends and the names begin.
+pub(crate) fn names_at(directory: usize) -> usize {
+    RINGS_AT + directory * size_of::<RingEntry>()
+}
 
 /// Who writes a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -77,11 +92,20 @@ pub(crate) struct Header {
     pub python: [AtomicU64; 4],
     /// Rank, local rank and world size, each plus one; 0: not said.
     pub place: [AtomicU32; 3],
+    /// Entries that the directory has room for. The names follow it.
+    pub directory: AtomicU32,
+    /// Where the last block of open calls lies, 0 if there is none; each names the one before.
+    pub calls: AtomicU64,
+    /// How large the segment was to be, and what kept it smaller ([`Limit`]).
+    pub asked: AtomicU64,
+    pub limit: AtomicU32,
+    /// 1 when a writer had to overwrite, or found no ring: the recorder writes to disk sooner and sets it to 0.
+    pub pressed: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE);
 const _: () = assert!(Collector::ALL.len() * size_of::<CollectorStatus>() <= PAGE);
-const _: () = assert!(NAMES_AT.is_multiple_of(PAGE));
+const _: () = assert!(PAGE.is_multiple_of(size_of::<RingEntry>()));
 
 #[repr(C)]
 pub(crate) struct AnchorCell([AtomicU64; 4]);
@@ -99,16 +123,17 @@ impl AnchorCell {
     }
 }
 
-/// One line of the ring directory. Two cache lines, so that writer and reader do not disturb each other.
+/// One line of the ring directory. Two cache lines, so that writer and reader do not disturb each other. Place and size
+/// of a ring never change; threads may come and go.
 #[repr(C, align(128))]
 pub(crate) struct RingEntry {
-    /// 0 unused, 1 owned by a thread, 2 free to be taken over.
-    pub state: AtomicU32,
+    _state: AtomicU32,
     pub thread: AtomicU32,
-    /// Where the open calls start; the records follow them.
+    /// Where the records start; in version 1, the open calls, and the records behind them.
     pub offset: AtomicU64,
     pub records: AtomicU64,
     pub head: AtomicU64,
+    /// Open calls, in version 1.
     pub depth: AtomicU64,
     _line: [AtomicU64; 3],
     /// First record not yet on disk, as the recorder says.
@@ -116,14 +141,6 @@ pub(crate) struct RingEntry {
 }
 
 const _: () = assert!(size_of::<RingEntry>() == 128);
-
-pub(crate) const OWNED: u32 = 1;
-pub(crate) const FREE: u32 = 2;
-
-/// Bytes of a ring of that many records, open calls included.
-pub(crate) fn ring_bytes(records: u64) -> Option<u64> {
-    records.checked_mul(EVENT_SIZE as u64)?.checked_add(OPEN_BYTES as u64)
-}
 
 impl Header {
     pub fn set_place(&self, place: Place) {

@@ -50,7 +50,6 @@ pub struct RingView<'a> {
     pub head: &'a AtomicU64,
     pub slots: &'a [[AtomicU64; EVENT_WORDS]],
     entry: &'a RingEntry,
-    open: &'a [[AtomicU64; 2]],
 }
 
 impl RingView<'_> {
@@ -62,15 +61,6 @@ impl RingView<'_> {
     pub fn set_durable(&self, next: u64) {
         self.entry.durable.store(next, Ordering::Release);
     }
-
-    /// The calls that were open, outermost first, as (name, begin time). Only meaningful once the writer is dead.
-    pub fn open_calls(&self) -> Vec<(crate::NameId, u64)> {
-        let depth = (self.entry.depth.load(Ordering::Acquire) as usize).min(self.open.len());
-        let call = |cell: &[AtomicU64; 2]| {
-            (crate::NameId(cell[0].load(Ordering::Relaxed) as u32), cell[1].load(Ordering::Relaxed))
-        };
-        self.open[..depth].iter().map(call).collect()
-    }
 }
 
 impl SegmentReader {
@@ -78,7 +68,7 @@ impl SegmentReader {
     pub fn open(path: &Path) -> Result<SegmentReader, ReadError> {
         let file = File::options().read(true).write(true).open(path)?;
         let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| ReadError::Damaged("absurd size"))?;
-        if bytes < NAMES_AT {
+        if bytes < RINGS_AT {
             return Err(ReadError::NotASegment);
         }
         SegmentReader::check(Memory::map(&file, bytes)?)
@@ -86,7 +76,7 @@ impl SegmentReader {
 
     /// Copies a segment whose writer is dead.
     pub fn load(bytes: &[u8]) -> Result<SegmentReader, ReadError> {
-        if bytes.len() < NAMES_AT {
+        if bytes.len() < RINGS_AT {
             return Err(ReadError::NotASegment);
         }
         SegmentReader::check(Memory::copy(bytes)?)
@@ -107,6 +97,9 @@ impl SegmentReader {
         }
         if Source::from_u32(header.clock.load(Ordering::Relaxed)).is_none() {
             return Err(ReadError::Damaged("unknown clock"));
+        }
+        if reader.names_at() > reader.memory.bytes() {
+            return Err(ReadError::Damaged("smaller than its directory"));
         }
         Ok(reader)
     }
@@ -173,36 +166,89 @@ impl SegmentReader {
 
     pub fn names(&self) -> NameTable<'_> {
         let header = self.header();
-        let bytes = header.names_bytes.load(Ordering::Relaxed) as usize;
-        let words = bytes.min(self.memory.bytes() - NAMES_AT) / 8;
+        let (at, bytes) = (self.names_at(), header.names_bytes.load(Ordering::Relaxed) as usize);
+        let words = bytes.min(self.memory.bytes().saturating_sub(at)) / 8;
         // SAFETY: atomics.
-        let words = unsafe { self.memory.slice(NAMES_AT, words) }.unwrap_or(&[]);
+        let words = unsafe { self.memory.slice(at, words) }.unwrap_or(&[]);
         NameTable::new(&header.names_head, words)
+    }
+
+    fn version(&self) -> u32 {
+        self.header().version.load(Ordering::Relaxed)
+    }
+
+    /// Rings that the directory has room for.
+    fn directory(&self) -> usize {
+        match self.version() {
+            1 => RINGS_V1,
+            _ => (self.header().directory.load(Ordering::Relaxed) as usize).min(MOST_RINGS),
+        }
+    }
+
+    fn names_at(&self) -> usize {
+        names_at(self.directory())
+    }
+
+    /// How large the segment was to be, how large it is, and why. None: as it was to be.
+    pub fn shortage(&self) -> Option<(u64, u64, Limit)> {
+        let header = self.header();
+        let (asked, bytes) = (header.asked.load(Ordering::Relaxed), self.memory.bytes() as u64);
+        (asked > bytes).then(|| (asked, bytes, Limit::from_u32(header.limit.load(Ordering::Relaxed))))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.memory.bytes() as u64
+    }
+
+    /// Whether a writer had to overwrite records, or found no ring, since this was last asked.
+    pub fn take_pressed(&self) -> bool {
+        let pressed = &self.header().pressed;
+        pressed.load(Ordering::Relaxed) != 0 && pressed.swap(0, Ordering::Relaxed) != 0
     }
 
     /// How many rings there are; numbers stay the same for the life of the segment.
     pub fn rings(&self) -> usize {
-        (self.header().rings.load(Ordering::Acquire) as usize).min(MOST_RINGS)
+        (self.header().rings.load(Ordering::Acquire) as usize).min(self.directory())
+    }
+
+    /// The number of the next record of each ring, in order: one look at all of them, which costs a load each.
+    pub fn heads(&self) -> impl Iterator<Item = u64> + '_ {
+        // SAFETY: `RingEntry` consists of atomics.
+        let entries: &[RingEntry] = unsafe { self.memory.slice(RINGS_AT, self.rings()) }.unwrap_or(&[]);
+        entries.iter().map(|entry| entry.head.load(Ordering::Acquire))
     }
 
     /// A ring by number. None if the directory's line for it is damaged.
     pub fn ring(&self, number: usize) -> Option<RingView<'_>> {
         let at = RINGS_AT + number * size_of::<RingEntry>();
         // SAFETY: `RingEntry` consists of atomics.
-        let entry: &RingEntry = (number < MOST_RINGS).then(|| unsafe { self.memory.at(at) })??;
+        let entry: &RingEntry = (number < self.directory()).then(|| unsafe { self.memory.at(at) })??;
         let offset = usize::try_from(entry.offset.load(Ordering::Relaxed)).ok()?;
         let records = entry.records.load(Ordering::Relaxed);
-        if !records.is_power_of_two() || offset < NAMES_AT {
+        if !records.is_power_of_two() || offset < self.names_at() {
             return None;
         }
-        let end = ring_bytes(records)?.checked_add(offset as u64)?;
-        if end > self.memory.bytes() as u64 {
-            return None;
-        }
+        let offset = if self.version() == 1 { offset.checked_add(OPEN_V1 * 16)? } else { offset };
         // SAFETY: atomics; `slice` checks bounds and alignment.
-        let open = unsafe { self.memory.slice(offset, OPEN_CALLS) }?;
-        // SAFETY: as above.
-        let slots = unsafe { self.memory.slice(offset + OPEN_BYTES, records as usize) }?;
-        Some(RingView { thread: entry.thread.load(Ordering::Relaxed), head: &entry.head, slots, entry, open })
+        let slots = unsafe { self.memory.slice(offset, usize::try_from(records).ok()?) }?;
+        Some(RingView { thread: entry.thread.load(Ordering::Relaxed), head: &entry.head, slots, entry })
+    }
+
+    /// The calls that were open, each thread's outermost first. Only meaningful once the writer is dead.
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        if self.version() != 1 {
+            return calls::read(&self.memory, self.header().calls.load(Ordering::Acquire));
+        }
+        let rings = (0..self.rings()).filter_map(|number| self.ring(number));
+        let calls = rings.flat_map(|ring| {
+            let at = ring.entry.offset.load(Ordering::Relaxed) as usize;
+            // SAFETY: atomics.
+            let cells = unsafe { self.memory.slice(at, OPEN_V1) }.unwrap_or(&[]);
+            calls::open(cells, ring.entry.depth.load(Ordering::Acquire), ring.thread)
+        });
+        calls.collect()
     }
 }
+
+/// Open calls in front of each ring of a segment of version 1.
+const OPEN_V1: usize = 1024;

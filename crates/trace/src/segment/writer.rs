@@ -1,17 +1,17 @@
-//! The workload's end of a segment: creates the file, hands rings to threads, takes them back when threads end.
-//! Nothing here runs per record.
+//! The workload's end of a segment: creates the file, as large as it may be here, and hands rings to threads. Nothing here
+//! runs per record.
 
 use super::memory::Memory;
+use super::space::Space;
 use super::*;
 use crate::clock::{self, Source};
 use crate::event::EVENT_WORDS;
 use crate::names::NameTable;
-use crate::ring::Writer;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// Why no segment could be made. The workload goes on without.
 #[derive(Debug)]
@@ -31,35 +31,29 @@ impl std::error::Error for CreateError {}
 pub struct Segment {
     memory: Memory,
     path: PathBuf,
-    busy: bool,
-    /// Bytes given out so far. Only slow paths take this lock, and a forked child makes a segment of its own.
-    used: Mutex<usize>,
+    number: u32,
+    /// Only slow paths take this lock, and a forked child makes a segment of its own.
+    space: Mutex<Space>,
 }
 
-/// A ring in the hands of one thread.
-pub struct OwnedRing {
-    pub writer: Writer<'static, AtomicU64>,
-    pub open: &'static [[AtomicU64; 2]],
-    pub depth: &'static AtomicU64,
-    entry: &'static RingEntry,
-}
-
-impl OwnedRing {
-    /// Lets another thread take the ring over; what is in it stays for the reader.
-    pub fn release(self) {
-        self.depth.store(0, Ordering::Relaxed);
-        self.entry.state.store(FREE, Ordering::Release);
-    }
+/// What a new segment is made of.
+struct Plan<'a> {
+    hidden: &'a Path,
+    path: &'a Path,
+    number: u32,
+    who: &'a Identity,
+    source: Source,
+    asked: usize,
 }
 
 impl Segment {
     /// Creates `<pid>-<start>.segment` in `folder` and maps it for ever: threads may write until the very end
-    /// of the process, so it is never unmapped. `busy` sizes the rings for millions of records a second.
+    /// of the process, so it is never unmapped. It is smaller than `budget` where that cannot be had.
     ///
     /// A process that replaced its program (exec) keeps its pid and start: the new program's segment gets a number,
     /// so that the old program's records stay for the recorder.
-    pub fn create(folder: &Path, budget: usize, who: &Identity, busy: bool) -> Result<&'static Segment, CreateError> {
-        Segment::create_with(folder, budget, who, busy, Source::detect())
+    pub fn create(folder: &Path, budget: usize, who: &Identity) -> Result<&'static Segment, CreateError> {
+        Segment::create_with(folder, budget, who, Source::detect())
     }
 
     /// As [`Segment::create`], with records in this clock.
@@ -67,39 +61,50 @@ impl Segment {
         folder: &Path,
         budget: usize,
         who: &Identity,
-        busy: bool,
         source: Source,
     ) -> Result<&'static Segment, CreateError> {
         let mut path = folder.join(format!("{}-{}{SUFFIX}", who.pid, who.start_ticks));
-        let mut number = 2;
+        let mut number = 1;
         while path.exists() {
-            path = folder.join(format!("{}-{}-{number}{SUFFIX}", who.pid, who.start_ticks));
             number += 1;
+            path = folder.join(format!("{}-{}-{number}{SUFFIX}", who.pid, who.start_ticks));
         }
         let hidden = folder.join(format!(".{}-{}.new", who.pid, who.start_ticks));
-        Segment::make(&hidden, &path, budget, who, busy, source).map_err(|error| {
-            let _ = std::fs::remove_file(&hidden);
-            CreateError { path, error }
-        })
+        let asked = budget.clamp(limits::LEAST, 1 << 36).next_multiple_of(PAGE);
+        let plan = Plan { hidden: &hidden, path: &path, number, who, source, asked };
+        let (allowed, mut limit) = limits::allowed(folder, asked);
+        // Halves, so that processes which are short of the same are so by the same.
+        let mut bytes = asked;
+        while bytes > allowed {
+            bytes = (bytes / 2).max(limits::LEAST);
+        }
+        loop {
+            let error = match Segment::make(&plan, bytes, limit) {
+                Ok(segment) => return Ok(segment),
+                Err(error) => error,
+            };
+            match Limit::of(&error).filter(|_| bytes > limits::LEAST) {
+                Some(met) => (bytes, limit) = ((bytes / 2).max(limits::LEAST), met),
+                None => {
+                    let _ = std::fs::remove_file(&hidden);
+                    return Err(CreateError { path, error });
+                }
+            }
+        }
     }
 
-    fn make(
-        hidden: &Path,
-        path: &Path,
-        budget: usize,
-        who: &Identity,
-        busy: bool,
-        source: Source,
-    ) -> io::Result<&'static Segment> {
-        let bytes = budget.clamp(1 << 20, 1 << 36).next_multiple_of(PAGE);
+    fn make(plan: &Plan<'_>, bytes: usize, limit: Limit) -> io::Result<&'static Segment> {
+        let Plan { hidden, path, number, who, source, asked } = *plan;
+        let bytes = bytes / PAGE * PAGE;
+        let directory = directory_rings(bytes);
         let names_bytes = (bytes / 8).next_multiple_of(PAGE);
         // Only this user may read what the workload does.
         let file = File::options().read(true).write(true).create(true).truncate(true).mode(0o600).open(hidden)?;
         file.set_len(bytes as u64)?;
         let memory = Memory::map(&file, bytes)?;
-        memory.populate(0, NAMES_AT, hidden)?;
-        let used = Mutex::new(NAMES_AT + names_bytes);
-        let segment = Segment { memory, path: path.to_owned(), busy, used };
+        memory.populate(0, RINGS_AT, hidden)?;
+        let space = Mutex::new(Space::new(names_at(directory) + names_bytes, bytes));
+        let segment = Segment { memory, path: path.to_owned(), number, space };
         clock::set_source(source);
         let header = segment.header();
         header.version.store(VERSION, Ordering::Relaxed);
@@ -109,6 +114,9 @@ impl Segment {
         header.start_ticks.store(who.start_ticks, Ordering::Relaxed);
         header.clock.store(source as u32, Ordering::Relaxed);
         header.wanted.store(1, Ordering::Relaxed);
+        header.directory.store(directory as u32, Ordering::Relaxed);
+        header.asked.store(asked as u64, Ordering::Relaxed);
+        header.limit.store(limit as u32, Ordering::Relaxed);
         header.names_bytes.store(names_bytes as u64, Ordering::Relaxed);
         header.start.set(Anchor::take(source));
         set_text(&header.program, &who.program);
@@ -121,6 +129,11 @@ impl Segment {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// 1 for the first segment of a process, 2 for the next.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -160,69 +173,57 @@ impl Segment {
     pub fn names(&self, bytes: usize) -> Option<NameTable<'_>> {
         let header = self.header();
         let bytes = bytes.min(self.names_bytes());
-        self.memory.populate(NAMES_AT, bytes, &self.path).ok()?;
+        let at = names_at(header.directory.load(Ordering::Relaxed) as usize);
+        self.memory.populate(at, bytes, &self.path).ok()?;
         // SAFETY: atomics.
-        let words = unsafe { self.memory.slice::<AtomicU64>(NAMES_AT, bytes / 8) }?;
+        let words = unsafe { self.memory.slice::<AtomicU64>(at, bytes / 8) }?;
         Some(NameTable::new(&header.names_head, words))
     }
 
-    fn entries(&self) -> &[RingEntry] {
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(super) fn space(&self) -> MutexGuard<'_, Space> {
+        self.space.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn entry(&self, index: u32) -> Option<&RingEntry> {
         // SAFETY: `RingEntry` consists of atomics.
-        unsafe { self.memory.slice(RINGS_AT, MOST_RINGS) }.expect("the directory is inside the segment")
+        unsafe { self.memory.at(RINGS_AT + index as usize * size_of::<RingEntry>()) }
     }
 
-    /// A ring for this thread: one that another thread left, else a new one. None when the budget is spent.
-    pub fn claim(&'static self, thread: u32) -> Option<OwnedRing> {
-        let header = self.header();
-        let known = header.rings.load(Ordering::Acquire) as usize;
-        for entry in &self.entries()[..known.min(MOST_RINGS)] {
-            let taken = entry.state.compare_exchange(FREE, OWNED, Ordering::Acquire, Ordering::Relaxed);
-            if taken.is_ok() {
-                entry.thread.store(thread, Ordering::Relaxed);
-                return self.own(entry);
-            }
-        }
-        let mut used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let index = header.rings.load(Ordering::Acquire) as usize;
-        let entry = self.entries().get(index)?;
-        let mut records = self.ring_records(index, self.memory.bytes() - *used);
-        while records >= 256 {
-            let bytes = ring_bytes(records)? as usize;
-            if *used + bytes <= self.memory.bytes() && self.memory.populate(*used, bytes, &self.path).is_ok() {
-                entry.offset.store(*used as u64, Ordering::Relaxed);
-                entry.records.store(records, Ordering::Relaxed);
-                entry.thread.store(thread, Ordering::Relaxed);
-                entry.state.store(OWNED, Ordering::Relaxed);
-                header.rings.store(index as u32 + 1, Ordering::Release);
-                *used += bytes;
-                return self.own(entry);
-            }
-            records /= 2;
-        }
-        None
-    }
-
-    /// The first ring (the main thread's) is the largest; later ones take a share of what is left, so that
-    /// over a hundred threads fit into the default budget.
-    fn ring_records(&self, index: usize, left: usize) -> u64 {
-        let bytes = match (index, self.busy) {
-            (0, true) => left / 4,
-            (0, false) => (left / 16).min(4 << 20),
-            (_, true) => (left / 16).min(4 << 20),
-            (_, false) => (left / 64).min(1 << 20),
-        };
-        let records = (bytes.max(32 << 10) / EVENT_SIZE) as u64;
-        1 << records.ilog2()
-    }
-
-    fn own(&'static self, entry: &'static RingEntry) -> Option<OwnedRing> {
-        let offset = entry.offset.load(Ordering::Relaxed) as usize;
-        let records = entry.records.load(Ordering::Relaxed) as usize;
+    pub(super) fn slots(&self, entry: &RingEntry) -> Option<&[[AtomicU64; EVENT_WORDS]]> {
+        let (offset, records) = (entry.offset.load(Ordering::Relaxed), entry.records.load(Ordering::Relaxed));
         // SAFETY: atomics, in a range that was made present.
-        let open = unsafe { self.memory.slice(offset, OPEN_CALLS) }?;
-        // SAFETY: as above.
-        let slots: &[[AtomicU64; EVENT_WORDS]] = unsafe { self.memory.slice(offset + OPEN_BYTES, records) }?;
-        entry.depth.store(0, Ordering::Relaxed);
-        Some(OwnedRing { writer: Writer::new(&entry.head, slots), open, depth: &entry.depth, entry })
+        unsafe { self.memory.slice(offset as usize, records as usize) }
+    }
+
+    /// A small ring for this thread, which grows as it is written. None when nothing is left, or only rings with records that
+    /// are not on disk.
+    pub fn claim(&'static self, thread: u32) -> Option<OwnedRing> {
+        let found = self.space().first(self);
+        found.and_then(|index| OwnedRing::new(self, index, thread))
+    }
+
+    /// A ring that nobody writes, although what is oldest in it will be overwritten.
+    pub fn claim_any(&'static self, thread: u32) -> Option<OwnedRing> {
+        self.press();
+        let found = self.space().any();
+        found.and_then(|index| OwnedRing::new(self, index, thread))
+    }
+
+    /// A place for this thread's open calls, until it is given back.
+    pub fn claim_calls(&'static self, thread: u32) -> Option<OpenCalls> {
+        self.space().calls(self, thread)
+    }
+
+    pub fn release_calls(&self, calls: OpenCalls) {
+        self.space().leave_calls(calls);
+    }
+
+    /// Asks the recorder to write to disk sooner.
+    pub(super) fn press(&self) {
+        self.header().pressed.store(1, Ordering::Relaxed);
     }
 }

@@ -65,7 +65,7 @@ fn replaced() {
     let status = session.status(Collector::Calls);
     status.set(State::Failed, "another profiler took the hook of a thread: its later calls are missing");
     if let Some(writing) = thread::writing(session, Collector::Calls) {
-        let open = writing.ring.depth.swap(0, Ordering::Relaxed);
+        let open = writing.calls.depth.swap(0, Ordering::Relaxed);
         writing.deep.clear();
         status.unpaired.fetch_add(open, Ordering::Relaxed);
     }

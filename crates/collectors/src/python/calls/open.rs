@@ -30,8 +30,8 @@ fn mark(function: usize) -> u32 {
 /// A call begins.
 #[inline(always)]
 pub fn begin(writing: &mut Writing, function: usize, name: NameId) {
-    let depth = writing.ring.depth.load(Ordering::Relaxed);
-    match writing.ring.open.get(depth as usize) {
+    let depth = writing.calls.depth.load(Ordering::Relaxed);
+    match writing.calls.cells.get(depth as usize) {
         Some(cell) => {
             cell[0].store(word(function, name), Ordering::Relaxed);
             // The clock is read last, so that our own work is not in the measured time.
@@ -40,7 +40,7 @@ pub fn begin(writing: &mut Writing, function: usize, name: NameId) {
         None => begin_deep(writing, word(function, name)),
     }
     // In this order: whoever reads the segment after a kill finds whole entries up to `depth`.
-    writing.ring.depth.store(depth + 1, Ordering::Release);
+    writing.calls.depth.store(depth + 1, Ordering::Release);
 }
 
 #[cold]
@@ -51,15 +51,15 @@ fn begin_deep(writing: &mut Writing, word: u64) {
 /// The innermost call ends, if it is this function's. False: it is another's, see [`end_somewhere`].
 #[inline(always)]
 pub fn end(writing: &mut Writing, function: usize, kind: Kind, now: u64) -> bool {
-    let depth = writing.ring.depth.load(Ordering::Relaxed).wrapping_sub(1);
-    let Some(cell) = writing.ring.open.get(depth as usize) else { return false };
+    let depth = writing.calls.depth.load(Ordering::Relaxed).wrapping_sub(1);
+    let Some(cell) = writing.calls.cells.get(depth as usize) else { return false };
     let (word, start) = (cell[0].load(Ordering::Relaxed), cell[1].load(Ordering::Relaxed));
     if (word >> 32) as u32 != mark(function) {
         return false;
     }
     write(writing, kind, word as u32, start, now, depth);
     // After the record is out: a kill in between shows the call twice and never hides it.
-    writing.ring.depth.store(depth, Ordering::Release);
+    writing.calls.depth.store(depth, Ordering::Release);
     true
 }
 
@@ -76,11 +76,11 @@ fn write(writing: &mut Writing, kind: Kind, name: u32, start: u64, now: u64, dep
 #[cold]
 #[inline(never)]
 pub fn end_somewhere(session: &Session, writing: &mut Writing, function: usize, kind: Kind, now: u64) {
-    let depth = writing.ring.depth.load(Ordering::Relaxed) as usize;
-    let reach = writing.ring.open.len();
+    let depth = writing.calls.depth.load(Ordering::Relaxed) as usize;
+    let reach = writing.calls.cells.len();
     let at = |writing: &Writing, index: usize| {
         if index < reach {
-            let cell = &writing.ring.open[index];
+            let cell = &writing.calls.cells[index];
             (cell[0].load(Ordering::Relaxed), cell[1].load(Ordering::Relaxed))
         } else {
             writing.deep.get(index - reach).map_or((0, 0), |deep| (deep.word, deep.start))
@@ -100,5 +100,5 @@ pub fn end_somewhere(session: &Session, writing: &mut Writing, function: usize, 
     let (word, start) = at(writing, found);
     write(writing, kind, word as u32, start, now, found as u64);
     writing.deep.truncate(found.saturating_sub(reach));
-    writing.ring.depth.store(found as u64, Ordering::Release);
+    writing.calls.depth.store(found as u64, Ordering::Release);
 }

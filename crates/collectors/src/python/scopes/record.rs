@@ -6,17 +6,29 @@ use crate::session::Session;
 use crate::thread;
 use pyo3::ffi::PyObject;
 use std::sync::atomic::{AtomicU32, Ordering};
-use trace::event::{TextRole, text_records};
+use trace::event::{TextRole, text_count, text_records};
 use trace::status::Collector;
 use trace::{Event, Kind, NameId, clock};
 
 /// A name: the `str`, and its number in the segment.
 pub type Name = (*mut PyObject, NameId);
 
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// Programs that one process runs one after the other (execve) number their scopes from here on: what was open in one must not
+/// seem to end in the next.
+const IDS_A_PROGRAM: u32 = 1 << 27;
+
+/// Chooses the first id by the number of this process's segment, unless there were ids already.
+pub fn begin_ids(segment: u32) {
+    if LAST.load(Ordering::Relaxed) == 0 {
+        LAST.store(segment.wrapping_sub(1).wrapping_mul(IDS_A_PROGRAM), Ordering::Relaxed);
+    }
+}
+
 /// The next id. Under the GIL, so two plain operations do; 0 means no scope.
 #[inline(always)]
 pub fn next_id() -> u32 {
-    static LAST: AtomicU32 = AtomicU32::new(0);
     let id = LAST.load(Ordering::Relaxed).wrapping_add(1).max(1);
     LAST.store(id, Ordering::Relaxed);
     id
@@ -96,16 +108,16 @@ unsafe fn write_with_text(
     let inline = (event(0, 0, 0).name == NameId::INLINE)
         // SAFETY: by the caller's promise.
         .then(|| unsafe { with_text(string, |text, _| plain(text).into_owned()) });
+    let count = inline.as_deref().map_or(0, text_count) + args.map_or(0, text_count);
     let name = inline.iter().flat_map(|text| text_records(TextRole::Name, text));
     let args = args.iter().flat_map(|text| text_records(TextRole::Args, text));
     let Some(writing) = thread::writing(session, Collector::Scopes) else { return clock::now() };
-    let mut count = 0;
-    for words in name.chain(args) {
-        writing.push(words);
-        count += 1;
+    if !writing.reserve(count + 1, Collector::Scopes) {
+        return clock::now();
     }
+    name.chain(args).for_each(|words| writing.push(words));
     let time = time.unwrap_or_else(clock::now);
     let thread = writing.tid;
-    writing.push(event(thread, count, time).to_words());
+    writing.push(event(thread, count as u16, time).to_words());
     time
 }
