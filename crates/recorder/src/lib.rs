@@ -20,8 +20,10 @@ mod messages;
 mod notes;
 mod outcome;
 mod output;
+mod ownership;
 mod pace;
 mod package;
+mod private;
 mod proc;
 mod processes;
 mod protocol;
@@ -31,12 +33,16 @@ mod settings;
 mod signals;
 mod store;
 mod sweep;
+mod trace_copy;
+mod unfinished;
 mod watch;
 
 pub use device::report::{DeviceReport, DevicesReport};
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Budget, Calls, GpuDetail, Settings};
+pub use trace_copy::TraceCopy;
+pub use unfinished::{Completed, Unfinished};
 
 use command::Command;
 use inject::Injection;
@@ -191,8 +197,10 @@ fn check(settings: &Settings) -> Result<(), Error> {
 }
 
 /// Completes a trace whose recorder was killed, from the segments that it left. None: there is nothing to do.
+/// Whoever wants to read a trace that may not be changed uses [`Unfinished`].
 pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
-    recover::recover(trace)
+    let unfinished = Unfinished::find(trace, |_| true)?;
+    Ok(unfinished.map_or(Ok(None), Unfinished::complete)?.map(|completed| completed.recovered))
 }
 
 /// What each source of outside samples costs for this process, for `doctor`.

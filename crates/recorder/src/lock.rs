@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use trace::plain_file;
 
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -31,14 +32,15 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path)
             .map_err(Refused::Io)?;
-        // SAFETY: a plain system call on an open descriptor.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
-                return Err(Refused::Io(error));
-            }
+        // Its number is written into it: not into what has another name, too, or is no file.
+        let metadata = file.metadata().map_err(Refused::Io)?;
+        if !metadata.is_file() || metadata.nlink() > 1 {
+            return Err(Refused::Io(io::Error::other("it is not a file of its own")));
+        }
+        if !try_lock(&file, libc::LOCK_EX).map_err(Refused::Io)? {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
             return Err(Refused::Held(holder.trim().parse().unwrap_or(0)));
@@ -46,6 +48,15 @@ impl Lock {
         // On a full disk the lock is held without saying by whom.
         let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
         Ok(Lock { _file: file, path: None })
+    }
+
+    /// Whether somebody holds the lock on a file. Changes nothing.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        match plain_file::open_inside(path) {
+            Ok(file) => try_lock(&file, libc::LOCK_SH).map(|free| !free),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The lock on recording a process. Err: who records it already.
@@ -81,6 +92,16 @@ impl Drop for Lock {
     }
 }
 
+/// Says whether it is ours now, without waiting.
+fn try_lock(file: &File, how: i32) -> io::Result<bool> {
+    // SAFETY: a plain system call on an open descriptor.
+    if unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EWOULDBLOCK) { Ok(false) } else { Err(error) }
+}
+
 /// This user's folder of locks.
 fn folder() -> io::Result<PathBuf> {
     // SAFETY: always succeeds.
@@ -93,7 +114,8 @@ fn folder() -> io::Result<PathBuf> {
         _ => {}
     }
     // Somebody else's folder under our name could keep us from recording anything.
-    if std::fs::symlink_metadata(&folder)?.uid() != user {
+    let metadata = std::fs::symlink_metadata(&folder)?;
+    if metadata.uid() != user || !metadata.is_dir() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(folder)

@@ -61,6 +61,7 @@ impl Recording {
         let source = Source::detect();
         let mut manifest = Manifest::new(command, settings, source);
         manifest.attached = attached;
+        manifest.id = output::trace_id(&segments);
         manifest.segments = Some(segments.to_string_lossy().into_owned());
         manifest.write_in_reserve(&trace).map_err(fail)?;
         let store = Store::open(&trace).map_err(fail)?;
