@@ -95,7 +95,9 @@ impl Error {
     /// The same, of a trace by the name that the user gave it.
     pub(crate) fn about(mut self, trace: &Path) -> Error {
         use Error::{AsItIs, NotATrace, NotCompleted, ReadOnlyTrace};
-        if let AsItIs { path, .. } | ReadOnlyTrace { path } | NotCompleted { path, .. } | NotATrace { path, .. } = &mut self {
+        if let AsItIs { path, .. } | ReadOnlyTrace { path } | NotCompleted { path, .. } | NotATrace { path, .. } =
+            &mut self
+        {
             trace.clone_into(path);
         }
         self

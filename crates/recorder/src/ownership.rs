@@ -76,7 +76,9 @@ fn is_shared(metadata: &Metadata) -> bool {
 pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest, to_read: bool) -> Found {
     let Some(named) = manifest.segments.as_ref().map(Path::new) else { return Found::Nowhere };
     let Some(path) = allowed_place(named, here) else {
-        return Found::Refused("the folder that its manifest names for segments is not one that InferScope makes".into());
+        return Found::Refused(
+            "the folder that its manifest names for segments is not one that InferScope makes".into(),
+        );
     };
     let refused = |why: &str| Found::Refused(format!("{} {why}", named.display()));
     let (Ok(metadata), Ok(trace)) = (fs::symlink_metadata(&path), folder.metadata()) else { return Found::Nowhere };
@@ -84,7 +86,9 @@ pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest, to_read:
         return refused("is not a folder of the trace's owner");
     }
     let same = match &manifest.id {
-        Some(id) => plain_file::read_inside(&path.join(TRACE_ID_FILE), LONGEST).is_ok_and(|there| there == id.as_bytes()),
+        Some(id) => {
+            plain_file::read_inside(&path.join(TRACE_ID_FILE), LONGEST).is_ok_and(|there| there == id.as_bytes())
+        }
         None => plain_file::read_inside(&path.join(TRACE_FILE), LONGEST).is_ok_and(|there| leads_to(&there, &trace)),
     };
     if !same {

@@ -33,7 +33,14 @@ impl TraceCopy {
     }
 
     /// Copies a trace and its segments.
-    pub(crate) fn fill(&self, trace: &Path, segments: &Path, mut manifest: Manifest, damaged: &[String], why: &str) -> io::Result<()> {
+    pub(crate) fn fill(
+        &self,
+        trace: &Path,
+        segments: &Path,
+        mut manifest: Manifest,
+        damaged: &[String],
+        why: &str,
+    ) -> io::Result<()> {
         let (ours, rescued) = (self.0.join(SEGMENTS), segments.join(RESCUED));
         private::new_folder(&ours)?;
         private::new_folder(&ours.join(RESCUED))?;
@@ -50,7 +57,9 @@ impl TraceCopy {
         for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
             if is_living(&name) {
                 // Its records change while they are read, and only its own recorder may hold them fast.
-                manifest.notes.push(format!("the records of segment {name} are not in the report: its process still runs"));
+                manifest
+                    .notes
+                    .push(format!("the records of segment {name} are not in the report: its process still runs"));
             } else if name.ends_with(SUFFIX) || name == JOURNAL {
                 copy(&segments.join(&name), &ours.join(&name), &mut left)?;
             }

@@ -42,8 +42,7 @@ impl Unfinished {
     pub fn find(trace: &Path, sound: impl Fn(&Path) -> bool) -> Result<Option<Unfinished>, Error> {
         let not_a_trace = |error: io::Error| Error::NotATrace { path: trace.to_owned(), why: error.to_string() };
         let as_it_is = |why: String| Error::AsItIs { path: trace.to_owned(), why };
-        let folder =
-            File::options().read(true).custom_flags(libc::O_DIRECTORY).open(trace).map_err(not_a_trace)?;
+        let folder = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(trace).map_err(not_a_trace)?;
         let here = through(&folder);
         let manifest = Manifest::read(&here).map_err(not_a_trace)?;
         if manifest.state != State::Recording || manifest.format_version > FORMAT_VERSION {
@@ -52,7 +51,9 @@ impl Unfinished {
         match Lock::is_held(&here.join(LOCK)) {
             Ok(false) => {}
             Ok(true) => return Ok(None),
-            Err(error) => return Err(as_it_is(format!("whether it is still recorded cannot be told ({LOCK}: {error})"))),
+            Err(error) => {
+                return Err(as_it_is(format!("whether it is still recorded cannot be told ({LOCK}: {error})")));
+            }
         }
         let damaged: Vec<String> = tables(&here).into_iter().filter(|name| !sound(&here.join(name))).collect();
         let damage = damaged.first().map_or(Ok(()), |name| Err(format!("{name} in it is damaged")));
