@@ -28,6 +28,7 @@ pub struct Needs {
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
     devices: Vec<PathBuf>,
+    empties: Vec<PathBuf>,
     processes: bool,
 }
 
@@ -40,6 +41,7 @@ impl Needs {
     pub fn complete(&mut self, unfinished: &recorder::Unfinished) {
         self.reads.extend(unfinished.reads());
         self.writes.extend(unfinished.writes());
+        self.empties.extend(unfinished.empties());
         self.processes = true;
     }
 
@@ -70,10 +72,9 @@ impl Needs {
         self.reads.iter().for_each(|path| rules.allow(path, READ));
         self.devices.iter().for_each(|path| rules.allow(path, WRITE_FILE));
         self.writes.iter().for_each(|path| rules.allow(path, WRITE_FOLDERS));
+        self.empties.iter().for_each(|path| rules.allow(path, REMOVE_DIR));
         if self.processes {
             rules.allow(Path::new("/proc"), READ);
-            // The folder of segments itself is in there.
-            rules.allow(Path::new("/dev/shm"), REMOVE_DIR);
         }
         rules.enforce().is_ok()
     }

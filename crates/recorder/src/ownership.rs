@@ -21,10 +21,11 @@ pub(crate) const SHARED: &str = "/dev/shm";
 
 /// Where the segments' folder of a trace is.
 pub(crate) enum Found {
-    At(PathBuf),
+    /// Err: why nothing may be changed there.
+    At(PathBuf, Result<(), String>),
     /// It is gone, as after a reboot.
     Nowhere,
-    /// There is a folder, and it is not this trace's, or not safe to use.
+    /// There is a folder, and it is not this trace's.
     Refused(String),
 }
 
@@ -72,8 +73,8 @@ fn is_shared(metadata: &Metadata) -> bool {
     metadata.mode() & 0o022 != 0
 }
 
-/// The segments' folder of a trace. `to_read`: nothing in it will be changed.
-pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest, to_read: bool) -> Found {
+/// The segments' folder of a trace.
+pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest) -> Found {
     let Some(named) = manifest.segments.as_ref().map(Path::new) else { return Found::Nowhere };
     let Some(path) = allowed_place(named, here) else {
         return Found::Refused(
@@ -95,11 +96,10 @@ pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest, to_read:
         return refused("holds the segments of another trace");
     }
     let rescued = path.join(RESCUED);
-    let safe = || plain_inside(&path).and_then(|()| if rescued.exists() { plain_inside(&rescued) } else { Ok(()) });
-    match to_read || !is_shared(&metadata) && safe().is_ok() {
-        true => Found::At(path),
-        false => refused("can be changed by others, or has a link in it"),
-    }
+    let private = if is_shared(&metadata) { Err("others may write to its segments".to_owned()) } else { Ok(()) };
+    let safe = private.and_then(|()| plain_inside(&path));
+    let safe = safe.and_then(|()| if rescued.exists() { plain_inside(&rescued) } else { Ok(()) });
+    Found::At(path, safe)
 }
 
 /// Directly in shared memory under a name of ours, or in the trace's own folder, wherever that has been moved to.

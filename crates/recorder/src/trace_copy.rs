@@ -48,7 +48,9 @@ impl TraceCopy {
         for name in tables(trace).into_iter().filter(|name| !damaged.contains(name)) {
             copy(&trace.join(&name), &self.0.join(&name), &mut left)?;
         }
-        for name in tables(&rescued).into_iter().chain([MANIFEST.to_owned()]) {
+        let is_folder = fs::symlink_metadata(&rescued).is_ok_and(|metadata| metadata.is_dir());
+        let names = if is_folder { tables(&rescued) } else { Vec::new() };
+        for name in names.into_iter().chain(is_folder.then(|| MANIFEST.to_owned())) {
             copy(&rescued.join(&name), &ours.join(RESCUED).join(&name), &mut left)?;
         }
         manifest.notes.push(format!("completed in a temporary copy, because {why}: the trace itself is unchanged"));

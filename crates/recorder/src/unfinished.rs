@@ -57,12 +57,13 @@ impl Unfinished {
         }
         let damaged: Vec<String> = tables(&here).into_iter().filter(|name| !sound(&here.join(name))).collect();
         let damage = damaged.first().map_or(Ok(()), |name| Err(format!("{name} in it is damaged")));
-        let foreign = ownership::of_trace(&folder, &here, &manifest).and(damage).err();
-        let segments = match ownership::segments(&folder, &here, &manifest, foreign.is_some()) {
-            Found::At(path) => Some(path),
-            Found::Nowhere => None,
-            Found::Refused(why) => return Err(as_it_is(foreign.unwrap_or(why))),
+        let own = ownership::of_trace(&folder, &here, &manifest).and(damage);
+        let (segments, own) = match ownership::segments(&folder, &here, &manifest) {
+            Found::At(path, safe) => (Some(path), own.and(safe)),
+            Found::Nowhere => (None, own),
+            Found::Refused(why) => return Err(as_it_is(own.err().unwrap_or(why))),
         };
+        let foreign = own.err();
         let copy = match foreign {
             None => None,
             // What is on disk is read without that.
@@ -86,6 +87,15 @@ impl Unfinished {
             Some((copy, _)) => vec![copy.path().to_owned()],
             None => [through(&self.folder)].into_iter().chain(self.segments.clone()).collect(),
         }
+    }
+
+    /// The folders in which a folder goes when it is done.
+    pub fn empties(&self) -> Vec<PathBuf> {
+        let gone = match &self.copy {
+            Some((copy, _)) => copy.path(),
+            None => self.segments.as_deref().unwrap_or(Path::new("")),
+        };
+        gone.parent().map(Path::to_owned).into_iter().collect()
     }
 
     /// None: somebody else is doing it just now.

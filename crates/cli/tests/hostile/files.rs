@@ -9,7 +9,8 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 
 /// An event of torch.profiler.
-const EVENT: &str = r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":5,"dur":3,"args":{"a":[1,{"b":2}]}}"#;
+const EVENT: &str =
+    r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":5,"dur":3,"args":{"a":[1,{"b":2}]}}"#;
 
 fn torch(events: usize) -> Vec<u8> {
     let events = vec![EVENT; events].join(",\n");
@@ -47,7 +48,7 @@ pub const TOO_LARGE: &str = "--max-unpacked-mb";
 
 /// A file in the place of the trace. Says what it is.
 pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
-    let bomb = 40 << 20;
+    let bomb = 4 << 20;
     let (said, mut bytes) = match number % 12 {
         0 => ("a packed JSON of spaces", gzip(&[torch(3), vec![b' '; bomb]].concat())),
         1 => ("a packed list without end", gzip(&[b"{\"traceEvents\":[".to_vec(), vec![b'['; bomb]].concat())),
@@ -72,7 +73,8 @@ pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
     } else {
         // A folder of ranks, with a link and a pipe among them.
         std::fs::create_dir(&trace).unwrap();
-        std::fs::write(trace.join(if bytes.starts_with(&[0x1f]) { "rank0.json.gz" } else { "rank0.json" }), bytes).unwrap();
+        std::fs::write(trace.join(if bytes.starts_with(&[0x1f]) { "rank0.json.gz" } else { "rank0.json" }), bytes)
+            .unwrap();
         symlink(place.at("victim/precious"), trace.join("rank1.json")).unwrap();
         symlink("/dev/zero", trace.join("rank2.json")).unwrap();
     }

@@ -230,7 +230,8 @@ pub fn several_wrong(place: &Place, random: &mut Random) -> String {
         }
     }
     if random.one_in(2) {
-        let tables = crate::support::files(&place.trace()).into_iter().filter(|path| path.is_file() && !path.is_symlink());
+        let tables =
+            crate::support::files(&place.trace()).into_iter().filter(|path| path.is_file() && !path.is_symlink());
         let tables: Vec<_> = tables.filter(|path| path.metadata().is_ok_and(|file| file.len() < 1 << 20)).collect();
         if let Some(path) = (!tables.is_empty()).then(|| &tables[random.below(tables.len())]) {
             // A second name: what is behind it must stay.

@@ -47,7 +47,7 @@ fn run(place: &Place, arguments: &[&str]) -> support::Told {
     let output = Command::new("timeout")
         .args(["--kill-after=1", LONGEST, env!("CARGO_BIN_EXE_inferscope")])
         .args(arguments)
-        .args(["--max-unpacked-mb", "20", "--max-memory-mb", "2000"])
+        .args(["--max-unpacked-mb", "2", "--max-memory-mb", "2000"])
         .current_dir(place.at(""))
         .env_clear()
         .envs([("LANG", "C.UTF-8"), ("PATH", "/usr/bin:/bin")])
@@ -81,7 +81,8 @@ fn case(place: &Place, number: usize, what: &str) -> Result<(), String> {
     let mut changes = tree::changes(&before, &after);
     // A trace of our own, whole and of this boot, may be completed: in its folder and that of its segments, nowhere else.
     if told.err.contains("records saved from shared memory") && !told.err.contains("in a copy") {
-        let own = [place.trace(), place.shared_folder()].map(|path| format!("{path:?}").trim_end_matches('"').to_owned());
+        let own =
+            [place.trace(), place.shared_folder()].map(|path| format!("{path:?}").trim_end_matches('"').to_owned());
         changes.retain(|change| !own.iter().any(|own| change.starts_with(own)));
     }
     if changes.is_empty() { Ok(()) } else { wrong(format!("changed:\n{}", changes.join("\n"))) }
@@ -108,7 +109,12 @@ fn all(count: usize, make: impl Fn(&Place, usize) -> String + Sync) {
     });
     let faults = faults.into_inner().unwrap();
     let some: Vec<&String> = faults.iter().take(10).collect();
-    assert!(faults.is_empty(), "{} of {count} cases:\n{}", faults.len(), some.iter().map(|f| f.as_str()).collect::<Vec<_>>().join("\n\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {count} cases:\n{}",
+        faults.len(),
+        some.iter().map(|f| f.as_str()).collect::<Vec<_>>().join("\n\n")
+    );
 }
 
 #[test]

@@ -89,8 +89,11 @@ impl Place {
         fs::write(segments.join("journal"), b"isj1").unwrap();
         fs::write(segments.join(segment_name()), segment()).unwrap();
         fs::set_permissions(&segments, PermissionsExt::from_mode(0o700)).unwrap();
-        let mut manifest =
-            recorder::manifest::Manifest::new("serve.py".into(), &recorder::Settings::default(), trace::Source::Monotonic);
+        let mut manifest = recorder::manifest::Manifest::new(
+            "serve.py".into(),
+            &recorder::Settings::default(),
+            trace::Source::Monotonic,
+        );
         manifest.id = Some(id.into());
         manifest.segments = Some(segments.to_string_lossy().into_owned());
         manifest.write(&self.trace()).unwrap();
@@ -123,7 +126,7 @@ fn segment() -> &'static [u8] {
     SEGMENT.get_or_init(|| {
         let folder = TemporaryFolder::new("hostile-segment");
         let who = Identity { pid: DEAD, parent: 1, start_ticks: 7, program: "gone.py".into(), ..Identity::default() };
-        trace::Segment::create_with(folder.path(), 1 << 20, &who, false, trace::Source::Monotonic).expect("a segment");
+        trace::Segment::create_with(folder.path(), 1 << 17, &who, false, trace::Source::Monotonic).expect("a segment");
         let files = crate::support::files(Path::new(folder.path()));
         fs::read(&files[0]).expect("the segment's file")
     })

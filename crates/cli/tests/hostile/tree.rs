@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-pub type Tree = BTreeMap<PathBuf, String>;
+/// A line of what is known of it, and its bytes.
+pub type Tree = BTreeMap<PathBuf, (String, Vec<u8>)>;
 
 /// Larger files are made of holes here: their size and time tell.
 const LARGEST: u64 = 1 << 22;
@@ -25,6 +26,7 @@ pub fn shared(marked: &str) -> Vec<PathBuf> {
 fn add(path: &Path, tree: &mut Tree) {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return };
     let kind = metadata.file_type();
+    let mut bytes = Vec::new();
     let content = match () {
         () if kind.is_symlink() => format!("link to {:?}", std::fs::read_link(path)),
         () if kind.is_dir() => {
@@ -33,21 +35,25 @@ fn add(path: &Path, tree: &mut Tree) {
             "folder".to_owned()
         }
         () if kind.is_file() && metadata.len() <= LARGEST => {
-            let bytes = std::fs::read(path).expect("a file of the test's own");
-            format!("{:?}", String::from_utf8_lossy(&bytes))
+            bytes = std::fs::read(path).expect("a file of the test's own");
+            "file".to_owned()
         }
         () => format!("{} {} {}", kind.is_fifo(), kind.is_socket(), metadata.rdev()),
     };
     let (mode, size, links) = (metadata.mode(), metadata.len(), metadata.nlink());
     let (second, nano) = (metadata.mtime(), metadata.mtime_nsec());
     let owner = metadata.uid();
-    tree.insert(path.to_owned(), format!("{mode:o} {owner} {size} {links} {second}.{nano} {content}"));
+    let line = format!("{mode:o} {owner} {size} {links} {second}.{nano} {content}");
+    tree.insert(path.to_owned(), (line, bytes));
 }
 
 /// What differs, in words.
 pub fn changes(before: &Tree, after: &Tree) -> Vec<String> {
-    let shorten = |text: &String| text.chars().take(160).collect::<String>();
-    let gone = before.iter().filter(|(path, _)| !after.contains_key(*path)).map(|(path, _)| format!("{path:?} is gone"));
+    let shorten = |(line, bytes): &(String, Vec<u8>)| {
+        format!("{line} {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(80)]))
+    };
+    let gone =
+        before.iter().filter(|(path, _)| !after.contains_key(*path)).map(|(path, _)| format!("{path:?} is gone"));
     let other = after.iter().filter(|(path, is)| before.get(*path) != Some(is)).map(|(path, is)| {
         let was = before.get(path).map_or("nothing".to_owned(), shorten);
         format!("{path:?} was {was}, is {}", shorten(is))
