@@ -55,6 +55,10 @@ test-cupti-headers: $(TOOLS)/installed ## Hold the GPU decoder to NVIDIA's heade
 test-browser: .venvs/browser/installed ## Use the HTML report as a person does, in a real browser (Chromium and its driver).
 	.venvs/browser/bin/python -m pytest -q -p no:cacheprovider tests/browser $(PYTEST)
 
+.PHONY: hostile
+hostile: ## Run the reading commands on 20,000 hostile folders and files. HOSTILE_SEED=N begins elsewhere.
+	HOSTILE_SEED=$(or $(HOSTILE_SEED),1000) HOSTILE_CASES=$(or $(HOSTILE_CASES),10000) cargo test --locked --release -p inferscope-cli --test hostile
+
 .PHONY: bench
 bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick takes a few minutes.
 	cargo build --locked --release -p inferscope-trace --example ring_speed

@@ -1,11 +1,13 @@
 //! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
 //! the environment and the file, so that each has one meaning and one error.
 
+mod reading;
 mod report_format;
 
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use reading::Reading;
 use report_format::report_file;
 pub use report_format::{DataFormat, ReportFormat};
 use std::ffi::OsString;
@@ -241,6 +243,9 @@ pub struct Analyze {
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top: Option<String>,
+
+    #[command(flatten)]
+    reading: Reading,
 }
 
 #[derive(Args, Debug)]
@@ -262,6 +267,9 @@ pub struct Export {
     /// Write to this file [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -354,7 +362,7 @@ impl Recording {
 
 impl Analyze {
     pub fn layer(&self) -> Layer {
-        let mut layer = Layer::default();
+        let mut layer = self.reading.layer();
         layer.flag("top", "--top", self.top.as_deref());
         layer
     }

@@ -6,11 +6,15 @@ mod key;
 mod unknown;
 
 use crate::failure::Failure;
+use crate::found_file;
 use key::KEYS;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use trace::settings::{SIZE_MB, SIZES_MB};
+
+/// A petabyte: more than any machine has, and far from what a number holds.
+const MOST_MB: u64 = 1 << 30;
 
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -90,15 +94,21 @@ pub struct Settings {
     pub log_level: LogLevel,
     pub color: String,
     pub top: usize,
+    /// Bytes that reading may take. None: what is free.
+    pub max_memory: Option<u64>,
+    pub limits: timeline::Limits,
     /// Each value as text, with its origin, in the order of `KEYS`.
     pub shown: Vec<(&'static str, String, Origin)>,
 }
 
 impl Settings {
     pub fn load(flags: Layer) -> Result<Settings, Failure> {
-        let file = std::env::current_dir().ok().map_or(Ok(Layer::default()), |folder| file::search(&folder))?;
+        let search = std::env::current_dir().ok().map(|folder| found_file::search(&folder, file::NAME));
+        let search = search.unwrap_or_default();
+        let file = search.found.map_or(Ok(Layer::default()), |(path, file)| file::read(&path, file))?;
         let environment = Layer::environment(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()));
         let settings = Settings::from_layers(file, environment, flags)?;
+        search.passed_over.iter().for_each(|why| settings.say(why));
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         unknown::warnings(names).into_iter().for_each(|warning| settings.say(warning));
         Ok(settings)
@@ -107,7 +117,7 @@ impl Settings {
     /// Of a file alone, or of none.
     #[cfg(test)]
     pub fn of_file(path: Option<&std::path::Path>) -> Result<Settings, Failure> {
-        let file = path.map_or(Ok(Layer::default()), file::read)?;
+        let file = path.map_or(Ok(Layer::default()), |path| file::read(path, std::fs::File::open(path)))?;
         Settings::from_layers(file, Layer::default(), Layer::default())
     }
 
@@ -140,6 +150,11 @@ impl Settings {
             output: reader.path("output")?,
         };
         let top = reader.whole("top", 12, 1..=100_000, "rows in each table")? as usize;
+        let memory = reader.whole("max_memory_mb", 0, 0..=MOST_MB, "0 for what is free")?;
+        let max_memory = Some(memory << 20).filter(|memory| *memory > 0);
+        let unpacked = timeline::Limits::default().unpacked >> 20;
+        let unpacked = reader.whole("max_unpacked_mb", unpacked, 1..=MOST_MB, "of any file")? << 20;
+        let limits = timeline::Limits { unpacked };
         let color = reader.choice("color", "auto", &["auto", "always", "never"])?;
         let log_level =
             match reader.choice("log_level", "info", &["error", "warning", "info", "debug", "trace"])?.as_str() {
@@ -149,7 +164,7 @@ impl Settings {
             };
         // Only the Python package acts on it; it stands here so that one place shows all.
         reader.truth("enable", false)?;
-        Ok(Settings { recording, log_level, color, top, shown: reader.in_order() })
+        Ok(Settings { recording, log_level, color, top, max_memory, limits, shown: reader.in_order() })
     }
 
     pub fn quiet(&self) -> bool {

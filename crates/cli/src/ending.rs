@@ -12,6 +12,14 @@ pub enum Ending {
 impl Ending {
     pub const FINE: Ending = Ending::Code(0);
 
+    /// As a shell counts it.
+    pub fn code(self) -> i32 {
+        match self {
+            Ending::Code(code) => code,
+            Ending::Signal(signal) => 128 + signal,
+        }
+    }
+
     pub fn leave(self) -> ExitCode {
         match self {
             Ending::Code(code) => ExitCode::from(code as u8),

@@ -3,6 +3,7 @@
 
 use crate::config::Settings;
 use crate::failure::Failure;
+use crate::output::Rights;
 use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
@@ -30,6 +31,12 @@ pub fn check_report(settings: &Settings, extra: Option<&Path>) -> Result<(), Fai
     output::check(extra).map_err(|error| {
         Failure::error(format_args!("cannot write {}: {error}. Choose another place with --report.", extra.display()))
     })
+}
+
+/// If there is not enough memory for the report: what is said then, and how the command ends.
+pub fn without_memory(trace: &Path, code: i32) {
+    let text = format!("no report: there is not enough memory for it. The trace is whole, in {}", trace.display());
+    crate::memory::when_none_is_left(&text, code);
 }
 
 /// Never fails: the command's own exit matters more than our report.
@@ -68,11 +75,11 @@ fn try_finish(
     let page = trace.join(REPORT_PAGE);
     let (mut text, mut picture) = (Ok(()), Ok(()));
     let size = verdict.timeline.slices.len() + verdict.timeline.gpu.work.len();
-    let write_text = Box::new(|| text = verdict.write_file(settings, &report, None));
-    side_by_side::run(size, vec![write_text], || picture = verdict.write_file(settings, &page, None));
+    let write_text = Box::new(|| text = verdict.write_file(settings, &report, None, Rights::Private));
+    side_by_side::run(size, vec![write_text], || picture = verdict.write_file(settings, &page, None, Rights::Private));
     let kept = text.and(picture);
     // Without it there are still those in the trace's folder.
-    let wanted = extra.map_or(Ok(()), |extra| verdict.write_file(settings, extra, None));
+    let wanted = extra.map_or(Ok(()), |extra| verdict.write_file(settings, extra, None, Rights::Usual));
     if let Err(failure) = &wanted {
         terminal::say(failure.message());
     }

@@ -7,13 +7,16 @@
 mod args;
 mod commands;
 mod config;
+mod confine;
 mod doctor;
 mod ending;
 mod failure;
 mod finish;
+mod found_file;
 #[cfg(test)]
 mod fuzz;
 mod interrupt;
+mod landlock;
 mod memory;
 mod open;
 mod output;
@@ -30,6 +33,9 @@ use ending::Ending;
 use failure::Failure;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;
+
 fn main() -> ExitCode {
     let ending = Arguments::try_parse().map_err(Failure::from).and_then(run).unwrap_or_else(|failure| failure.tell());
     ending.leave()
@@ -43,11 +49,11 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Record(record) => commands::record::run(&record.recording.settings(base)?, record),
         Command::Analyze(analyze) => commands::analyze::run(&Settings::load(base.over(analyze.layer()))?, analyze),
         Command::Diff(diff) => commands::diff::run(&Settings::load(base.over(diff.layer()))?, diff),
-        Command::Check(check) => commands::check::run(&Settings::load(base)?, check),
+        Command::Check(check) => commands::check::run(&Settings::load(base.over(check.layer()))?, check),
         Command::Rules(rules) => commands::rules::run(&Settings::load(base)?, rules),
-        Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base)?, whatif),
+        Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base.over(whatif.layer()))?, whatif),
         Command::Verify(verify) => commands::verify::run(&Settings::load(base)?, verify),
-        Command::Export(export) => commands::export::run(&Settings::load(base)?, export),
+        Command::Export(export) => commands::export::run(&Settings::load(base.over(export.reading.layer()))?, export),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),
         Command::Completions { shell } => commands::completions::run(*shell),

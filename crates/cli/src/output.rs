@@ -5,6 +5,7 @@ use crate::terminal::Progress;
 use crate::unfinished::Unfinished;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const BUFFER: usize = 1 << 20;
@@ -21,10 +22,30 @@ pub fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::R
         let written = wanted(write(&mut out).and_then(|()| out.flush()));
         return written.map_err(|error| Failure::writing("the result", &error));
     };
-    to_file(path, write).map_err(|error| Failure::writing(path.display(), &error))
+    to_file(path, Rights::Usual, write).map_err(|error| Failure::writing(path.display(), &error))
 }
 
-pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+/// Who may read a file that is written.
+#[derive(Clone, Copy)]
+pub enum Rights {
+    /// As the umask says: somebody asked for the file by its name.
+    Usual,
+    /// This user alone: it is part of a trace.
+    Private,
+}
+
+impl Rights {
+    fn create(self, path: &Path) -> io::Result<File> {
+        let mode = match self {
+            Rights::Usual => 0o666,
+            Rights::Private => 0o600,
+        };
+        // Its name can be guessed, and the folder may be everybody's: what is there already is not written to.
+        File::options().write(true).create_new(true).mode(mode).open(path)
+    }
+}
+
+pub fn to_file(path: &Path, rights: Rights, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // A device or a pipe is written to as it is; only a file can be replaced.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         let mut out = Counted::new(File::options().write(true).open(path)?, "writing");
@@ -33,7 +54,7 @@ pub fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>
     // A link is followed: what it points to is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let unfinished = Unfinished::at(beside(&target)?);
-    let mut out = Counted::new(File::create(unfinished.path())?, "writing");
+    let mut out = Counted::new(rights.create(unfinished.path())?, "writing");
     write(&mut out)?;
     out.flush()?;
     std::fs::rename(unfinished.path(), &target)
@@ -46,7 +67,7 @@ pub fn check(path: &Path) -> io::Result<()> {
         _ => {
             let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let unfinished = Unfinished::at(beside(&target)?);
-            File::create(unfinished.path()).map(drop)
+            Rights::Usual.create(unfinished.path()).map(drop)
         }
     }
 }

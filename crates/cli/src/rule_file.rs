@@ -3,7 +3,9 @@
 
 mod tree;
 
+use crate::config::Settings;
 use crate::failure::Failure;
+use crate::found_file;
 use analysis::expression::Condition;
 use analysis::named::nearest_of;
 use analysis::user_rules::UserRule;
@@ -24,18 +26,23 @@ const LONGEST_TEXT: usize = 1000;
 const HIGHEST_WEIGHT: f64 = 10.0;
 
 /// The rules of the named file, or of the nearest one; none where there is no file.
-pub fn load(given: Option<&Path>) -> Result<Vec<UserRule>, Failure> {
+pub fn load(settings: &Settings, given: Option<&Path>) -> Result<Vec<UserRule>, Failure> {
     if let Some(path) = given {
         return read(path);
     }
     let Ok(folder) = std::env::current_dir() else { return Ok(Vec::new()) };
-    let found = folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.exists());
-    found.map_or(Ok(Vec::new()), |path| read(&path))
+    let search = found_file::search(&folder, NAME);
+    search.passed_over.iter().for_each(|why| settings.say(why));
+    search.found.map_or(Ok(Vec::new()), |(path, file)| without_faults(&path, check_opened(&path, file)?))
 }
 
 /// The rules of a file; of several faults the first is told.
 pub fn read(path: &Path) -> Result<Vec<UserRule>, Failure> {
-    check(path)?.map_err(|faults| {
+    without_faults(path, check(path)?)
+}
+
+fn without_faults(path: &Path, checked: Result<Vec<UserRule>, Vec<String>>) -> Result<Vec<UserRule>, Failure> {
+    checked.map_err(|faults| {
         let first = faults.first().map_or("", String::as_str);
         match faults.len() - 1 {
             0 => Failure::bad_input(first),
@@ -49,10 +56,17 @@ pub fn read(path: &Path) -> Result<Vec<UserRule>, Failure> {
 
 /// The rules of a file, or everything that is wrong with it, in the order of its lines.
 pub fn check(path: &Path) -> Result<Result<Vec<UserRule>, Vec<String>>, Failure> {
+    check_opened(path, std::fs::File::open(path))
+}
+
+fn check_opened(
+    path: &Path,
+    file: std::io::Result<std::fs::File>,
+) -> Result<Result<Vec<UserRule>, Vec<String>>, Failure> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| Failure::bad_input(format!("cannot read {shown}: {error}"));
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = file.map_err(unreadable)?;
     file.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LARGEST {
         return Err(Failure::bad_input(format!("{shown} is larger than 1 MB: it cannot be rules")));

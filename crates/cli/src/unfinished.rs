@@ -33,6 +33,15 @@ impl Drop for Unfinished {
     }
 }
 
+/// Removes what is being written, where nothing else can be done any more: as in a handler.
+pub fn remove_file() {
+    let file = FILE.swap(null_mut(), Ordering::SeqCst);
+    if !file.is_null() {
+        // SAFETY: a plain system call on a text that ends with a zero and is nobody else's any more.
+        unsafe { libc::unlink(file) };
+    }
+}
+
 /// A line for stderr, if an interrupt comes as long as this lives.
 pub struct LastWords;
 
@@ -81,12 +90,10 @@ fn listen(signal: i32) {
 
 /// Ends as the signal would have ended us.
 extern "C" fn on_signal(signal: i32) {
-    let (file, words) = (FILE.swap(null_mut(), Ordering::SeqCst), LAST_WORDS.swap(null_mut(), Ordering::SeqCst));
+    remove_file();
+    let words = LAST_WORDS.swap(null_mut(), Ordering::SeqCst);
     // SAFETY: plain system calls on texts that end with a zero and are nobody else's any more.
     unsafe {
-        if !file.is_null() {
-            libc::unlink(file);
-        }
         if !words.is_null() {
             libc::write(libc::STDERR_FILENO, words.cast(), libc::strlen(words));
         }

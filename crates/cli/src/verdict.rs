@@ -3,7 +3,7 @@
 use crate::args::ReportFormat;
 use crate::config::Settings;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Rights};
 use crate::verify::fixes;
 use analysis::user_rules::{self, UserRule};
 use analysis::{Diagnosis, Metrics, Options};
@@ -38,9 +38,15 @@ impl Verdict {
     }
 
     /// Writes to a file, in the format that was asked for or that its name asks for.
-    pub fn write_file(&self, settings: &Settings, path: &Path, format: Option<ReportFormat>) -> Result<(), Failure> {
+    pub fn write_file(
+        &self,
+        settings: &Settings,
+        path: &Path,
+        format: Option<ReportFormat>,
+        rights: Rights,
+    ) -> Result<(), Failure> {
         let format = format.map_or_else(|| ReportFormat::of(path), Ok).map_err(Failure::usage)?;
-        let written = output::to_file(path, |out| self.write(settings, format, &Style::default(), out));
+        let written = output::to_file(path, rights, |out| self.write(settings, format, &Style::default(), out));
         written.map_err(|error| Failure::writing(path.display(), &error))
     }
 

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use trace::plain_file;
 use trace::tables::{ColumnType, Table};
 
 /// In a segments folder.
@@ -120,7 +121,7 @@ pub(crate) fn last_written(folder: &Path) -> Option<u64> {
 
 /// Reads a journal as far as it goes: the last entries may have been cut by the kill. Returns how many bytes are whole.
 pub(crate) fn read(folder: &Path, row: impl FnMut(Table, u32, &[Cell<'_>]), facts: impl FnMut(Facts)) -> u64 {
-    let (bytes, mut whole) = (fs::read(folder.join(JOURNAL)).unwrap_or_default(), 0);
+    let (bytes, mut whole) = (plain_file::read_inside(&folder.join(JOURNAL), MOST as u64).unwrap_or_default(), 0);
     let _ = decode(&bytes, &mut whole, row, facts);
     whole as u64
 }

@@ -20,8 +20,10 @@ mod messages;
 mod notes;
 mod outcome;
 mod output;
+mod ownership;
 mod pace;
 mod package;
+mod private;
 mod proc;
 mod processes;
 mod protocol;
@@ -33,6 +35,8 @@ mod signals;
 mod store;
 mod supervisor;
 mod sweep;
+mod trace_copy;
+mod unfinished;
 mod watch;
 mod witness;
 
@@ -40,6 +44,8 @@ pub use device::report::{DeviceReport, DevicesReport};
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Budget, Calls, GpuDetail, Settings};
+pub use trace_copy::TraceCopy;
+pub use unfinished::{Completed, Unfinished};
 
 use command::Command;
 use inject::Injection;
@@ -91,6 +97,7 @@ const NO_PACKAGE: &str = "scopes and calls are not recorded: the python package 
 fn plan<'a>(settings: &Settings, output: Output, described: String, alone: Alone<'a>) -> Plan<'a> {
     let mut manifest = Manifest::new(described, settings, trace::Source::detect());
     manifest.attached = matches!(alone, Alone::Attach);
+    manifest.id = output::trace_id(&output.segments);
     manifest.segments = Some(output.segments.to_string_lossy().into_owned());
     let notes = output.note.iter().cloned().collect();
     let settings = settings.clone();
@@ -207,8 +214,10 @@ fn check(settings: &Settings) -> Result<(), Error> {
 }
 
 /// Completes a trace whose recorder was killed, from the segments that it left. None: there is nothing to do.
+/// Whoever wants to read a trace that may not be changed uses [`Unfinished`].
 pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
-    recover::recover(trace)
+    let unfinished = Unfinished::find(trace, |_| true)?;
+    Ok(unfinished.map_or(Ok(None), Unfinished::complete)?.map(|completed| completed.recovered))
 }
 
 /// What each source of outside samples costs for this process, for `doctor`.

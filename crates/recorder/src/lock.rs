@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use trace::plain_file;
 
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -35,14 +36,15 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path)
             .map_err(Refused::Io)?;
-        // SAFETY: a plain system call on an open descriptor.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
-                return Err(Refused::Io(error));
-            }
+        // Its number is written into it: not into what has another name, too, or is no file.
+        let metadata = file.metadata().map_err(Refused::Io)?;
+        if !metadata.is_file() || metadata.nlink() > 1 {
+            return Err(Refused::Io(io::Error::other("it is not a file of its own")));
+        }
+        if !try_lock(&file, libc::LOCK_EX).map_err(Refused::Io)? {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
             return Err(Refused::Held(holder.trim().parse().unwrap_or(0)));
@@ -52,6 +54,15 @@ impl Lock {
         let holder = holder.unwrap_or_else(std::process::id);
         let _ = file.set_len(0).and_then(|()| write!(file, "{holder}"));
         Ok(Lock { _file: file, path: None })
+    }
+
+    /// Whether somebody holds the lock on a file. Changes nothing.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        match plain_file::open_inside(path) {
+            Ok(file) => try_lock(&file, libc::LOCK_SH).map(|free| !free),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The lock on recording a process. Err: who records it already.
@@ -86,13 +97,6 @@ impl Lock {
         self._file.as_raw_fd()
     }
 
-    /// Whether anybody holds the lock of a file. None: it cannot be asked.
-    pub fn is_held(path: &Path) -> Option<bool> {
-        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(path).ok()?;
-        // SAFETY: a plain system call on an open descriptor, whose lock goes with it.
-        Some(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
-    }
-
     /// Removes the lock files of processes that are gone, left by recorders that were killed.
     pub fn sweep() {
         let entries = folder().and_then(std::fs::read_dir).into_iter().flatten().flatten();
@@ -109,6 +113,16 @@ impl Drop for Lock {
     }
 }
 
+/// Says whether it is ours now, without waiting.
+fn try_lock(file: &File, how: i32) -> io::Result<bool> {
+    // SAFETY: a plain system call on an open descriptor.
+    if unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EWOULDBLOCK) { Ok(false) } else { Err(error) }
+}
+
 /// This user's folder of locks.
 fn folder() -> io::Result<PathBuf> {
     // SAFETY: always succeeds.
@@ -121,7 +135,8 @@ fn folder() -> io::Result<PathBuf> {
         _ => {}
     }
     // Somebody else's folder under our name could keep us from recording anything.
-    if std::fs::symlink_metadata(&folder)?.uid() != user {
+    let metadata = std::fs::symlink_metadata(&folder)?;
+    if metadata.uid() != user || !metadata.is_dir() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(folder)
@@ -137,9 +152,9 @@ mod tests {
         let lock = Lock::process(me).unwrap();
         assert!(matches!(Lock::process(me), Err(Refused::Held(holder)) if holder == me));
         let path = folder().unwrap().join(me.to_string());
-        assert!(lock.is_of(&path) && Lock::is_held(&path) == Some(true));
+        assert!(lock.is_of(&path) && Lock::is_held(&path).unwrap());
         drop(lock);
-        assert_eq!(Lock::is_held(&path), None);
+        assert!(!Lock::is_held(&path).unwrap());
         drop(Lock::process(me).unwrap());
     }
 }

@@ -1,15 +1,19 @@
 //! manifest.json: what the trace is, where it comes from, and what is missing from it. Replaced as a whole by a
 //! rename, so a reader never sees half of one.
 
+use crate::private;
 use crate::settings::{Calls, Settings};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::Path;
+use trace::plain_file;
 use trace::tables::{FORMAT_NAME, FORMAT_VERSION, MANIFEST};
 
 /// Holds room on the disk while a trace is not complete.
 pub(crate) const RESERVE: &str = "manifest.json.reserve";
+/// 40,000 processes fit.
+const LARGEST: u64 = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,6 +30,9 @@ pub struct Manifest {
     pub format_version: u32,
     pub state: State,
     pub inferscope: String,
+    /// A number that nobody guesses: the segments' folder carries the same. Older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     pub created_unix_ns: u64,
     pub started_ns: u64,
     pub ended_ns: Option<u64>,
@@ -200,6 +207,7 @@ impl Manifest {
             format_version: FORMAT_VERSION,
             state: State::Recording,
             inferscope: env!("CARGO_PKG_VERSION").into(),
+            id: None,
             created_unix_ns: real,
             started_ns: mono,
             ended_ns: None,
@@ -236,7 +244,7 @@ impl Manifest {
             let needed = 4 * fs::metadata(folder.join(MANIFEST)).map_or(0, |manifest| manifest.len()).max(4096);
             if fs::metadata(&reserve).map_or(0, |held| held.len()) < needed {
                 // What the disk does not take now is tried again next time.
-                let _ = fs::write(&reserve, vec![0; needed as usize]);
+                let _ = private::write(&reserve, &vec![0; needed as usize]);
             }
         }
         written
@@ -245,14 +253,14 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let unfinished = folder.join(format!("{MANIFEST}.tmp"));
         let text = serde_json::to_vec_pretty(self)?;
-        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, folder.join(MANIFEST)));
+        let written = private::write(&unfinished, &text).and_then(|()| fs::rename(&unfinished, folder.join(MANIFEST)));
         written.inspect_err(|_| {
             let _ = fs::remove_file(&unfinished);
         })
     }
 
     pub fn read(folder: &Path) -> io::Result<Manifest> {
-        let text = fs::read(folder.join(MANIFEST))?;
+        let text = plain_file::read_inside(&folder.join(MANIFEST), LARGEST)?;
         Ok(serde_json::from_slice(&text)?)
     }
 }

@@ -2,7 +2,7 @@
 //! sentence for the user: what happened, why, what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How the command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -66,6 +66,9 @@ pub enum Error {
         "this inferscope was built without native frames. Build it with `--features native` (needs libunwind), or leave --native out."
     )]
     NoNative,
+    /// `recover` only: the trace may not be changed, and what it lacks cannot be had otherwise.
+    #[error("{path} is unfinished and read as it is: {why}.", path = path.display())]
+    AsItIs { path: PathBuf, why: String },
     /// `recover` only: the caller may go on and read the trace as it is.
     #[error("{path} cannot be completed, because it is read-only: records left in shared memory are not shown.", path = path.display())]
     ReadOnlyTrace { path: PathBuf },
@@ -87,6 +90,17 @@ impl Error {
             Error::NotATrace { .. } => 5,
             _ => 1,
         }
+    }
+
+    /// The same, of a trace by the name that the user gave it.
+    pub(crate) fn about(mut self, trace: &Path) -> Error {
+        use Error::{AsItIs, NotATrace, NotCompleted, ReadOnlyTrace};
+        if let AsItIs { path, .. } | ReadOnlyTrace { path } | NotCompleted { path, .. } | NotATrace { path, .. } =
+            &mut self
+        {
+            trace.clone_into(path);
+        }
+        self
     }
 
     pub(crate) fn io(what: impl Into<String>, error: io::Error) -> Error {

@@ -5,6 +5,7 @@ use crate::journal::JOURNAL;
 use crate::lock::{Lock, Refused};
 use crate::manifest::RESERVE;
 use crate::outcome::Error;
+use crate::private;
 use crate::protocol::PROTOCOL_FILES;
 use crate::recover::RESCUED;
 use crate::settings::{Calls, GpuDetail, Settings};
@@ -14,7 +15,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use trace::segment::SUFFIX;
 use trace::settings::cuda_size_mb;
@@ -24,6 +24,8 @@ use trace::tables::{LOCK, MANIFEST, parse_file_name};
 pub const TRACES: &str = "inferscope-traces";
 /// In a segments folder: the trace that it belongs to.
 pub(crate) const TRACE_FILE: &str = "trace";
+/// In a segments folder: the id of that trace. A file of its own, for an older InferScope takes the other one for a path.
+pub(crate) const TRACE_ID_FILE: &str = "trace-id";
 
 pub(crate) struct Output {
     /// As the user gave it.
@@ -45,7 +47,7 @@ impl Output {
         let fail = |why: String| Error::Output { path: shown.clone(), why };
         let trace = std::path::absolute(&shown).map_err(|error| fail(error.to_string()))?;
         check_empty(&trace).map_err(fail)?;
-        fs::create_dir_all(&trace).map_err(|error| fail(error.to_string()))?;
+        private::folder(&trace).map_err(|error| fail(error.to_string()))?;
         let lock = Lock::take(&trace.join(LOCK)).map_err(|refused| match refused {
             Refused::Held(holder) => fail(format!("process {holder} records there")),
             Refused::Io(error) => fail(error.to_string()),
@@ -57,14 +59,20 @@ impl Output {
     }
 }
 
-/// Says in a segments folder which trace it belongs to, and locks that.
+/// Says in a segments folder which trace it belongs to, gives that an id, and locks the former.
 fn name_trace(segments: &Path, trace: &Path) -> io::Result<File> {
     let path = segments.join(TRACE_FILE);
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = private::create(&path)?;
     file.write_all(trace.as_os_str().as_bytes())?;
+    private::write(&segments.join(TRACE_ID_FILE), private::random_id()?.as_bytes())?;
     // SAFETY: a plain system call on an open descriptor. Where it is refused, the recorder's pid has to do.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     Ok(file)
+}
+
+/// The id of the trace that a segments folder was made for.
+pub(crate) fn trace_id(segments: &Path) -> Option<String> {
+    fs::read_to_string(segments.join(TRACE_ID_FILE)).ok()
 }
 
 /// Removes what `Output::create` and the start of a recording made, and no folder that holds anything else.
@@ -83,13 +91,16 @@ pub(crate) fn discard(trace: &Path, segments: &Path) {
 pub(crate) fn remove_segments(folder: &Path) {
     let rescued = folder.join(RESCUED);
     for place in [&rescued, folder] {
+        if !fs::symlink_metadata(place).is_ok_and(|metadata| metadata.is_dir()) {
+            continue;
+        }
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let segment = name.ends_with(SUFFIX) || name.starts_with('.') && name.ends_with(".new");
             let table = place == rescued && (parse_file_name(&name).is_some() || name == MANIFEST);
             if segment
                 || table
-                || [TRACE_FILE, JOURNAL].contains(&name.as_str())
+                || [TRACE_FILE, TRACE_ID_FILE, JOURNAL].contains(&name.as_str())
                 || PROTOCOL_FILES.contains(&name.as_str())
             {
                 let _ = fs::remove_file(entry.path());
@@ -132,7 +143,7 @@ pub(crate) fn local_time(unix_ns: u64, format: &str) -> String {
 }
 
 /// Bytes free where a folder is.
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
     // SAFETY: `stat` is plain data that the call fills.
     let stat = unsafe {
@@ -158,7 +169,7 @@ fn wanted_mb(settings: &Settings, cuda: bool) -> u32 {
 /// The segments folder: in shared memory, or beside the trace where that is too small. Only this user may look in.
 fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Option<String>)> {
     let wanted = wanted(settings);
-    let make = |folder: PathBuf| fs::DirBuilder::new().mode(0o700).create(&folder).map(|()| folder);
+    let make = |folder: PathBuf| private::new_folder(&folder).map(|()| folder);
     let free = free_bytes(Path::new("/dev/shm"));
     // SAFETY: always succeeds.
     let user = unsafe { libc::geteuid() };

@@ -5,52 +5,49 @@ use crate::device::found::Found;
 use crate::dictionary::Dictionary;
 use crate::drain::{Attached, Clock, Drain, Phase, Shared};
 use crate::journal::{self, Facts};
-use crate::lock::{Lock, Refused};
+use crate::lock::Lock;
 use crate::manifest::{Manifest, State};
 use crate::messages::channel;
 use crate::notes::Notes;
 use crate::outcome::{Error, Recovered};
 use crate::output::{self, local_time};
+use crate::private;
 use crate::proc;
 use crate::processes::Processes;
 use crate::store::{Cell, Checkpoint, Left, Store, scan};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use trace::SegmentReader;
 use trace::clock::{Anchor, Source};
+use trace::plain_file;
 use trace::segment::SUFFIX;
-use trace::tables::{LOCK, MANIFEST, Table, parse_file_name};
+use trace::tables::{MANIFEST, Table, parse_file_name};
 
 /// In a segments folder: tables that the trace's disk did not take.
 pub(crate) const RESCUED: &str = "rescued";
 
-pub(crate) fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
+/// Both folders are ours alone, which `unfinished` has made sure of. None: somebody has completed it meanwhile.
+pub(crate) fn complete(trace: &Path, segments: &Path, lock: Lock) -> Result<Option<Recovered>, Error> {
     let not_a_trace = |error: io::Error| Error::NotATrace { path: trace.to_owned(), why: error.to_string() };
     let manifest = Manifest::read(trace).map_err(not_a_trace)?;
-    if manifest.state != State::Recording || manifest.format_version > trace::tables::FORMAT_VERSION {
+    if manifest.state != State::Recording {
         return Ok(None);
     }
-    let lock = match Lock::take(&trace.join(LOCK)) {
-        Ok(lock) => lock,
-        Err(Refused::Held(_)) => return Ok(None),
-        Err(Refused::Io(error)) => return Err(unwritable(trace, error)),
-    };
-    let segments = manifest.segments.as_ref().map(PathBuf::from).unwrap_or_default();
     let mut manifest =
         take_rescued(trace, &segments.join(RESCUED), manifest).map_err(|error| unwritable(trace, error))?;
     let mut store = Store::open(trace).map_err(|error| unwritable(trace, error))?;
     let mut left = scan(&store.files());
-    take_journal(&segments, &mut store, &mut manifest, &mut left);
-    let mut work = Work::new(trace, store, manifest, &left, lock);
+    take_journal(segments, &mut store, &mut manifest, &mut left);
+    let mut work = Work::new(segments, store, manifest, &left, lock);
     left.unreadable.iter().for_each(|file| work.notes.add(format!("{file} is damaged: what is in it is not shown")));
-    work.drain_segments(&segments, left).map_err(|error| unwritable(trace, error))?;
-    work.finish(trace, &segments).map(Some)
+    work.drain_segments(segments, left).map_err(|error| unwritable(trace, error))?;
+    work.finish(trace, segments).map(Some)
 }
 
-fn unwritable(trace: &Path, error: io::Error) -> Error {
+pub(crate) fn unwritable(trace: &Path, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
             Error::ReadOnlyTrace { path: trace.to_owned() }
@@ -66,7 +63,9 @@ pub(crate) fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> 
         let name = entry.file_name().to_string_lossy().into_owned();
         let unfinished = trace.join(format!("{name}.tmp"));
         if parse_file_name(&name).is_some() || name == MANIFEST {
-            let copied = fs::copy(entry.path(), &unfinished).and_then(|_| fs::rename(&unfinished, trace.join(&name)));
+            let copied = plain_file::open_inside(&entry.path())
+                .and_then(|mut rescued| io::copy(&mut rescued, &mut private::create(&unfinished)?))
+                .and_then(|_| fs::rename(&unfinished, trace.join(&name)));
             copied.inspect_err(|_| _ = fs::remove_file(&unfinished))?;
             fs::remove_file(entry.path())?;
         }
@@ -116,7 +115,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(trace: &Path, store: Store, manifest: Manifest, left: &Left, lock: Lock) -> Work {
+    fn new(segments: &Path, store: Store, manifest: Manifest, left: &Left, lock: Lock) -> Work {
         let notes = Notes::default();
         manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
         let processes = Processes::continued(manifest.processes.clone());
@@ -125,9 +124,8 @@ impl Work {
         let shared = Shared { dictionary, processes: processes.clone(), notes: notes.clone(), devices };
         let clock = Clock::start(Source::Monotonic);
         let last_anchor = left.last_anchor.map(|anchor| anchor.real);
-        let segments = manifest.segments.as_ref().map_or_else(|| trace.to_owned(), PathBuf::from);
-        let last_sign = last_anchor.max(journal::last_written(&segments));
-        let mut drain = Drain::new(store, manifest, segments, clock, channel().1, shared);
+        let last_sign = last_anchor.max(journal::last_written(segments));
+        let mut drain = Drain::new(store, manifest, segments.to_owned(), clock, channel().1, shared);
         drain.hold(lock);
         Work { drain, notes, processes, records: 0, last_sign }
     }
@@ -178,7 +176,7 @@ impl Work {
         let reader = if identity.is_some_and(|(pid, start)| proc::alive(pid, start)) {
             SegmentReader::open(path)
         } else {
-            fs::read(path).map_err(Into::into).and_then(|bytes| SegmentReader::load(&bytes))
+            plain_file::read_inside(path, u64::MAX).map_err(Into::into).and_then(|bytes| SegmentReader::load(&bytes))
         };
         let reader = reader.map_err(|error| format!("it {error}"))?;
         let claimed = reader.claim(std::process::id(), proc::exists);

@@ -11,10 +11,10 @@ use crate::manifest::{Manifest, State};
 use crate::messages::{Outbox, channel};
 use crate::notes::Notes;
 use crate::output::Output;
+use crate::private;
 use crate::processes::Processes;
 use crate::recover::{RESCUED, take_journal, take_rescued};
 use crate::store::{Left, Store, scan};
-use std::fs;
 use std::io;
 use std::sync::Arc;
 use trace::Source;
@@ -38,7 +38,7 @@ const REMOVED: &str = "the trace's folder was removed, and the recorder killed: 
 
 /// `fresh` is the manifest of a trace that has none yet. `restarts`: how many recorders of it were killed.
 pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restarts: u32) -> io::Result<Begun> {
-    fs::create_dir_all(&output.trace)?;
+    private::folder(&output.trace)?;
     let lock_path = output.trace.join(LOCK);
     // The supervisor's lock is ours too, unless it went with the folder.
     let lock = if output.lock.is_of(&lock_path) { None } else { Lock::take(&lock_path).ok() };

@@ -1,7 +1,7 @@
 //! Segment folders that nobody will come back to: their recorder and writers are dead, and their trace is gone or whole.
 //! Shared memory is memory, so each recording begins by giving such folders back.
 
-use crate::lock::{Lock, Refused};
+use crate::lock::Lock;
 use crate::manifest::{Manifest, State};
 use crate::output::TRACE_FILE;
 use crate::proc;
@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
+use trace::plain_file;
 use trace::segment::SUFFIX;
 use trace::tables::LOCK;
 
@@ -39,10 +40,10 @@ fn is_stale(folder: &Path, name: &str) -> bool {
         return false;
     }
     // The recorder goes on without its supervisor.
-    if Lock::is_held(&folder.join(TRACE_FILE)) == Some(true) {
+    if Lock::is_held(&folder.join(TRACE_FILE)).unwrap_or(false) {
         return false;
     }
-    match fs::read(folder.join(TRACE_FILE)) {
+    match plain_file::read_inside(&folder.join(TRACE_FILE), 1 << 16) {
         Ok(path) => is_done_with(Path::new(OsStr::from_bytes(&path))),
         // Its recorder never came, or is just about to.
         Err(_) => {
@@ -70,7 +71,7 @@ fn is_done_with(trace: &Path) -> bool {
     }
     // The manifest first: to take the lock of a trace that needs recovery would turn away whoever recovers it just now.
     let complete = Manifest::read(trace).is_ok_and(|manifest| manifest.state != State::Recording);
-    complete && !matches!(Lock::take(&trace.join(LOCK)), Err(Refused::Held(_)))
+    complete && Lock::is_held(&trace.join(LOCK)).is_ok_and(|held| !held)
 }
 
 #[cfg(test)]

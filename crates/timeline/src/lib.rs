@@ -20,9 +20,10 @@ mod timeline;
 pub use builder::{Builder, More};
 pub use gpu::{Gpu, WorkKind};
 pub use import::markers::step as step_marker;
+pub use import::native::check_table;
 pub use link::Around;
 pub use names::{Name, NameIndex, Names};
-pub use open::{OpenError, open, open_with};
+pub use open::{Limits, OpenError, open, open_with};
 pub use slices::{Detail, Slice, Slices};
 pub use stacks::{Frame, StackIndex, Stacks};
 pub use timeline::{

@@ -27,17 +27,37 @@ pub enum OpenError {
     NewerVersion { path: PathBuf, found: u64, known: u32 },
     #[error("{0} is damaged: {what}, and no table beside it can be read", file.display())]
     Damaged { file: PathBuf, what: String },
+    #[error(
+        "{0} unpacks to more than {1} MB, which is all that a packed trace may become: if you trust it, allow more with \
+         --max-unpacked-mb",
+        path.display(), most >> 20
+    )]
+    TooLarge { path: PathBuf, most: u64 },
     #[error("cannot read {0}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
 }
 
+/// What a file may become, at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes that a packed file unpacks to.
+    pub unpacked: u64,
+}
+
+impl Default for Limits {
+    /// A trace of torch.profiler that unpacks to more needs as much memory, too.
+    fn default() -> Limits {
+        Limits { unpacked: 16 << 30 }
+    }
+}
+
 /// Opens a trace. What is broken in it is left out and named in [`Timeline::notes`]; the rest opens.
 pub fn open(path: &Path) -> Result<Timeline, OpenError> {
-    open_with(path, &mut |_, _| {})
+    open_with(path, Limits::default(), &mut |_, _| {})
 }
 
 /// As [`open`]; `progress` is called now and then with the bytes read so far and the bytes to read.
-pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+pub fn open_with(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     if let Some((trace, rank)) = one_rank(path) {
         return native::read(trace, Some(rank), progress);
     }
@@ -46,12 +66,12 @@ pub fn open_with(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Time
         _ => OpenError::Unreadable { path: path.into(), source },
     })?;
     if metadata.is_dir() {
-        return folder(path, progress);
+        return folder(path, limits, progress);
     }
     // A pipe or a device has no size and may never end.
     let why = match path.file_name().and_then(|name| name.to_str()) {
         Some(trace::tables::MANIFEST) => "give the folder that holds it",
-        _ if metadata.is_file() => return file(path, progress),
+        _ if metadata.is_file() => return file(path, limits, progress),
         _ => "it is neither a folder nor a plain file",
     };
     Err(OpenError::NotATrace { path: path.into(), why: why.into() })
@@ -65,26 +85,26 @@ fn one_rank(path: &Path) -> Option<(&Path, u32)> {
 }
 
 /// A trace of ours; a folder that is none, but has JSON in it, is of ranks.
-fn folder(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+fn folder(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     let read = native::read(path, None, progress);
     if matches!(read, Err(OpenError::NotATrace { .. })) && !path.join(trace::tables::MANIFEST).exists() {
         let files = kineto::files(path);
         if !files.is_empty() {
-            return kineto::read_folder(path, &files, progress);
+            return kineto::read_folder(path, &files, limits, progress);
         }
     }
     read
 }
 
-fn file(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+fn file(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     if nsys::is(path) {
         return nsys::read(path, progress);
     }
     if let Some(looks_like) = known::looks_like(path) {
         return Err(OpenError::Foreign { path: path.into(), looks_like: looks_like.into() });
     }
-    match inferscope_json::read(path, progress)? {
+    match inferscope_json::read(path, limits, progress)? {
         Some(timeline) => Ok(timeline),
-        None => kineto::read(path, progress),
+        None => kineto::read(path, limits, progress),
     }
 }

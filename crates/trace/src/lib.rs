@@ -7,6 +7,7 @@ pub mod clock;
 pub mod device;
 pub mod event;
 pub mod names;
+pub mod plain_file;
 pub mod ring;
 pub mod segment;
 pub mod settings;

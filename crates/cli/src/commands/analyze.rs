@@ -2,8 +2,10 @@
 
 use crate::args::{Analyze, ReportFormat};
 use crate::config::Settings;
+use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::output::Rights;
 use crate::verdict::Verdict;
 use crate::{open, output, rule_file, terminal};
 use std::path::Path;
@@ -16,13 +18,15 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
         let hint = "choose one of these, or say what to write with --format";
         ReportFormat::of(path).map_err(|why| Failure::usage(format_args!("{}: {why}; {hint}", path.display())))?;
     }
-    let rules = rule_file::load(analyze.rules.as_deref())?;
-    let (path, timeline) = open::named(settings, analyze.trace.as_deref())?;
-    refuse_nothing(&path, &timeline)?;
+    let rules = rule_file::load(settings, analyze.rules.as_deref())?;
+    let output = file.map_or(Output::None, Output::File);
+    let [mut source] = open::confined(settings, [analyze.trace.as_deref()], output)?;
+    let timeline = source.read(settings)?;
+    refuse_nothing(&source.path, &timeline)?;
     let verdict = Verdict::of(timeline, analyze.step.as_deref(), &rules)?;
     match file {
         Some(path) => {
-            verdict.write_file(settings, path, analyze.format)?;
+            verdict.write_file(settings, path, analyze.format, Rights::Usual)?;
             settings.say(format_args!("wrote {}", path.display()));
         }
         None => {

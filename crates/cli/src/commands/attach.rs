@@ -4,7 +4,7 @@ use crate::args::Attach;
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
-use crate::finish::{check_report, finish};
+use crate::finish::{check_report, finish, without_memory};
 
 pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     // In the environment or a file they may be meant for other recordings; whoever types one waits for what never comes.
@@ -14,7 +14,7 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
              start it with `inferscope run {flag} ...`, or leave {flag} out"
         )));
     }
-    let rules = crate::rule_file::load(None)?;
+    let rules = crate::rule_file::load(settings, None)?;
     check_report(settings, attach.report.as_deref())?;
     let until = match attach.duration {
         Some(duration) => format!("for {duration:?}"),
@@ -26,6 +26,7 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
         return Err(Failure::error(outcome.notes.join("; ")));
     };
     make_way();
+    without_memory(trace, 1);
     let finished = finish(settings, trace, &outcome.notes, attach.report.as_deref(), &rules);
     Ok(if finished.report.is_some() && finished.whole { outcome.exit.into() } else { Ending::Code(1) })
 }

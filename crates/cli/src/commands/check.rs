@@ -1,7 +1,8 @@
 //! `inferscope check`: holds a trace against limits. A limit that the trace cannot decide is an error, never a pass.
 
-use crate::args::DataFormat;
-use crate::config::Settings;
+use crate::args::{DataFormat, Reading};
+use crate::config::{Layer, Settings};
+use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::verdict::Verdict;
@@ -57,6 +58,9 @@ pub struct Check {
     /// What to write; schema/check.schema.json describes the JSON
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     format: DataFormat,
+
+    #[command(flatten)]
+    reading: Reading,
 }
 
 /// A flag with the metric that it limits, from above or from below.
@@ -68,6 +72,10 @@ struct Limit {
 }
 
 impl Check {
+    pub fn layer(&self) -> Layer {
+        self.reading.layer()
+    }
+
     fn limits(&self) -> Vec<Limit> {
         let all = [
             ("--max-step-ms", "step_p50", false, self.max_step_ms),
@@ -91,8 +99,8 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     if limits.is_empty() {
         return Err(Failure::usage("nothing to check: name a limit, such as --max-kernels 400"));
     }
-    let (path, timeline) = open::named(settings, check.trace.as_deref())?;
-    let verdict = Verdict::of(timeline, check.step.as_deref(), &[])?;
+    let [mut source] = open::confined(settings, [check.trace.as_deref()], Output::None)?;
+    let verdict = Verdict::of(source.read(settings)?, check.step.as_deref(), &[])?;
     let steps = &verdict.diagnosis.steps;
     let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
     // Judged before anything is written: the exit code must not depend on whether somebody reads.
@@ -105,7 +113,7 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     let judged: Vec<Judged> = limits.iter().filter_map(judge).collect();
     output::write_to(None, |mut out| match check.format {
         DataFormat::Text => limits::write(&judged, &terminal::stdout_style(&settings.color), &mut out),
-        DataFormat::Json => limits::write_json(&path.display().to_string(), steps, &judged, &mut out),
+        DataFormat::Json => limits::write_json(&source.path.display().to_string(), steps, &judged, &mut out),
     })?;
     end(&judged)
 }

@@ -1,10 +1,12 @@
 //! `inferscope diff A B`: opens two traces, lays them side by side, and tells what got slower and whether that is noise.
 //! Gates of `--fail-on` decide the exit code.
 
-use crate::args::ReportFormat;
+use crate::args::{Reading, ReportFormat};
 use crate::config::{Layer, Settings};
+use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::open::Source;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use analysis::compare::gate::GateState;
@@ -53,6 +55,9 @@ pub struct Diff {
     /// Rows in each table [default: 12]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top: Option<String>,
+
+    #[command(flatten)]
+    reading: Reading,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -68,7 +73,7 @@ enum DiffFormat {
 
 impl Diff {
     pub fn layer(&self) -> Layer {
-        let mut layer = Layer::default();
+        let mut layer = self.reading.layer();
         layer.flag("top", "--top", self.top.as_deref());
         layer
     }
@@ -140,17 +145,19 @@ fn side(verdict: &Verdict) -> Side<'_> {
 
 /// Both with the same steps, where they have steps in common.
 fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Failure> {
-    let of = |path: &Path| {
-        let timeline = open::open(settings, Some(path))?;
+    let output = diff.file().map_or(Output::None, Output::File);
+    let [mut first, mut second] = open::confined(settings, [Some(&diff.a), Some(&diff.b)], output)?;
+    let of = |source: &mut Source| {
+        let timeline = source.read(settings)?;
         if let Some(step) = &diff.step
             && !has(&timeline, step)
         {
-            let text = format!("no step or scope is called {step:?} in {}", path.display());
+            let text = format!("no step or scope is called {step:?} in {}", source.path.display());
             return Err(Failure::bad_input(text));
         }
         Verdict::of(timeline, diff.step.as_deref(), &[])
     };
-    let (a, b) = (of(&diff.a)?, of(&diff.b)?);
+    let (a, b) = (of(&mut first)?, of(&mut second)?);
     if compare::incomparable(&a.diagnosis, &b.diagnosis).is_none() {
         return Ok((a, b));
     }

@@ -2,25 +2,33 @@
 
 use crate::args::{Export, Format};
 use crate::config::Settings;
+use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{open, output};
 use report::collapsed;
 use std::path::Path;
 use timeline::Timeline;
+use trace::plain_file;
 
 pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
-    let (path, timeline) = open::named(settings, export.trace.as_deref())?;
+    let file = output::file(export.output.as_deref());
+    let written = match (file, export.format) {
+        (None, _) => Output::None,
+        (Some(folder), Format::Parquet) => Output::Folder(folder),
+        (Some(file), _) => Output::File(file),
+    };
+    let [mut source] = open::confined(settings, [export.trace.as_deref()], written)?;
+    let timeline = source.read(settings)?;
     timeline.notes.iter().for_each(|note| settings.say(note));
     if export.format == Format::Parquet {
-        return tables(settings, &path, export.output.as_deref());
+        return tables(settings, source.folder(), file);
     }
     match export.format {
         Format::Collapsed => stacks(&timeline)?,
         Format::Pprof if timeline.samples.is_empty() => stacks(&timeline)?,
         _ => {}
     }
-    let file = output::file(export.output.as_deref());
     output::write_to(file, |mut out| match export.format {
         Format::Chrome => report::chrome::write(&timeline, &mut out),
         Format::Json => report::json::write(&timeline, &mut out),
@@ -50,7 +58,7 @@ fn stacks(timeline: &Timeline) -> Result<(), Failure> {
 
 /// A trace is Parquet tables already: they are copied into a folder of their own, one file each.
 fn tables(settings: &Settings, trace: &Path, folder: Option<&Path>) -> Result<Ending, Failure> {
-    let Some(folder) = output::file(folder) else {
+    let Some(folder) = folder else {
         return Err(Failure::usage("Parquet tables are files: name a folder for them with --output DIR"));
     };
     if !trace.is_dir() {
@@ -75,7 +83,10 @@ fn tables(settings: &Settings, trace: &Path, folder: Option<&Path>) -> Result<En
     std::fs::create_dir_all(folder).map_err(failed)?;
     for (table, first, last) in &found {
         let name = trace::tables::file_name(*table, *first, *last);
-        std::fs::copy(trace.join(&name), folder.join(&name)).map_err(failed)?;
+        // Not with the rights of the trace, which is private: what was asked for is as any other file.
+        let copied = plain_file::open_inside(&trace.join(&name))
+            .and_then(|mut table| std::io::copy(&mut table, &mut std::fs::File::create(folder.join(&name))?));
+        copied.map_err(failed)?;
     }
     settings.say(format_args!("wrote {} tables to {}", found.len(), folder.display()));
     Ok(Ending::FINE)

@@ -10,7 +10,7 @@ pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
     // It shares no terminal with anybody: what it says goes to a log that is read only when it fails.
     let silent = Settings { log_level: LogLevel::Error, ..settings.clone() };
     // A fault in the user's rules must not cost the recording; `inferscope analyze` tells of it.
-    let rules = crate::rule_file::load(None).unwrap_or_default();
+    let rules = crate::rule_file::load(&silent, None).unwrap_or_default();
     let done = |trace: &std::path::Path| finish(&silent, trace, &[], None, &rules).report;
     recorder::record(&silent.recording, &record.ready, record.pid, done)?;
     Ok(Ending::FINE)

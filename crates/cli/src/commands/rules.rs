@@ -45,8 +45,8 @@ enum Action {
 
 pub fn run(settings: &Settings, rules: &Rules) -> Result<Ending, Failure> {
     match &rules.action {
-        Action::List { rules } => list(settings, &rule_file::load(rules.as_deref())?)?,
-        Action::Explain { code, rules } => explain(settings, code, &rule_file::load(rules.as_deref())?)?,
+        Action::List { rules } => list(settings, &rule_file::load(settings, rules.as_deref())?)?,
+        Action::Explain { code, rules } => explain(settings, code, &rule_file::load(settings, rules.as_deref())?)?,
         Action::Check { file } => return check(file),
     }
     Ok(Ending::FINE)

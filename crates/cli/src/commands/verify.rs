@@ -99,7 +99,7 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
 }
 
 fn diagnose(settings: &Settings, trace: &Path, step: Option<&str>) -> Result<Diagnosis, Failure> {
-    Ok(Verdict::of(open::open(settings, Some(trace))?, step, &[])?.diagnosis)
+    Ok(Verdict::of(open::open(settings, trace)?, step, &[])?.diagnosis)
 }
 
 fn try_out<'a>(

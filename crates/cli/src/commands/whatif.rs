@@ -1,8 +1,9 @@
 //! `inferscope whatif`: replays the recorded steps with something changed, and prints what that would gain. The replay itself
 //! is in `analysis`, how it looks in `report`.
 
-use crate::args::DataFormat;
-use crate::config::Settings;
+use crate::args::{DataFormat, Reading};
+use crate::config::{Layer, Settings};
+use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{open, output, terminal};
@@ -42,6 +43,15 @@ pub struct Whatif {
     /// What to write; schema/whatif.schema.json describes the JSON
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub format: DataFormat,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Whatif {
+    pub fn layer(&self) -> Layer {
+        self.reading.layer()
+    }
 }
 
 pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
@@ -49,7 +59,8 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     let asked = whatif.changes.join(" ");
     let changes =
         replay::parse(&asked).map_err(|wrong| Failure::usage(format_args!("{asked:?} is not understood, {wrong}")))?;
-    let timeline = open::open(settings, Some(&whatif.trace))?;
+    let [mut source] = open::confined(settings, [Some(&whatif.trace)], Output::None)?;
+    let timeline = source.read(settings)?;
     let steps = Steps::find(&timeline, whatif.step.as_deref());
     if let Some(missing) = &steps.not_found {
         return Err(Failure::bad_input(format_args!(

@@ -17,16 +17,10 @@ const LARGEST: u64 = 1 << 20;
 const NOT_IN_A_FILE: &str = "enable cannot stand in a file, because importing the Python package reads none: set \
                              INFERSCOPE_ENABLE=1 for one program, or call inferscope.start() in it";
 
-/// The file in this folder or the nearest one above it.
-pub fn search(folder: &Path) -> Result<Layer, Failure> {
-    let found = folder.ancestors().map(|folder| folder.join(NAME)).find(|path| path.exists());
-    found.map_or(Ok(Layer::default()), |path| read(&path))
-}
-
-pub fn read(path: &Path) -> Result<Layer, Failure> {
+pub fn read(path: &Path, file: std::io::Result<std::fs::File>) -> Result<Layer, Failure> {
     let shown = path.display();
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
+    let file = file.map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
     file.take(LARGEST + 1)
         .read_to_string(&mut text)
         .map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;

@@ -43,6 +43,8 @@ pub const KEYS: &[Key] = &[
     key("layers", "which nn.Module launched each kernel"),
     key("device_hz", "readings of each GPU's clocks, power and memory a second"),
     key("top", "rows in each table of the summary"),
+    key("max_memory_mb", "memory that reading a trace may take; 0: what is free when it starts"),
+    key("max_unpacked_mb", "what a packed trace (gzip) may unpack to"),
     key("color", "auto, always or never"),
     key("log_level", "error, warning, info, debug or trace"),
     key("enable", "the Python package records without `inferscope run`"),

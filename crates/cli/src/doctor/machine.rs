@@ -89,7 +89,14 @@ pub fn machine(shared_memory: u64) -> Vec<Line> {
             "CLOCK_MONOTONIC (the kernel does not trust the processor's counter): slower",
         ),
     };
+    let confined = match crate::landlock::version() {
+        Ok(version) => {
+            Ok(format!("by Landlock (version {version}): they can read the trace and write the output, no more"))
+        }
+        Err(error) => Err(format!("Landlock is not available ({error}): they go without")),
+    };
     vec![
+        Line::of(confined, "reading commands confined"),
         Line::new(Mark::Note, "kernel", kernel.trim()),
         Line::new(Mark::Note, "cores for us", cores),
         Line::new(Mark::Note, "NUMA nodes", nodes()),

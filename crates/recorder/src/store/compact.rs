@@ -5,6 +5,7 @@ use super::columns::Columns;
 use super::covered::Covered;
 use super::files::{Files, SegmentFile};
 use super::parquet_file::{self, Writer, io_error};
+use crate::private;
 use parquet::file::reader::FileReader;
 use std::fs::File;
 use std::io;
@@ -31,7 +32,7 @@ pub(super) fn merge(files: &Files, inputs: &[Arc<SegmentFile>], segments: Option
 }
 
 fn write(table: Table, inputs: &[Arc<SegmentFile>], segments: Option<&Path>, to: &Path) -> io::Result<File> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(to)?;
+    let file = private::create(to)?;
     let mut writer = Writer::new(table, file.try_clone()?).map_err(io_error)?;
     let mut gathered = Columns::new(table);
     let mut covered = Covered::default();

@@ -1,12 +1,14 @@
 //! The trace's files as they stand: which table, which range, and an open descriptor of each. The descriptor keeps the
 //! data alive when somebody removes the folder under us, so it can be put back.
 
+use crate::private;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use trace::plain_file;
 use trace::tables::{Table, current_files, file_name, parse_file_name};
 
 pub(crate) struct SegmentFile {
@@ -61,7 +63,7 @@ impl Files {
         }
         let files = Files { folder: folder.to_owned(), list: Mutex::new(Vec::new()) };
         for (table, first, last) in current {
-            let file = File::open(folder.join(file_name(table, first, last)))?;
+            let file = plain_file::open_inside(&folder.join(file_name(table, first, last)))?;
             files.add(table, first, last, file)?;
         }
         Ok(files)
@@ -125,7 +127,7 @@ impl Files {
 
     /// Puts back what was removed from under us. Returns how many files were.
     pub fn restore(&self) -> io::Result<usize> {
-        std::fs::create_dir_all(&self.folder)?;
+        private::folder(&self.folder)?;
         let files = self.lock().clone();
         let mut restored = 0;
         for file in files {
@@ -135,7 +137,7 @@ impl Files {
                 continue;
             }
             let unfinished = path.with_extension("parquet.tmp");
-            let mut copy = File::options().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
+            let mut copy = private::create(&unfinished)?;
             io::copy(&mut file.reopen()?, &mut copy)?;
             std::fs::rename(&unfinished, &path)?;
             self.add(file.table, file.first, file.last, copy)?;

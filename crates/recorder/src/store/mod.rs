@@ -16,6 +16,7 @@ pub(crate) use files::Files;
 pub(crate) use scan::{Checkpoint, Left, scan};
 
 use crate::journal::Entries;
+use crate::private;
 use parquet_file::{Writer, io_error};
 use std::fs::File;
 use std::io;
@@ -176,7 +177,7 @@ fn write_file(folder: &Path, batch: &Columns, number: u32, covered: &Covered) ->
     let name: PathBuf = folder.join(file_name(batch.table, number, number));
     let unfinished = name.with_extension("parquet.tmp");
     let write = || {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
+        let file = private::create(&unfinished)?;
         let mut writer = Writer::new(batch.table, file.try_clone()?).map_err(io_error)?;
         if batch.rows() > 0 {
             writer.write(batch).map_err(io_error)?;

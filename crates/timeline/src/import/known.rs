@@ -17,7 +17,7 @@ pub fn looks_like(path: &Path) -> Option<&'static str> {
         return Some("a trace of Perfetto");
     }
     let mut first = Vec::new();
-    std::fs::File::open(path).ok()?.take(8).read_to_end(&mut first).ok()?;
+    trace::plain_file::open_named(path).ok()?.take(8).read_to_end(&mut first).ok()?;
     match *first.as_slice() {
         [0x80, 2..=5, ..] => Some("a Python pickle (perhaps a memory snapshot of PyTorch)"),
         [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file (one table of a trace? give its folder)"),

@@ -24,10 +24,11 @@ fn sample(bench: &Bench, function: &str, time: i64) -> Message {
 }
 
 fn recovered(bench: &mut Bench) -> Manifest {
-    let trace = bench.root.join("trace");
-    crate::recover(&trace).unwrap().unwrap();
-    bench.drain.store = Store::open(&trace).unwrap();
-    Manifest::read(&trace).unwrap()
+    let folder = bench.root.join("trace");
+    let lock = crate::lock::Lock::take(&folder.join(trace::tables::LOCK)).unwrap();
+    crate::recover::complete(&folder, &bench.root.join("segments"), lock).unwrap().unwrap();
+    bench.drain.store = Store::open(&folder).unwrap();
+    Manifest::read(&folder).unwrap()
 }
 
 #[test]

@@ -13,20 +13,21 @@ mod scopes;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};
-use crate::{OpenError, State, Timeline};
+use crate::{Limits, OpenError, State, Timeline};
 use document::Document;
 use foreign::Refused;
 use std::path::Path;
+use trace::plain_file;
 
 /// The major number of the format that we read.
 const FORMAT: u32 = 1;
 
 /// None: it is a trace in Chrome's format.
-pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
+pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: path.into(), source };
     let not_a_trace = |why: String| OpenError::NotATrace { path: path.into(), why };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let source = source::open(file, progress).map_err(unreadable)?;
+    let file = plain_file::open_named(path).map_err(unreadable)?;
+    let source = source::open(file, limits.unpacked, progress).map_err(unreadable)?;
     if source.empty {
         return Err(not_a_trace("the file is empty".into()));
     }
@@ -45,6 +46,9 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Ti
         Err(Refused::Other(looks_like)) => return Err(OpenError::Foreign { path: path.into(), looks_like }),
         Err(Refused::Newer(found)) => {
             return Err(OpenError::NewerVersion { path: path.into(), found, known: FORMAT });
+        }
+        Err(Refused::Stopped(stop)) if stop.is_too_large() => {
+            return Err(OpenError::TooLarge { path: path.into(), most: limits.unpacked });
         }
         Err(Refused::Stopped(stop)) => Some(stop),
     };

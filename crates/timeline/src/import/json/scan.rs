@@ -24,6 +24,13 @@ pub enum Stop {
     Input(io::Error),
 }
 
+impl Stop {
+    /// The input is a packed one that unpacks to more than it may.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self, Stop::Input(error) if error.kind() == io::ErrorKind::FileTooLarge)
+    }
+}
+
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         match error.kind() {

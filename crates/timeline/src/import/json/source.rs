@@ -18,8 +18,9 @@ pub struct Source<'p> {
     pub empty: bool,
 }
 
-/// `progress` is called with the bytes of the file that were taken, and all of them.
-pub fn open<'p>(file: File, progress: &'p mut dyn FnMut(u64, u64)) -> io::Result<Source<'p>> {
+/// `progress` is called with the bytes of the file that were taken, and all of them. What unpacks to more than `most` bytes ends
+/// with [`io::ErrorKind::FileTooLarge`].
+pub fn open<'p>(file: File, most: u64, progress: &'p mut dyn FnMut(u64, u64)) -> io::Result<Source<'p>> {
     let total = file.metadata()?.len();
     let taken = Rc::new(Cell::new(0));
     let mut plain = BufReader::with_capacity(BUFFER, Counted { file, taken: taken.clone() });
@@ -27,8 +28,9 @@ pub fn open<'p>(file: File, progress: &'p mut dyn FnMut(u64, u64)) -> io::Result
         let first = plain.fill_buf()?;
         (first.starts_with(&GZIP), first.is_empty())
     };
+    let left = if packed { most } else { u64::MAX };
     let unpacked: Box<dyn Read> = if packed { Box::new(MultiGzDecoder::new(plain)) } else { Box::new(plain) };
-    let mut input = BufReader::with_capacity(BUFFER, Told { inner: unpacked, taken, total, progress });
+    let mut input = BufReader::with_capacity(BUFFER, Told { inner: unpacked, left, taken, total, progress });
     // A damaged archive is met again by whoever reads on.
     if input.fill_buf().is_ok_and(|first| first.starts_with(BYTE_ORDER_MARK)) {
         input.consume(BYTE_ORDER_MARK.len());
@@ -51,6 +53,8 @@ impl Read for Counted {
 
 struct Told<'p> {
     inner: Box<dyn Read>,
+    /// Bytes that may still come.
+    left: u64,
     taken: Rc<Cell<u64>>,
     total: u64,
     progress: &'p mut dyn FnMut(u64, u64),
@@ -59,6 +63,8 @@ struct Told<'p> {
 impl Read for Told<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         (self.progress)(self.taken.get().min(self.total), self.total);
-        self.inner.read(buffer)
+        let count = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(count)
     }
 }

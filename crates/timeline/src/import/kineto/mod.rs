@@ -14,17 +14,21 @@ mod ranks;
 mod work;
 
 use super::json::places::Places;
+use super::json::scan::Stop;
 use super::json::{cut_note, place, source, what};
-use crate::{Builder, OpenError, State, Timeline};
+use crate::{Builder, Limits, OpenError, State, Timeline};
 use document::Document;
 use join::Joined;
 use load::Loader;
 pub use ranks::{files, read_folder};
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use trace::plain_file;
 
-pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
+pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     let mut builder = Builder::default();
-    let file = take(path, &mut builder, 0, progress)?;
+    let file = take(path, plain_file::open_named(path), &mut builder, 0, limits, progress)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let events = Some(file.events);
     Ok(finish(builder, file, name, events))
@@ -33,15 +37,20 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
 /// Reads one file into the builder; its number tells it from the others.
 fn take(
     path: &Path,
+    file: io::Result<File>,
     builder: &mut Builder,
     number: u32,
+    limits: Limits,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Joined, OpenError> {
     let unreadable = |source| OpenError::Unreadable { path: path.into(), source };
-    let source = source::open(std::fs::File::open(path).map_err(unreadable)?, progress).map_err(unreadable)?;
+    let source = source::open(file.map_err(unreadable)?, limits.unpacked, progress).map_err(unreadable)?;
     let packed = source.packed;
     let mut document = Document::new(source.input, Loader::new(builder, number));
     let stop = document.walk().err();
+    if stop.as_ref().is_some_and(Stop::is_too_large) {
+        return Err(OpenError::TooLarge { path: path.into(), most: limits.unpacked });
+    }
     let place = place(packed, document.scan.offset);
     let loader = document.loader;
     if !document.has_events {

@@ -3,9 +3,10 @@
 
 use super::join::Joined;
 use super::{finish, take};
-use crate::{Builder, OpenError, Timeline};
+use crate::{Builder, Limits, OpenError, Timeline};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use trace::plain_file;
 
 /// A folder with more is not of one run.
 const MOST_FILES: usize = 4096;
@@ -39,6 +40,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 pub fn read_folder(
     folder: &Path,
     files: &[PathBuf],
+    limits: Limits,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Timeline, OpenError> {
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -50,7 +52,8 @@ pub fn read_folder(
     let (mut clocks, mut spans) = (Vec::new(), Vec::new());
     for (path, number) in files.iter().zip(0..) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        match take(path, &mut builder, number, &mut |at, _| progress(done + at, total)) {
+        let file = plain_file::open_inside(path);
+        match take(path, file, &mut builder, number, limits, &mut |at, _| progress(done + at, total)) {
             Ok(file) => {
                 read += 1;
                 all.events += file.events;
@@ -63,6 +66,8 @@ pub fn read_folder(
                     *ranks.entry(rank).or_default() += 1;
                 }
             }
+            // What came before that is on the timeline already, and makes no sense by itself.
+            Err(error @ OpenError::TooLarge { .. }) => return Err(error),
             Err(error) => {
                 all.notes.push(format!("{name} is left out: {error}."));
                 first_error.get_or_insert(error);

@@ -11,7 +11,7 @@ use crate::slices::{Detail, OPEN, Slices};
 use crate::sort;
 use crate::{Process, Samples, Track};
 use std::collections::HashMap;
-use trace::tables::SliceKind;
+use trace::tables::{SliceKind, Table};
 
 /// The tracks in their final order, and where each thread of the loader went.
 pub struct Tracks {
@@ -326,7 +326,7 @@ impl SampleRows {
         let (processes, tids) = (rows.ints("process"), rows.ints("thread"));
         for row in 0..rows.count {
             if self.samples.len() >= MOST_ROWS {
-                return;
+                return loader.beyond(Table::Samples, (rows.count - row) as u64);
             }
             self.thread.push(loader.thread(processes[row], tids[row]));
             self.samples.time.push(loader.time(times[row]));

@@ -2,7 +2,7 @@
 //! its own room of columns that are made for all. Then the groups are joined in their order, so that nothing depends on which
 //! was read first.
 
-use super::events::{MOST_ROWS, SlicePart, SliceRows};
+use super::events::{SlicePart, SliceRows};
 use super::load::Loader;
 use super::table::{Damage, Opened, Rows};
 use super::work::WorkPart;
@@ -16,6 +16,8 @@ pub struct Files {
     table: Table,
     all: Vec<(String, Result<Opened, String>)>,
     groups: Vec<Group>,
+    /// Rows that do not fit.
+    beyond: u64,
 }
 
 /// A row group: of which file, which one, and how many rows it declares.
@@ -28,20 +30,23 @@ struct Group {
 }
 
 impl Files {
-    pub fn open(folder: &Path, table: Table, names: impl Iterator<Item = String>) -> Files {
+    /// `most`: rows that are taken, in whole groups.
+    pub fn open(folder: &Path, table: Table, names: impl Iterator<Item = String>, most: usize) -> Files {
         let all: Vec<_> = names.map(|name| (name.clone(), Opened::new(&folder.join(name)))).collect();
-        let (mut groups, mut total) = (Vec::new(), 0usize);
+        let (mut groups, mut total, mut beyond) = (Vec::new(), 0usize, 0);
         for (file, (_, opened)) in all.iter().enumerate() {
             for (number, rows) in opened.iter().flat_map(|opened| opened.groups.iter().enumerate()) {
-                let rows = usize::try_from(*rows).unwrap_or(MOST_ROWS);
-                total = total.saturating_add(rows);
-                // What does not fit is not read, and is missing from what was.
-                if total <= MOST_ROWS {
-                    groups.push(Group { file, number, rows, read: (0, Ok(())) });
+                let declared = usize::try_from(*rows).unwrap_or(usize::MAX);
+                match total.checked_add(declared).filter(|sum| *sum <= most) {
+                    Some(sum) => {
+                        total = sum;
+                        groups.push(Group { file, number, rows: declared, read: (0, Ok(())) });
+                    }
+                    None => beyond += *rows,
                 }
             }
         }
-        Files { table, all, groups }
+        Files { table, all, groups, beyond }
     }
 
     fn rooms(&self) -> Vec<usize> {
@@ -58,7 +63,7 @@ impl Files {
         kept: Kept<'j>,
         takes: impl Iterator<Item = T>,
     ) -> Vec<Job<'j>> {
-        let Files { table, all, groups } = self;
+        let Files { table, all, groups, .. } = self;
         let (table, all) = (*table, &*all);
         let job = |(group, mut take): (&'j mut Group, T)| {
             Box::new(move || {
@@ -107,6 +112,8 @@ pub struct Groups {
     work: (Columns, Vec<WorkPart>),
     pub damaged_slices: Vec<(String, Damage)>,
     pub damaged_work: Vec<(String, Damage)>,
+    /// Rows of each that do not fit into a timeline.
+    pub beyond: [(Table, u64); 2],
 }
 
 impl Groups {
@@ -116,7 +123,7 @@ impl Groups {
         let (mut slice_rows, mut columns) = (SliceRows::new(slices.rooms()), Columns::new(work.rooms()));
         let mut slice_parts: Vec<SlicePart> = slices.groups.iter().map(|_| SlicePart::default()).collect();
         let mut work_parts: Vec<WorkPart> = work.groups.iter().map(|_| WorkPart::default()).collect();
-        let size = slices.rows() + work.rows();
+        let (size, beyond) = (slices.rows() + work.rows(), [&slices, &work].map(|files| (files.table, files.beyond)));
         let takes = slice_rows.rooms().into_iter().zip(&mut slice_parts);
         let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
         let mut jobs = slices.jobs(kept, takes);
@@ -126,7 +133,8 @@ impl Groups {
         side_by_side::run(size, jobs, || {});
         let damaged_slices = slices.damage(|place| slice_parts[place] = SlicePart::default());
         let damaged_work = work.damage(|place| work_parts[place] = WorkPart::default());
-        Groups { slices: (slice_rows, slice_parts), work: (columns, work_parts), damaged_slices, damaged_work }
+        let (slices, work) = ((slice_rows, slice_parts), (columns, work_parts));
+        Groups { slices, work, damaged_slices, damaged_work, beyond }
     }
 
     pub fn join_slices(&mut self, loader: &mut Loader) {
@@ -138,5 +146,27 @@ impl Groups {
     pub fn join_work(&mut self, loader: &mut Loader) {
         let (columns, parts) = std::mem::take(&mut self.work);
         loader.join_work(columns, parts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, TemporaryFolder};
+
+    #[test]
+    fn rows_that_do_not_fit_are_counted() {
+        let folder = TemporaryFolder::new("beyond");
+        let calls: String = (0..40).map(|at| format!("call 0 100 {}..{} f@a.py:1\n", at * 10, at * 10 + 5)).collect();
+        Fixture::parse(&format!("process 100 serve.py 3.12.1\n{calls}")).write(folder.path());
+        let names = std::fs::read_dir(folder.path()).unwrap().flatten();
+        let names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let slices = names.into_iter().find(|name| name.starts_with("slices")).unwrap();
+        let open = |most| Files::open(folder.path(), Table::Slices, [slices.clone()].into_iter(), most);
+        let all = open(40);
+        assert_eq!((all.rows(), all.beyond), (40, 0));
+        let few = open(39);
+        assert_eq!(few.rows() as u64 + few.beyond, 40);
+        assert!(few.beyond > 0);
     }
 }

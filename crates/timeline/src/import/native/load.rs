@@ -1,7 +1,7 @@
 //! Builds the `Timeline` out of the rows that `rows` and `events` take in. Whatever a row refers to that is not there
 //! becomes a placeholder and is counted.
 
-use super::events::{SampleRows, SliceRows};
+use super::events::{MOST_ROWS, SampleRows, SliceRows};
 use super::manifest::Manifest;
 use super::table::Rows;
 use crate::gpu::{Allocation, Gather, MOST_STREAMS};
@@ -13,6 +13,9 @@ use crate::{
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::tables::Table;
+
+/// Who lost what was recorded and is not shown.
+const READER: &str = "reader";
 
 /// What did not fit together, counted.
 #[derive(Default)]
@@ -186,6 +189,17 @@ impl Loader {
             self.threads.push(Thread { process, tid, name: self.texts.get("") });
         }
         index
+    }
+
+    /// Rows of a table that are left out, because places in a timeline are 32 bits wide.
+    pub fn beyond(&mut self, table: Table, rows: u64) {
+        let what = format!("rows of {} beyond the {MOST_ROWS} that a timeline holds", table.name());
+        let known = self.losses.iter_mut().find(|loss| loss.collector == READER && loss.what == what);
+        match known {
+            _ if rows == 0 => {}
+            Some(loss) => loss.count = loss.count.saturating_add(rows),
+            None => self.losses.push(Loss { time: 0, process: None, collector: READER.into(), what, count: rows }),
+        }
     }
 
     pub fn damaged(&mut self, file: String) {

@@ -14,12 +14,14 @@ mod work;
 mod workers;
 
 use crate::{OpenError, Timeline};
+use events::MOST_ROWS;
 use groups::{Files, Groups};
 use load::Loader;
 use manifest::{Manifest, Refused};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
+use trace::plain_file;
 use trace::tables::{self, MANIFEST, Table};
 
 /// Names come before what refers to them. Anchors are left: the recorder has already applied them.
@@ -37,6 +39,13 @@ const ORDER: [Table; 9] = [
 
 /// A living recorder joins files while we read: those it has joined are looked for anew this often.
 const MOST_TRIES: usize = 5;
+
+/// Whether a table can be read without harm by a reader that believes what it declares. Err: what is wrong with it.
+pub fn check_table(path: &Path) -> Result<(), String> {
+    let name = path.file_name().and_then(|name| name.to_str()).and_then(tables::parse_file_name);
+    let (table, ..) = name.ok_or("it is no table")?;
+    table::Opened::new(path)?.check(table)
+}
 
 /// The whole recording, or one rank of it.
 pub fn read(folder: &Path, rank: Option<u32>, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
@@ -83,8 +92,9 @@ fn read_once(
         let damaged = match table {
             Table::Slices => {
                 let [slices, work] =
-                    [Table::Slices, Table::Gpu].map(|table| Files::open(folder, table, names_of(table)));
+                    [Table::Slices, Table::Gpu].map(|table| Files::open(folder, table, names_of(table), MOST_ROWS));
                 let groups = groups.insert(Groups::read(&loader, slices, work, kept.as_deref()));
+                groups.beyond.into_iter().for_each(|(table, rows)| loader.beyond(table, rows));
                 groups.join_slices(&mut loader);
                 std::mem::take(&mut groups.damaged_slices)
             }
@@ -136,7 +146,7 @@ fn read_manifest(folder: &Path, entries: usize, tables: bool) -> Result<(Manifes
     let without = |what: String| {
         Ok((Manifest::default(), Some(format!("{what}: times and processes are as far as the events tell."))))
     };
-    let file = match std::fs::File::open(&path) {
+    let file = match plain_file::open_inside(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match (tables, entries) {
@@ -144,6 +154,9 @@ fn read_manifest(folder: &Path, entries: usize, tables: bool) -> Result<(Manifes
                 (false, 0) => Err(OpenError::Empty { path: folder.into() }),
                 (false, _) => Err(OpenError::NotATrace { path: folder.into(), why: why_no_manifest(folder) }),
             };
+        }
+        Err(error) if tables && error.kind() == std::io::ErrorKind::InvalidInput => {
+            return without(format!("manifest.json is not read ({error})"));
         }
         Err(source) => return Err(OpenError::Unreadable { path, source }),
     };

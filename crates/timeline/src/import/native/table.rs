@@ -15,6 +15,7 @@ use parquet::file::serialized_reader::{SerializedFileReader, SerializedRowGroupR
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace::plain_file;
 use trace::tables::{ColumnType, Table};
 
 /// Small enough to stay in the processor's cache, large enough to make a batch's own cost vanish.
@@ -119,12 +120,8 @@ pub struct Opened {
 
 impl Opened {
     pub fn new(path: &Path) -> Result<Opened, String> {
-        let file = File::open(path).map_err(|error| format!("it cannot be opened ({error})"))?;
-        let metadata = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?;
-        if !metadata.is_file() {
-            return Err("it is not a file".into());
-        }
-        let length = metadata.len();
+        let file = open(path)?;
+        let length = file.metadata().map_err(|error| format!("it cannot be read ({error})"))?.len();
         vet::footer(&file, length)?;
         let reader =
             quietly(|| SerializedFileReader::new(file).map_err(|error| format!("its footer is damaged ({error})")))?;
@@ -147,6 +144,15 @@ impl Opened {
         Ok(())
     }
 
+    /// Looks over every page of every row group.
+    pub fn check(&self, table: Table) -> Result<(), String> {
+        self.damage.clone().map_or(Ok(()), Err)?;
+        let file = Arc::new(open(&self.path)?);
+        (0..self.groups.len()).try_for_each(|group| {
+            quietly(|| columns(&self.footer, group, table, Arc::clone(&file), self.length)).map(drop)
+        })
+    }
+
     /// Calls `each` for every batch of a row group, and adds to the rows that were read. Opens the file for itself: the copies of one
     /// open file have one position, and others may read other groups of it meanwhile.
     pub fn read(
@@ -156,10 +162,15 @@ impl Opened {
         rows_read: &mut u64,
         each: &mut dyn FnMut(&mut Rows),
     ) -> Result<(), String> {
-        let file = File::open(&self.path).map_err(|error| format!("it cannot be opened ({error})"))?;
+        let file = open(&self.path)?;
         let columns = quietly(|| columns(&self.footer, group, table, Arc::new(file), self.length))?;
         read_group(columns, table, self.groups[group], rows_read, each)
     }
+}
+
+/// Whoever made the folder may have put anything under the name of a table.
+fn open(path: &Path) -> Result<File, String> {
+    plain_file::open_inside(path).map_err(|error| format!("it cannot be opened ({error})"))
 }
 
 /// The readers of a row group in the table's order; None where the file has no such column.

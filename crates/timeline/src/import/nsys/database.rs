@@ -6,10 +6,16 @@ use rusqlite::{Connection, OpenFlags};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+/// SQLite's own memory: pages that it keeps, and one row, which is at most some kilobytes.
+const MOST_HEAP: u64 = 256 << 20;
+/// A row takes two bytes in its page's list, and at least two of its own.
+const LEAST_ROW: u64 = 4;
+
 pub struct Database {
     connection: Connection,
     /// Tables, with their columns.
     pub tables: BTreeMap<String, HashSet<String>>,
+    most_rows: u64,
 }
 
 /// One row, by the place of the wanted columns; a missing column or another type reads as nothing.
@@ -21,9 +27,10 @@ impl Database {
         let connection = Connection::open_with_flags(address(path), flags)?;
         // What a file defines itself must not run.
         connection.execute_batch("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;")?;
+        connection.execute_batch(&format!("PRAGMA hard_heap_limit={MOST_HEAP};"))?;
         let mut tables = BTreeMap::new();
         let names: Vec<String> = connection
-            .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")?
             .query_map([], |row| row.get(0))?
             .filter_map(Result::ok)
             .collect();
@@ -35,7 +42,8 @@ impl Database {
                 .collect();
             tables.insert(name, columns);
         }
-        Ok(Database { connection, tables })
+        let most_rows = std::fs::metadata(path).map_or(0, |file| file.len()) / LEAST_ROW;
+        Ok(Database { connection, tables, most_rows })
     }
 
     pub fn has(&self, table: &str) -> bool {
@@ -52,7 +60,10 @@ impl Database {
             .collect();
         let mut statement = self.connection.prepare(&format!("SELECT {} FROM \"{table}\"", list.join(",")))?;
         let mut rows = statement.query([])?;
+        let mut left = self.most_rows;
         while let Some(row) = rows.next()? {
+            // Pages that refer to each other in a circle give rows without end.
+            left = left.checked_sub(1).ok_or(rusqlite::Error::InvalidQuery)?;
             take(Row(row));
         }
         Ok(())

@@ -12,13 +12,14 @@ use database::Database;
 use load::Loader;
 use std::io::Read;
 use std::path::Path;
+use trace::plain_file;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Is it an SQLite file?
 pub fn is(path: &Path) -> bool {
     let mut first = [0; MAGIC.len()];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok_and(|()| first == MAGIC)
+    plain_file::open_named(path).and_then(|mut file| file.read_exact(&mut first)).is_ok_and(|()| first == MAGIC)
 }
 
 pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {

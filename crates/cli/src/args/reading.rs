@@ -1,0 +1,24 @@
+//! How much a trace may take while it is read: flags of every command that opens one.
+
+use crate::config::Layer;
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub struct Reading {
+    /// Memory that reading may take [default: what is free]
+    #[arg(long, value_name = "MB", allow_negative_numbers = true, hide_short_help = true)]
+    max_memory_mb: Option<String>,
+
+    /// What a packed file (gzip) may unpack to [default: 16384]
+    #[arg(long, value_name = "MB", allow_negative_numbers = true, hide_short_help = true)]
+    max_unpacked_mb: Option<String>,
+}
+
+impl Reading {
+    pub fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.flag("max_memory_mb", "--max-memory-mb", self.max_memory_mb.as_deref());
+        layer.flag("max_unpacked_mb", "--max-unpacked-mb", self.max_unpacked_mb.as_deref());
+        layer
+    }
+}

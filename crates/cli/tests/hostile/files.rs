@@ -1,0 +1,82 @@
+//! Hostile files of other tools: damaged JSON, gzip and SQLite, nesting without end, and archives that become much larger than
+//! they are.
+
+use crate::place::Place;
+use crate::random::Random;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+
+/// An event of torch.profiler.
+const EVENT: &str =
+    r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":7,"ts":5,"dur":3,"args":{"a":[1,{"b":2}]}}"#;
+
+fn torch(events: usize) -> Vec<u8> {
+    let events = vec![EVENT; events].join(",\n");
+    format!(r#"{{"schemaVersion":1,"traceEvents":[{events}]}}"#).into_bytes()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+fn sqlite(place: &Place) -> Vec<u8> {
+    let path = place.at("out/made.sqlite");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+             INSERT INTO StringIds VALUES (1, 'range');
+             CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER,
+                                       bomb TEXT GENERATED ALWAYS AS (hex(zeroblob(400000000))));
+             INSERT INTO NVTX_EVENTS VALUES (5, 9, 'step', 7), (10, 19, 'step', 7);
+             CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
+                 WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n) SELECT start FROM n;",
+        )
+        .unwrap();
+    drop(database);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    bytes
+}
+
+/// What an archive of one kilobyte says when it becomes larger than it may.
+pub const TOO_LARGE: &str = "--max-unpacked-mb";
+
+/// A file in the place of the trace. Says what it is.
+pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
+    let bomb = 4 << 20;
+    let (said, mut bytes) = match number % 12 {
+        0 => ("a packed JSON of spaces", gzip(&[torch(3), vec![b' '; bomb]].concat())),
+        1 => ("a packed list without end", gzip(&[b"{\"traceEvents\":[".to_vec(), vec![b'['; bomb]].concat())),
+        2 => ("a packed trace of many events", gzip(&torch(bomb / EVENT.len()))),
+        3 => ("nested lists", vec![b'['; 200_000]),
+        4 => ("nested objects", [b"{\"traceEvents\":[{\"args\":".to_vec(), b"{\"a\":".repeat(100_000)].concat()),
+        5 => ("SQLite that computes", sqlite(place)),
+        6 => ("damaged SQLite", sqlite(place)),
+        7 => ("damaged gzip", gzip(&torch(50))),
+        8 => ("a name of a megabyte", [b"{\"traceEvents\":[{\"name\":\"".to_vec(), vec![b'x'; 1 << 20]].concat()),
+        9 => ("two archives in one", [gzip(&torch(3)), gzip(&torch(3))].concat()),
+        _ => ("damaged JSON", torch(50)),
+    };
+    match number % 12 {
+        6 | 7 => random.bytes(&mut bytes),
+        10.. => random.json(&mut bytes),
+        _ => {}
+    }
+    let trace = place.trace();
+    if number % 24 < 12 {
+        std::fs::write(trace, bytes).unwrap();
+    } else {
+        // A folder of ranks, with a link and a pipe among them.
+        std::fs::create_dir(&trace).unwrap();
+        std::fs::write(trace.join(if bytes.starts_with(&[0x1f]) { "rank0.json.gz" } else { "rank0.json" }), bytes)
+            .unwrap();
+        symlink(place.at("victim/precious"), trace.join("rank1.json")).unwrap();
+        symlink("/dev/zero", trace.join("rank2.json")).unwrap();
+    }
+    said
+}
