@@ -1,6 +1,8 @@
-//! Things that do not depend on each other, on all cores. What they are is left to the caller.
+//! Things that do not depend on each other, on all cores, or on one where others are to have the rest. What they are is
+//! left to the caller.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
@@ -10,11 +12,22 @@ pub type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 /// For fewer pieces of work than this, threads cost more than they save.
 pub const WORTH_THREADS: usize = 200_000;
 
+static ONE_CORE: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process does everything on the thread that asks for it: the cores are somebody else's.
+pub fn use_one_core() {
+    ONE_CORE.store(true, Ordering::Relaxed);
+}
+
+fn cores(size: usize) -> usize {
+    let one = size < WORTH_THREADS || ONE_CORE.load(Ordering::Relaxed);
+    if one { 1 } else { available_parallelism().map_or(1, usize::from) }
+}
+
 /// Does `own` on this thread and the jobs on others, in their order; this thread then helps with those that are left. On one
 /// core, and for a small `size`, all is done here, one after the other.
 pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
-    let cores = if size < WORTH_THREADS { 1 } else { available_parallelism().map_or(1, usize::from) };
-    let helpers = jobs.len().min(cores - 1);
+    let helpers = jobs.len().min(cores(size) - 1);
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
