@@ -3,6 +3,7 @@ as it ends: of a process that dies or hangs it is known in which test. The same 
 
 usage: one_module.py MODULE FILE [TEST ID]..."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -40,12 +41,9 @@ class Outcomes(unittest.TestResult):
 
     ORDER = ("passed", "skipped", "expected failure", "unexpected success", "failed", "error")
 
-    def __init__(self, file, wanted):
+    def __init__(self, write):
         super().__init__()
-        # Neither a test that replaces `open` nor one that looks at the open files meets this one.
-        self._write = lambda line, path=file, open=os.open, write=os.write, close=os.close: append(
-            path, line, open, write, close
-        )
+        self._write = write
         self._worst = None
 
     def startTest(self, test):
@@ -96,12 +94,19 @@ class Outcomes(unittest.TestResult):
             self._note(subtest, "failed" if failed else "error", f"{subtest._subDescription()} {last_line(err)}")
 
 
-def append(path, line, open, write, close):
-    file = open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        write(file, json.dumps(line).encode() + b"\n")
-    finally:
-        close(file)
+def writer(path):
+    """Writes lines into a file that is open only meanwhile: tests look at what is open, and replace functions."""
+    open, write, close, dumps = os.open, os.write, os.close, json.dumps
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+
+    def line(content):
+        file = open(path, flags, 0o600)
+        try:
+            write(file, dumps(content).encode() + b"\n")
+        finally:
+            close(file)
+
+    return line
 
 
 def last_line(err):
@@ -109,17 +114,23 @@ def last_line(err):
     return text if len(text) < 2000 else text[:1000] + " … " + text[-1000:]
 
 
-def multiprocessing_part(method):
-    """As the modules that are made of it do (test_multiprocessing_spawn and its like)."""
-    from test import _test_multiprocessing as shared
+PART = """from test import _test_multiprocessing as shared
+shared.install_tests_in_module_dict(globals(), {method!r})
+for name in set(globals()) - {kept!r}:
+    if isinstance(globals()[name], type) and issubclass(globals()[name], shared.unittest.TestCase):
+        del globals()[name]
+"""
 
-    part = type(sys)(f"multiprocessing_{method}")
-    sys.modules[part.__name__] = part
-    shared.install_tests_in_module_dict(vars(part), method)
-    for name, value in list(vars(part).items()):
-        if isinstance(value, type) and issubclass(value, unittest.TestCase) and name not in MULTIPROCESSING:
-            delattr(part, name)
-    return unittest.defaultTestLoader.loadTestsFromModule(part)
+
+def multiprocessing_part(method):
+    """As the modules that are made of it do (test_multiprocessing_spawn and its like). A file, for processes that are
+    spawned import it."""
+    name = f"part_of_multiprocessing_{method}"
+    folder = os.path.dirname(os.getcwd())
+    with open(os.path.join(folder, f"{name}.py"), "w", encoding="utf-8") as file:
+        file.write(PART.format(method=method, kept=set(MULTIPROCESSING)))
+    sys.path.insert(0, folder)
+    return unittest.defaultTestLoader.loadTestsFromName(name)
 
 
 def flat(suite):
@@ -130,32 +141,42 @@ def flat(suite):
             yield one
 
 
+def load(module):
+    if module.startswith("multiprocessing:"):
+        return multiprocessing_part(module.partition(":")[2])
+    name = f"test.{module}"
+    if importlib.util.find_spec(name) is None:
+        return None
+    return unittest.defaultTestLoader.loadTestsFromName(name)
+
+
 def main():
     module, file, *wanted = sys.argv[1:]
     # The tests see the arguments of a script without any.
     del sys.argv[1:]
+    write = writer(file)
+    ours = sys.modules.get("inferscope")
+    write({"recorded": ours is not None and ours.is_recording()})
     from test import support
 
     # No network, no sound, nothing large, nothing that takes minutes.
     support.use_resources = []
-    support.verbose = False
-    support.max_memuse = 0
-    # Of tests of some modules the results depend on what is in the folder.
+    # Some tests look at what is in the folder that they run in.
     os.mkdir("here")
     os.chdir("here")
     try:
-        if module.startswith("multiprocessing:"):
-            suite = multiprocessing_part(module.partition(":")[2])
-        else:
-            suite = unittest.defaultTestLoader.loadTestsFromName(f"test.{module}")
+        suite = load(module)
     except unittest.SkipTest as reason:
-        append(file, {"test": module, "outcome": "skipped", "why": str(reason)}, os.open, os.write, os.close)
+        write({"test": module, "outcome": "skipped", "why": str(reason)})
+        suite = unittest.TestSuite()
+    if suite is None:
+        write({"missing": module})
         return
     if wanted:
         suite = unittest.TestSuite(test for test in flat(suite) if test.id() in wanted)
-    outcomes = Outcomes(file, wanted)
+    outcomes = Outcomes(write)
     suite.run(outcomes)
-    append(file, {"whole": outcomes.testsRun}, os.open, os.write, os.close)
+    write({"whole": outcomes.testsRun})
 
 
 if __name__ == "__main__":

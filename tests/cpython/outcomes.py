@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -26,6 +25,8 @@ class Run:
 
     outcomes: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    #: This Python comes without the module.
+    missing: bool = False
     #: Why this run proves nothing, or "".
     fault: str = ""
 
@@ -72,15 +73,7 @@ class Way:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        run = read(file, hung=code is None)
-        if not run.outcomes:
-            run.fault = f"no test ran: {log.read_text(errors='replace')[-2000:]}"
-        elif self.inferscope is not None and code is not None and not recorded(trace):
-            run.fault = f"nothing was recorded: {log.read_text(errors='replace')[-2000:]}"
-        if keep := os.environ.get("CPYTHON_LOGS"):
-            kept = Path(keep) / f"{self.python.name}-{module}-{'recorded' if self.inferscope else 'plain'}.log"
-            shutil.copy(log, kept)
-        return run
+        return read(file, code is None, self.inferscope is not None, log)
 
 
 def environment(temporary: Path) -> dict[str, str]:
@@ -89,35 +82,31 @@ def environment(temporary: Path) -> dict[str, str]:
     return kept | {"TMPDIR": str(temporary)}
 
 
-def read(file: Path, hung: bool) -> Run:
+def read(file: Path, hung: bool, recorded: bool, log: Path) -> Run:
     run = Run()
-    if not file.exists():
-        return run
     begun, whole = "", False
-    for text in file.read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
-        if "begins" in line:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for line in map(json.loads, lines):
+        if "recorded" in line:
+            # A run without us in it would show no difference, ever.
+            if line["recorded"] != recorded:
+                run.fault = "nothing was recorded" if recorded else "a plain run was recorded"
+        elif "missing" in line:
+            run.missing = whole = True
+        elif "begins" in line:
             begun = line["begins"]
         elif "test" in line:
             begun = ""
             add(run, line["test"], line["outcome"], line["why"])
-            whole = whole or line["outcome"] == "skipped" and "." not in line["test"]
         else:
             whole = True
     if not whole:
-        add(run, begun or "after the last test", HUNG if hung else DIED, "")
+        add(run, begun or "between tests", HUNG if hung else DIED, "")
+    if not lines or run.fault:
+        run.fault = f"{run.fault or 'no test ran'}: {log.read_text(errors='replace')[-2000:]}"
     return run
 
 
 def add(run: Run, test: str, outcome: str, why: str) -> None:
     run.outcomes[test] = f"{run.outcomes[test]}, {outcome}" if test in run.outcomes else outcome
     run.reasons[test] = why
-
-
-def recorded(trace: Path) -> bool:
-    """The trace is there and Python wrote into it: a run without us in it would show no difference, ever."""
-    try:
-        manifest = json.loads((trace / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return manifest.get("state") == "complete"
