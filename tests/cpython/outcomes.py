@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ONE_MODULE = Path(__file__).resolve().parent / "one_module.py"
-# The longest takes a minute on an idle core; who takes ten hangs.
+# The longest takes two minutes; who takes ten hangs.
 PATIENCE_S = 600
 HUNG = "did not end"
 DIED = "the process died in it"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,7 @@ def with_tests(only: list[str] | None) -> dict[str, Path]:
 
 
 def main() -> int:
+    signals_as_usual()
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--command", type=Path, required=True, help="the inferscope to record with")
     options.add_argument("--calls", action="store_true", help="record every call")
@@ -129,6 +131,14 @@ def main() -> int:
         print(summary[-1], flush=True)
     print("\n".join(["", *wrong, *summary, "FAILED" if wrong else "passed: recorded and plain are the same"]))
     return 1 if wrong else 0
+
+
+def signals_as_usual() -> None:
+    """Started in the background or by nohup, this process ignores some signals, and so would the tests, which then wait
+    for them in vain. It goes on ignoring them by handlers that do nothing: those are not inherited."""
+    for one in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(one) is signal.SIG_IGN:
+            signal.signal(one, lambda *_: None)
 
 
 def number(minor: str) -> int:
