@@ -63,7 +63,10 @@ def because_of_recording(
 
 def alone(module: str, test: str, plain: Way, recorded: Way) -> bool:
     normal = {plain.run(module, test).outcomes.get(test) for _ in range(ROUNDS)}
-    if len(normal) != 1:
-        return False
-    different = sum(recorded.run(module, test).outcomes.get(test) not in normal for _ in range(ROUNDS))
-    return different * 2 >= ROUNDS
+    different = 0
+    for left in range(ROUNDS, 0, -1):
+        # Decided already, whatever the others say.
+        if len(normal) != 1 or different * 2 >= ROUNDS or (different + left) * 2 < ROUNDS:
+            break
+        different += recorded.run(module, test).outcomes.get(test) not in normal
+    return len(normal) == 1 and different * 2 >= ROUNDS

@@ -28,14 +28,16 @@ LEAST_TESTS = 8000
 class Comparison:
     """All modules on one Python."""
 
-    def __init__(self, minor: str, python: Path, inferscope: Path, options: tuple[str, ...]) -> None:
+    def __init__(self, minor: str, python: Path, inferscope: Path, calls: bool) -> None:
         self.minor = minor
+        self.listed = [entry for entry in expected.read() if calls and minor in entry.versions]
         self.plain = Way(python)
-        self.recorded = Way(python, inferscope, options)
+        self.recorded = Way(python, inferscope, ("--calls",) if calls else ())
         self.tests = 0
         self.missing: list[str] = []
         self.faults: list[str] = []
         self.differences: list[Difference] = []
+        self.expected: list[Difference] = []
         self._lock = Lock()
 
     def tell(self, text: str) -> None:
@@ -56,25 +58,29 @@ class Comparison:
             f"{module}: {len(plain.outcomes)} tests, {len(found)} different "
             f"(plain {half - began:.0f} s, recorded {end - half:.0f} s)"
         )
-        if found:
-            found = because_of_recording(module, found, self.plain, self.recorded, self.tell)
+        known = [one for one in found if self.is_listed(one.test)]
+        unknown = [one for one in found if not self.is_listed(one.test)]
+        if unknown:
+            unknown = because_of_recording(module, unknown, self.plain, self.recorded, self.tell)
         with self._lock:
             self.tests += len(plain.outcomes)
             self.faults += [f"{module}: {run.fault}" for run in (plain, recorded) if run.fault]
-            self.differences += found
+            self.differences += unknown
+            self.expected += known
 
-    def verdict(self, listed: list[expected.Expected], whole: bool) -> list[str]:
+    def is_listed(self, test: str) -> bool:
+        return any(entry.covers(test) for entry in self.listed)
+
+    def verdict(self, whole: bool) -> list[str]:
         """What is wrong, a line each."""
         wrong = list(self.faults)
         for one in self.differences:
-            if not any(entry.covers(self.minor, one.test) for entry in listed):
-                wrong.append(f"{one.test}: plain {one.plain}, recorded {one.recorded}: {one.why[:300]}")
+            wrong.append(f"{one.test}: plain {one.plain}, recorded {one.recorded}: {one.why[:300]}")
         if whole:
-            seen = [one.test for one in self.differences]
             wrong += [
-                f"{entry.test}: listed in {expected.FILE.name}, but no longer different: take it out"
-                for entry in listed
-                if self.minor in entry.versions and not any(entry.covers(self.minor, test) for test in seen)
+                f"{entry.test}: listed in {expected.FILE.name}, but not different: take it out"
+                for entry in self.listed
+                if not entry.sometimes and not any(entry.covers(one.test) for one in self.expected)
             ]
             if self.tests < LEAST_TESTS:
                 wrong.append(f"{self.tests} tests are fewer than {LEAST_TESTS}")
@@ -100,7 +106,9 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--command", type=Path, required=True, help="the inferscope to record with")
     options.add_argument("--calls", action="store_true", help="record every call")
-    options.add_argument("--quick", action="store_true", help="a part of the modules, on the newest and the oldest Python")
+    options.add_argument(
+        "--quick", action="store_true", help="a part of the modules, on the newest and the oldest Python"
+    )
     options.add_argument("--only", action="append", metavar="3.X", help="just this version (may be repeated)")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options.add_argument("modules", nargs="*", help="just these")
@@ -112,20 +120,19 @@ def main() -> int:
     if chosen.quick:
         found = {minor: found[minor] for minor in {min(found, key=number), max(found, key=number)}}
     modules = tuple(chosen.modules) or (QUICK if chosen.quick else MODULES)
-    flags = ("--calls",) if chosen.calls else ()
-    listed = expected.read() if chosen.calls else []
     wrong: list[str] = []
     summary: list[str] = []
     for minor, python in found.items():
         began = time.monotonic()
-        comparison = Comparison(minor, python, chosen.command.resolve(), flags)
+        comparison = Comparison(minor, python, chosen.command.resolve(), chosen.calls)
         with ThreadPoolExecutor(chosen.jobs) as pool:
             list(pool.map(comparison.compare, modules))
-        bad = comparison.verdict(listed, whole=modules == MODULES)
+        bad = comparison.verdict(whole=modules == MODULES)
         wrong += bad
         missing = f", without {', '.join(sorted(comparison.missing))}" if comparison.missing else ""
         summary.append(
-            f"CPython {minor}: {comparison.tests} tests, {len(comparison.differences)} different, {len(bad)} faults, "
+            f"CPython {minor}: {comparison.tests} tests, {len(comparison.differences)} different, "
+            f"{len(comparison.expected)} different as listed, "
             f"{time.monotonic() - began:.0f} s{missing}"
         )
         print(summary[-1], flush=True)

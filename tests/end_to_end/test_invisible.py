@@ -88,7 +88,7 @@ def test_a_program_sees_what_is_documented_and_nothing_else(both, words):
         assert recorded["same"][what] == value, what
     assert set(recorded["modules"]) - set(plain["modules"]) == OURS - set(plain["modules"])
     assert set(plain["modules"]) <= set(recorded["modules"])
-    (finder,) = recorded["meta_path"][:-len(plain["meta_path"])]
+    (finder,) = recorded["meta_path"][: -len(plain["meta_path"])]
     assert finder.startswith("<inferscope._native.AfterImport object")
     assert recorded["meta_path"][1:] == plain["meta_path"]
     assert (plain["gc.callbacks"], recorded["gc.callbacks"]) == ([], ["<built-in function on_gc>"])
