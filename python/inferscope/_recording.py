@@ -11,10 +11,11 @@ from . import _surface
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, ClassVar
+    from typing import Any
 
     from ._alone import Recorder
 
+_warned: "set[str]" = set()
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -24,12 +25,11 @@ class _This:
     recorder: "Recorder | None" = None
     report: "str | None" = None
     lock = RLock()
-    warned: "ClassVar[set[str]]" = set()
 
 
 # A thread that is not in the child may have held it. The lock's own function, as `threading` does it: one of ours would
 # be among what a program that traces its children sees.
-os.register_at_fork(after_in_child=_This.lock._at_fork_reinit)
+os.register_at_fork(after_in_child=_This.lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def start(
@@ -198,8 +198,8 @@ def _join() -> str | None:
 def _warn(text: "Any") -> None:
     """Once for each reason."""
     text = f"inferscope: {text}"
-    if text not in _This.warned:
-        _This.warned.add(text)
+    if text not in _warned:
+        _warned.add(text)
         import warnings
 
         try:

@@ -1,8 +1,8 @@
-"""Whether a test whose outcomes differ between a plain and a recorded run differs because of the recording, or by itself.
+"""Whether a test whose outcomes differ between a plain and a recorded run differs because of the recording.
 
-The rule: the test is run again alone, ROUNDS times each way. It is a difference if plain runs agree with each other and at
-least half of the recorded ones disagree with them. Where it does not show alone, the whole module is run once more each
-way: it is a difference if it shows there again, the same way round. Everything else is a test that is flaky by itself."""
+The rule: the test is run again alone, ROUNDS times each way. It is a difference if plain runs agree with each other and
+at least half of the recorded ones disagree with them. Where it does not show alone, the whole module is run once more
+each way: it is a difference if it shows there again, the same way round. Everything else is flaky by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests that cannot have the same outcome with `--calls`, from a file with a reason for each. It has one line a test:
+"""The tests that cannot have the same outcome with `--calls`, from a file with a reason for each, one line a test:
 `3.12 3.13 | test id, or its beginning and a star | reason`. A reason that begins with "sometimes" is for a test that
 differs only now and then. An empty line and one that begins with # say nothing."""
 

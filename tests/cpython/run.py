@@ -1,6 +1,6 @@
-"""Runs CPython's own tests plain and under `inferscope run`, on every CPython found here that ships its tests, and compares
-them test by test: with no difference, recording is invisible to them. `--calls` records every call besides; what cannot
-be the same then is listed in calls.txt with its reason, and anything else fails."""
+"""Runs CPython's own tests plain and under `inferscope run`, on every CPython found here that ships its tests, and
+compares them test by test: any difference is a fault of ours. `--calls` records every call besides; what cannot be the
+same then is listed in calls.txt with its reason, and anything else fails."""
 
 from __future__ import annotations
 

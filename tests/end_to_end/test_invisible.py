@@ -1,4 +1,4 @@
-"""What a program can see of itself is the same plain and recorded, but for what docs/invisible.md lists: exactly that."""
+"""What a program can see of itself is the same plain and recorded, but for exactly what docs/invisible.md lists."""
 
 import json
 import re
@@ -31,7 +31,7 @@ LOOKS = """
         "gc.callbacks": [str(one) for one in gc.callbacks],
         "same": {
             "flags": str(sys.flags), "path": sys.path, "argv": sys.argv, "orig_argv": sys.orig_argv,
-            "path_hooks": [str(one) for one in sys.path_hooks], "xoptions": sys._xoptions, "warnoptions": sys.warnoptions,
+            "path_hooks": [str(one) for one in sys.path_hooks], "options": [sys._xoptions, sys.warnoptions],
             "descriptors": sorted(os.listdir("/proc/self/fd")), "atexit": atexit._ncallbacks(),
             "threads": [one.name for one in threading.enumerate()], "tasks": len(os.listdir("/proc/self/task")),
             "signals": [str(signal.getsignal(one)) for one in signal.valid_signals()],

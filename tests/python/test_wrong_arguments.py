@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from inferscope import mark_event, scope, step
 
 UNEXPECTED = "got an unexpected keyword argument"
@@ -12,7 +11,7 @@ UNEXPECTED = "got an unexpected keyword argument"
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: scope(), "scope() missing 1 required positional argument: 'name'"),
+        (scope, "scope() missing 1 required positional argument: 'name'"),
         (lambda: scope(tags={}), "scope() missing 1 required positional argument: 'name'"),
         (lambda: scope("a", {}, 3), "scope() takes from 1 to 2 positional arguments but 3 were given"),
         (lambda: scope("a", name="b"), "scope() got multiple values for argument 'name'"),
@@ -22,10 +21,10 @@ UNEXPECTED = "got an unexpected keyword argument"
         (lambda: scope("x", **{"größe": 1}), f"scope() {UNEXPECTED} 'größe'; it takes 'name', 'tags'"),
         (lambda: scope("x", **{"\udcff": 1}), f"scope() {UNEXPECTED} '\udcff'; it takes 'name', 'tags'"),
         (lambda: scope("x", **{"n" * 10_000: 1}), f"scope() {UNEXPECTED} '{'n' * 10_000}'; it takes 'name', 'tags'"),
-        (lambda: step(), "step() missing 1 required argument: a name, or what to iterate over"),
+        (step, "step() missing 1 required argument: a name, or what to iterate over"),
         (lambda: step([1], nam="x"), f"step() {UNEXPECTED} 'nam'. Did you mean 'name'?"),
         (lambda: step("a", "b", {}, 4), "step() takes from 0 to 3 positional arguments but 4 were given"),
-        (lambda: mark_event(), "mark_event() missing 1 required positional argument: 'name'"),
+        (mark_event, "mark_event() missing 1 required positional argument: 'name'"),
         (lambda: mark_event("x", metdata={}), f"mark_event() {UNEXPECTED} 'metdata'. Did you mean 'metadata'?"),
         (lambda: mark_event("x", tags={}), f"mark_event() {UNEXPECTED} 'tags'; it takes 'name', 'metadata'"),
         (lambda: scope("a")(1, 2), "scope('a') as a decorator takes one function but 2 arguments were given"),
