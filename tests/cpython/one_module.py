@@ -36,6 +36,12 @@ MULTIPROCESSING = (
 )
 
 
+# CPython's own runner has so many frames more than this one, and a test of tracemalloc counts on some.
+AS_DEEP = 10
+# Tests that wait for ever on some machines, with us or without. VSOCK: on a virtual machine whose host does not answer.
+LEFT_OUT = {"test_socket": "VSOCK"}
+
+
 class Outcomes(unittest.TestResult):
     """What became of each test: of a test with parts, the worst of them."""
 
@@ -150,6 +156,13 @@ def load(module):
     return unittest.defaultTestLoader.loadTestsFromName(name)
 
 
+def run_below(frames, suite, outcomes):
+    if frames:
+        run_below(frames - 1, suite, outcomes)
+    else:
+        suite.run(outcomes)
+
+
 def main():
     module, file, *wanted = sys.argv[1:]
     # The tests see the arguments of a script without any.
@@ -172,10 +185,15 @@ def main():
     if suite is None:
         write({"missing": module})
         return
-    if wanted:
-        suite = unittest.TestSuite(test for test in flat(suite) if test.id() in wanted)
+    if wanted or module in LEFT_OUT:
+        tests = flat(suite)
+        suite = unittest.TestSuite(
+            test
+            for test in tests
+            if (not wanted or test.id() in wanted) and LEFT_OUT.get(module, "\0") not in test.id()
+        )
     outcomes = Outcomes(write)
-    suite.run(outcomes)
+    run_below(AS_DEEP, suite, outcomes)
     write({"whole": outcomes.testsRun})
 
 

@@ -86,7 +86,8 @@ def test_a_program_sees_what_is_documented_and_nothing_else(both, words):
     plain, recorded = json.loads(plain[0]), json.loads(recorded[0])
     for what, value in plain["same"].items():
         assert recorded["same"][what] == value, what
-    assert set(recorded["modules"]) - set(plain["modules"]) == OURS - set(plain["modules"])
+    # In the development mode of 3.10 any module that is not written in Python brings this one.
+    assert set(recorded["modules"]) - set(plain["modules"]) - {"encodings.ascii"} == OURS - set(plain["modules"])
     assert set(plain["modules"]) <= set(recorded["modules"])
     (finder,) = recorded["meta_path"][: -len(plain["meta_path"])]
     assert finder.startswith("<inferscope._native.AfterImport object")
