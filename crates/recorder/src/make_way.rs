@@ -36,8 +36,9 @@ mod tests {
 
     #[test]
     fn a_thread_makes_way_with_those_that_it_starts() {
-        // SAFETY: these ask for numbers of the calling thread.
+        // SAFETY: asks for a number of the calling thread.
         let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        // SAFETY: the same.
         let reads = || unsafe { libc::syscall(libc::SYS_ioprio_get, 1, 0) };
         let inside = std::thread::spawn(move || {
             // SAFETY: as above.

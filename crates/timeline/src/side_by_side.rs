@@ -19,15 +19,14 @@ pub fn use_one_core() {
     ONE_CORE.store(true, Ordering::Relaxed);
 }
 
-fn cores(size: usize) -> usize {
-    let one = size < WORTH_THREADS || ONE_CORE.load(Ordering::Relaxed);
-    if one { 1 } else { available_parallelism().map_or(1, usize::from) }
+fn cores(size: usize, one: bool) -> usize {
+    if one || size < WORTH_THREADS { 1 } else { available_parallelism().map_or(1, usize::from) }
 }
 
 /// Does `own` on this thread and the jobs on others, in their order; this thread then helps with those that are left. On one
 /// core, and for a small `size`, all is done here, one after the other.
 pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
-    let helpers = jobs.len().min(cores(size) - 1);
+    let helpers = jobs.len().min(cores(size, ONE_CORE.load(Ordering::Relaxed)) - 1);
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
@@ -89,6 +88,13 @@ mod tests {
         let find = |index: usize| index.is_multiple_of(3).then_some(index);
         let one_by_one: Vec<usize> = lists.iter().cloned().flatten().filter_map(find).collect();
         assert!(collect(lists.into_iter(), find) == one_by_one);
+    }
+
+    #[test]
+    fn one_core_is_used_for_little_work_and_where_the_others_are_not_ours() {
+        let all = available_parallelism().map_or(1, usize::from);
+        let used = [cores(WORTH_THREADS, false), cores(WORTH_THREADS - 1, false), cores(WORTH_THREADS, true)];
+        assert_eq!(used, [all, 1, 1]);
     }
 
     #[test]
