@@ -35,7 +35,6 @@ mod sweep;
 mod watch;
 
 pub use device::report::{DeviceReport, DevicesReport};
-pub use make_way::make_way;
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Budget, Calls, GpuDetail, Settings};
@@ -171,7 +170,7 @@ pub fn record(
     }
     let goes_on = caller.goes_on();
     if goes_on {
-        make_way::make_way_as_session();
+        make_way::make_way();
     }
     let (outcome, done) = recording.finish(None);
     let report = outcome.trace.as_deref().and_then(|trace| finish(trace, goes_on));

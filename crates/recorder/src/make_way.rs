@@ -13,12 +13,8 @@ const LAST_TO_READ: libc::c_long = 2 << 13 | 7;
 pub fn make_way() {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).for_each(lower);
-}
-
-/// Where the kernel shares time between sessions first (autogroups), priorities count only within one. The recorder that
-/// the package starts has a session of its own, and lowers that too.
-pub(crate) fn make_way_as_session() {
-    make_way();
+    // Where the kernel shares time between sessions first (autogroups), priorities count only within one. The recorder that
+    // the package starts has a session of its own.
     let _ = fs::write("/proc/self/autogroup", NICE.to_string());
 }
 

@@ -25,11 +25,28 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     let Some(trace) = &outcome.trace else {
         return Err(Failure::error(outcome.notes.join("; ")));
     };
-    // The process that was recorded may go on.
-    if std::path::Path::new(&format!("/proc/{}", attach.pid)).exists() {
-        recorder::make_way();
-        timeline::side_by_side::use_one_core();
-    }
+    make_way();
     let finished = finish(settings, trace, &outcome.notes, attach.report.as_deref(), &rules);
     Ok(if finished.report.is_some() && finished.whole { outcome.exit.into() } else { Ending::Code(1) })
+}
+
+/// The process that was recorded may go on: looking at the trace, on all cores, gets out of its way. Threads that are started
+/// from here on inherit it.
+fn make_way() {
+    // SAFETY: concerns this thread only; a refusal changes nothing.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn looking_at_the_trace_makes_way_with_all_its_threads() {
+        // SAFETY: asks for a number of the calling thread.
+        let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let inside = std::thread::spawn(move || {
+            super::make_way();
+            std::thread::spawn(nice).join().unwrap()
+        });
+        assert!(inside.join().unwrap() >= 10);
+    }
 }
