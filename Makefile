@@ -44,6 +44,7 @@ test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), Num
 
 .PHONY: test-cpython
 test-cpython: .venv/installed $(TOOLS)/installed ## Run CPython's own tests plain and recorded: no outcome may differ. CPYTHON="--quick", "--calls", "--only 3.12 test_gc"
+	cd tests/cpython && ../../$(TOOLS)/python -m unittest -q
 	$(TOOLS)/python tests/cpython/run.py --command .venv/bin/inferscope $(CPYTHON)
 
 .PHONY: test-cupti-headers
