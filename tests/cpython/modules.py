@@ -87,6 +87,8 @@ MODULES = (
     "test_embed",
     "test_interpreters",
     "test__xxsubinterpreters",
+    "test__interpreters",
+    "test__interpchannels",
     "test_capi",
     "test_ctypes",
     "test_dis",

@@ -55,7 +55,7 @@ impl AfterImport {
         let found = found?;
         if let Some(spec) = &found {
             // A loader that takes no attribute does its work unheard: this module goes without.
-            let _ = listen(slf, &spec.getattr("loader")?);
+            let _ = spec.getattr("loader").and_then(|loader| listen(slf, &loader));
         }
         Ok(found)
     }
