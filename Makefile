@@ -12,6 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 p
 BENCH ?= full
 GPU ?=
 SOAK ?=
+CPYTHON ?=
 PYTEST ?=
 
 TOOLS := .venvs/tools/bin
@@ -46,6 +47,11 @@ soak: .venv/installed ## Kill workload, recorder, supervisor and all at random, 
 .PHONY: test-frameworks
 test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
+
+.PHONY: test-cpython
+test-cpython: .venv/installed $(TOOLS)/installed ## Run CPython's own tests plain and recorded: no outcome may differ. CPYTHON="--quick", "--calls", "--only 3.12 test_gc"
+	cd tests/cpython && ../../$(TOOLS)/python -m unittest -q
+	$(TOOLS)/python tests/cpython/run.py --command .venv/bin/inferscope $(CPYTHON)
 
 .PHONY: test-cupti-headers
 test-cupti-headers: $(TOOLS)/installed ## Hold the GPU decoder to NVIDIA's headers of every supported CUDA version. Downloads 200 MB once.

@@ -14,6 +14,7 @@ mod inject;
 mod journal;
 mod launch;
 mod lock;
+mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
@@ -159,12 +160,12 @@ pub fn attach(
 
 /// The recorder that the Python package starts for its own process. The package waits for the file `ready`, which tells it
 /// where to record to and with which settings. `report` is called with the trace's folder when the trace is complete, and
-/// says where the report is; the package is told after that.
+/// says where the report is; the package is told after that. It is told whether the program goes on meanwhile.
 pub fn record(
     settings: &Settings,
     ready: &Path,
     pid: u32,
-    report: impl Fn(&Path) -> Option<PathBuf>,
+    report: impl Fn(&Path, bool) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
     check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
@@ -195,6 +196,7 @@ pub fn record(
         supervisor.discard();
         return Ok(Outcome { trace: None, exit: Exit::Code(0), notes: Vec::new() });
     }
+    caller.make_way();
     let ended = supervisor.finish(None);
     ended.outcome.trace.iter().for_each(|trace| caller.report(trace, &report));
     Ok(ended.remove_segments())

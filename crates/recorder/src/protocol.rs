@@ -3,6 +3,7 @@
 //! know before it records; the others are in the segments folder.
 
 use crate::launch::Variable;
+use crate::make_way;
 use crate::proc;
 use crate::supervisor::Order;
 use std::fs;
@@ -11,10 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// To us: finish now.
+/// To us: finish now. Holds [`ENDS`] if the program ends and waits for nothing else, or nothing if it goes on.
 const STOP: &str = "stop";
 /// From us: the trace is complete; holds the path of the report.
 const DONE: &str = "done";
+
+const ENDS: &str = "ends";
 
 pub(crate) const PROTOCOL_FILES: [&str; 2] = [STOP, DONE];
 
@@ -57,12 +60,24 @@ impl Caller {
     }
 
     /// The trace is complete: has the report made and tells the caller where it is.
-    pub fn report(&self, trace: &Path, report: &dyn Fn(&Path) -> Option<PathBuf>) {
-        let report = report(trace);
+    pub fn report(&self, trace: &Path, report: &dyn Fn(&Path, bool) -> Option<PathBuf>) {
+        let report = report(trace, self.goes_on());
         // The program may be in another folder by now.
         let report = report.map(|report| std::path::absolute(&report).unwrap_or(report));
         self.tell_done(report.as_deref());
         self.linger();
+    }
+
+    /// Whether the program that asked us to finish has other things to do than to wait for it.
+    fn goes_on(&self) -> bool {
+        self.runs() && fs::read_to_string(self.folder.join(STOP)).is_ok_and(|said| said.trim() != ENDS)
+    }
+
+    /// Lowers our priority if it has.
+    pub fn make_way(&self) {
+        if self.goes_on() {
+            make_way::make_way();
+        }
     }
 
     fn tell_done(&self, report: Option<&Path>) {

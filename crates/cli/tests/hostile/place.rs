@@ -126,7 +126,7 @@ fn segment() -> &'static [u8] {
     SEGMENT.get_or_init(|| {
         let folder = TemporaryFolder::new("hostile-segment");
         let who = Identity { pid: DEAD, parent: 1, start_ticks: 7, program: "gone.py".into(), ..Identity::default() };
-        trace::Segment::create_with(folder.path(), 1 << 17, &who, false, trace::Source::Monotonic).expect("a segment");
+        trace::Segment::create_with(folder.path(), 1 << 17, &who, trace::Source::Monotonic).expect("a segment");
         let files = crate::support::files(Path::new(folder.path()));
         fs::read(&files[0]).expect("the segment's file")
     })

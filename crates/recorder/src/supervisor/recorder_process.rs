@@ -41,7 +41,7 @@ pub(crate) enum Alone<'a> {
     /// At once: whoever attached could have ended it at any moment, and nobody else can.
     Attach,
     /// The program asks for the end, or is gone. It is told where the report is.
-    Record { caller: Caller, report: &'a dyn Fn(&Path) -> Option<PathBuf> },
+    Record { caller: Caller, report: &'a dyn Fn(&Path, bool) -> Option<PathBuf> },
 }
 
 /// Between two looks at the workload.
@@ -121,6 +121,9 @@ pub(super) fn record(plan: &Plan<'_>, mut line: Line, restarts: u32) -> i32 {
             0
         }
         Order::End(exit) => {
+            if let Alone::Record { caller, .. } = &plan.alone {
+                caller.make_way();
+            }
             let completed = recording.finish(exit);
             leave(plan, &line, &completed)
         }
