@@ -35,7 +35,7 @@ fn sweep_folder(shared: &Path) {
 fn is_stale(folder: &Path, name: &str) -> bool {
     // inferscope-<user>-<supervisor>-<random>
     let supervisor = name.split('-').nth(2).and_then(|pid| pid.parse().ok()).unwrap_or(0);
-    if supervisor != 0 && proc::exists(supervisor) || has_living_writer(folder) {
+    if supervisor != 0 && proc::runs(supervisor) || has_living_writer(folder) {
         return false;
     }
     // The recorder goes on without its supervisor.
