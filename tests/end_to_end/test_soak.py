@@ -15,4 +15,4 @@ MINUTES = 30
 def test_some_hundred_random_kills_lose_nothing_that_is_not_counted(tmp_path):
     tally = soak(KILLS, MINUTES, seed=11, folder=tmp_path, tell=False)
     assert not tally.faults, "\n".join([*tally.faults, tally.table()])
-    assert sum(tally.kills.values()) == KILLS, tally.table()
+    assert sum(tally.kills.values()) >= KILLS, tally.table()
