@@ -124,7 +124,7 @@ class Recorder:
         return True
 
     def _recorder_lives(self) -> bool:
-        """The process that we started supervises the recorder, which goes on without it and holds a lock as long as it lives."""
+        """What we started supervises the recorder, which goes on without it and holds a lock as long as it lives."""
         if _alive(self._pid) or self._segments is None:
             return _alive(self._pid)
         try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "soak"))
 
-from soak import soak  # noqa: E402
+from soak import soak
 
 KILLS = 200
 # For a machine that hangs, not for one that is slow.

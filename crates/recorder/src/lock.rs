@@ -88,7 +88,8 @@ impl Lock {
 
     /// Whether anybody holds the lock of a file. None: it cannot be asked.
     pub fn is_held(path: &Path) -> Option<bool> {
-        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(path).ok()?;
+        // Whatever is there: neither a link is followed, nor is a pipe waited for.
+        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
         // SAFETY: a plain system call on an open descriptor, whose lock goes with it.
         Some(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
     }
