@@ -5,6 +5,8 @@ say the rest."""
 from __future__ import annotations
 
 import atexit
+import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -119,11 +121,22 @@ class Recorder:
         deadline = time.monotonic() + timeout
         pause = 0.001
         while not condition():
-            if not _alive(self._pid) or time.monotonic() >= deadline:
+            if not self._recorder_lives() or time.monotonic() >= deadline:
                 return condition()
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
         return True
+
+    def _recorder_lives(self) -> bool:
+        """What we started supervises the recorder, which goes on without it and holds a lock as long as it lives."""
+        if _alive(self._pid) or self._segments is None:
+            return _alive(self._pid)
+        try:
+            with open(os.path.join(self._segments, "trace"), "rb") as trace:
+                fcntl.flock(trace, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno == errno.EWOULDBLOCK
+        return False
 
     def _set_environment(self, values: Mapping[str, str]) -> None:
         # Children inherit it: those that import inferscope are recorded too.

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet
 
 _SCOPE = 1
-# A workload that is killed may have published the end of a scope that it had not counted yet, and the begin of the next.
+# A workload that is killed may have published the end of a scope that it had not counted, and the begin of the next.
 _UNCOUNTED = 2
 
 

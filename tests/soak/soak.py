@@ -47,7 +47,10 @@ class Tally:
         rows += [("in all", *(f"{sum(column.values()):,}" for column in columns))]
         widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
         return "\n".join(
-            "  ".join(cell.ljust(width) if not at else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths)))
+            "  ".join(
+                cell.ljust(width) if not at else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
             for row in rows
         )
 

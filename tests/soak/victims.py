@@ -44,15 +44,15 @@ class Round:
         self.kills = 0
 
     def __enter__(self) -> Round:
-        self._until(lambda: self._numbers()[1], "the workload runs")
+        self._until(lambda: self.workload or self.supervisor.poll() is not None, "the workload runs")
+        assert self.supervisor.poll() is None, f"{self.trace}: inferscope run ended with {self.supervisor.poll()}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        for pid in (self.supervisor.pid, self.workload, self._recorder()):
-            if pid:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        self.supervisor.kill()
         self.supervisor.wait()
+        for pid in (self._recorder(), self.workload):
+            self._kill(pid)
 
     def _numbers(self) -> tuple[int, int]:
         return struct.unpack_from("=qq", self._shared)
@@ -80,10 +80,17 @@ class Round:
     def _recorder(self) -> int:
         """The recorder's process: a child of the supervisor, or the last one that wrote the manifest."""
         pid = self._manifest().get("recorder_pid")
-        return pid if isinstance(pid, int) and _name(pid).startswith("inferscope-rec") else 0
+        return pid if isinstance(pid, int) and self._is_of_this(pid) else 0
+
+    def _is_of_this(self, pid: int) -> bool:
+        """Pids are used again: a process of this recording has its paths among its words."""
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            return _runs(pid) and (os.fsencode(self.trace) in words or os.fsencode(self._count) in words)
+        return False
 
     def _kill(self, pid: int) -> None:
-        if pid:
+        if pid and self._is_of_this(pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 self.kills += 1
@@ -119,14 +126,15 @@ class Round:
         return self.kills
 
     def _end_workload(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.workload, signal.SIGTERM)
+        if self._is_of_this(self.workload):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.workload, signal.SIGTERM)
 
     def complete(self) -> None:
         """Ends the workload, waits for everybody, and has the trace completed where nobody was left to do it."""
         self._end_workload()
         self.supervisor.wait(PATIENCE_S)
-        self._until(lambda: not _runs(self.workload), "the workload has ended")
+        self._until(lambda: not self._is_of_this(self.workload), "the workload has ended")
         self._until(lambda: not self._recorder(), "the recorder has ended")
         if self._manifest().get("state") == "recording":
             done = subprocess.run([INFERSCOPE, "analyze", self.trace], capture_output=True, check=False)
@@ -141,10 +149,3 @@ def _runs(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
     return False
-
-
-def _name(pid: int) -> str:
-    """What a process calls itself; nothing when it has ended."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text() if _runs(pid) else ""
-    return ""

@@ -17,7 +17,7 @@ ended = []
 signal.signal(signal.SIGTERM, lambda *_: ended.append(1))
 with open(path, "r+b") as file:
     count = mmap.mmap(file.fileno(), 16)
-# A burst and a rest: 20,000 records a second. Or as fast as it goes, until there are as many as a test has time to read.
+# A burst and a rest: 20,000 records a second. Or as fast as it goes, until there are as many as one has time to read.
 burst, rest_s = 100, 0.01
 fast = 0 if pace == "paced" else 150_000
 left = 0

@@ -54,14 +54,21 @@ pub(crate) fn stat(pid: u32) -> Option<Stat> {
 
 /// Whether exactly this process still runs. One that has ended but was not yet waited for does not.
 pub(crate) fn alive(pid: u32, start_ticks: u64) -> bool {
-    let Some(stat) = stat(pid) else { return false };
-    let same = stat.start_ticks == start_ticks;
-    // The first thread may be gone while others go on.
-    let ended = matches!(stat.state, b'Z' | b'X')
-        && fs::read_dir(format!("/proc/{pid}/task")).map_or(true, |tasks| tasks.count() <= 1);
-    same && !ended
+    stat(pid).is_some_and(|stat| stat.start_ticks == start_ticks && !has_ended(pid, &stat))
 }
 
+fn has_ended(pid: u32, stat: &Stat) -> bool {
+    // The first thread may be gone while others go on.
+    matches!(stat.state, b'Z' | b'X')
+        && fs::read_dir(format!("/proc/{pid}/task")).map_or(true, |tasks| tasks.count() <= 1)
+}
+
+/// Whether a process of this pid runs. Also asked of recorders whose parent was killed, and for whom nobody may ever wait.
+pub(crate) fn runs(pid: u32) -> bool {
+    stat(pid).map_or_else(|| exists(pid), |stat| !has_ended(pid, &stat))
+}
+
+/// The same, or it was not waited for yet.
 pub(crate) fn exists(pid: u32) -> bool {
     // SAFETY: signal 0 only asks.
     let asked = unsafe { libc::kill(pid as i32, 0) };
@@ -125,5 +132,12 @@ mod tests {
         let stat = stat(me).unwrap();
         assert!(alive(me, stat.start_ticks) && !alive(me, stat.start_ticks + 1));
         assert!(started_ns(stat.start_ticks) <= trace::clock::monotonic().0);
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        while runs(ended.id()) {
+            std::thread::yield_now();
+        }
+        assert!(exists(ended.id()), "it was not waited for");
+        ended.wait().unwrap();
+        assert!(!exists(ended.id()) && runs(me));
     }
 }

@@ -179,7 +179,7 @@ impl Work {
             plain_file::read_inside(path, u64::MAX).map_err(Into::into).and_then(|bytes| SegmentReader::load(&bytes))
         };
         let reader = reader.map_err(|error| format!("it {error}"))?;
-        let claimed = reader.claim(std::process::id(), proc::exists);
+        let claimed = reader.claim(std::process::id(), proc::runs);
         claimed.map_err(|holder| format!("process {holder} records it"))?;
         Ok(reader)
     }

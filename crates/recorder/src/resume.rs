@@ -64,7 +64,11 @@ pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restar
     notes.iter().for_each(|note| shared.notes.add(note.as_str()));
     left.unreadable.iter().for_each(|file| shared.notes.add(format!("{file} is damaged: what is in it is not shown")));
     (manifest.notes, manifest.processes) = (shared.notes.all(), shared.processes.all());
-    manifest.write_in_reserve(&output.trace)?;
+    let written = manifest.write_in_reserve(&output.trace);
+    // A disk that is full by now keeps nobody from going on: records wait in shared memory.
+    if restarts == 0 {
+        written?;
+    }
     let had_samples = !store.files().of(Table::Samples).is_empty() || store.batch(Table::Samples).rows() > 0;
     let (outbox, inbox) = channel();
     let clock = clock(&manifest, &left);

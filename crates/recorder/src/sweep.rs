@@ -36,7 +36,7 @@ fn sweep_folder(shared: &Path) {
 fn is_stale(folder: &Path, name: &str) -> bool {
     // inferscope-<user>-<supervisor>-<random>
     let supervisor = name.split('-').nth(2).and_then(|pid| pid.parse().ok()).unwrap_or(0);
-    if supervisor != 0 && proc::exists(supervisor) || has_living_writer(folder) {
+    if supervisor != 0 && proc::runs(supervisor) || has_living_writer(folder) {
         return false;
     }
     // The recorder goes on without its supervisor.
@@ -101,6 +101,10 @@ mod tests {
         let written = folder("d", u32::MAX >> 1, gone);
         let me = std::process::id();
         fs::write(written.join(format!("{me}-{}{SUFFIX}", proc::stat(me).unwrap().start_ticks)), "").unwrap();
+        // Nobody will ever write to it.
+        let pipe = folder("f", u32::MAX >> 1, gone).join("trace");
+        fs::remove_file(&pipe).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let orphaned = folder("e", u32::MAX >> 1, gone);
         let lock = Lock::take(&orphaned.join(TRACE_FILE)).unwrap();
         sweep_folder(&shared);

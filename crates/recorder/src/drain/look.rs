@@ -82,7 +82,7 @@ impl Drain {
     fn attach(&self, segment: &str, path: &Path) -> Result<Attached, String> {
         let reader = SegmentReader::open(path).map_err(|error| format!("it {error}"))?;
         // Whoever recorded it before us is dead: ours is the trace's lock.
-        let may_live = |pid| !self.resumed && proc::exists(pid);
+        let may_live = |pid| !self.resumed && proc::runs(pid);
         reader.claim(std::process::id(), may_live).map_err(|holder| format!("process {holder} already records it"))?;
         reader.set_latest_anchor(self.clock.latest());
         self.note_shortage(&reader);
