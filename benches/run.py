@@ -136,6 +136,20 @@ def stacks(python: Path, quick: bool) -> list[Row]:
     return [Row("stacks at 100 Hz, slowdown", "≤ 1 %", measured, reached, peers)]
 
 
+def sleeping(python: Path, quick: bool) -> list[Row]:
+    """`inferscope` as a whole: sampler, drain, watcher."""
+    rows = []
+    for case, r in run([python, HERE / "sleeping.py", *(["--seconds", "5"] if quick else [])]).items():
+        ours, theirs = r["inferscope"], r["py-spy"]
+        measured = f"{ours['core'] * 100:.1f} % of a core, {ours['samples']:.0f} samples a second of each thread"
+        # A machine that takes half of the samples measures half of the cost.
+        reached = ours["core"] <= 0.1 if ours["samples"] >= 80 or ours["core"] > 0.1 else None
+        what = f"recorder, {case.replace('+', 'sleeping threads +')} busy, 100 Hz"
+        peers = f"py-spy record --nonblocking {theirs['core'] * 100:.0f} %"
+        rows.append(Row(what, "≤ 10 % of a core", measured, reached, peers))
+    return rows
+
+
 def nvtx(python: Path, quick: bool) -> list[Row]:
     r = run([python, HERE / "nvtx_ranges.py", *(["--rounds", "3"] if quick else [])])
     name = "push and pop, prepared"
@@ -161,7 +175,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
     rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
-    rows += [*stacks(main_one, chosen.quick), *nvtx(main_one, chosen.quick), *library(wheel)]
+    rows += [*stacks(main_one, chosen.quick), *sleeping(main_one, chosen.quick), *nvtx(main_one, chosen.quick), *library(wheel)]
     rows += analysis(main_one.with_name("inferscope"), EXAMPLES / "generate", main_one, chosen.quick)
     hta = environment(
         "bench-hta", found.get("3.12") or list(found.values())[-1], wheel, [HERE / "requirements-hta.txt"]

@@ -18,6 +18,8 @@ pub(super) const TRIES: u32 = 4;
 /// Of a thread that ran so lately it is asked whether it waits for a processor: it may be woken at any moment. A thread that
 /// has slept for longer counts as idle until it runs.
 const LATELY: Duration = Duration::from_secs(1);
+/// For the case that a change of the list went unseen.
+const LIST_EVERY: Duration = Duration::from_secs(1);
 /// A thread may get a name after it has started.
 const NAMES_EVERY: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,8 @@ pub(super) struct ChangedStacks {
     known: Vec<Known>,
     names: Pace,
     names_asked: Option<Instant>,
+    /// When the list of threads was read. None: it has to be.
+    listed: Option<Instant>,
 }
 
 /// A thread, with its stack when it was last read.
@@ -64,7 +68,7 @@ pub(super) enum Verdict {
 impl ChangedStacks {
     pub fn new(pid: u32, list: ThreadList) -> ChangedStacks {
         let (ids, names) = (ThreadIds::default(), Pace::new(Duration::ZERO));
-        ChangedStacks { pid, list, ids, known: Vec::new(), names, names_asked: None }
+        ChangedStacks { pid, list, ids, known: Vec::new(), names, names_asked: None, listed: None }
     }
 
     pub fn threads(&self) -> usize {
@@ -87,9 +91,15 @@ impl ChangedStacks {
         Ok(())
     }
 
-    /// Reads the list of threads and keeps what is known of those that are still there.
+    /// Reads the list of threads where it may have changed, and keeps what is known of those that are still there. A new
+    /// thread is the first of the list; one that has left it has run, so its stack was not found where it should be.
     fn follow(&mut self) -> Result<(), String> {
+        let is_new = self.list.read_head().map_err(|error| error.to_string())?;
+        if !is_new && self.listed.is_some_and(|listed| listed.elapsed() < LIST_EVERY) {
+            return Ok(());
+        }
         self.list.read().map_err(|error| error.to_string())?;
+        self.listed = Some(Instant::now());
         let threads = self.list.threads();
         if self.known.iter().map(|known| &known.thread).eq(threads) {
             return Ok(());
@@ -113,7 +123,7 @@ impl ChangedStacks {
         sampled: &mut Sampled<'_>,
     ) {
         let known = &mut self.known[position];
-        let counts = known.kernel.counts();
+        let mut counts = known.kernel.counts();
         if known.last.is_current(counts) {
             reads.reused += 1;
             let lately = known.may_be_active && now.duration_since(known.ran) < LATELY;
@@ -124,14 +134,15 @@ impl ChangedStacks {
         if counts.is_none() && known.thread.os_id.is_none() {
             // Before Python 3.11 a new thread may look like the one before it.
             *known = Known::new(self.pid, &known.thread, &mut self.ids, &mut None);
+            counts = known.kernel.counts();
         }
-        let before = known.kernel.counts();
         let runnable = known.kernel.is_runnable();
         known.last.forget();
         known.ran = now;
         let thread = known.thread;
         reads.read += 1;
-        let trace = match read(&mut self.list, position, &thread, spy) {
+        let (list, listed) = (&mut self.list, &mut self.listed);
+        let trace = match read(list, position, &thread, spy, || *listed = None) {
             Ok(Some(trace)) => trace,
             Ok(None) => return,
             Err(_) => return sampled.torn += 1,
@@ -140,7 +151,7 @@ impl ChangedStacks {
         let known = &mut self.known[position];
         (known.stack, known.fingerprint, known.may_be_active) = (stack, fingerprint(&trace), trace.active);
         let kernel = &known.kernel;
-        known.last.set(before, runnable, || kernel.counts());
+        known.last.set(counts, runnable, || kernel.counts());
         // Python before 3.11 does not say which thread of the kernel it is: one that was not found is not known to run.
         let active = trace.active && runnable.unwrap_or(thread.os_id.is_some());
         sampled.add(known.number, stack, active, self.list.owns_gil(&thread));
@@ -169,6 +180,7 @@ impl ChangedStacks {
 
     /// Reads all stacks as py-spy does, and compares: the same threads, and the same stacks of those that have not run.
     pub fn compare(&mut self, spy: &mut PySpyReader) -> (Result<Vec<StackTrace>, String>, Verdict) {
+        self.listed = None;
         let Ok(()) = self.follow() else { return (spy.all(), Verdict::Unclear) };
         let before: Vec<Thread> = self.list.threads().to_vec();
         let all = spy.all();
@@ -219,12 +231,13 @@ impl Known {
     }
 }
 
-/// The stack of one thread. None: it has ended.
+/// The stack of one thread. None: it has ended. `list` may be read again, which is told.
 fn read(
     list: &mut ThreadList,
     position: usize,
     thread: &Thread,
     spy: &mut PySpyReader,
+    mut listed_again: impl FnMut(),
 ) -> Result<Option<StackTrace>, String> {
     let mut position = Some(position).filter(|position| list.threads().get(*position) == Some(thread));
     let mut failure = String::new();
@@ -243,6 +256,7 @@ fn read(
             Err(error) => failure = error,
         }
         // Perhaps threads came or went.
+        listed_again();
         list.read().map_err(|error| error.to_string())?;
     }
     Err(failure)

@@ -79,8 +79,9 @@ impl Reader {
     pub fn new(pid: u32, spy: PythonSpy) -> Reader {
         let spy = PySpyReader::new(spy);
         let (major, minor) = spy.version();
-        // Native frames need the process stopped, and change although Python's stand still.
-        let layout = Layout::of(major, minor).filter(|_| !spy.is_native());
+        // Native frames need the process stopped, and change although Python's stand still. Under another container's
+        // numbers we might find the counts of another thread.
+        let layout = Layout::of(major, minor).filter(|_| !spy.is_native() && thread_ids::are_ours(pid));
         let list = layout.map(|layout| ThreadList::new(pid, layout, spy.interpreter, spy.gil));
         let changed = list.map(|list| ChangedStacks::new(pid, list));
         Reader {

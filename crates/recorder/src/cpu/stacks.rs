@@ -130,8 +130,13 @@ impl Sampler {
         let time = before.midpoint(monotonic().0) as i64;
         if reader.gave_up() {
             self.shared.notes.add(format!(
-                "process {pid}: a stack that should not have changed had; all stacks are read for every sample, which costs more"
+                "process {pid}: a reused stack differed from what py-spy read; all stacks are read for every sample from now on, \
+                 which costs more"
             ));
+        }
+        if sampled.torn > 0 && !self.wanted() {
+            // It ends: nothing changed meanwhile, there is nothing to read any more.
+            sampled.torn = 0;
         }
         (lost.torn, lost.waiting) = (lost.torn + sampled.torn, lost.waiting + sampled.waiting);
         for (thread, name) in sampled.names {

@@ -32,6 +32,13 @@ impl ThreadIds {
     }
 }
 
+/// Whether the process has the same numbers for its threads as we have. In another container it has its own.
+pub(crate) fn are_ours(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().count() == 1)
+}
+
 /// The kernel's threads of a process.
 pub(crate) fn numbers(pid: u32) -> HashSet<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -56,6 +63,7 @@ mod tests {
         let (address, thread) = unsafe { (libc::pthread_self(), libc::gettid()) };
         let pid = std::process::id();
         let (all, _) = threads(pid);
+        assert!(are_ours(pid) && !are_ours(u32::MAX >> 1));
         let mut ids = ThreadIds::default();
         assert_eq!(ids.find(pid, address, &all), Some(thread));
         assert_eq!(ids.find(pid, address, &all), Some(thread));

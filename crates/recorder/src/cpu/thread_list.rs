@@ -69,6 +69,7 @@ pub(super) struct ThreadList {
     gil: usize,
     threads: Vec<Thread>,
     gil_holder: usize,
+    head: usize,
     after_head: usize,
     buffer: Vec<u8>,
 }
@@ -77,7 +78,7 @@ impl ThreadList {
     /// `interpreter` and `gil` are the addresses that py-spy found.
     pub fn new(pid: u32, layout: Layout, interpreter: usize, gil: usize) -> ThreadList {
         let (threads, buffer) = (Vec::new(), Vec::new());
-        ThreadList { pid, layout, interpreter, gil, threads, gil_holder: 0, after_head: 0, buffer }
+        ThreadList { pid, layout, interpreter, gil, threads, gil_holder: 0, head: 0, after_head: 0, buffer }
     }
 
     pub fn threads(&self) -> &[Thread] {
@@ -88,27 +89,31 @@ impl ThreadList {
         thread.address == self.gil_holder
     }
 
-    /// Reads the list again. Says whether it has changed.
-    pub fn read(&mut self) -> io::Result<bool> {
+    /// Reads who holds the GIL and which thread is the first. Says whether another is: new ones come to the front.
+    pub fn read_head(&mut self) -> io::Result<bool> {
         let mut gil = [0; GIL_BYTES];
         if self.gil != 0 {
             let length = if self.layout.gil_is_lock { GIL_BYTES } else { size_of::<usize>() };
             read_memory(self.pid, self.gil, &mut gil[..length])?;
         }
-        let locked = || gil[LOCKED..LOCKED + 4] != [0; 4];
+        let is_locked = gil[LOCKED..LOCKED + 4] != [0; 4];
         self.gil_holder = match self.layout.gil_is_lock {
-            true if locked() => word(&gil, LAST_HOLDER),
+            true if is_locked => word(&gil, LAST_HOLDER),
             true => 0,
             false => word(&gil, 0),
         };
         let mut head = [0; 2 * size_of::<usize>()];
         read_memory(self.pid, self.interpreter + self.layout.head, &mut head)?;
-        self.after_head = word(&head, size_of::<usize>());
+        (self.head, self.after_head) = (word(&head, 0), word(&head, size_of::<usize>()));
+        Ok(self.head != self.threads.first().map_or(0, |first| first.address))
+    }
+
+    /// Reads the whole list again.
+    pub fn read(&mut self) -> io::Result<()> {
+        self.read_head()?;
         self.read_known();
-        let threads = self.walk(word(&head, 0))?;
-        let changed = threads != self.threads;
-        self.threads = threads;
-        Ok(changed)
+        self.threads = self.walk()?;
+        Ok(())
     }
 
     /// Reads the threads of the last time in one call: nearly always they are those of this time.
@@ -121,10 +126,10 @@ impl ThreadList {
         }
     }
 
-    fn walk(&self, head: usize) -> io::Result<Vec<Thread>> {
+    fn walk(&self) -> io::Result<Vec<Thread>> {
         let length = self.layout.bytes();
         let mut found = Vec::with_capacity(self.threads.len() + 1);
-        let (mut address, mut expected) = (head, 0);
+        let (mut address, mut expected) = (self.head, 0);
         let mut places: Option<HashMap<usize, usize>> = None;
         let mut alone = vec![0; length];
         while address != 0 {
@@ -228,13 +233,15 @@ mod tests {
     fn threads_that_come_and_go_are_seen_and_so_is_the_holder_of_the_gil() {
         let mut fake = Fake::new(5);
         let mut list = fake.list();
-        assert!(list.read().unwrap());
-        assert!(!list.read().unwrap());
+        assert!(list.read_head().unwrap());
+        list.read().unwrap();
+        assert!(!list.read_head().unwrap());
         assert_eq!(ids(&list), [1000, 1001, 1002, 1003, 1004]);
         assert_eq!(list.threads()[4].os_id, Some(14));
         for order in [&[4, 1, 3][..], &[1], &[0, 2, 1, 4], &[]] {
             fake.chain(order);
-            assert!(list.read().unwrap());
+            assert!(list.read_head().unwrap());
+            list.read().unwrap();
             assert_eq!(ids(&list), order.iter().map(|at| 1000 + *at as u64).collect::<Vec<_>>());
         }
         fake.chain(&[2, 3]);
