@@ -1,5 +1,5 @@
-"""What is said of small programs whose truth is known: where they wait, which process does the work, what each process is, and
-that a program which ended at once tells nothing."""
+"""What is said of small programs whose truth is known: where they wait, which process does the work, what each process
+is, and that a program which ended at once tells nothing."""
 
 import json
 import re
