@@ -67,7 +67,7 @@ impl Handful {
     }
 
     /// What to do: a program that failed has to be mended first.
-    pub fn to_do(&self, case: &Case) -> String {
+    pub fn next_step(&self, case: &Case) -> String {
         let least = phrase::duration(self.least_ns);
         let longer = format!("record a longer run, or repeat the work in it: {least} is the least for any share");
         match case.timeline.info.exit {
