@@ -248,7 +248,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
     if let Some(handful) = case.handful().filter(|_| best.is_none()) {
-        return handful.to_do(case);
+        return handful.next_step(case);
     }
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         // Another recording like this one would tell no more.

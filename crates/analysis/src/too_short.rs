@@ -61,16 +61,13 @@ impl Handful {
             0 => format!("{short}: no sample"),
             samples => {
                 let half = phrase::percent_range(wilson(0.5, samples as f64));
-                format!(
-                    "{short}: {}, of which half may be {half} of the time",
-                    phrase::counted(samples as u64, "sample")
-                )
+                format!("{short}: {}, by which a half may be {half}", phrase::counted(samples as u64, "sample"))
             }
         }
     }
 
     /// What to do: a program that failed has to be mended first.
-    pub fn to_do(&self, case: &Case) -> String {
+    pub fn next_step(&self, case: &Case) -> String {
         let least = phrase::duration(self.least_ns);
         let longer = format!("record a longer run, or repeat the work in it: {least} is the least for any share");
         match case.timeline.info.exit {
@@ -110,7 +107,7 @@ mod tests {
         assert_eq!(
             diagnosis.answer,
             [
-                "The recording lasts 34.0 ms; too short to tell where it goes: 3 samples, of which half may be 13 to 87 % of the time.",
+                "The recording lasts 34.0 ms; too short to tell where it goes: 3 samples, by which a half may be 13 to 87 %.",
                 "The program failed: exit code 1. No bottleneck, share or gain is given from so little.",
                 "See what the program printed before it ended; then record a longer run, or repeat the work in it: 200 ms is the least for any share.",
             ]

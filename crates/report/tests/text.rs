@@ -137,5 +137,5 @@ fn nothing_is_said_of_steps_or_of_a_clock_that_there_are_not() {
         ),
         Style::default(),
     );
-    assert!(few.replace('\n', " ").contains("only 1 stack was sampled inside the recording"), "{few}");
+    assert!(few.contains("9.00 ms; too short to tell where it goes: 1 sample,") && !few.contains("worth"), "{few}");
 }

@@ -36,11 +36,14 @@ pub fn find(timeline: &Timeline) -> Option<Busiest> {
     Some(Busiest { track, said })
 }
 
+/// From, to, and by how much.
+type Grown = (u64, u64, u64);
+
 struct Threads<'a> {
     timeline: &'a Timeline,
     frames: Frames,
     /// CPU time by thread, as spans over which it grew.
-    cpu: HashMap<(ProcessIndex, i32), Vec<(u64, u64, u64)>>,
+    cpu: HashMap<(ProcessIndex, i32), Vec<Grown>>,
     /// What a sample stands for where CPU time was not read.
     period: u64,
 }
@@ -137,7 +140,7 @@ struct Ran<'a> {
     /// Up to each sample: those in which it ran, and in which that was not an import.
     active: Vec<u64>,
     working: Vec<u64>,
-    cpu: Option<&'a [(u64, u64, u64)]>,
+    cpu: Option<&'a [Grown]>,
     period: u64,
 }
 

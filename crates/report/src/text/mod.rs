@@ -37,7 +37,8 @@ pub fn write(
     }
     page.spreads(out, "Steps", &metrics.steps)?;
     page.spreads(out, "Scopes", &metrics.scopes)?;
-    if let Some(samples) = &metrics.samples {
+    // Of a handful no share is known.
+    if let Some(samples) = metrics.samples.as_ref().filter(|_| !diagnosis.handful) {
         page.sampled_functions(out, samples)?;
         page.sampled_lines(out, samples)?;
     }

@@ -23,7 +23,7 @@ fn the_answer_comes_first_and_findings_have_all_their_parts() {
         &page,
         &[
             "| steps | 160 `request` |",
-            "### 1. 50 % of the step is in `compile_pattern` (`service.py:44`)",
+            "### 1. 50 % of the step is in `compile_pattern` (hottest line `service.py:44`, 25 %)",
             "gain **46 to 54 %** of the step",
             "**Where:** `compile_pattern` · `service.py:44`",
             "**Evidence**",
