@@ -176,7 +176,7 @@ fn files_that_are_joined_meanwhile_are_found_again() {
     let whole = folder.path().join("slices.000001-000002.parquet");
     let mut joined = false;
     // Names are read first; the parts go after that.
-    let timeline = timeline::open_with(folder.path(), &mut |_, _| {
+    let timeline = timeline::open_with(folder.path(), timeline::Limits::default(), &mut |_, _| {
         if !std::mem::replace(&mut joined, true) {
             std::fs::rename(&part, &whole).unwrap();
         }

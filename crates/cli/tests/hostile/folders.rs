@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 /// In a trace's folder.
@@ -66,7 +66,10 @@ fn put(place: &Place, path: &Path, kind: usize) -> &'static str {
     if let Some(folder) = path.parent() {
         let _ = fs::create_dir_all(folder);
     }
-    let had = fs::read(path).unwrap_or_else(|_| b"something".to_vec());
+    // Only what is the trace's own is read or changed: never through what an earlier wrong thing put there.
+    let own = fs::symlink_metadata(path).ok().filter(|there| there.is_dir() || there.is_file() && there.nlink() == 1);
+    let small = own.as_ref().is_some_and(|there| there.is_file() && there.len() < 1 << 20);
+    let had = if small { fs::read(path).unwrap() } else { b"something".to_vec() };
     let aside = || {
         let _ = fs::remove_file(path);
         let _ = fs::remove_dir_all(path);
@@ -81,9 +84,12 @@ fn put(place: &Place, path: &Path, kind: usize) -> &'static str {
         let made = unsafe { libc::mknod(path.as_ptr(), kind | 0o666, device) };
         assert_eq!(made, 0, "this test makes devices, so it must run as root");
     };
-    // Something that is there already and only changes its owner or rights.
-    if kind < 12 {
+    // From there on it stays what it is, and only its owner, its rights or its size change.
+    if kind < 12 || own.is_none() {
         aside();
+    }
+    if kind >= 12 && own.is_none() {
+        file(&had);
     }
     match kind {
         0 => symlink(victim.join("precious"), path).map(|()| "a link to a file").unwrap(),
@@ -92,7 +98,10 @@ fn put(place: &Place, path: &Path, kind: usize) -> &'static str {
         3 => symlink("../victim/precious", path).map(|()| "a link upwards").unwrap(),
         4 => symlink(path, path).map(|()| "a link to itself").unwrap(),
         5 => symlink("/dev/zero", path).map(|()| "a link to a device").unwrap(),
-        6 => fs::hard_link(victim.join("precious"), path).map(|()| "a second name of a file").unwrap(),
+        6 => {
+            let near = if path.starts_with("/dev/shm") { place.shared_victim() } else { victim.join("precious") };
+            fs::hard_link(near, path).map(|()| "a second name of a file").unwrap()
+        }
         7 => {
             special(libc::S_IFIFO, 0);
             "a pipe"
@@ -115,16 +124,10 @@ fn put(place: &Place, path: &Path, kind: usize) -> &'static str {
             "empty"
         }
         12 => {
-            if !path.exists() {
-                file(&had);
-            }
             chown(path, Some(12345), Some(12345)).expect("this test gives files away, so it must run as root");
             "somebody else's"
         }
         13 => {
-            if !path.exists() {
-                file(&had);
-            }
             fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
             "writable by everybody"
         }
@@ -225,7 +228,9 @@ pub fn several_wrong(place: &Place, random: &mut Random) -> String {
         let name = random.pick(&NAMES);
         let inner = name.strip_prefix("segments/").filter(|_| state == 1);
         let path = inner.map_or(place.trace().join(name), |inner| place.shared_folder().join(inner));
-        if path.parent().is_some_and(Path::is_dir) {
+        // Not through a folder that is a link by now.
+        let folders = path.ancestors().skip(1).take_while(|folder| *folder != place.trace());
+        if folders.take(2).all(|folder| fs::symlink_metadata(folder).is_ok_and(|there| there.is_dir())) {
             said.push(format!("{name}: {}", put(place, &path, random.below(KINDS))));
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use timeline::fixture::{Fixture, TemporaryFolder};
 use trace::segment::{Identity, SUFFIX};
 
@@ -18,7 +19,9 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn new(number: usize) -> Place {
+    pub fn new() -> Place {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let place =
             Place { root: TemporaryFolder::new("hostile"), mark: format!("hostile{}x{number}", std::process::id()) };
         for folder in ["home", "tmp", "out", "victim/rescued", "victim/segments", "good"] {
@@ -42,6 +45,7 @@ impl Place {
         }
         fs::write(place.at("victim").join(segment_name()), segment()).unwrap();
         fs::write(place.at("home/.bashrc"), "precious").unwrap();
+        fs::write(place.shared_victim(), "precious").unwrap();
         fixture().write(&place.at("good"));
         place
     }
@@ -59,6 +63,11 @@ impl Place {
         // SAFETY: always succeeds.
         let user = unsafe { libc::geteuid() };
         PathBuf::from(format!("/dev/shm/inferscope-{user}-{DEAD}-{}", self.mark))
+    }
+
+    /// A file in shared memory, which cannot have a second name elsewhere.
+    pub fn shared_victim(&self) -> PathBuf {
+        PathBuf::from(format!("/dev/shm/victim-{}", self.mark))
     }
 
     /// A new trace in the place of the last case's.
@@ -107,6 +116,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let _ = fs::remove_file(self.shared_victim());
         let _ = fs::remove_dir_all(self.shared_folder());
     }
 }
