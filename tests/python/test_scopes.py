@@ -294,17 +294,3 @@ def test_a_second_import_of_the_package_goes_on(record):
     ).only
     assert segment.tree() == [["first", ["second", ["old"]]]]
     segment.check_clean()
-
-
-def test_wrong_arguments_are_type_errors_with_words(record):
-    segment = record("""
-        from inferscope import scope, step, mark_event
-        for wrong in (lambda: scope(), lambda: scope("a", {}, 3), lambda: scope("a", nonsense=1), lambda: step(),
-                      lambda: scope("a", name="b"), lambda: mark_event(), lambda: scope("a")(1, 2)):
-            try: wrong()
-            except TypeError as error: assert str(error)
-            else: raise AssertionError("no error")
-        with scope(name="by name", tags=None): pass
-        mark_event(name="by name", metadata=None)
-    """).only
-    assert segment.tree() == [["by name"]]

@@ -1,6 +1,6 @@
 //! The whole Python surface of the library, as a list; `python/inferscope` wraps it for people.
 
-use crate::python::{self, calls, cuda, gc, layers, scopes};
+use crate::python::{self, after_import, calls, cuda, gc, layers, scopes};
 use crate::settings::Settings;
 use crate::{guard, session};
 use pyo3::prelude::*;
@@ -26,6 +26,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu_start, module)?)?;
     module.add_function(wrap_pyfunction!(gpu_release, module)?)?;
     layers::add_to(module)?;
+    after_import::add_to(module)?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! once.
 
 use super::gil::Gil;
+use super::wrong_arguments;
 use pyo3::ffi::*;
 use std::ffi::CStr;
 use std::ptr;
@@ -29,27 +30,28 @@ pub unsafe fn arguments<const N: usize>(
             found[0] = *args;
             return Some(found);
         }
-        let mut good = count <= N;
-        if good {
-            for (at, slot) in found.iter_mut().enumerate().take(count) {
-                *slot = *args.add(at);
-            }
-            good = keywords.is_null() || by_keyword(&names, args.add(count), keywords, &mut found);
+        if count > N {
+            wrong_arguments::too_many(function, required, N, count);
+            return None;
         }
-        if good && found.iter().take(required).all(|argument| !argument.is_null()) {
-            return Some(found);
+        for (at, slot) in found.iter_mut().enumerate().take(count) {
+            *slot = *args.add(at);
         }
-        PyErr_Format(
-            PyExc_TypeError,
-            c"%s() got other arguments than it takes: see help()".as_ptr(),
-            function.as_ptr(),
-        );
-        None
+        if !keywords.is_null() && !by_keyword(function, &names, args.add(count), keywords, &mut found) {
+            return None;
+        }
+        if let Some(missing) = found.iter().take(required).position(|argument| argument.is_null()) {
+            wrong_arguments::missing(function, names[missing]);
+            return None;
+        }
+        Some(found)
     }
 }
 
+/// False with an exception set if one does not fit.
 #[cold]
 unsafe fn by_keyword(
+    function: &CStr,
     names: &[&CStr],
     values: *const *mut PyObject,
     keywords: *mut PyObject,
@@ -62,7 +64,14 @@ unsafe fn by_keyword(
             let place = names.iter().position(|name| PyUnicode_CompareWithASCIIString(keyword, name.as_ptr()) == 0);
             match place {
                 Some(place) if found[place].is_null() => found[place] = *values.add(number as usize),
-                _ => return false,
+                Some(place) => {
+                    wrong_arguments::twice(function, names[place]);
+                    return false;
+                }
+                None => {
+                    wrong_arguments::unexpected(function, keyword, names);
+                    return false;
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What is collected from Python itself, by hooks that CPython calls with the GIL held.
 
+pub mod after_import;
 mod arguments;
 mod callable;
 pub mod calls;
@@ -12,3 +13,4 @@ pub mod layers;
 mod refs;
 pub mod scopes;
 pub mod text;
+mod wrong_arguments;

@@ -96,7 +96,10 @@ unsafe extern "C" fn new_step(
             if named {
                 return make(Kind::StepBegin, name, tags);
             }
-            PyErr_SetString(PyExc_TypeError, c"step() takes a name, or what to iterate over".as_ptr());
+            PyErr_SetString(
+                PyExc_TypeError,
+                c"step() missing 1 required argument: a name, or what to iterate over".as_ptr(),
+            );
             return ptr::null_mut();
         }
         let over = named

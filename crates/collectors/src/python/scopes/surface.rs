@@ -11,6 +11,7 @@ use super::super::callable::{
 use super::super::docs;
 use super::super::gil::Gil;
 use super::super::refs::{Used, none, one_less, one_less_if_any, one_more};
+use super::super::wrong_arguments;
 use super::scope::{self, Scope};
 use crate::guard::guarded;
 use crate::session;
@@ -67,10 +68,7 @@ unsafe extern "C" fn vectorcall(
                 }
                 PyObject_CallFunctionObjArgs(decorate, this, *args, ptr::null_mut::<PyObject>())
             }
-            _ => {
-                PyErr_SetString(PyExc_TypeError, c"a scope as a decorator takes one function".as_ptr());
-                ptr::null_mut()
-            }
+            given => wrong_arguments::of_decorator(this, given, keywords),
         }
     }
 }
