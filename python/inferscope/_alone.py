@@ -83,13 +83,17 @@ class Recorder:
         """False in a forked child: the recorder is the parent's."""
         return os.getpid() == self._owner
 
-    def finish(self, timeout: float) -> str | None:
-        """Has the trace completed and waits for that. Returns the report's path."""
+    def finish(self, timeout: float, ends: bool = False) -> str | None:
+        """Has the trace completed and waits for that. Returns the report's path. Where the program does not end by
+        this, the recorder makes way for it: one core, and the lowest priority."""
         atexit.unregister(self._at_exit)
         segments = self._segments or ""
         try:
-            with open(os.path.join(segments, "stop"), "w", encoding="utf-8"):
-                pass
+            # Whole or not at all: the recorder looks at any moment.
+            asked = os.path.join(segments, ".stop.new")
+            with open(asked, "w", encoding="utf-8") as file:
+                file.write("ends" if ends else "")
+            os.rename(asked, os.path.join(segments, "stop"))
         except OSError:
             pass  # The folder is gone, and with it the recorder's interest.
         done = os.path.join(segments, "done")
@@ -108,7 +112,7 @@ class Recorder:
     def _at_exit(self) -> None:
         if self.is_ours():
             _native.stop()
-            self.finish(_AT_EXIT_S)
+            self.finish(_AT_EXIT_S, ends=True)
 
     def _poll(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Waits for a condition that the living recorder brings about."""

@@ -1,6 +1,8 @@
 """The in-target library (crates/collectors)."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any, Protocol, TypeVar, overload
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -53,3 +55,12 @@ def gpu_release(who: str) -> None: ...
 def layer_begin(name: str, parent: int) -> tuple[int, int, int] | None: ...
 def layer_end(name: str, open: tuple[int, int, int], at: int | None = None) -> int: ...
 def layers_state(on: bool, message: str) -> None: ...
+
+class AfterImport:
+    """A finder that finds nothing: calls `then` once the module has been imported."""
+
+    name: str
+    def __init__(self, name: str, then: Callable[[], None]) -> None: ...
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None: ...

@@ -1,7 +1,5 @@
 """How this program is named in a trace: interpreter and script, never an argument, for arguments may hold secrets."""
 
-from __future__ import annotations
-
 import os
 import sys
 

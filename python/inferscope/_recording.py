@@ -1,8 +1,6 @@
 """Starting and stopping. Under `inferscope run` a recorder is there already and this process joins it; alone, the
 package starts one, detached, over the same kind of segment."""
 
-from __future__ import annotations
-
 import os
 import sys
 from _thread import RLock
@@ -13,37 +11,34 @@ from . import _surface
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, ClassVar
+    from typing import Any
 
     from ._alone import Recorder
 
+_warned: "set[str]" = set()
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 class _This:
     """What this process has going on."""
 
-    recorder: Recorder | None = None
-    report: str | None = None
+    recorder: "Recorder | None" = None
+    report: "str | None" = None
     lock = RLock()
-    warned: ClassVar[set[str]] = set()
 
 
-def _new_lock() -> None:
-    # A thread that is not in the child may have held it.
-    _This.lock = RLock()
-
-
-os.register_at_fork(after_in_child=_new_lock)
+# A thread that is not in the child may have held it. The lock's own function, as `threading` does it: one of ours would
+# be among what a program that traces its children sees.
+os.register_at_fork(after_in_child=_This.lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def start(
-    output: str | os.PathLike[str] | None = None,
+    output: "str | os.PathLike[str] | None" = None,
     *,
     rate_hz: int | None = None,
     calls: bool | str | None = None,
-    include: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
+    include: "Sequence[str] | None" = None,
+    exclude: "Sequence[str] | None" = None,
     min_us: int | None = None,
     native: bool | None = None,
     memory_hz: float | None = None,
@@ -102,7 +97,7 @@ def start(
         return False
 
 
-def _start(output: str | os.PathLike[str] | None, options: dict[str, Any]) -> None:
+def _start(output: "str | os.PathLike[str] | None", options: "dict[str, Any]") -> None:
     if _surface.native_error is not None:
         raise RuntimeError(f"the native part cannot be loaded ({_surface.native_error})")
     from . import _native
@@ -200,11 +195,15 @@ def _join() -> str | None:
     return reason
 
 
-def _warn(text: Any) -> None:
+def _warn(text: "Any") -> None:
     """Once for each reason."""
     text = f"inferscope: {text}"
-    if text not in _This.warned:
-        _This.warned.add(text)
+    if text not in _warned:
+        _warned.add(text)
         import warnings
 
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        try:
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        except RuntimeWarning:
+            # With -W error a warning is an exception, and the program would end because it is not recorded.
+            print(text, file=sys.stderr)

@@ -1,8 +1,6 @@
 """The functions that the program calls: the native ones, or where these cannot be loaded, ones that do nothing."""
 
-from __future__ import annotations
-
-native_error: Exception | None = None
+native_error: "Exception | None" = None
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

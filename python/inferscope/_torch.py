@@ -2,8 +2,6 @@
 """What is done in a program that uses PyTorch, when it has imported it: the names of layers if they were asked for, and
 CUPTI is handed over when the program starts PyTorch's own profiler. Programs without PyTorch pay nothing for this."""
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -48,7 +46,7 @@ def _yield_to_profiler() -> None:
     if original is None:
         return
 
-    def prepare(config: Any, activities: Any, *rest: Any, **options: Any) -> Any:
+    def prepare(config: "Any", activities: "Any", *rest: "Any", **options: "Any") -> "Any":
         try:
             if any(getattr(activity, "name", "") == "CUDA" for activity in activities):
                 from . import _native

@@ -38,7 +38,11 @@ def test_the_program_sees_no_trace_of_the_way_in(record):
         assert not any("_inject" in folder for folder in sys.path), sys.path
         assert "_inject" in os.environ["PYTHONPATH"], "children are to be followed"
         assert "inferscope" in sys.modules
-        import sitecustomize
+        assert "sitecustomize" not in sys.modules
+        try: import sitecustomize
+        except ModuleNotFoundError: pass
+        else: raise AssertionError(sitecustomize)
+        assert not any("_inject" in folder for folder in sys.path_importer_cache), sys.path_importer_cache
     """)
     assert done.only
 

@@ -13,8 +13,8 @@ def _load():
     if sys.version_info < (3, 10) or sys.implementation.name != "cpython" or "inferscope" in sys.modules:
         return
     # The package comes from beside this folder, whatever environment the program runs in and whatever it has installed.
-    # importlib.machinery and not importlib.util: that would import a dozen modules before the program does.
-    from importlib.machinery import PathFinder
+    # Not by way of importlib: the program may find out whether that has been imported.
+    from _frozen_importlib_external import PathFinder
 
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -32,20 +32,18 @@ def _load():
 
 def _step_aside():
     here = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[:] = [folder for folder in sys.path if not folder or os.path.realpath(folder) != here]
+    ours = [folder for folder in sys.path if folder and os.path.realpath(folder) == here]
+    sys.path[:] = [folder for folder in sys.path if folder not in ours]
+    for folder in ours:
+        sys.path_importer_cache.pop(folder, None)
 
 
 def _hand_over():
     # The program's own sitecustomize takes this module's place, as if this one had never been; what it raises goes to
-    # Python, which says so in its own words.
-    own = sys.modules.pop("sitecustomize", None)
-    try:
-        import sitecustomize  # noqa: F401
-    except ImportError as error:
-        if getattr(error, "name", "sitecustomize") != "sitecustomize" or "sitecustomize" not in str(error):
-            raise
-        if own is not None:
-            sys.modules["sitecustomize"] = own
+    # Python, which says so in its own words. Where there is none, Python is told just that: it takes this module out of
+    # sys.modules and goes on.
+    sys.modules.pop("sitecustomize", None)
+    import sitecustomize  # noqa: F401
 
 
 try:
