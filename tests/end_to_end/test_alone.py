@@ -1,6 +1,7 @@
 """No `inferscope run` around it: the package starts the recorder itself, and the report is there however the process
 ends."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -134,3 +135,39 @@ def test_an_unpacked_wheel_on_pythonpath_works_as_well(script, tmp_path):
         assert done.returncode == 0, done.stderr.decode()
         assert str(tmp_path / "unpacked") in done.stdout.decode()
         assert the_report(Path(f"{folder}{number}")).texts(SCOPE) == ["x"]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_report_makes_way_for_a_program_that_goes_on(script, tmp_path, ends):
+    """After stop() the recorder has the lowest priority; a program that ends waits for it, and it hurries."""
+    path = script("""
+        import os, subprocess, sys
+        import inferscope
+        from inferscope._recording import _This
+        inferscope.start(output="here")
+        with inferscope.scope("work"): pass
+        recorder = _This.recorder
+        # Looks from outside: this process may be about to end.
+        look = '''if True:
+            import os, sys, time
+            recorder, done = int(sys.argv[1]), sys.argv[2]
+            while not os.path.exists(done): time.sleep(0.001)
+            print(*{os.getpriority(os.PRIO_PROCESS, int(task)) for task in os.listdir(f"/proc/{recorder}/task")})
+        '''
+        done = os.path.join(recorder._segments, "done")
+        environment = {name: value for name, value in os.environ.items() if "INFERSCOPE" not in name}
+        looking = subprocess.Popen([sys.executable, "-I", "-c", look, str(recorder._pid), done], env=environment)
+        if sys.argv[1:]:
+            # As at the end of the program, with the segments left for a moment longer.
+            recorder._clean = looking.wait
+        else:
+            # Does not wait for the report, so the segments stay.
+            inferscope.stop(timeout=0)
+            looking.wait()
+    """)
+    words = ["ends"] if ends else []
+    done = subprocess.run(
+        [sys.executable, path, *words], capture_output=True, env=environment(), timeout=PATIENCE_S, cwd=tmp_path
+    )
+    nice = os.getpriority(os.PRIO_PROCESS, 0) if ends else 19
+    assert (done.returncode, done.stderr, done.stdout.decode().split()) == (0, b"", [str(nice)])

@@ -30,7 +30,7 @@ fn main() {
     let settings = Settings { output: Some(output.clone()), rate_hz: 0, memory_hz: 0.0, ..Settings::default() };
     let started = Instant::now();
     let mut finished = Duration::ZERO;
-    let outcome = recorder::record(&settings, &folder, pid, |_| {
+    let outcome = recorder::record(&settings, &folder, pid, |_, _| {
         finished = started.elapsed();
         None
     });

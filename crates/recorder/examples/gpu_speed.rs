@@ -34,7 +34,7 @@ fn main() {
         (took, cpu(libc::CLOCK_THREAD_CPUTIME_ID))
     });
     let settings = Settings { output: Some(output.clone()), rate_hz: 0, memory_hz: 0.0, ..Settings::default() };
-    let outcome = recorder::record(&settings, &folder, pid, |_| None);
+    let outcome = recorder::record(&settings, &folder, pid, |_, _| None);
     let (took, writer_cpu) = writing.join().expect("the writer");
     let recorder_cpu = cpu(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(writer_cpu);
     let size = |table: &str| -> u64 {

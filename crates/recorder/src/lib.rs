@@ -14,6 +14,7 @@ mod inject;
 mod journal;
 mod launch;
 mod lock;
+mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
@@ -139,12 +140,12 @@ pub fn attach(
 
 /// The recorder that the Python package starts for its own process. The package waits for the file `ready`, which tells it
 /// where to record to and with which settings. `finish` is called with the trace's folder when the trace is complete, and
-/// says where the report is; the package is told after that.
+/// says where the report is; the package is told after that. It is told whether the program goes on meanwhile.
 pub fn record(
     settings: &Settings,
     ready: &Path,
     pid: u32,
-    finish: impl FnOnce(&Path) -> Option<PathBuf>,
+    finish: impl FnOnce(&Path, bool) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
     check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
@@ -167,8 +168,12 @@ pub fn record(
         recording.discard();
         return Ok(Outcome { trace: None, exit: Exit::Code(0), notes: Vec::new() });
     }
+    let goes_on = caller.goes_on();
+    if goes_on {
+        make_way::make_way();
+    }
     let (outcome, done) = recording.finish(None);
-    let report = outcome.trace.as_deref().and_then(finish);
+    let report = outcome.trace.as_deref().and_then(|trace| finish(trace, goes_on));
     // The program may be in another folder by now.
     let report = report.map(|report| std::path::absolute(&report).unwrap_or(report));
     caller.tell_done(report.as_deref());

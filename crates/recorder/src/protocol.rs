@@ -10,10 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// To us: finish now.
+/// To us: finish now. Holds [`ENDS`] if the program ends and waits for nothing else, or nothing if it goes on.
 const STOP: &str = "stop";
 /// From us: the trace is complete; holds the path of the report.
 const DONE: &str = "done";
+
+const ENDS: &str = "ends";
 
 pub(crate) const PROTOCOL_FILES: [&str; 2] = [STOP, DONE];
 
@@ -52,6 +54,11 @@ impl Caller {
             self.pause();
         }
         true
+    }
+
+    /// Whether the program that asked us to finish has other things to do than to wait for it.
+    pub fn goes_on(&self) -> bool {
+        self.runs() && fs::read_to_string(self.folder.join(STOP)).is_ok_and(|said| said.trim() != ENDS)
     }
 
     pub fn tell_done(&self, report: Option<&Path>) {

@@ -230,7 +230,7 @@ fn the_package_is_told_when_recording_begins_and_where_the_report_is() {
     let (leave, written) = (folder.path("leave"), folder.path("written"));
     let report = std::thread::scope(|scope| {
         let (settings, asked) = (settings(trace.clone()), ready.clone());
-        let done = |trace: &Path| Some(trace.join("report.md"));
+        let done = |trace: &Path, _: bool| Some(trace.join("report.md"));
         let recorder = scope.spawn(move || recorder::record(&settings, &asked, std::process::id(), done));
         until("it is ready", || ready.exists());
         let told = fs::read_to_string(&ready).unwrap();

@@ -1,6 +1,8 @@
-//! Things that do not depend on each other, on all cores. What they are is left to the caller.
+//! Things that do not depend on each other, on all cores, or on one where others are to have the rest. What they are is
+//! left to the caller.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
@@ -10,11 +12,21 @@ pub type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 /// For fewer pieces of work than this, threads cost more than they save.
 pub const WORTH_THREADS: usize = 200_000;
 
+static ONE_CORE: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process does everything on the thread that asks for it: the cores are somebody else's.
+pub fn use_one_core() {
+    ONE_CORE.store(true, Ordering::Relaxed);
+}
+
+fn cores(size: usize, one: bool) -> usize {
+    if one || size < WORTH_THREADS { 1 } else { available_parallelism().map_or(1, usize::from) }
+}
+
 /// Does `own` on this thread and the jobs on others, in their order; this thread then helps with those that are left. On one
 /// core, and for a small `size`, all is done here, one after the other.
 pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
-    let cores = if size < WORTH_THREADS { 1 } else { available_parallelism().map_or(1, usize::from) };
-    let helpers = jobs.len().min(cores - 1);
+    let helpers = jobs.len().min(cores(size, ONE_CORE.load(Ordering::Relaxed)) - 1);
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
@@ -76,6 +88,13 @@ mod tests {
         let find = |index: usize| index.is_multiple_of(3).then_some(index);
         let one_by_one: Vec<usize> = lists.iter().cloned().flatten().filter_map(find).collect();
         assert!(collect(lists.into_iter(), find) == one_by_one);
+    }
+
+    #[test]
+    fn one_core_is_used_for_little_work_and_where_the_others_are_not_ours() {
+        let all = available_parallelism().map_or(1, usize::from);
+        let used = [cores(WORTH_THREADS, false), cores(WORTH_THREADS - 1, false), cores(WORTH_THREADS, true)];
+        assert_eq!(used, [all, 1, 1]);
     }
 
     #[test]

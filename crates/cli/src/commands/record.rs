@@ -11,7 +11,12 @@ pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
     let silent = Settings { log_level: LogLevel::Error, ..settings.clone() };
     // A fault in the user's rules must not cost the recording; `inferscope analyze` tells of it.
     let rules = crate::rule_file::load(None).unwrap_or_default();
-    let done = |trace: &std::path::Path| finish(&silent, trace, &[], None, &rules).report;
+    let done = |trace: &std::path::Path, goes_on: bool| {
+        if goes_on {
+            timeline::side_by_side::use_one_core();
+        }
+        finish(&silent, trace, &[], None, &rules).report
+    };
     recorder::record(&silent.recording, &record.ready, record.pid, done)?;
     Ok(Ending::FINE)
 }
