@@ -11,6 +11,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 p
   $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && command -v $$p && break; done)
 BENCH ?= full
 GPU ?=
+CPYTHON ?=
 PYTEST ?=
 
 TOOLS := .venvs/tools/bin
@@ -40,6 +41,11 @@ test: dist/built ## Run every test that needs no framework: Rust, then Python on
 .PHONY: test-frameworks
 test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
+
+.PHONY: test-cpython
+test-cpython: .venv/installed $(TOOLS)/installed ## Run CPython's own tests plain and recorded: no outcome may differ. CPYTHON="--quick", "--calls", "--only 3.12 test_gc"
+	cd tests/cpython && ../../$(TOOLS)/python -m unittest -q
+	$(TOOLS)/python tests/cpython/run.py --command .venv/bin/inferscope $(CPYTHON)
 
 .PHONY: test-cupti-headers
 test-cupti-headers: $(TOOLS)/installed ## Hold the GPU decoder to NVIDIA's headers of every supported CUDA version. Downloads 200 MB once.
