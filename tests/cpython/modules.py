@@ -85,7 +85,6 @@ MODULES = (
     "test_support",
     "test_regrtest",
     "test_embed",
-    "test_interpreters",
     "test__xxsubinterpreters",
     "test__interpreters",
     "test__interpchannels",
