@@ -161,7 +161,7 @@ impl ChangedStacks {
     fn find_names(&mut self, spy: &mut PySpyReader, sampled: &mut Sampled<'_>) {
         let has = |named| self.known.iter().any(|known| known.named == named);
         let long_ago = self.names_asked.is_none_or(|asked| asked.elapsed() >= NAMES_EVERY);
-        if !has(Named::New) && !(long_ago && has(Named::Nameless)) {
+        if !(has(Named::New) || long_ago && has(Named::Nameless)) {
             return;
         }
         // The last thread of the list is the oldest, and so the one that is most likely still there.
