@@ -44,7 +44,9 @@ def samples(folder: Path, seconds: float) -> float:
 def measure(command: list[str | Path], seconds: float, folder: Path) -> dict[str, float]:
     began = time.monotonic()
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=folder) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=folder
+    ) as process:
         assert process.stdin and process.stdout
         workload = int(process.stdout.readline())
         time.sleep(START_UP_S)

@@ -98,7 +98,11 @@ def test_sleeping_and_busy_threads_have_their_stacks(script, record):
         assert missing <= {"busy", "now and then"}, missing
         for number in range(POOL):
             found, state = moment[f"pool {number}"]
-            kind = ("sleeper_of_one_kind", line["ONE KIND"]) if number % 2 == 0 else ("sleeper_of_another", line["ANOTHER"])
+            kind = (
+                ("sleeper_of_one_kind", line["ONE KIND"])
+                if number % 2 == 0
+                else ("sleeper_of_another", line["ANOTHER"])
+            )
             assert kind in found, found
             assert not state & ACTIVE
         assert any(place[1] == line["JOINS"] for place in moment["MainThread"][0])
