@@ -1,5 +1,6 @@
-"""What sampling a large pool of threads costs the sampler: 500 that sleep, and 499 beside one that computes, at 100 Hz, for
-InferScope and for `py-spy record --nonblocking`. Everything that the command starts is counted, but not the workload."""
+"""What sampling a large pool of threads costs the sampler: 500 that sleep, and 499 beside one that computes, at 100 Hz,
+for InferScope and for `py-spy record --nonblocking`. Everything that the command starts is counted, except the
+workload."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.every_python
 
 ACTIVE, GIL = 1, 2
 
-# A pool that sleeps in two places, a thread that computes in two functions for known shares of its processor time, and one
-# that sleeps and computes by turns.
+# A pool that sleeps in two places, a thread that computes in two functions for known shares of its processor time, and
+# one that sleeps and computes by turns.
 PROGRAM = """
     import threading, time
 
@@ -48,7 +48,8 @@ PROGRAM = """
             turn(0.002)                                    # NOW
             time.sleep(0.02)                               # THEN
 
-    pool = [threading.Thread(target=(sleeper_of_one_kind, sleeper_of_another)[i % 2], name=f"pool {i}") for i in range(POOL)]
+    kinds = sleeper_of_one_kind, sleeper_of_another
+    pool = [threading.Thread(target=kinds[i % 2], name=f"pool {i}") for i in range(POOL)]
     others = [threading.Thread(target=busy, name="busy"), threading.Thread(target=now_and_then, name="now and then")]
     for thread in pool + others: thread.start()
     started.wait()
