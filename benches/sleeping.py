@@ -49,7 +49,8 @@ def measure(command: list[str | Path], seconds: float, folder: Path) -> dict[str
         command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=folder
     ) as process:
         assert process.stdin and process.stdout
-        workload = int(process.stdout.readline())
+        # py-spy says something first.
+        workload = next(int(line) for line in process.stdout if line.strip().isdigit())
         time.sleep(START_UP_S)
         ours = [pid for pid in descendants(process.pid) if pid != workload]
         before, at = processor_ns(ours), time.monotonic()
