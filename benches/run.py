@@ -175,7 +175,12 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the start")
     rows = [*ring(), *scopes(pythons, chosen.quick), *calls(pythons, chosen.quick), *finish(main_one, chosen.quick)]
-    rows += [*stacks(main_one, chosen.quick), *sleeping(main_one, chosen.quick), *nvtx(main_one, chosen.quick), *library(wheel)]
+    rows += [
+        *stacks(main_one, chosen.quick),
+        *sleeping(main_one, chosen.quick),
+        *nvtx(main_one, chosen.quick),
+        *library(wheel),
+    ]
     rows += analysis(main_one.with_name("inferscope"), EXAMPLES / "generate", main_one, chosen.quick)
     hta = environment(
         "bench-hta", found.get("3.12") or list(found.values())[-1], wheel, [HERE / "requirements-hta.txt"]

@@ -1,5 +1,6 @@
-"""What sampling a large pool of threads costs the sampler: 500 that sleep, and 499 beside one that computes, at 100 Hz, for
-InferScope and for `py-spy record --nonblocking`. Everything that the command starts is counted, but not the workload."""
+"""What sampling a large pool of threads costs the sampler: 500 that sleep, and 499 beside one that computes, at 100 Hz,
+for InferScope and for `py-spy record --nonblocking`. Everything that the command starts is counted, except the
+workload."""
 
 from __future__ import annotations
 
@@ -44,9 +45,12 @@ def samples(folder: Path, seconds: float) -> float:
 def measure(command: list[str | Path], seconds: float, folder: Path) -> dict[str, float]:
     began = time.monotonic()
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=folder) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=folder
+    ) as process:
         assert process.stdin and process.stdout
-        workload = int(process.stdout.readline())
+        # py-spy says something first.
+        workload = next(int(line) for line in process.stdout if line.strip().isdigit())
         time.sleep(START_UP_S)
         ours = [pid for pid in descendants(process.pid) if pid != workload]
         before, at = processor_ns(ours), time.monotonic()

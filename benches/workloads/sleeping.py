@@ -1,4 +1,4 @@
-"""So many threads that sleep, and so many that compute, until the standard input ends. Says when all of them are there."""
+"""Threads that sleep and threads that compute, until the standard input ends. Says when all of them are there."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.every_python
 
 ACTIVE, GIL = 1, 2
 
-# A pool that sleeps in two places, a thread that computes in two functions for known shares of its processor time, and one
-# that sleeps and computes by turns.
+# A pool that sleeps in two places, a thread that computes in two functions for known shares of its processor time, and
+# one that sleeps and computes by turns.
 PROGRAM = """
     import threading, time
 
@@ -48,7 +48,8 @@ PROGRAM = """
             turn(0.002)                                    # NOW
             time.sleep(0.02)                               # THEN
 
-    pool = [threading.Thread(target=(sleeper_of_one_kind, sleeper_of_another)[i % 2], name=f"pool {i}") for i in range(POOL)]
+    kinds = sleeper_of_one_kind, sleeper_of_another
+    pool = [threading.Thread(target=kinds[i % 2], name=f"pool {i}") for i in range(POOL)]
     others = [threading.Thread(target=busy, name="busy"), threading.Thread(target=now_and_then, name="now and then")]
     for thread in pool + others: thread.start()
     started.wait()
@@ -98,7 +99,11 @@ def test_sleeping_and_busy_threads_have_their_stacks(script, record):
         assert missing <= {"busy", "now and then"}, missing
         for number in range(POOL):
             found, state = moment[f"pool {number}"]
-            kind = ("sleeper_of_one_kind", line["ONE KIND"]) if number % 2 == 0 else ("sleeper_of_another", line["ANOTHER"])
+            kind = (
+                ("sleeper_of_one_kind", line["ONE KIND"])
+                if number % 2 == 0
+                else ("sleeper_of_another", line["ANOTHER"])
+            )
             assert kind in found, found
             assert not state & ACTIVE
         assert any(place[1] == line["JOINS"] for place in moment["MainThread"][0])
@@ -152,4 +157,4 @@ def test_threads_that_come_and_go_are_seen(script, record):
         if any(function == "short_lived" for function, _ in frames[row["stack"]])
     }
     assert len(seen) >= 20, seen
-    assert sum(named[thread].startswith("round") for thread in seen) >= 20, named
+    assert sum(named.get(thread, "").startswith("round") for thread in seen) >= 20, named

@@ -7,7 +7,7 @@ use super::scheduling::{KernelThread, LastRead};
 use super::thread_ids::{self, ThreadIds};
 use super::thread_list::{Thread, ThreadList};
 use crate::manifest::StackReads;
-use crate::pace::Pace;
+use crate::pace::cpu_time;
 use py_spy::StackTrace;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,16 +20,20 @@ pub(super) const TRIES: u32 = 4;
 const LATELY: Duration = Duration::from_secs(1);
 /// For the case that a change of the list went unseen.
 const LIST_EVERY: Duration = Duration::from_secs(1);
-/// A thread may get a name after it has started.
+/// A thread may get a name after it has started; and the names may change while they are read.
 const NAMES_EVERY: Duration = Duration::from_secs(1);
+const ASKED_AT_ONCE: u32 = 3;
+/// Names take one part in this of a core, where threads come and go all the time.
+const NAMES_SHARE: u32 = 20;
 
 pub(super) struct ChangedStacks {
     pid: u32,
     list: ThreadList,
     ids: ThreadIds,
     known: Vec<Known>,
-    names: Pace,
-    names_asked: Option<Instant>,
+    /// When names may be asked for, and when again for threads that seem to have none.
+    names_next: Instant,
+    names_again: Instant,
     /// When the list of threads was read. None: it has to be.
     listed: Option<Instant>,
 }
@@ -46,14 +50,9 @@ struct Known {
     /// Whether its innermost function may be more than a wait.
     may_be_active: bool,
     ran: Instant,
-    named: Named,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Named {
-    New,
-    Nameless,
-    Yes,
+    is_named: bool,
+    /// How often its name was asked for.
+    asked: u32,
 }
 
 /// What a comparison with py-spy's own list and stacks gave.
@@ -67,8 +66,9 @@ pub(super) enum Verdict {
 
 impl ChangedStacks {
     pub fn new(pid: u32, list: ThreadList) -> ChangedStacks {
-        let (ids, names) = (ThreadIds::default(), Pace::new(Duration::ZERO));
-        ChangedStacks { pid, list, ids, known: Vec::new(), names, names_asked: None, listed: None }
+        let now = Instant::now();
+        let (ids, known) = (ThreadIds::default(), Vec::new());
+        ChangedStacks { pid, list, ids, known, names_next: now, names_again: now, listed: None }
     }
 
     pub fn threads(&self) -> usize {
@@ -87,7 +87,7 @@ impl ChangedStacks {
         for position in 0..self.known.len() {
             self.look_at(position, spy, now, reads, sampled);
         }
-        self.find_names(spy, sampled);
+        self.find_names(spy, now, sampled);
         Ok(())
     }
 
@@ -157,25 +157,30 @@ impl ChangedStacks {
         sampled.add(known.number, stack, active, self.list.owns_gil(&thread));
     }
 
+<<<<<<< HEAD
     /// Threads that are new or have no name: Python is asked for the names of all.
     fn find_names(&mut self, spy: &mut PySpyReader, sampled: &mut Sampled<'_>) {
         let has = |named| self.known.iter().any(|known| known.named == named);
         let long_ago = self.names_asked.is_none_or(|asked| asked.elapsed() >= NAMES_EVERY);
         if !(has(Named::New) || long_ago && has(Named::Nameless)) {
+=======
+    /// Where threads are new, or have no name for long, Python is asked for the names of all.
+    fn find_names(&mut self, spy: &mut PySpyReader, now: Instant, sampled: &mut Sampled<'_>) {
+        let waits = |known: &&Known| !known.is_named && (known.asked < ASKED_AT_ONCE || now >= self.names_again);
+        if now < self.names_next || !self.known.iter().any(|known| waits(&known)) {
+>>>>>>> sampler
             return;
         }
         // The last thread of the list is the oldest, and so the one that is most likely still there.
         let Some(thread) = self.list.threads().last().copied() else { return };
         let Some(place) = self.list.place(self.list.threads().len() - 1) else { return };
-        self.names.run(|| {
-            self.names_asked = Some(Instant::now());
-            let names = spy.names(place, &thread);
-            for known in &mut self.known {
-                let name = names.get(&known.thread.python_id).and_then(Option::as_ref);
-                known.named = if name.is_some() { Named::Yes } else { Named::Nameless };
-                sampled.names.extend(name.map(|name| (known.number, name.clone())));
-            }
-        });
+        let (names, cost) = cpu_time(|| spy.names(place, &thread));
+        for known in &mut self.known {
+            let name = names.get(&known.thread.python_id).and_then(Option::as_ref);
+            (known.is_named, known.asked) = (name.is_some(), known.asked + 1);
+            sampled.names.extend(name.map(|name| (known.number, name.clone())));
+        }
+        (self.names_next, self.names_again) = (now + cost * NAMES_SHARE, now + NAMES_EVERY);
     }
 
     /// Reads all stacks as py-spy does, and compares: the same threads, and the same stacks of those that have not run.
@@ -226,7 +231,8 @@ impl Known {
             fingerprint: 0,
             may_be_active: false,
             ran: Instant::now(),
-            named: Named::New,
+            is_named: false,
+            asked: 0,
         }
     }
 }
