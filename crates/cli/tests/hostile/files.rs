@@ -5,8 +5,10 @@ use crate::place::Place;
 use crate::random::Random;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::sync::Mutex;
 
 /// An event of torch.profiler.
 const EVENT: &str =
@@ -46,10 +48,16 @@ fn sqlite(place: &Place) -> Vec<u8> {
 /// What an archive of one kilobyte says when it becomes larger than it may.
 pub const TOO_LARGE: &str = "--max-unpacked-mb";
 
-/// A file in the place of the trace. Says what it is.
-pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
+/// What it is, and its bytes before any damage; made once, for packing takes longer than reading.
+fn kind(place: &Place, number: usize) -> (&'static str, Vec<u8>) {
+    static MADE: Mutex<BTreeMap<usize, (&'static str, Vec<u8>)>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap();
+    made.entry(number).or_insert_with(|| make(place, number)).clone()
+}
+
+fn make(place: &Place, number: usize) -> (&'static str, Vec<u8>) {
     let bomb = 4 << 20;
-    let (said, mut bytes) = match number % 12 {
+    match number {
         0 => ("a packed JSON of spaces", gzip(&[torch(3), vec![b' '; bomb]].concat())),
         1 => ("a packed list without end", gzip(&[b"{\"traceEvents\":[".to_vec(), vec![b'['; bomb]].concat())),
         2 => ("a packed trace of many events", gzip(&torch(bomb / EVENT.len()))),
@@ -61,7 +69,12 @@ pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
         8 => ("a name of a megabyte", [b"{\"traceEvents\":[{\"name\":\"".to_vec(), vec![b'x'; 1 << 20]].concat()),
         9 => ("two archives in one", [gzip(&torch(3)), gzip(&torch(3))].concat()),
         _ => ("damaged JSON", torch(50)),
-    };
+    }
+}
+
+/// A file in the place of the trace. Says what it is.
+pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
+    let (said, mut bytes) = kind(place, number % 12);
     match number % 12 {
         6 | 7 => random.bytes(&mut bytes),
         10.. => random.json(&mut bytes),
