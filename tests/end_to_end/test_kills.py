@@ -1,5 +1,5 @@
-"""Workload, recorder, supervisor, or several of them are killed in the middle: what was recorded before is in the trace,
-what is missing is said, and the workload goes on when only ours died."""
+"""Workload, recorder, supervisor, or several of them are killed in the middle: what was recorded is in the trace, what
+is missing is said, and the workload goes on when only ours died."""
 
 import os
 import random

@@ -25,7 +25,7 @@ pub(crate) fn outer_recorder() -> Option<u32> {
     let pid: u32 = std::env::var(RECORDER_PID).ok()?.parse().ok()?;
     let folder = PathBuf::from(std::env::var_os(SEGMENTS)?);
     // The supervisor may be dead and the recorder go on; where that cannot be asked (another user's), the pid has to do.
-    let lives = || Lock::is_held(&folder.join(TRACE_FILE)).unwrap_or_else(|| crate::proc::runs(pid));
+    let lives = || Lock::is_held(&folder.join(TRACE_FILE)).unwrap_or_else(|_| crate::proc::runs(pid));
     (pid != std::process::id() && folder.is_dir() && lives()).then_some(pid)
 }
 

@@ -86,12 +86,14 @@ impl Lock {
         self._file.as_raw_fd()
     }
 
-    /// Whether anybody holds the lock of a file. None: it cannot be asked.
-    pub fn is_held(path: &Path) -> Option<bool> {
-        // Whatever is there: neither a link is followed, nor is a pipe waited for.
-        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+    /// Whether somebody holds the lock on a file. Changes nothing; neither follows a link nor waits for a pipe.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        let file = match File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            file => file?,
+        };
         // SAFETY: a plain system call on an open descriptor, whose lock goes with it.
-        Some(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
+        Ok(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0)
     }
 
     /// Removes the lock files of processes that are gone, left by recorders that were killed.
@@ -138,9 +140,9 @@ mod tests {
         let lock = Lock::process(me).unwrap();
         assert!(matches!(Lock::process(me), Err(Refused::Held(holder)) if holder == me));
         let path = folder().unwrap().join(me.to_string());
-        assert!(lock.is_of(&path) && Lock::is_held(&path) == Some(true));
+        assert!(lock.is_of(&path) && Lock::is_held(&path).unwrap());
         drop(lock);
-        assert_eq!(Lock::is_held(&path), None);
+        assert!(!Lock::is_held(&path).unwrap());
         drop(Lock::process(me).unwrap());
     }
 }

