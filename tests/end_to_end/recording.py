@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -102,6 +103,13 @@ class Trace:
             leaf = leaves[sample["stack"]]
             counts[leaf] = counts.get(leaf, 0) + 1
         return counts
+
+    def is_recorded(self) -> bool:
+        """Whether a supervisor or a recorder lives, be it one that was just started again."""
+        with (self.folder / "recorder.lock").open("rb") as lock, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        return True
 
     def lost(self) -> int:
         """Records that the workload wrote and the trace does not have. Stack samples that a busy machine had no time

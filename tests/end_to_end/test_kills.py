@@ -1,5 +1,5 @@
-"""Workload, recorder, supervisor, or several of them are killed in the middle: what was recorded before is in the trace,
-what is missing is said, and the workload goes on when only ours died."""
+"""Workload, recorder, supervisor, or several of them are killed in the middle: what was recorded is in the trace, what
+is missing is said, and the workload goes on when only ours died."""
 
 import os
 import random
@@ -136,7 +136,7 @@ def test_all_are_killed_at_a_random_moment(workload, seed):
     workload.recording.process.wait(PATIENCE_S)
     until(lambda: not alive(workload.pid), "the workload is gone")
     # A recorder that was started again in between has completed the trace.
-    until(lambda: not alive(workload.recording.recorder), "the recorder is gone")
+    until(lambda: not workload.recording.trace.is_recorded(), "the recorder is gone")
     workload.read_the_rest()
     analyze(workload.recording.trace)
     complete_up_to(workload.recording.trace, workload.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import mmap
 import os
@@ -135,10 +136,17 @@ class Round:
         self._end_workload()
         self.supervisor.wait(PATIENCE_S)
         self._until(lambda: not self._is_of_this(self.workload), "the workload has ended")
-        self._until(lambda: not self._recorder(), "the recorder has ended")
+        # One that was just started is not in the manifest yet, but has the lock.
+        self._until(lambda: not self._recorder() and not self._is_locked(), "the recorder has ended")
         if self._manifest().get("state") == "recording":
             done = subprocess.run([INFERSCOPE, "analyze", self.trace], capture_output=True, check=False)
             assert done.returncode == 0, f"{self.trace}: {done.stderr.decode()}"
+
+    def _is_locked(self) -> bool:
+        with (self.trace / "recorder.lock").open("rb") as lock, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        return True
 
     def remove(self) -> None:
         shutil.rmtree(self.trace)

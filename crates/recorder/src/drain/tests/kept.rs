@@ -92,7 +92,7 @@ fn losses_that_are_in_files_are_not_counted_again() {
         recovered(&mut bench);
         let losses = bench.rows(Table::Losses);
         assert!(has(&losses, &["\"calls\"", "no room", "count: 2"]), "{losses:#?}");
-        assert_eq!(has(&losses, &["overwritten", "count: 10"]), cut, "{losses:#?}");
+        assert_eq!(has(&losses, &["overwritten", "count: 10}"]), cut, "{losses:#?}");
         assert_eq!(losses.len(), if cut { 4 } else { 3 }, "{losses:#?}");
         assert_eq!(bench.rows(Table::Slices).len(), if cut { size - 1 } else { size - 1 + 10 });
     }
