@@ -157,18 +157,10 @@ impl ChangedStacks {
         sampled.add(known.number, stack, active, self.list.owns_gil(&thread));
     }
 
-<<<<<<< HEAD
-    /// Threads that are new or have no name: Python is asked for the names of all.
-    fn find_names(&mut self, spy: &mut PySpyReader, sampled: &mut Sampled<'_>) {
-        let has = |named| self.known.iter().any(|known| known.named == named);
-        let long_ago = self.names_asked.is_none_or(|asked| asked.elapsed() >= NAMES_EVERY);
-        if !(has(Named::New) || long_ago && has(Named::Nameless)) {
-=======
     /// Where threads are new, or have no name for long, Python is asked for the names of all.
     fn find_names(&mut self, spy: &mut PySpyReader, now: Instant, sampled: &mut Sampled<'_>) {
         let waits = |known: &&Known| !known.is_named && (known.asked < ASKED_AT_ONCE || now >= self.names_again);
         if now < self.names_next || !self.known.iter().any(|known| waits(&known)) {
->>>>>>> sampler
             return;
         }
         // The last thread of the list is the oldest, and so the one that is most likely still there.
