@@ -187,7 +187,7 @@ pub const OTHER_PLACES: usize = 25 * 4 * 3;
 /// A manifest whose `segments` leads somewhere else, with the right id, another, or none, and of this boot or another.
 pub fn other_place(place: &Place, number: usize) -> String {
     let (at, id, boot) = (number % 25, number / 25 % 4, number / 100);
-    place.unfinished(number % 2 == 0);
+    place.unfinished(number.is_multiple_of(2));
     let there = places(place).swap_remove(at);
     change(place, |manifest| {
         manifest["segments"] = json!(there);
