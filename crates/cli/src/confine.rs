@@ -88,3 +88,40 @@ fn know_local_time() {
         libc::localtime_r(&0, &mut broken);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::landlock;
+    use std::fs;
+
+    /// Landlock holds for a thread and those that it starts: this one is given up for it.
+    #[test]
+    fn nothing_but_the_trace_is_read_and_nothing_but_the_output_written() {
+        let root = std::env::temp_dir().join(format!("inferscope-confine-{}", std::process::id()));
+        for folder in ["trace", "out", "other"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+            fs::write(root.join(folder).join("file"), "x").unwrap();
+        }
+        let at = |path: &str| root.join(path);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut needs = Needs::default();
+                needs.read(&at("trace"));
+                needs.output(Output::File(&at("out/report.html")));
+                let confined = needs.confine();
+                assert_eq!(confined, landlock::version().is_ok());
+                assert!(fs::read(at("trace/file")).is_ok());
+                assert!(fs::write(at("out/.report.tmp"), "x").is_ok());
+                assert!(fs::rename(at("out/.report.tmp"), at("out/report.html")).is_ok());
+                if confined {
+                    assert!(fs::read(at("other/file")).is_err() && fs::read("/etc/passwd").is_err());
+                    assert!(fs::write(at("trace/file"), "y").is_err() && fs::write(at("other/new"), "y").is_err());
+                    assert!(fs::remove_file(at("trace/file")).is_err() && fs::create_dir(at("trace/new")).is_err());
+                }
+            });
+        });
+        assert_eq!(fs::read(at("trace/file")).unwrap(), b"x");
+        fs::remove_dir_all(root).unwrap();
+    }
+}

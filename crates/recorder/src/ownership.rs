@@ -1,6 +1,7 @@
 //! Whether a trace, and the segments' folder that its manifest names, are this user's own and nobody else's. A manifest may say
 //! anything: a folder is believed to be the trace's only where it carries the trace's id, or, for traces without one, its path.
 
+use crate::journal::JOURNAL;
 use crate::manifest::Manifest;
 use crate::output::{TRACE_FILE, TRACE_ID_FILE};
 use crate::recover::RESCUED;
@@ -13,6 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace::plain_file;
+use trace::segment::SUFFIX;
+use trace::tables::{LOCK, MANIFEST};
 
 /// Longer than any path, and than an id.
 const LONGEST: u64 = 1 << 16;
@@ -61,12 +64,18 @@ fn plain_inside(folder: &Path) -> Result<(), String> {
         let metadata = entry.metadata().map_err(unreadable)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let plain = metadata.is_file() && metadata.nlink() == 1 || metadata.is_dir();
+        // A folder of the user's own is none of our business, unless it stands where we have a file.
+        let plain = metadata.is_file() && metadata.nlink() == 1 || metadata.is_dir() && !is_file_of_ours(&name);
         if !plain || metadata.uid() != user() || is_shared(&metadata) {
             return Err(format!("{name:?} in it is a link, no plain file, or can be changed by another user"));
         }
     }
     Ok(())
+}
+
+fn is_file_of_ours(name: &str) -> bool {
+    let known = [LOCK, JOURNAL, TRACE_FILE, TRACE_ID_FILE];
+    known.contains(&name) || name.starts_with(MANIFEST) || name.contains(".parquet") || name.ends_with(SUFFIX)
 }
 
 fn is_shared(metadata: &Metadata) -> bool {

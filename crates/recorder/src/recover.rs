@@ -24,10 +24,14 @@ use trace::SegmentReader;
 use trace::clock::{Anchor, Source};
 use trace::plain_file;
 use trace::segment::SUFFIX;
+use trace::settings::SIZES_MB;
 use trace::tables::{MANIFEST, Table, parse_file_name};
 
 /// In a segments folder: tables that the trace's disk did not take.
 pub(crate) const RESCUED: &str = "rescued";
+
+/// What a process may be given, and the header of its segment.
+const LARGEST_SEGMENT: u64 = ((*SIZES_MB.end() as u64) + 64) << 20;
 
 /// Both folders are ours alone, which `unfinished` has made sure of. None: somebody has completed it meanwhile.
 pub(crate) fn complete(trace: &Path, segments: &Path, lock: Lock) -> Result<Option<Recovered>, Error> {
@@ -176,7 +180,9 @@ impl Work {
         let reader = if identity.is_some_and(|(pid, start)| proc::alive(pid, start)) {
             SegmentReader::open(path)
         } else {
-            plain_file::read_inside(path, u64::MAX).map_err(Into::into).and_then(|bytes| SegmentReader::load(&bytes))
+            plain_file::read_inside(path, LARGEST_SEGMENT)
+                .map_err(Into::into)
+                .and_then(|bytes| SegmentReader::load(&bytes))
         };
         let reader = reader.map_err(|error| format!("it {error}"))?;
         let claimed = reader.claim(std::process::id(), proc::runs);

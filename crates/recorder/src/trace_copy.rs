@@ -6,7 +6,7 @@ use crate::manifest::Manifest;
 use crate::output::free_bytes;
 use crate::ownership::user;
 use crate::recover::RESCUED;
-use crate::unfinished::{SEGMENTS, tables};
+use crate::unfinished::{SEGMENTS, file_name_of, tables};
 use crate::{private, proc};
 use std::fs;
 use std::io::{self, Read};
@@ -38,23 +38,25 @@ impl TraceCopy {
         trace: &Path,
         segments: &Path,
         mut manifest: Manifest,
-        damaged: &[String],
+        damaged: &[PathBuf],
         why: &str,
     ) -> io::Result<()> {
         let (ours, rescued) = (self.0.join(SEGMENTS), segments.join(RESCUED));
         private::new_folder(&ours)?;
         private::new_folder(&ours.join(RESCUED))?;
         let mut left = free_bytes(&self.0).unwrap_or(0) / 2;
-        for name in tables(trace).into_iter().filter(|name| !damaged.contains(name)) {
+        for name in tables(trace).into_iter().filter(|name| !damaged.contains(&trace.join(name))) {
             copy(&trace.join(&name), &self.0.join(&name), &mut left)?;
         }
         let is_folder = fs::symlink_metadata(&rescued).is_ok_and(|metadata| metadata.is_dir());
-        let names = if is_folder { tables(&rescued) } else { Vec::new() };
-        for name in names.into_iter().chain(is_folder.then(|| MANIFEST.to_owned())) {
+        let names = tables(&rescued).into_iter().filter(|name| !damaged.contains(&rescued.join(name)));
+        for name in names.chain(is_folder.then(|| MANIFEST.to_owned())) {
             copy(&rescued.join(&name), &ours.join(RESCUED).join(&name), &mut left)?;
         }
         manifest.notes.push(format!("completed in a temporary copy, because {why}: the trace itself is unchanged"));
-        manifest.notes.extend(damaged.iter().map(|name| format!("{name} is damaged: what is in it is not shown")));
+        manifest.notes.extend(
+            damaged.iter().map(|table| format!("{} is damaged: what is in it is not shown", file_name_of(table))),
+        );
         let entries = fs::read_dir(segments).into_iter().flatten().flatten();
         for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
             if is_living(&name) {

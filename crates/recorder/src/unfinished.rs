@@ -6,7 +6,7 @@ use crate::lock::{Lock, Refused};
 use crate::manifest::{Manifest, State};
 use crate::outcome::{Error, Recovered};
 use crate::ownership::{self, Found};
-use crate::recover;
+use crate::recover::{self, RESCUED};
 use crate::trace_copy::TraceCopy;
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub struct Unfinished {
     /// Where it is completed instead, and why.
     copy: Option<(TraceCopy, String)>,
     /// Tables that are left out of the copy.
-    damaged: Vec<String>,
+    damaged: Vec<PathBuf>,
 }
 
 /// What came of it.
@@ -55,15 +55,18 @@ impl Unfinished {
                 return Err(as_it_is(format!("whether it is still recorded cannot be told ({LOCK}: {error})")));
             }
         }
-        let damaged: Vec<String> = tables(&here).into_iter().filter(|name| !sound(&here.join(name))).collect();
-        let damage = damaged.first().map_or(Ok(()), |name| Err(format!("{name} in it is damaged")));
-        let own = ownership::of_trace(&folder, &here, &manifest).and(damage);
+        let own = ownership::of_trace(&folder, &here, &manifest);
         let (segments, own) = match ownership::segments(&folder, &here, &manifest) {
             Found::At(path, safe) => (Some(path), own.and(safe)),
             Found::Nowhere => (None, own),
             Found::Refused(why) => return Err(as_it_is(own.err().unwrap_or(why))),
         };
-        let foreign = own.err();
+        let rescued = segments.as_ref().map(|segments| segments.join(RESCUED));
+        let all = [Some(here.clone()), rescued].into_iter().flatten();
+        let all = all.flat_map(|folder| tables(&folder).into_iter().map(move |name| folder.join(name)));
+        let damaged: Vec<PathBuf> = all.filter(|table| !sound(table)).collect();
+        let damage = damaged.first().map_or(Ok(()), |table| Err(format!("{} is damaged", file_name_of(table))));
+        let foreign = own.and(damage).err();
         let copy = match foreign {
             None => None,
             // What is on disk is read without that.
@@ -132,9 +135,15 @@ impl Unfinished {
 
 /// The tables in a folder, without those that others replace.
 pub(crate) fn tables(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // Not through a link; the path that leads through a descriptor is one.
+    let linked = folder.is_symlink() && !folder.starts_with("/proc/self/fd");
+    let entries = (!linked).then(|| std::fs::read_dir(folder).ok()).flatten().into_iter().flatten().flatten();
     let found = entries.filter_map(|entry| parse_file_name(entry.file_name().to_str()?));
     current_files(found.collect()).into_iter().map(|(table, first, last)| file_name(table, first, last)).collect()
+}
+
+pub(crate) fn file_name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// A path that leads to this very folder, whoever renames what above it.

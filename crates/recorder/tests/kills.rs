@@ -5,6 +5,7 @@ mod roles;
 
 use roles::*;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace::tables::{SliceKind, Table};
@@ -86,6 +87,7 @@ fn kill_recorder(name: &str, both: bool) {
     // SAFETY: only asks.
     until("the writer has ended", || unsafe { libc::kill(writer.unwrap(), 0) } != 0);
 
+    whole_in_a_copy(&trace);
     let recovered = recorder::recover(&trace).unwrap().unwrap();
     assert_eq!((calls(&trace), recovered.lost, lost(&trace)), (200_000, 0, 0));
     assert!(recovered.records > 0 && recovered.records <= 200_010, "{recovered:?}");
@@ -99,6 +101,28 @@ fn kill_recorder(name: &str, both: bool) {
     assert!(scopes.iter().all(|(_, args)| args.as_deref() == Some("{\"model\":\"gpt2\"}")), "{scopes:?}");
     assert_eq!(scopes.iter().filter(|(duration, _)| duration.is_some()).count(), usize::from(!both));
     assert_eq!(recorder::recover(&trace).unwrap(), None, "there is nothing left to do");
+}
+
+/// A trace that others could have changed is completed elsewhere, and stays as it is.
+fn whole_in_a_copy(trace: &Path) {
+    let listed = || {
+        let entries = fs::read_dir(trace).unwrap().flatten();
+        let mut all: Vec<_> = entries.map(|e| (e.file_name(), e.metadata().unwrap().modified().unwrap())).collect();
+        all.sort();
+        all
+    };
+    let before = listed();
+    fs::set_permissions(trace, PermissionsExt::from_mode(0o777)).unwrap();
+    let unfinished = recorder::Unfinished::find(trace, |_| true).unwrap().unwrap();
+    let completed = unfinished.complete().unwrap().unwrap();
+    let copy = completed.copy.expect("a copy");
+    assert_eq!((calls(copy.path()), completed.recovered.lost), (200_000, 0));
+    assert!(completed.recovered.notes.iter().any(|note| note.contains("temporary copy")), "{:?}", completed.recovered);
+    let path = copy.path().to_owned();
+    drop(copy);
+    assert!(!path.exists(), "a copy goes when it has been read");
+    assert_eq!((listed(), state(trace).state), (before, recorder::manifest::State::Recording));
+    fs::set_permissions(trace, PermissionsExt::from_mode(0o700)).unwrap();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A file that the user named: the user's own link is followed.
@@ -20,12 +20,23 @@ pub fn open_inside(path: &Path) -> io::Result<File> {
 
 /// All of such a file, as far as it is not longer than that.
 pub fn read_inside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_inside(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    let (mut bytes, file) = (Vec::new(), open_inside(path)?);
+    let declared = file.metadata()?.len();
+    if declared <= most {
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    if declared.max(bytes.len() as u64) > most {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes")));
     }
     Ok(bytes)
+}
+
+/// From this size on, a file that is mostly holes is not believed: to copy it would fill a disk with what is not there.
+const LARGE: u64 = 1 << 30;
+
+/// Whether a file says that it is much larger than what it takes. File systems that compress take a few times less than its size.
+pub fn is_hollow(metadata: &Metadata) -> bool {
+    metadata.len() > LARGE && metadata.blocks().saturating_mul(512) < metadata.len() / 16
 }
 
 /// What it is may have changed since it was looked at: then it is at least not waited for, and not read.
@@ -70,6 +81,11 @@ mod tests {
         assert!(open_named(&at("link-to-pipe")).is_err() && open_named(Path::new("/dev/zero")).is_err());
         assert_eq!(read_inside(&at("file"), 5).unwrap(), b"12345");
         assert_eq!(read_inside(&at("file"), 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        File::options().write(true).open(at("file")).and_then(|file| file.set_len(LARGE + 1)).unwrap();
+        assert!(
+            is_hollow(&std::fs::metadata(at("file")).unwrap())
+                && !is_hollow(&std::fs::metadata("/proc/self/exe").unwrap())
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

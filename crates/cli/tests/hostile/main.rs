@@ -21,6 +21,9 @@ use std::sync::Mutex;
 /// A reader waits for nobody: what takes this long on a busy machine does not end by itself.
 const LONGEST: &str = "120";
 
+/// A refusal, after what there is to say of the trace.
+const MOST_LINES: usize = 12;
+
 fn asked(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |value| value.parse().expect("a number"))
 }
@@ -78,7 +81,7 @@ fn case(place: &Place, number: usize, what: &str) -> Result<(), String> {
         code => return wrong(format!("ended with {code:?}")),
     }
     let sentences = told.err.lines().all(|line| line.starts_with("inferscope: "));
-    if told.code != Some(0) && (told.err.is_empty() || !sentences || told.err.lines().count() > 4) {
+    if told.code != Some(0) && (told.err.is_empty() || !sentences || told.err.lines().count() > MOST_LINES) {
         return wrong("a refusal is a sentence".into());
     }
     let mut changes = tree::changes(&before, &after);

@@ -62,7 +62,8 @@ impl Place {
     pub fn shared_folder(&self) -> PathBuf {
         // SAFETY: always succeeds.
         let user = unsafe { libc::geteuid() };
-        PathBuf::from(format!("/dev/shm/inferscope-{user}-{DEAD}-{}", self.mark))
+        // As of this process, which lives: a recording that begins elsewhere meanwhile must not take it for stale.
+        PathBuf::from(format!("/dev/shm/inferscope-{user}-{}-{}", std::process::id(), self.mark))
     }
 
     /// A file in shared memory, which cannot have a second name elsewhere.

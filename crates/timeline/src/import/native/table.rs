@@ -148,6 +148,9 @@ impl Opened {
     pub fn check(&self, table: Table) -> Result<(), String> {
         self.damage.clone().map_or(Ok(()), Err)?;
         let file = Arc::new(open(&self.path)?);
+        if file.metadata().is_ok_and(|metadata| plain_file::is_hollow(&metadata)) {
+            return Err(format!("it says that it has {} bytes, and is mostly holes", self.length));
+        }
         (0..self.groups.len()).try_for_each(|group| {
             quietly(|| columns(&self.footer, group, table, Arc::clone(&file), self.length)).map(drop)
         })
