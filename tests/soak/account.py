@@ -14,7 +14,7 @@ import pyarrow.parquet
 _SCOPE = 1
 # A workload that is killed may have published the end of a scope that it had not counted, and the begin of the next.
 _UNCOUNTED = 2
-# Python's garbage collector has run while the workload was imported: records that are no scopes, but may be lost as well.
+# Python's garbage collector ran while the workload was imported: records that are no scopes, but may be lost as well.
 _OTHERS = 16
 
 
