@@ -52,12 +52,11 @@ fn a_program_that_is_killed_leaves_every_kernel() {
     said(&trace);
 }
 
-/// Kills the recorder while its workload rests, and lets that go on to its end.
+/// Kills supervisor and recorder while their workload rests, and lets that go on to its end.
 fn kill_at_half(recorder: &mut std::process::Child, trace: &Path, [half, go, written]: [&Path; 3]) {
     until("the program is half done", || half.exists());
     until("kernels are on disk", || !rows(trace, Table::Gpu).is_empty());
-    recorder.kill().unwrap();
-    recorder.wait().unwrap();
+    kill_all(recorder, trace);
     fs::write(go, "").unwrap();
     until("the program goes on without its recorder", || written.exists());
     let segments = state(trace).segments.unwrap();

@@ -63,6 +63,25 @@ pub fn recorder_pid(trace: &Path) -> Option<u32> {
     recorder::manifest::Manifest::read(trace).ok().map(|manifest| manifest.recorder_pid)
 }
 
+/// Kills whoever records: first the supervisor, which would start the recorder again.
+pub fn kill_all(supervisor: &mut Child, trace: &Path) {
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
+    kill(recorder_pid(trace).unwrap());
+}
+
+pub fn kill(pid: u32) {
+    // SAFETY: a process of this test.
+    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    until("it is gone", || !runs(pid));
+}
+
+/// One that has ended and was not waited for does not run.
+pub fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
 /// This test binary in another role.
 pub fn in_role(name: &str) -> Vec<OsString> {
     let exe = std::env::current_exe().unwrap().into_os_string();
