@@ -41,6 +41,7 @@ fn start(py: Python<'_>, program: String, version: String, package: String) -> O
     };
     match session::start(settings, program, version) {
         Ok(session) => {
+            scopes::begin_ids(session.segment.number());
             static HOOK: Once = Once::new();
             let mut hooked = Ok(());
             HOOK.call_once(|| hooked = follow_forks(py));

@@ -19,7 +19,7 @@ fn main() {
     let start_ticks = after_name.split_whitespace().nth(19).and_then(|word| word.parse().ok()).unwrap_or(0);
     let who =
         Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into(), ..Identity::default() };
-    let segment = Segment::create(&folder, 100 << 20, &who, true).expect("a segment");
+    let segment = Segment::create(&folder, 100 << 20, &who).expect("a segment");
 
     let stop = folder.join("stop");
     let writing = std::thread::spawn(move || {
@@ -56,7 +56,7 @@ fn main() {
         "{:.3} s from the last event to a complete trace ({left} events were not on disk then)",
         (finished - took).as_secs_f64()
     );
-    println!("peak memory {peak}, with the ring (16 MB) and the writer");
+    println!("peak memory {peak}, with the rings and the writer");
     if let Ok(outcome) = outcome {
         outcome.notes.iter().for_each(|note| println!("note: {note}"));
     }
@@ -72,22 +72,22 @@ fn write(segment: &'static Segment, count: u64) -> (Duration, u64) {
         (0..60).map(|n| names.intern(&format!("function_{n}\u{1f}/app/module.py\u{1f}{n}"))).collect();
     let mut ring = segment.claim(std::process::id()).expect("a ring");
     let reader = SegmentReader::open(segment.path()).expect("our own segment");
-    let view = reader.ring(0).expect("our own ring");
-    let (most, mut seed) = (view.slots.len() as u64 / 2, 88_172_645_463_325_252_u64);
-    for number in 0..count {
+    let mut seed = 88_172_645_463_325_252_u64;
+    for _ in 0..count {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
         let (now, kind) = (trace::clock::now(), Kind::Call as u16);
         let name = names[(seed >> 32) as usize % names.len()];
         let event = Event { time: now - seed % 5000, value: seed % 5000, thread: 7, name, kind, flags: 0, extra: 3 };
-        ring.writer.push(event.to_words());
         // A real workload would not wait: the ring would wrap. Here nothing may be lost.
-        while number % 256 == 0 && ring.writer.published() - view.durable() > most {
+        while !(ring.writer.has_room(1) || ring.look(1) || ring.grow(1)) {
             std::thread::yield_now();
         }
+        ring.push(event.to_words());
     }
-    (started.elapsed(), count - view.durable())
+    let rings = (0..reader.rings()).filter_map(|number| reader.ring(number));
+    (started.elapsed(), count - rings.map(|ring| ring.durable()).sum::<u64>())
 }
 
 fn cpu(clock: libc::clockid_t) -> Duration {

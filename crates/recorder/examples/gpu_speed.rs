@@ -26,7 +26,7 @@ fn main() {
     let start_ticks = after_name.split_whitespace().nth(19).and_then(|word| word.parse().ok()).unwrap_or(0);
     let who =
         Identity { pid, parent: 1, start_ticks, program: "speed".into(), python: "3.12".into(), ..Identity::default() };
-    let segment = Segment::create_with(&folder, 64 << 20, &who, true, Source::Monotonic).expect("a segment");
+    let segment = Segment::create_with(&folder, 64 << 20, &who, Source::Monotonic).expect("a segment");
     let stop = folder.join("stop");
     let writing = std::thread::spawn(move || {
         let took = write(segment, count);
@@ -102,8 +102,12 @@ fn write(segment: &'static Segment, count: u64) -> Duration {
     let mut random = Random(88_172_645_463_325_252);
     let step = step(&names, &mut random);
     let [mut kernels, mut launches]: [OwnedRing; 2] = [1, 2].map(|thread| segment.claim(thread).expect("a ring"));
-    let reader = SegmentReader::open(segment.path()).expect("our own segment");
-    let most = [0, 1].map(|ring| reader.ring(ring).expect("our own ring").slots.len() as u64 / 2);
+    // A real workload would not wait: the ring would wrap. Here nothing may be lost.
+    let wait = |ring: &mut OwnedRing, count: u64| {
+        while !(ring.writer.has_room(count) || ring.look(count) || ring.grow(count)) {
+            std::thread::yield_now();
+        }
+    };
     let (started, mut time, mut correlation) = (Instant::now(), trace::clock::monotonic().0, 1000);
     for number in 0..count {
         let (shape, typical) = step[number as usize % KERNELS];
@@ -112,16 +116,12 @@ fn write(segment: &'static Segment, count: u64) -> Duration {
         time += dur + 700 + random.below(6_000);
         let work = Work { start: time, dur, correlation, ..shape };
         let (records, some) = work.records(Kind::Kernel);
-        records[..some].iter().for_each(|record| kernels.writer.push(*record));
+        wait(&mut kernels, some as u64);
+        records[..some].iter().for_each(|record| kernels.push(*record));
         let (kind, value) = (Kind::ApiCall as u16, 3_000 + random.below(2_500));
         let call = Event { time: time - 20_000, value, thread: 4711, name: launch, kind, flags: 0, extra: correlation };
-        launches.writer.push(call.to_words());
-        // A real workload would not wait: the ring would wrap. Here nothing may be lost.
-        let waits =
-            |ring: usize, written: u64| written - reader.ring(ring).map_or(0, |view| view.durable()) > most[ring];
-        while number % 256 == 0 && (waits(0, kernels.writer.published()) || waits(1, launches.writer.published())) {
-            std::thread::yield_now();
-        }
+        wait(&mut launches, 1);
+        launches.push(call.to_words());
     }
     started.elapsed()
 }

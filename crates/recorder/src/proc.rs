@@ -13,6 +13,8 @@ pub(crate) struct Stat {
     /// With the pid, the name of a process for ever: pids are used again.
     pub start_ticks: u64,
     pub resident_pages: u64,
+    /// Where its stack begins, which differs from program to program that one process runs (execve). 0: unknown.
+    pub stack: u64,
     /// A thread of the kernel, which has no program and no memory of its own.
     pub is_kernel: bool,
 }
@@ -34,6 +36,7 @@ impl Stat {
             threads: field(20)? as u32,
             start_ticks: field(22)?,
             resident_pages: field(24)?,
+            stack: field(28).unwrap_or(0),
             is_kernel: field(9)? & KERNEL_THREAD != 0,
         })
     }

@@ -3,7 +3,7 @@
 
 use crate::manifest::{Collector, Process};
 use crate::proc;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Default)]
@@ -14,8 +14,8 @@ struct Inner {
     list: Vec<Process>,
     by_identity: HashMap<(u32, u64), usize>,
     living: Vec<Living>,
-    /// Numbers of processes that have or had a segment of Python's.
-    with_segment: HashSet<i32>,
+    /// How many segments of Python's a process had: one for each program that it ran.
+    python_segments: HashMap<i32, u32>,
     changed: bool,
     /// Those that changed since they were last taken for the journal.
     touched: BTreeSet<usize>,
@@ -104,7 +104,7 @@ impl Processes {
         if is_python {
             let living = inner.living.iter_mut().filter(|living| living.number == number);
             living.for_each(|living| living.has_segment = true);
-            inner.with_segment.insert(number);
+            *inner.python_segments.entry(number).or_default() += 1;
         }
         number
     }
@@ -169,8 +169,8 @@ impl Processes {
         self.lock().living.clone()
     }
 
-    pub fn ever_had_segment(&self, number: i32) -> bool {
-        self.lock().with_segment.contains(&number)
+    pub fn python_segments(&self, number: i32) -> u32 {
+        self.lock().python_segments.get(&number).copied().unwrap_or(0)
     }
 
     pub fn python(&self, number: i32) -> String {

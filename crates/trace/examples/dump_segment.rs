@@ -130,9 +130,12 @@ fn dump(segment: &SegmentReader) {
             let gathered = gatherer.take(&event);
             record(&event, name_of(&names, event.name, gathered.name), gathered.args, nanos);
         }
-        for (depth, (name, time)) in ring.open_calls().into_iter().enumerate() {
-            let name = name_of(&names, name, None);
-            line("open", &[("thread", &ring.thread), ("time", &nanos(time)), ("depth", &depth), ("name", &name)]);
+    }
+    let calls = segment.open_calls();
+    for calls in calls.chunk_by(|a, b| a.thread == b.thread) {
+        for (depth, call) in calls.iter().enumerate() {
+            let name = name_of(&names, call.name, None);
+            line("open", &[("thread", &call.thread), ("time", &nanos(call.start)), ("depth", &depth), ("name", &name)]);
         }
     }
 }

@@ -109,3 +109,40 @@ fn a_ring_changes_hands_without_a_gap() {
     });
     assert!(handed.load(Ordering::Relaxed) > 0);
 }
+
+/// A writer whose small ring is full of records that are not on disk moves on to a larger one, and comes back when they are:
+/// whatever the reader does meanwhile, nothing is torn, lost or out of order within a ring.
+#[test]
+fn a_writer_that_grows_loses_nothing() {
+    let seen = Arc::new(Seen::default());
+    let (note, stayed) = (seen.clone(), Arc::new(AtomicUsize::new(0)));
+    let stays = stayed.clone();
+    loom::model(move || {
+        note.executions.fetch_add(1, Ordering::Relaxed);
+        let durable: &'static Cell = Box::leak(Box::new(Cell(AtomicU64::new(0))));
+        let ((mut small, mut reader), (mut large, mut later)) = (ring(2), ring(4));
+        let stays = stays.clone();
+        let writing = loom::thread::spawn(move || {
+            for number in 1..=3 {
+                let fits = small.has_room(1) || small.look(durable, 1);
+                stays.fetch_add(usize::from(fits && number > 1), Ordering::Relaxed);
+                if fits { small.push([number; 4]) } else { large.push([number; 4]) }
+            }
+        });
+        let mut out = Vec::new();
+        let mut lost = reader.drain(&mut out, 8);
+        note.overlapped.fetch_add(usize::from(!out.is_empty()), Ordering::Relaxed);
+        durable.store(reader.position(), Ordering::Release);
+        writing.join().unwrap();
+        lost += reader.drain(&mut out, 8);
+        let mut rest = Vec::new();
+        lost += later.drain(&mut rest, 8);
+        for records in [&out, &rest] {
+            assert!(records.iter().all(|record| record.iter().all(|word| *word == record[0])), "torn: {records:?}");
+            assert!(records.windows(2).all(|pair| pair[0][0] < pair[1][0]), "out of order: {records:?}");
+        }
+        assert_eq!((out.len() + rest.len(), lost), (3, 0));
+    });
+    assert!(seen.executions.load(Ordering::Relaxed) > 30, "{:?}", seen.executions);
+    assert!(seen.overlapped.load(Ordering::Relaxed) > 0 && stayed.load(Ordering::Relaxed) > 0);
+}

@@ -42,7 +42,7 @@ impl Bench {
             python: "3.12.1".into(),
             ..Identity::default()
         };
-        let segment = Segment::create_with(&segments, bytes, &who, bytes > 1 << 20, source).unwrap();
+        let segment = Segment::create_with(&segments, bytes, &who, source).unwrap();
         let shared = Shared {
             dictionary: Arc::new(Dictionary::new(0)),
             processes: Processes::default(),
@@ -59,11 +59,11 @@ impl Bench {
     fn push(&mut self, kind: Kind, name: NameId, extra: u32, value: u64, texts: &[(TextRole, &str)]) {
         let mut flags = 0;
         for words in texts.iter().flat_map(|(role, text)| text_records(*role, text)) {
-            self.ring.writer.push(words);
+            self.ring.push(words);
             flags += 1;
         }
         let time = trace::clock::now();
-        self.ring.writer.push(Event { time, value, thread: 77, name, kind: kind as u16, flags, extra }.to_words());
+        self.ring.push(Event { time, value, thread: 77, name, kind: kind as u16, flags, extra }.to_words());
     }
 
     fn durable(&self) -> u64 {
@@ -123,12 +123,12 @@ fn text_whose_owner_has_not_come_is_not_durable() {
     let mut bench = Bench::new("text");
     bench.push(Kind::Mark, NameId(9), 0, 0, &[]);
     let texts: Vec<_> = text_records(TextRole::Args, &"x".repeat(60)).collect();
-    texts.iter().for_each(|words| bench.ring.writer.push(*words));
+    texts.iter().for_each(|words| bench.ring.push(*words));
     bench.drain.turn();
     assert!(bench.drain.close());
     assert_eq!((texts.len(), bench.durable()), (3, 1));
     assert_eq!(scan(&bench.drain.store.files()).covered.slices.get(&bench.drain.attached[0].segment, 0), 1);
-    bench.ring.writer.push(
+    bench.ring.push(
         Event { time: 1, value: 0, thread: 1, name: NameId(9), kind: Kind::Mark as u16, flags: 3, extra: 0 }.to_words(),
     );
     bench.drain.turn();

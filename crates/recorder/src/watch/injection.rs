@@ -1,11 +1,12 @@
 //! Why a Python process has no segment although the collectors were to be brought in. Its arguments and environment are
 //! looked at and forgotten, never stored.
 
-use super::Seen;
+use super::{Seen, SeenPython};
 use crate::notes::Notes;
 use crate::processes::Processes;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// What in the way a process was started keeps the collectors out. None: nothing that we know of.
 pub(super) fn why_not(pid: u32) -> Option<String> {
@@ -19,15 +20,35 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
     let environment = words("environ");
     // For a moment, while one program takes another's place (execve), there is nothing to read: ask again later.
     let readable = environment.iter().any(|variable| !variable.is_empty());
-    let told = environment.iter().any(|variable| variable.starts_with("INFERSCOPE_SEGMENTS="));
-    (readable && !told)
-        .then(|| "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into())
+    let told = environment.iter().find_map(|variable| variable.strip_prefix("INFERSCOPE_SEGMENTS="));
+    match told {
+        Some(segments) => other_user(pid, segments),
+        None => readable.then(|| {
+            "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into()
+        }),
+    }
+}
+
+/// A program that changed its user can go on writing what it has mapped, but it, its children and what takes its place
+/// cannot make a new segment.
+fn other_user(pid: u32, segments: &str) -> Option<String> {
+    let owner = fs::metadata(segments).ok()?.uid();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let user: u32 = ids.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    (user != owner && user != 0).then(|| {
+        format!(
+            "it runs as user {user}, who may not write to the recorder's shared memory (of user {owner}): it changed its \
+             user before it started or forked"
+        )
+    })
 }
 
 /// Notes which Python processes have no scopes and calls, and why: one note for each reason.
 pub(crate) fn explain_missing(seen: &Seen, processes: &Processes, notes: &Notes) {
     let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for (number, (pid, reason)) in seen.python.iter().filter(|(number, _)| !processes.ever_had_segment(**number)) {
+    let short = |number: &i32, programs: u32| processes.python_segments(*number) < programs;
+    for (number, SeenPython { pid, reason, .. }) in seen.python.iter().filter(|(at, one)| short(at, one.programs)) {
         let python = processes.python(*number);
         let minor = python.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
         let old = minor.is_some_and(|minor| minor < 10) || python.starts_with("2.");

@@ -43,10 +43,18 @@ pub(crate) struct Watch {
 /// What the watcher saw, for the notes at the end.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Python processes, and why each may have no segment (None: unknown).
-    pub python: HashMap<i32, (u32, Option<String>)>,
+    pub python: HashMap<i32, SeenPython>,
     /// Processes beyond the number that is sampled.
     pub not_sampled: u64,
+}
+
+/// A Python process.
+pub(crate) struct SeenPython {
+    pub pid: u32,
+    /// How many programs it was seen to run, one after the other (execve): each should have a segment.
+    pub programs: u32,
+    /// Why the last of them may have none. None: unknown.
+    pub reason: Option<String>,
 }
 
 /// Whose a process is. The lock, where there is a place for it, keeps other recorders away.
@@ -122,7 +130,10 @@ impl Watch {
         for found in self.tree.look() {
             let program = proc::program(found.pid);
             let number = self.shared.processes.register(found.pid, found.parent, found.start_ticks, &program);
-            self.seen.python.insert(number, (found.pid, injection::why_not(found.pid)));
+            let before = self.seen.python.get(&number).map_or(0, |python| python.programs);
+            let programs = before + u32::from(before == 0 || found.replaced);
+            let reason = injection::why_not(found.pid);
+            self.seen.python.insert(number, SeenPython { pid: found.pid, programs, reason });
             // Not sampled before, or it has become another program since.
             if self.samplers.get(&number).is_some_and(JoinHandle::is_finished) {
                 self.samplers.remove(&number);
@@ -135,10 +146,11 @@ impl Watch {
                 self.samplers.remove(&process.number);
                 self.claims.remove(&process.number);
             } else if process.has_segment || self.tree.is_python(process.pid) {
-                if let Some((pid, reason @ None)) = self.seen.python.get_mut(&process.number)
-                    && !process.has_segment
+                if let Some(python) = self.seen.python.get_mut(&process.number)
+                    && python.reason.is_none()
+                    && self.shared.processes.python_segments(process.number) < python.programs
                 {
-                    *reason = injection::why_not(*pid);
+                    python.reason = injection::why_not(python.pid);
                 }
                 self.start_sampler(&process);
             }

@@ -16,7 +16,12 @@ pub(crate) struct Tree {
 struct Member {
     start_ticks: u64,
     program: Option<PathBuf>,
+    /// See [`proc::Stat`]: another means another program, also if it is the same file.
+    stack: u64,
+    /// It still runs what its parent runs: most such processes become another program in a moment.
+    forked: bool,
     python: bool,
+    replaced: bool,
     again: Instant,
     pause: Duration,
 }
@@ -27,6 +32,8 @@ pub(crate) struct Found {
     pub pid: u32,
     pub parent: u32,
     pub start_ticks: u64,
+    /// It was another program of its own before.
+    pub replaced: bool,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(400);
@@ -41,9 +48,12 @@ impl Tree {
 
     fn add(&mut self, pid: u32) {
         let Some(stat) = proc::stat(pid) else { return };
-        let again = Instant::now();
-        let start_ticks = stat.start_ticks;
-        self.members.insert(pid, Member { start_ticks, program: None, python: false, again, pause: FIRST_PAUSE });
+        let (start_ticks, stack, again) = (stat.start_ticks, stat.stack, Instant::now());
+        let forked = self.members.contains_key(&stat.parent)
+            && proc::stat(stat.parent).is_some_and(|parent| parent.stack == stack);
+        let (program, python, pause) = (None, false, FIRST_PAUSE);
+        let member = Member { start_ticks, program, stack, forked, python, replaced: false, again, pause };
+        self.members.insert(pid, member);
     }
 
     /// Looks at all processes, and returns those that have turned out to be Python.
@@ -76,9 +86,14 @@ impl Tree {
 impl Member {
     fn check(&mut self, pid: u32) -> Option<Found> {
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+        let stack = proc::stat(pid).map_or(0, |stat| stat.stack);
+        let other_stack = stack != 0 && self.stack != 0 && stack != self.stack;
         // Without one it has ended or may not be looked at: that makes it no other program.
-        if program.is_some() && program != self.program {
-            *self = Member { program, python: false, again: Instant::now(), pause: FIRST_PAUSE, ..*self };
+        if program.is_some() && (program != self.program || other_stack) {
+            let replaced = self.python && other_stack && !self.forked;
+            let (forked, stack) = (self.forked && !other_stack, if stack == 0 { self.stack } else { stack });
+            let (python, again, pause) = (false, Instant::now(), FIRST_PAUSE);
+            *self = Member { program, stack, forked, python, replaced, again, pause, ..*self };
         }
         if self.python || Instant::now() < self.again {
             return None;
@@ -87,7 +102,8 @@ impl Member {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         let stat = proc::stat(pid).filter(|stat| stat.start_ticks == self.start_ticks)?;
         self.python = looks_like_python(pid);
-        self.python.then_some(Found { pid, parent: stat.parent, start_ticks: self.start_ticks })
+        let (start_ticks, replaced) = (self.start_ticks, self.replaced);
+        self.python.then_some(Found { pid, parent: stat.parent, start_ticks, replaced })
     }
 }
 

@@ -153,16 +153,16 @@ fn write_gpu() {
 }
 
 fn write_kernels(folder: &Path, who: &Identity, count: u64) {
-    let segment = Segment::create_with(folder, 64 << 20, who, true, trace::Source::Monotonic).unwrap();
+    let segment = Segment::create_with(folder, 64 << 20, who, trace::Source::Monotonic).unwrap();
     let mut names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
     let (gemm, launch) = (names.intern("gemm"), names.intern("cudaLaunchKernel"));
     let [mut work, mut calls] = [1, 2].map(|thread| segment.claim(thread).unwrap());
     let say = |ring: &mut OwnedRing, kind: Kind, text: &str| {
         let texts: Vec<_> = text_records(TextRole::Name, text).collect();
-        texts.iter().for_each(|words| ring.writer.push(*words));
+        texts.iter().for_each(|words| ring.push(*words));
         let flags = texts.len() as u16;
         let (kind, name) = (kind as u16, NameId::INLINE);
-        ring.writer.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
+        ring.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
     };
     say(&mut work, Kind::Device, "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}");
     say(&mut work, Kind::Note, "libcupti 13 was loaded");
@@ -205,7 +205,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn new(folder: &Path, size_mb: usize) -> Writer {
-        let segment = Segment::create(folder, size_mb << 20, &myself(), true).unwrap();
+        let segment = Segment::create(folder, size_mb << 20, &myself()).unwrap();
         let names = trace::names::NameWriter::new(|bytes| segment.names(bytes)).unwrap();
         Writer { ring: segment.claim(std::process::id()).unwrap(), names, started: trace::clock::now() }
     }
@@ -216,13 +216,13 @@ impl Writer {
         let id = self.names.intern(&name);
         let texts: Vec<_> =
             if id == NameId::INLINE { text_records(TextRole::Name, &name).collect() } else { Vec::new() };
-        texts.iter().for_each(|text| self.ring.writer.push(*text));
+        texts.iter().for_each(|text| self.ring.push(*text));
         self.push(Kind::Call, id, texts.len() as u16, trace::clock::now(), number, 0);
     }
 
     pub fn scope_begin(&mut self, id: u32, parent: u64, name: &str, args: &str) {
         let texts: Vec<_> = text_records(TextRole::Args, args).collect();
-        texts.iter().for_each(|text| self.ring.writer.push(*text));
+        texts.iter().for_each(|text| self.ring.push(*text));
         self.started = trace::clock::now();
         let name = self.names.intern(name);
         self.push(Kind::ScopeBegin, name, texts.len() as u16, self.started, parent, id);
@@ -235,7 +235,7 @@ impl Writer {
 
     fn push(&mut self, kind: Kind, name: NameId, flags: u16, time: u64, value: u64, extra: u32) {
         let (thread, kind) = (std::process::id(), kind as u16);
-        self.ring.writer.push(Event { time, value, thread, name, kind, flags, extra }.to_words());
+        self.ring.push(Event { time, value, thread, name, kind, flags, extra }.to_words());
     }
 }
 

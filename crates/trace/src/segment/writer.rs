@@ -31,6 +31,7 @@ impl std::error::Error for CreateError {}
 pub struct Segment {
     memory: Memory,
     path: PathBuf,
+    number: u32,
     /// Only slow paths take this lock, and a forked child makes a segment of its own.
     space: Mutex<Space>,
 }
@@ -39,6 +40,7 @@ pub struct Segment {
 struct Plan<'a> {
     hidden: &'a Path,
     path: &'a Path,
+    number: u32,
     who: &'a Identity,
     source: Source,
     asked: usize,
@@ -62,14 +64,14 @@ impl Segment {
         source: Source,
     ) -> Result<&'static Segment, CreateError> {
         let mut path = folder.join(format!("{}-{}{SUFFIX}", who.pid, who.start_ticks));
-        let mut number = 2;
+        let mut number = 1;
         while path.exists() {
-            path = folder.join(format!("{}-{}-{number}{SUFFIX}", who.pid, who.start_ticks));
             number += 1;
+            path = folder.join(format!("{}-{}-{number}{SUFFIX}", who.pid, who.start_ticks));
         }
         let hidden = folder.join(format!(".{}-{}.new", who.pid, who.start_ticks));
         let asked = budget.clamp(limits::LEAST, 1 << 36).next_multiple_of(PAGE);
-        let plan = Plan { hidden: &hidden, path: &path, who, source, asked };
+        let plan = Plan { hidden: &hidden, path: &path, number, who, source, asked };
         let (allowed, mut limit) = limits::allowed(folder, asked);
         // Halves, so that processes which are short of the same are so by the same.
         let mut bytes = asked;
@@ -92,7 +94,7 @@ impl Segment {
     }
 
     fn make(plan: &Plan<'_>, bytes: usize, limit: Limit) -> io::Result<&'static Segment> {
-        let Plan { hidden, path, who, source, asked } = *plan;
+        let Plan { hidden, path, number, who, source, asked } = *plan;
         let bytes = bytes / PAGE * PAGE;
         let directory = directory_rings(bytes);
         let names_bytes = (bytes / 8).next_multiple_of(PAGE);
@@ -102,7 +104,7 @@ impl Segment {
         let memory = Memory::map(&file, bytes)?;
         memory.populate(0, RINGS_AT, hidden)?;
         let space = Mutex::new(Space::new(names_at(directory) + names_bytes, bytes));
-        let segment = Segment { memory, path: path.to_owned(), space };
+        let segment = Segment { memory, path: path.to_owned(), number, space };
         clock::set_source(source);
         let header = segment.header();
         header.version.store(VERSION, Ordering::Relaxed);
@@ -127,6 +129,11 @@ impl Segment {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// 1 for the first segment of a process, 2 for the next.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     pub(crate) fn header(&self) -> &Header {

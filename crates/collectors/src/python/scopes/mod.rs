@@ -8,6 +8,7 @@ mod scope;
 mod surface;
 
 pub use context::interpreter_function;
+pub use record::begin_ids;
 
 use super::arguments::{Imported, arguments};
 use super::gil::Gil;

@@ -13,10 +13,22 @@ use trace::{Event, Kind, NameId, clock};
 /// A name: the `str`, and its number in the segment.
 pub type Name = (*mut PyObject, NameId);
 
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// Programs that one process runs one after the other (execve) number their scopes from here on: what was open in one must not
+/// seem to end in the next.
+const IDS_A_PROGRAM: u32 = 1 << 27;
+
+/// Chooses the first id by the number of this process's segment, unless there were ids already.
+pub fn begin_ids(segment: u32) {
+    if LAST.load(Ordering::Relaxed) == 0 {
+        LAST.store(segment.wrapping_sub(1).wrapping_mul(IDS_A_PROGRAM), Ordering::Relaxed);
+    }
+}
+
 /// The next id. Under the GIL, so two plain operations do; 0 means no scope.
 #[inline(always)]
 pub fn next_id() -> u32 {
-    static LAST: AtomicU32 = AtomicU32::new(0);
     let id = LAST.load(Ordering::Relaxed).wrapping_add(1).max(1);
     LAST.store(id, Ordering::Relaxed);
     id

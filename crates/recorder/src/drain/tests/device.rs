@@ -29,7 +29,7 @@ fn kernel(number: u32) -> Work {
 impl Bench {
     fn push_work(&mut self, kind: Kind, work: Work) {
         let (records, count) = work.records(kind);
-        records[..count].iter().for_each(|record| self.ring.writer.push(*record));
+        records[..count].iter().for_each(|record| self.ring.push(*record));
     }
 }
 
@@ -50,7 +50,7 @@ fn every_kind_of_record_becomes_its_row() {
         Allocation { time: 9, address: 0x7f00_0000_0000, bytes: 512, memory: 3, correlation: 15, ..Default::default() };
     for memory in [memory, Allocation { freed: true, pool: true, ..memory }] {
         let (records, count) = memory.records();
-        records[..count].iter().for_each(|record| bench.ring.writer.push(*record));
+        records[..count].iter().for_each(|record| bench.ring.push(*record));
     }
     bench.push(Kind::ApiCall, gemm, 11, 5, &[]);
     bench.push(Kind::ApiCall, gemm, 0, 5, &[]);
@@ -110,10 +110,10 @@ fn what_the_device_says_is_in_nanoseconds_and_what_the_host_says_in_its_ticks() 
     let call =
         |kind: Kind| Event { time: 800, value: 40, thread: 77, name: NameId(1), kind: kind as u16, flags: 0, extra: 1 };
     for kind in [Kind::ApiCall, Kind::Nvtx, Kind::Overhead] {
-        bench.ring.writer.push(call(kind).to_words());
+        bench.ring.push(call(kind).to_words());
     }
     let (records, count) = Allocation { time: 800, ..Default::default() }.records();
-    records[..count].iter().for_each(|record| bench.ring.writer.push(*record));
+    records[..count].iter().for_each(|record| bench.ring.push(*record));
     bench.drain.turn();
     assert!(bench.drain.close());
     let (gpu, memory, slices) = (bench.rows(Table::Gpu), bench.rows(Table::Allocations), bench.rows(Table::Slices));
@@ -137,8 +137,8 @@ fn what_is_unknown_or_half_gone_is_counted() {
     let mut bench = Bench::new("device-half");
     let (records, _) = kernel(3).records(Kind::Kernel);
     // One of two records of numbers is missing; then a kind of the future.
-    bench.ring.writer.push(records[1]);
-    bench.ring.writer.push(records[2]);
+    bench.ring.push(records[1]);
+    bench.ring.push(records[2]);
     bench
         .ring
         .writer
@@ -215,7 +215,7 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     let place = trace::segment::Place { rank: Some(3), local_rank: Some(1), world_size: Some(8) };
     let who = Identity { program: "python3".into(), python: String::new(), place, ..reader.identity() };
     let segments = bench.root.join("segments");
-    let cuda = Segment::create_with(&segments, 1 << 20, &who, true, Source::Monotonic).unwrap();
+    let cuda = Segment::create_with(&segments, 1 << 20, &who, Source::Monotonic).unwrap();
     status(cuda, status::Collector::Gpu, status::State::On, "CUPTI 130001");
     cuda.status(status::Collector::Gpu).own_ns.store(5, Ordering::Relaxed);
     cuda.status(status::Collector::Gpu).set_windows(status::Windows { recorded_ppm: 860_400, cost_ppm: 98_760 });
