@@ -100,7 +100,7 @@ impl Memory {
     /// As for [`Memory::at`].
     pub unsafe fn slice<T>(&self, offset: usize, count: usize) -> Option<&[T]> {
         let end = count.checked_mul(size_of::<T>())?.checked_add(offset)?;
-        let aligned = (self.base as usize + offset).is_multiple_of(align_of::<T>());
+        let aligned = (self.base as usize).wrapping_add(offset).is_multiple_of(align_of::<T>());
         // SAFETY: in bounds and aligned, checked here; validity by the caller's promise.
         (end <= self.bytes && aligned)
             .then(|| unsafe { std::slice::from_raw_parts(self.base.add(offset).cast(), count) })
