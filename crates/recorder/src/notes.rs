@@ -115,7 +115,10 @@ mod tests {
             "no stacks of process 7: it ended",
             "the disk was full",
         ];
-        assert_eq!((notes.all(), notes.since(1)), (all.map(String::from).to_vec(), all[1..].iter().map(|note| (*note).to_owned()).collect()));
+        assert_eq!(
+            (notes.all(), notes.since(1)),
+            (all.map(String::from).to_vec(), all[1..].iter().map(|note| (*note).to_owned()).collect())
+        );
     }
 
     #[test]

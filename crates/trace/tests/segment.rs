@@ -230,6 +230,37 @@ fn a_segment_is_smaller_where_files_may_not_be_large() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// As an earlier version left it: 1024 lines of directory, and 1024 open calls in front of each ring.
+#[test]
+fn segments_of_version_1_are_read() {
+    let (names_at, ring_at) = (8192 + 1024 * 128, 8192 + 1024 * 128 + 4096);
+    let mut bytes = vec![0u8; ring_at + 1024 * 16 + 256 * 32];
+    let mut put =
+        |at: usize, value: u64, size: usize| bytes[at..at + size].copy_from_slice(&value.to_ne_bytes()[..size]);
+    put(0, u64::from_ne_bytes(*b"INFSCOPE"), 8);
+    // Version, bytes of a record, pid, clock (CLOCK_MONOTONIC), rings, bytes of names and how many are used.
+    let source = trace::Source::Monotonic as u64;
+    [(8, 1), (12, 32), (16, 77), (32, source), (44, 1)].into_iter().for_each(|(at, value)| put(at, value, 4));
+    [(48, 4096), (56, 16)].into_iter().for_each(|(at, value)| put(at, value, 8));
+    [(names_at, 1), (names_at + 8, u64::from(b'f'))].into_iter().for_each(|(at, value)| put(at, value, 8));
+    // The line of the ring: thread, place, records, head, open calls.
+    put(8192 + 4, 42, 4);
+    [(8, ring_at as u64), (16, 256), (24, 2), (32, 1)].into_iter().for_each(|(at, value)| put(8192 + at, value, 8));
+    [(0, 1), (8, 99)].into_iter().for_each(|(at, value)| put(ring_at + at, value, 8));
+    for number in 0..2 {
+        for (word, value) in event(number, 42).to_words().into_iter().enumerate() {
+            put(ring_at + 1024 * 16 + number as usize * 32 + word * 8, value, 8);
+        }
+    }
+    let reader = SegmentReader::load(&bytes).unwrap();
+    assert_eq!((reader.identity().pid, reader.shortage()), (77, None));
+    assert_eq!(all_records(&reader), (vec![event(0, 42), event(1, 42)], 0));
+    assert_eq!(reader.open_calls(), [OpenCall { thread: 42, name: NameId(1), start: 99 }]);
+    let mut names = Vec::new();
+    NameCursor::default().read(reader.names(), |_, text| names.push(text));
+    assert_eq!(names, ["f"]);
+}
+
 /// A small generator with a fixed seed: the same damage on every machine.
 struct Random(u64);
 

@@ -50,7 +50,7 @@ pub(super) const LEAST: usize = 256 << 10;
 /// Address space and a cgroup's memory are the program's first.
 const SHARE: u64 = 8;
 /// A file system that holds segments holds little else, but /dev/shm is also where loaders of data put their tensors.
-const DISK_SHARE: u64 = 4;
+const DISK_SHARE: u64 = 2;
 
 /// How many of the bytes asked for may be had in this folder, and what the limit is.
 pub(super) fn allowed(folder: &Path, asked: usize) -> (usize, Limit) {

@@ -74,7 +74,8 @@ impl Space {
             let mostly_free = |entry: &RingEntry| room(entry) >= (wanted / 4 * 3).max(count);
             let sizes = size_of_ring(wanted)..=size_of_ring(wanted * 2);
             let found = self.take_over(segment, sizes, mostly_free);
-            let found = found.or_else(|| if wanted <= most { self.fresh(segment, wanted, self.growth_end) } else { None });
+            let found =
+                found.or_else(|| if wanted <= most { self.fresh(segment, wanted, self.growth_end) } else { None });
             if found.is_some() {
                 return found;
             }
