@@ -48,14 +48,14 @@ def test_five_thousand_live_threads_lose_nothing(script, record):
 
 
 def test_five_hundred_threads_with_all_their_calls(script, record):
-    ours = record(sys.executable, script(THREADS), 500, options=("--no-stacks", "--calls", "python"))
+    ours = record(sys.executable, script(THREADS), 500, options=("--no-stacks", "--calls"))
     assert ours.code == 0, ours.told
     assert len(ours.trace.slices(SCOPE)) == 5000
     assert len([row for row in ours.trace.slices(CALL) if row["text"].startswith("leaf")]) == 5000
     assert ours.trace.lost() == 0
 
 
-def test_twenty_thousand_short_threads_lose_nothing(script, record):
+def test_short_threads_by_the_thousand_lose_nothing(script, record):
     ours = record(
         script("""
             import threading
@@ -65,7 +65,7 @@ def test_twenty_thousand_short_threads_lose_nothing(script, record):
                 for number in range(3):
                     with scope("short"): pass
 
-            for _ in range(200):
+            for _ in range(40):
                 threads = [threading.Thread(target=work) for _ in range(100)]
                 for thread in threads: thread.start()
                 for thread in threads: thread.join()
@@ -73,8 +73,7 @@ def test_twenty_thousand_short_threads_lose_nothing(script, record):
         options=("--no-stacks",),
     )
     assert ours.code == 0, ours.told
-    assert ours.trace.count("slices") >= 60_000
-    assert len(ours.trace.slices(SCOPE)) == 60_000
+    assert len(ours.trace.slices(SCOPE)) == 12_000
     assert ours.trace.lost() == 0
 
 
@@ -96,15 +95,22 @@ def test_a_small_budget_is_handed_from_idle_threads_to_those_that_write(script, 
                 with scope("second"): pass
                 second.release()
 
-            def files(): return len(glob.glob(trace + "/slices.*.parquet"))
+            def newest():
+                files = glob.glob(trace + "/slices.*-*.parquet")
+                return max([int(file.rsplit("-", 1)[1].split(".")[0]) for file in files] or [0])
+
+            def wait_for_a_file():
+                before, end = newest(), time.monotonic() + 60
+                with scope("something new"): pass
+                while newest() == before and time.monotonic() < end: time.sleep(0.01)
 
             for _ in range(6):
                 threads = [threading.Thread(target=work) for _ in range(150)]
                 for thread in threads: thread.start()
                 for _ in threads: begun.acquire()
-                # Until what they wrote is on disk, which their rings then may forget.
-                before, end = files(), time.monotonic() + 60
-                while files() == before and time.monotonic() < end: time.sleep(0.01)
+                # The first may have been under way already; after the second the rings may forget what is in it.
+                wait_for_a_file()
+                wait_for_a_file()
             go.set()
             for _ in range(900): second.acquire()
         """),
@@ -119,17 +125,21 @@ def test_a_small_budget_is_handed_from_idle_threads_to_those_that_write(script, 
 @pytest.mark.parametrize("limit", [200_000, 400_000])
 def test_little_address_space_is_left_to_the_program(script, record, limit):
     """Under `ulimit -v` the segment is smaller, and the program gets as much memory as it does alone."""
+    second = script(
+        """
+        from inferscope import scope
+        for _ in range(1000):
+            with scope("short of memory"): pass
+        print("alive")
+        """,
+        "second.py",
+    )
     path = script(f"""
         import resource
         now = int(open("/proc/self/statm").read().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (now + ({limit} << 10), -1))
         import os, sys
-        os.execv(sys.executable, [sys.executable, "-c", '''
-from inferscope import scope
-for _ in range(1000):
-    with scope("short of memory"): pass
-print("alive")
-'''])
+        os.execv(sys.executable, [sys.executable, {str(second)!r}])
     """)
     ours = record(path)
     assert (ours.code, ours.out) == (0, b"alive\n"), ours.told
@@ -244,7 +254,7 @@ def test_a_replaced_program_without_collectors_is_told_of(script, record, trace)
 
 def test_a_program_that_changes_its_user_is_recorded_as_far_as_it_can(script, record, trace):
     assert os.geteuid() == 0, "only root may become another user: nothing was tested"
-    for folder in [trace.parent, *trace.parent.parents][:4]:
+    for folder in [trace.parent, *trace.parent.parents][:3]:
         os.chmod(folder, 0o755)
     looked = LOOKED.format(trace=str(trace))
     ours = record(

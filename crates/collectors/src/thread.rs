@@ -238,13 +238,16 @@ fn find(session: &'static Session, collector: Collector) -> Option<&'static mut 
     writing.as_mut()
 }
 
+/// Threads looked at for a thread that has no ring: more than have one.
+const ALL: usize = 1 << 15;
+
 /// A ring for a thread that has none: one with room, else one that its thread does not use, else one that its thread left
 /// and that is not on disk.
 fn claim(session: &'static Session, tid: u32) -> Option<OwnedRing> {
     let segment = session.segment;
     segment
         .claim(tid)
-        .or_else(|| idle::ring(session, 1).map(|ring| ring.for_thread(tid)))
+        .or_else(|| idle::ring(session, 1, ALL).map(|ring| ring.for_thread(tid)))
         .or_else(|| segment.claim_any(tid))
 }
 

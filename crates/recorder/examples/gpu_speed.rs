@@ -9,7 +9,7 @@ use trace::clock::Source;
 use trace::device::Work;
 use trace::event::{Event, Kind};
 use trace::segment::{Identity, OwnedRing};
-use trace::{NameId, Segment, SegmentReader};
+use trace::{NameId, Segment};
 
 /// Kernels of one token of a small language model: twelve layers of some twenty, and what is around them.
 const KERNELS: usize = 250;

@@ -6,7 +6,7 @@ pub(super) use under_the_gil::ring;
 
 /// Without the GIL nobody knows whether a thread is writing at this moment.
 #[cfg(not(feature = "python"))]
-pub(super) fn ring(_: &'static super::Session, _: u64) -> Option<super::OwnedRing> {
+pub(super) fn ring(_: &'static super::Session, _: u64, _: usize) -> Option<super::OwnedRing> {
     None
 }
 
@@ -16,15 +16,14 @@ mod under_the_gil {
     use std::ptr;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
-    /// Threads looked at in one attempt; the next goes on where this one stopped.
-    const MOST: usize = 512;
+    /// Where the next look begins.
     static NEXT: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
 
     /// Such a ring, of at least so many records. The GIL is held, so no other thread is writing; a thread that ends may be
-    /// giving its ring back, and holds its place's lock for that.
-    pub fn ring(session: &'static Session, least: u64) -> Option<OwnedRing> {
+    /// giving its ring back, and holds its place's lock for that. `most` threads are looked at; the next look goes on after them.
+    pub fn ring(session: &'static Session, least: u64, most: usize) -> Option<OwnedRing> {
         let mut at = NEXT.load(Ordering::Relaxed);
-        for _ in 0..MOST {
+        for _ in 0..most {
             if at.is_null() {
                 at = PLACES.load(Ordering::Acquire);
             }

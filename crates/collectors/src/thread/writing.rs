@@ -70,7 +70,7 @@ impl Writing {
             return true;
         }
         let larger = (self.ring.records() * 2).max(count + 1);
-        if let Some(other) = idle::ring(self.session, larger) {
+        if let Some(other) = idle::ring(self.session, larger, SOME) {
             self.ring.replace(other);
             if self.ring.look(count) {
                 return true;
@@ -88,6 +88,9 @@ impl Writing {
         fits
     }
 }
+
+/// Threads looked at by one that could do with a larger ring, at every quarter of its own.
+const SOME: usize = 256;
 
 /// Who is to count a record that found no room.
 #[inline(always)]
