@@ -158,11 +158,10 @@ fn write_kernels(folder: &Path, who: &Identity, count: u64) {
     let (gemm, launch) = (names.intern("gemm"), names.intern("cudaLaunchKernel"));
     let [mut work, mut calls] = [1, 2].map(|thread| segment.claim(thread).unwrap());
     let say = |ring: &mut OwnedRing, kind: Kind, text: &str| {
-        let texts: Vec<_> = text_records(TextRole::Name, text).collect();
-        texts.iter().for_each(|words| ring.push(*words));
-        let flags = texts.len() as u16;
-        let (kind, name) = (kind as u16, NameId::INLINE);
-        ring.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
+        let mut records: Vec<_> = text_records(TextRole::Name, text).collect();
+        let (kind, name, flags) = (kind as u16, NameId::INLINE, records.len() as u16);
+        records.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
+        ring.push_all(&records);
     };
     say(&mut work, Kind::Device, "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}");
     say(&mut work, Kind::Note, "libcupti 13 was loaded");
@@ -175,10 +174,10 @@ fn write_kernels(folder: &Path, who: &Identity, count: u64) {
         let (shared_static, name) = (kernel as u32 % 2 * 512, gemm);
         let one = Work { start, dur: 900, name, correlation, grid: [8, 1, 1], shared_static, ..Work::default() };
         let (records, some) = one.records(Kind::Kernel);
-        records[..some].iter().for_each(|record| work.writer.push(*record));
+        work.push_all(&records[..some]);
         let (kind, name) = (Kind::ApiCall as u16, launch);
         let call = Event { time: start, value: 100, thread: 77, name, kind, flags: 0, extra: correlation };
-        calls.writer.push(call.to_words());
+        calls.push(call.to_words());
     }
 }
 
@@ -216,26 +215,25 @@ impl Writer {
         let id = self.names.intern(&name);
         let texts: Vec<_> =
             if id == NameId::INLINE { text_records(TextRole::Name, &name).collect() } else { Vec::new() };
-        texts.iter().for_each(|text| self.ring.push(*text));
-        self.push(Kind::Call, id, texts.len() as u16, trace::clock::now(), number, 0);
+        self.push(texts, Kind::Call, id, trace::clock::now(), number, 0);
     }
 
     pub fn scope_begin(&mut self, id: u32, parent: u64, name: &str, args: &str) {
         let texts: Vec<_> = text_records(TextRole::Args, args).collect();
-        texts.iter().for_each(|text| self.ring.push(*text));
         self.started = trace::clock::now();
         let name = self.names.intern(name);
-        self.push(Kind::ScopeBegin, name, texts.len() as u16, self.started, parent, id);
+        self.push(texts, Kind::ScopeBegin, name, self.started, parent, id);
     }
 
     pub fn scope_end(&mut self, id: u32, name: &str) {
         let name = self.names.intern(name);
-        self.push(Kind::ScopeEnd, name, 0, trace::clock::now(), self.started, id);
+        self.push(Vec::new(), Kind::ScopeEnd, name, trace::clock::now(), self.started, id);
     }
 
-    fn push(&mut self, kind: Kind, name: NameId, flags: u16, time: u64, value: u64, extra: u32) {
-        let (thread, kind) = (std::process::id(), kind as u16);
-        self.ring.push(Event { time, value, thread, name, kind, flags, extra }.to_words());
+    fn push(&mut self, mut texts: Vec<[u64; 4]>, kind: Kind, name: NameId, time: u64, value: u64, extra: u32) {
+        let (thread, kind, flags) = (std::process::id(), kind as u16, texts.len() as u16);
+        texts.push(Event { time, value, thread, name, kind, flags, extra }.to_words());
+        self.ring.push_all(&texts);
     }
 }
 

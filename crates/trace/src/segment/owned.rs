@@ -49,15 +49,23 @@ impl OwnedRing {
     /// Publishes one record, in a larger ring if need be. None is left: the oldest is overwritten.
     #[inline(always)]
     pub fn push(&mut self, words: [u64; EVENT_WORDS]) {
-        if self.writer.has_room(1) || self.make_room() {
+        if self.writer.has_room(1) || self.make_room(1) {
             self.writer.push(words);
+        }
+    }
+
+    /// The same for the records of one event, which stand together.
+    pub fn push_all(&mut self, records: &[[u64; EVENT_WORDS]]) {
+        let count = records.len() as u64;
+        if self.writer.has_room(count) || self.make_room(count) {
+            records.iter().for_each(|words| self.writer.push(*words));
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) -> bool {
-        self.look(1) || self.grow(1) || self.overwrite(1)
+    fn make_room(&mut self, count: u64) -> bool {
+        self.look(count) || self.grow(count) || self.overwrite(count)
     }
 
     /// Whether so many records fit without overwriting any that is not on disk.

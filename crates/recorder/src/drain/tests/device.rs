@@ -29,7 +29,7 @@ fn kernel(number: u32) -> Work {
 impl Bench {
     fn push_work(&mut self, kind: Kind, work: Work) {
         let (records, count) = work.records(kind);
-        records[..count].iter().for_each(|record| self.ring.push(*record));
+        self.ring.push_all(&records[..count]);
     }
 }
 
@@ -50,7 +50,7 @@ fn every_kind_of_record_becomes_its_row() {
         Allocation { time: 9, address: 0x7f00_0000_0000, bytes: 512, memory: 3, correlation: 15, ..Default::default() };
     for memory in [memory, Allocation { freed: true, pool: true, ..memory }] {
         let (records, count) = memory.records();
-        records[..count].iter().for_each(|record| bench.ring.push(*record));
+        bench.ring.push_all(&records[..count]);
     }
     bench.push(Kind::ApiCall, gemm, 11, 5, &[]);
     bench.push(Kind::ApiCall, gemm, 0, 5, &[]);
@@ -113,7 +113,7 @@ fn what_the_device_says_is_in_nanoseconds_and_what_the_host_says_in_its_ticks() 
         bench.ring.push(call(kind).to_words());
     }
     let (records, count) = Allocation { time: 800, ..Default::default() }.records();
-    records[..count].iter().for_each(|record| bench.ring.push(*record));
+    bench.ring.push_all(&records[..count]);
     bench.drain.turn();
     assert!(bench.drain.close());
     let (gpu, memory, slices) = (bench.rows(Table::Gpu), bench.rows(Table::Allocations), bench.rows(Table::Slices));
