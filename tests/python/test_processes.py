@@ -21,7 +21,7 @@ def test_thousands_of_threads_reuse_their_rings(record):
     """
     ).only
     assert sorted(mark.tags["n"] for mark in segment.marks) == list(range(4000))
-    # Nobody writes it to disk here: 40 threads at a time, and 8,000 records in rings that are taken over while 32 more fit.
+    # Nobody writes it to disk here: 40 threads at a time, and 8,000 records in rings that are taken over while 32 fit.
     assert len(segment.rings) <= 40 + 8000 // 32
     segment.check_clean()
 
