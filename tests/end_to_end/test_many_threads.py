@@ -140,7 +140,8 @@ def test_little_address_space_is_left_to_the_program(script, record, limit):
     path = script(f"""
         import resource
         now = int(open("/proc/self/statm").read().split()[0]) * 4096
-        resource.setrlimit(resource.RLIMIT_AS, (now + ({limit} << 10), -1))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (now + ({limit} << 10), hard))
         import os, sys
         os.execv(sys.executable, [sys.executable, {str(second)!r}])
     """)
@@ -155,7 +156,8 @@ def test_equal_notes_about_many_processes_are_one(script, record):
     path = script("""
         import os, resource
         now = int(open("/proc/self/statm").read().split()[0]) * 4096
-        resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20), -1))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20), hard))
         from inferscope import scope
         for _ in range(20):
             child = os.fork()
