@@ -21,7 +21,8 @@ def test_thousands_of_threads_reuse_their_rings(record):
     """
     ).only
     assert sorted(mark.tags["n"] for mark in segment.marks) == list(range(4000))
-    assert len(segment.rings) <= 60
+    # Nobody writes it to disk here: 40 threads at a time, and 8,000 records in rings that are taken over while 32 fit.
+    assert len(segment.rings) <= 40 + 8000 // 32
     segment.check_clean()
 
 
@@ -31,7 +32,7 @@ def test_threads_at_once_beyond_the_budget_are_counted(record):
         import threading
         from inferscope import mark_event
         threading.stack_size(64 << 10)
-        count = 300
+        count = 1000
         barrier = threading.Barrier(count)
         def work(n):
             mark_event("here")
@@ -43,8 +44,8 @@ def test_threads_at_once_beyond_the_budget_are_counted(record):
         INFERSCOPE_TRACE_SIZE_MB="2",
     ).only
     recorded = sum(mark.name == "here" for mark in segment.marks)
-    assert 0 < recorded < 300
-    assert recorded + segment.status["scopes"].dropped == 300
+    assert 300 < recorded < 1000
+    assert recorded + segment.status["scopes"].dropped == 1000
     assert any(mark.name == "main" for mark in segment.marks)
 
 

@@ -66,6 +66,10 @@ pub(crate) fn take_rescued(trace: &Path, rescued: &Path, manifest: Manifest) -> 
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let unfinished = trace.join(format!("{name}.tmp"));
+        // Copied, a file of holes would fill the disk.
+        if fs::symlink_metadata(entry.path()).is_ok_and(|metadata| plain_file::is_hollow(&metadata)) {
+            continue;
+        }
         if parse_file_name(&name).is_some() || name == MANIFEST {
             let copied = plain_file::open_inside(&entry.path())
                 .and_then(|mut rescued| io::copy(&mut rescued, &mut private::create(&unfinished)?))
