@@ -1,8 +1,8 @@
 """Whether a test whose outcomes differ between a plain and a recorded run differs because of the recording.
 
-The rule: the test is run again alone, ROUNDS times each way. It is a difference if plain runs agree with each other and
-at least half of the recorded ones disagree with them. Where it does not show alone, the whole module is run once more
-each way: it is a difference if it shows there again, the same way round. Everything else is flaky by itself."""
+The rule: its whole module is run once more each way. What shows there again, the same way round, is a difference. What
+does not is run alone, ROUNDS times each way: it is a difference if plain runs agree with each other and at least half
+of the recorded ones disagree with them. Everything else is flaky by itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outcomes import Run, Way
 # Five agree by chance in a thirtieth of the cases for a test that fails every other time.
 ROUNDS = 5
 ABSENT = "did not run"
-# So many of one module have one cause: the first of them are looked at.
+# Where more of a module differ once and not again, its process was killed: the first of them are looked at.
 MOST_ALONE = 10
 
 
@@ -44,20 +44,15 @@ def because_of_recording(
     module: str, found: list[Difference], plain: Way, recorded: Way, tell: Callable[[str], None]
 ) -> list[Difference]:
     """Those of the differences that are no chance."""
-    kept = found[MOST_ALONE:]
-    unclear = []
-    for one in found[:MOST_ALONE]:
-        if alone(module, one.test, plain, recorded):
+    again = {(one.test, one.plain, one.recorded) for one in between(plain.run(module), recorded.run(module))}
+    kept = [one for one in found if (one.test, one.plain, one.recorded) in again]
+    once = [one for one in found if one not in kept]
+    for number, one in enumerate(once):
+        if number < MOST_ALONE and alone(module, one.test, plain, recorded):
             kept.append(one)
         else:
-            unclear.append(one)
-    if unclear:
-        again = {(one.test, one.plain, one.recorded) for one in between(plain.run(module), recorded.run(module))}
-        for one in unclear:
-            if (one.test, one.plain, one.recorded) in again:
-                kept.append(one)
-            else:
-                tell(f"{module}: flaky by itself: {one.test} (plain {one.plain}, recorded {one.recorded})")
+            outcomes = f"plain {one.plain}, recorded {one.recorded}"
+            tell(f"{module}: flaky by itself: {one.test} ({outcomes}): {one.why[:200]}")
     return kept
 
 

@@ -38,8 +38,8 @@ MULTIPROCESSING = (
 
 # CPython's own runner has so many frames more than this one, and a test of tracemalloc counts on some.
 AS_DEEP = 10
-# Tests that wait for ever, with us or without. VSOCK: on a virtual machine whose host does not answer. Interpreters that
-# are made or ended in a thread: in 3.11.
+# Tests that wait for ever, with us or without. VSOCK: on a virtual machine whose host does not answer. Interpreters
+# that are made or ended in a thread: in 3.11.
 LEFT_OUT = {"test_socket": "VSOCK", "test__xxsubinterpreters": "thread"}
 
 
