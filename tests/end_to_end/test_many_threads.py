@@ -88,10 +88,10 @@ def test_a_small_budget_is_handed_from_idle_threads_to_those_that_write(script, 
             from inferscope import scope
 
             threading.stack_size(64 << 10)
-            go, trace = threading.Event(), os.environ["TRACE"]
+            trace = os.environ["TRACE"]
             begun, second = threading.Semaphore(0), threading.Semaphore(0)
 
-            def work():
+            def work(go):
                 with scope("first"): pass
                 begun.release()
                 go.wait()
@@ -107,15 +107,19 @@ def test_a_small_budget_is_handed_from_idle_threads_to_those_that_write(script, 
                 with scope("something new"): pass
                 while newest() == before and time.monotonic() < end: time.sleep(0.01)
 
-            for _ in range(6):
-                threads = [threading.Thread(target=work) for _ in range(150)]
+            batches = [threading.Event() for _ in range(6)]
+            for go in batches:
+                threads = [threading.Thread(target=work, args=(go,)) for _ in range(150)]
                 for thread in threads: thread.start()
                 for _ in threads: begun.acquire()
                 # The first may have been under way already; after the second the rings may forget what is in it.
                 wait_for_a_file()
                 wait_for_a_file()
-            go.set()
-            for _ in range(900): second.acquire()
+            for go in batches:
+                go.set()
+                for _ in range(150): second.acquire()
+                wait_for_a_file()
+                wait_for_a_file()
         """),
         options=("--no-stacks", "--trace-size-mb", "1"),
         env=environment(TRACE=str(trace)),

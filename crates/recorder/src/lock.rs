@@ -93,6 +93,15 @@ impl Lock {
         inode(self._file.metadata()).is_some_and(|ours| Some(ours) == inode(std::fs::metadata(path)))
     }
 
+    /// Lets go of it in every process that shares the descriptor.
+    pub fn release(&self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+        // SAFETY: a plain system call on an open descriptor.
+        unsafe { libc::flock(self._file.as_raw_fd(), libc::LOCK_UN) };
+    }
+
     pub fn raw(&self) -> RawFd {
         self._file.as_raw_fd()
     }

@@ -160,6 +160,8 @@ impl<'a> Supervisor<'a> {
                 }
             }
         };
+        // A program that is told of its trace may record itself anew at once.
+        self.plan.root_lock = None;
         let outcome = Outcome {
             trace: Some(self.plan.output.shown.clone()),
             notes: completed.notes,

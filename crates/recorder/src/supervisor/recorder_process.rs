@@ -164,6 +164,7 @@ fn leave(plan: &Plan<'_>, line: &Line, completed: &Completed) -> i32 {
         return 0;
     }
     if let Alone::Record { caller, report } = &plan.alone {
+        plan.root_lock.iter().for_each(Lock::release);
         caller.report(&plan.output.shown, report);
     }
     if completed.whole {
