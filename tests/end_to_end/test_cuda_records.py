@@ -132,6 +132,7 @@ def test_all_detail_records_every_call_and_migrations(gpu):
         call cudaGetDevice
         kernel k us=2
         migrate kind=HtoD bytes=65536 us=30
+        host us=500
         sync device
     """
     seen = gpu.play(script, options=("--gpu-detail", "all"))
