@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from setuptools import setup
-from setuptools_rust import Binding, RustBin, RustExtension
+from setuptools_rust import Binding, RustBin, RustExtension, Strip
 
 workspace = (Path(__file__).parent / "Cargo.toml").read_text(encoding="utf-8")
 version = re.search(r'^\[workspace\.package\]\n(?:.+\n)*?version = "([^"]+)"', workspace, re.MULTILINE)
@@ -27,6 +27,7 @@ setup(
             py_limited_api=True,
             args=whole,
             debug=False,
+            strip=Strip.All,
             cargo_manifest_args=locked,
         ),
         # The same source without Python: what the CUDA driver and NVTX load into any program.
@@ -36,10 +37,11 @@ setup(
             binding=Binding.NoBinding,
             args=["--no-default-features", *whole],
             debug=False,
+            strip=Strip.All,
             cargo_manifest_args=locked,
         ),
         # The binary itself lands in the environment's bin folder: no Python has to start before it does.
-        RustBin("inferscope", path="crates/cli/Cargo.toml", debug=False, cargo_manifest_args=locked),
+        RustBin("inferscope", path="crates/cli/Cargo.toml", debug=False, strip=Strip.All, cargo_manifest_args=locked),
     ],
     # One wheel for CPython 3.10 and every later version.
     options={"bdist_wheel": {"py_limited_api": "cp310"}},

@@ -17,6 +17,9 @@ from contextlib import contextmanager, nullcontext, suppress
 import inferscope
 from inferscope import _native, _recording, mark_event, scope
 
+# A ring grows while nobody drains it, which is paid once; after so many records it is as large as it gets.
+FILL = 1_500_000
+
 
 class Empty:
     def __enter__(self):
@@ -139,6 +142,8 @@ def main() -> None:
         take("disabled mark", marks)
         take("disabled decorator", decorated_calls)
         with recording():
+            take("enabled, ring grows", scopes)
+            marks(FILL)
             take("enabled", scopes)
             take("enabled mark", marks)
             take("enabled with tags", scopes_with_tags)

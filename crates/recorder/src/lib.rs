@@ -93,7 +93,8 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     Ok(supervisor.finish(Some(exit)).remove_segments())
 }
 
-const NO_PACKAGE: &str = "scopes and calls are not recorded: the python package is not installed beside the command";
+const NO_PACKAGE: &str = "scopes and calls are recorded only of programs that import inferscope themselves: the Python \
+                          package is not installed beside the command (INFERSCOPE_PACKAGE=FOLDER names it)";
 
 fn plan<'a>(settings: &Settings, output: Output, described: String, alone: Alone<'a>) -> Plan<'a> {
     let mut manifest = Manifest::new(described, settings, trace::Source::detect());

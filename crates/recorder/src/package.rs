@@ -24,10 +24,13 @@ fn beside(command: &Path) -> Option<PathBuf> {
     let installed = ["lib", "lib64", "local/lib"].iter().flat_map(|lib| site_packages(&prefix.join(lib)));
     // An unpacked wheel: inferscope-0.1.0.data/scripts/inferscope beside inferscope/.
     let unpacked = prefix.parent().map(Path::to_owned).into_iter();
+    // `pip install --target`: bin/inferscope beside inferscope/.
+    let target = std::iter::once(prefix.to_owned());
     // The repository: python/inferscope above target/release.
     let repository = command.ancestors().skip(1).map(|folder| folder.join("python"));
     installed
         .chain(unpacked)
+        .chain(target)
         .chain(repository)
         .map(|folder| folder.join("inferscope"))
         .find(|folder| is_package(folder))
@@ -69,6 +72,7 @@ mod tests {
             ("venv/bin/inferscope", "venv/lib/python3.12/site-packages/inferscope"),
             ("usr/bin/inferscope", "usr/local/lib/python3.11/dist-packages/inferscope"),
             ("wheel/inferscope-0.1.0.data/scripts/inferscope", "wheel/inferscope"),
+            ("target/bin/inferscope", "target/inferscope"),
             ("repository/target/release/inferscope", "repository/python/inferscope"),
         ] {
             let (command, package) = (root.join(command), root.join(package));

@@ -3,6 +3,7 @@
 
 use crate::counters::Counters;
 use crate::messages::{Message, Outbox};
+use crate::proc;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,8 @@ pub(crate) struct Threads {
     named: NamedByPython,
     /// By process: the threads seen last time, with the kernel's name for each and when it was asked.
     seen: HashMap<i32, HashMap<i32, (String, Instant)>>,
+    /// By process: the CPU time of all its threads when they were last looked at.
+    spent_ns: HashMap<i32, u64>,
 }
 
 /// Threads rename themselves soon after they start, if at all.
@@ -43,10 +46,17 @@ const NAME_EVERY: Duration = Duration::from_secs(5);
 
 impl Threads {
     pub fn new(named: NamedByPython) -> Threads {
-        Threads { named, seen: HashMap::new() }
+        Threads { named, seen: HashMap::new(), spent_ns: HashMap::new() }
     }
 
     pub fn sample(&mut self, process: i32, pid: u32, counters: &mut Counters, outbox: &Outbox) {
+        // What has not run has started no thread, changed no name and is counted as before. One that runs at this moment is
+        // counted when it leaves its processor, or at the next tick of the kernel's clock.
+        let spent_ns = proc::cpu_ns(pid);
+        if spent_ns.is_some() && self.spent_ns.get(&process) == spent_ns.as_ref() {
+            return;
+        }
+        self.spent_ns.extend(spent_ns.map(|spent_ns| (process, spent_ns)));
         let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
         let seen = self.seen.entry(process).or_default();
         let mut there = HashSet::new();
@@ -74,6 +84,7 @@ impl Threads {
 
     pub fn forget(&mut self, process: i32) {
         self.seen.remove(&process);
+        self.spent_ns.remove(&process);
         self.named.forget(|p, _| p == process);
     }
 }

@@ -12,18 +12,9 @@ pub(crate) fn sample(process: i32, pid: u32, stat: &Stat, counters: &mut Counter
     counters.set(process, WHOLE_PROCESS, "rss_bytes", stat.resident_pages * page);
     counters.set(process, WHOLE_PROCESS, "minor_faults", stat.minor_faults);
     counters.set(process, WHOLE_PROCESS, "major_faults", stat.major_faults);
-    if let Some(spent) = cpu_ns(pid) {
+    if let Some(spent) = proc::cpu_ns(pid) {
         counters.set(process, WHOLE_PROCESS, "cpu_ns", spent);
     }
-}
-
-/// CPU time of all threads, ended ones included, to the nanosecond; /proc knows it to 10 ms only.
-fn cpu_ns(pid: u32) -> Option<u64> {
-    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-    // SAFETY: both outlive the calls that fill them.
-    let read =
-        unsafe { libc::clock_getcpuclockid(pid as i32, &mut clock) == 0 && libc::clock_gettime(clock, &mut time) == 0 };
-    read.then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// From /proc/PID/smaps_rollup. Err: why it cannot be read.
