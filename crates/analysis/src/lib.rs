@@ -1,74 +1,47 @@
-//! A `Timeline` in, [`Metrics`] out: what the recorded events add up to. Every number comes from events; what was not
-//! recorded is `None` or stands in [`Metrics::absent`] with its reason, never zero. How it looks is left to `report`.
+//! What happened in a recording: a `Timeline` in, numbers out. Steps and what their threads did in them, what the devices did, why they were
+//! idle, and what all recorded events add up to ([`Metrics`]). Every number comes from events; what was not recorded is `None` or stands in
+//! [`Metrics::absent`] with its reason, never zero. What to do about it is left to `diagnosis`, how it looks to `report`.
+//!
+//! The modules stand in the order in which they use each other: none uses a later one.
 
-mod absent;
-mod calls;
-mod curve;
-mod metrics;
-mod processes;
-mod samples;
-mod spread;
+pub mod stats;
 
-pub use absent::Absent;
-pub use calls::{CallFunction, CallMetrics};
-pub use curve::{Curve, Peak};
-pub use metrics::{LossTotal, Metrics, measure};
-pub use processes::{ProcessMetrics, ThreadMetrics};
-pub use samples::{SampleMetrics, SampledFunction, SampledLine};
-pub use spread::Spread;
+pub mod place;
 
-pub mod advice;
-mod answer;
-mod blame;
-mod bottleneck;
-pub mod breakdown;
-pub mod compare;
-mod confidence;
-mod diagnose;
-pub mod expression;
-pub mod finding;
-mod frames;
-mod full_queue;
-mod gain;
-mod gil;
-pub mod gpu;
-pub mod health;
-pub mod idle;
-mod kernel_kind;
-pub mod kernel_name;
-mod layers;
-pub mod named;
-mod ops;
-mod peaks;
 pub mod phrase;
-mod proof;
-mod rank;
-mod reach;
-mod recorded;
-pub mod replay;
-mod rule;
-pub mod rules;
-mod seen;
-mod series;
-mod share;
-pub mod slow_steps;
-mod spans;
-mod step_kernels;
-pub mod steps;
-#[cfg(test)]
-mod testing;
-mod too_short;
-pub mod user_rules;
-pub mod waterfall;
-mod windows;
 
-pub use bottleneck::{Bottleneck, BottleneckKind};
-pub use breakdown::{Breakdown, Part, PartKind, Phase};
-pub use diagnose::{Diagnosis, Options, diagnose};
-pub use finding::{Abstention, ChangeId, Evidence, Finding, Gain, GainBy, Place, Severity};
-pub use gpu::GpuMetrics;
-pub use health::{HealthLine, HealthState};
+pub mod origin;
+
+pub mod frames;
+
+pub mod steps;
+
+pub mod host;
+
+pub mod device;
+
+pub mod idle;
+
+pub mod metrics;
+
+pub mod step_analysis;
+
+pub mod slow_steps;
+
+pub mod waterfall;
+
+pub use device::gpu::GpuMetrics;
+pub use host::StepContext;
+pub use host::breakdown::{Breakdown, Part, PartKind, Phase};
 pub use idle::{Cause, DeviceIdle, IdleCause};
-pub use rule::{Case, Rule, RuleDocs, Verdict};
+pub use metrics::absent::Absent;
+pub use metrics::calls::{CallFunction, CallMetrics};
+pub use metrics::processes::{ProcessMetrics, ThreadMetrics};
+pub use metrics::samples::{SampleMetrics, SampledFunction, SampledLine};
+pub use metrics::{LossTotal, Metrics, measure};
+pub use place::Place;
 pub use slow_steps::SlowSteps;
+pub use stats::curve::{Curve, Peak};
+pub use stats::spread::Spread;
+pub use step_analysis::StepAnalysis;
 pub use steps::{Step, StepSource, Steps};

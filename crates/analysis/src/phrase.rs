@@ -1,7 +1,7 @@
 //! Numbers and places as people say them: `41.2 ms`, `31 %`, `compile_pattern (service.py:44)`.
 
-use crate::finding::Place;
-use crate::share::Share;
+use crate::place::Place;
+use crate::stats::share::Share;
 use timeline::{Timeline, TrackIndex};
 
 /// Three digits are as many as anybody compares.

@@ -1,17 +1,17 @@
 //! The median step as lanes of one picture: what its thread does, its launch calls, what the device computes and copies, and
 //! why it is idle. Recorded, not averaged: this one step happened.
 
-use crate::finding::Place;
+use crate::StepAnalysis;
 use crate::idle::{self, Cause, Piece, Who, by_line};
-use crate::rule::Case;
-use crate::slow_steps::Groups;
-use crate::spans::Spans;
+use crate::place::Place;
+use crate::steps::groups::Groups;
+use crate::steps::spans::Spans;
 use std::collections::HashMap;
 use timeline::{ProcessIndex, TrackIndex, WorkKind};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Waterfall {
-    /// Its place in [`crate::Steps::steps`].
+    /// Its place in [`crate::steps::Steps::steps`].
     pub step: u32,
     pub track: TrackIndex,
     pub start: u64,
@@ -91,7 +91,7 @@ const MOST: usize = 4000;
 const MOST_DEVICES: usize = 8;
 
 /// None: there are no steps, or the median one takes no time.
-pub fn measure(case: &Case) -> Option<Waterfall> {
+pub fn measure(case: &StepAnalysis) -> Option<Waterfall> {
     let step = case.steps.steps.get(Groups::new(&case.steps).median? as usize).filter(|step| step.dur() > 0)?;
     let (start, end, track) = (step.start, step.end, step.track);
     let own = case.timeline.tracks[track.0 as usize].process;
@@ -100,7 +100,7 @@ pub fn measure(case: &Case) -> Option<Waterfall> {
         devices = case.idle().iter().collect();
     }
     let recorded = devices.iter().find(|device| !device.host.is_empty());
-    let host = recorded.map_or_else(|| idle::host_pieces(case, track, start, end), |device| device.host.clone());
+    let host = recorded.map_or_else(|| case.host_pieces(track, start, end), |device| device.host.clone());
     let launches: Vec<Piece> = host.iter().filter(|piece| piece.cause == Cause::Launch).copied().collect();
     let mut lanes =
         vec![of_pieces(case, LaneKind::Host, None, &host), of_pieces(case, LaneKind::Launch, None, &launches)];
@@ -117,7 +117,7 @@ pub fn measure(case: &Case) -> Option<Waterfall> {
     Some(Waterfall { step: step.index, track, start, end, lanes })
 }
 
-fn of_pieces(case: &Case, kind: LaneKind, device: Option<(ProcessIndex, u32)>, pieces: &[Piece]) -> Lane {
+fn of_pieces(case: &StepAnalysis, kind: LaneKind, device: Option<(ProcessIndex, u32)>, pieces: &[Piece]) -> Lane {
     let mut by: HashMap<Cause, HashMap<Who, u64>> = HashMap::new();
     let mut stretches: Vec<Stretch> = Vec::new();
     for piece in pieces {
@@ -132,7 +132,11 @@ fn of_pieces(case: &Case, kind: LaneKind, device: Option<(ProcessIndex, u32)>, p
         let mut tops: Vec<(Who, u64)> = who.into_iter().collect();
         tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
         let ns = tops.iter().map(|(_, ns)| ns).sum();
-        Total { class: Class::Of(cause), ns, top: by_line(case, &tops).into_iter().next().map(|(place, _)| place) }
+        Total {
+            class: Class::Of(cause),
+            ns,
+            top: by_line(case.timeline, &tops).into_iter().next().map(|(place, _)| place),
+        }
     };
     let mut totals: Vec<Total> = by.into_iter().map(total).collect();
     totals.sort_by_key(|total| (u64::MAX - total.ns, total.class.code()));
@@ -148,7 +152,7 @@ fn of_spans(kind: LaneKind, device: (ProcessIndex, u32), class: Class, spans: &S
 }
 
 /// Kernels and copies of a device in the step.
-fn work(case: &Case, device: (ProcessIndex, u32), start: u64, end: u64) -> [Spans; 2] {
+fn work(case: &StepAnalysis, device: (ProcessIndex, u32), start: u64, end: u64) -> [Spans; 2] {
     let gpu = &case.timeline.gpu;
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
     for stream in gpu.streams.iter().filter(|stream| (stream.process, stream.device) == device) {

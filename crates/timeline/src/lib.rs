@@ -3,6 +3,7 @@
 //! events mean is left to `analysis`.
 
 mod builder;
+pub mod cuda_calls;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 pub mod gpu;

@@ -1,6 +1,6 @@
 //! A sorted list in blocks: each can be made by a thread of its own, and none has to be copied to the others.
 
-use super::near::seek;
+use crate::stats::seek::seek;
 
 #[derive(Debug)]
 pub struct Blocks<T> {

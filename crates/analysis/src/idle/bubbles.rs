@@ -1,12 +1,13 @@
 //! Waits that leave a device without work: the host stands in a call until the device has done everything, and only then begins to
 //! launch again. Without the wait it would have been ahead by as long as the wait took.
 
+use super::Cause;
+use super::IdleInputs;
 use super::host::Host;
 use super::innermost::Part;
 use super::near::Near;
-use super::scene::Scene;
 use super::sums::Measure;
-use super::{ApiClass, Cause, class_of};
+use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::gpu::detail;
 use timeline::{NameIndex, WorkKind};
 
@@ -45,7 +46,12 @@ const CALLS_BETWEEN: usize = 3;
 const TIME_BETWEEN_NS: u64 = 100_000;
 
 /// The wait that a device's work ended in, if the host stood in one, and the call that copied what it waited for.
-pub fn wait_at<'h>(scene: Scene, host: &'h Host, near: &mut Near, time: u64) -> Option<(Wait, &'h Part, Option<u32>)> {
+pub fn wait_at<'h>(
+    scene: IdleInputs,
+    host: &'h Host,
+    near: &mut Near,
+    time: u64,
+) -> Option<(Wait, &'h Part, Option<u32>)> {
     let mut calls = host.calls_before(near, time);
     // With a little room: the clocks of host and device do not agree to the nanosecond.
     let part = calls.next().filter(|part| time <= part.end.saturating_add(ROOM_NS))?;
@@ -79,7 +85,7 @@ pub fn is_synchronous(call: &str) -> bool {
 }
 
 /// The bytes that a call copied to the host. None: it copied elsewhere, or nothing is known of it.
-fn to_host(scene: Scene, slice: usize) -> Option<u64> {
+fn to_host(scene: IdleInputs, slice: usize) -> Option<u64> {
     let work = &scene.timeline.gpu.work;
     let copies = work.of_launch(slice).iter().map(|index| work.get(*index as usize));
     let copies = copies.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);

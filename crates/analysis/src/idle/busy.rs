@@ -1,6 +1,6 @@
 //! When a device was busy, and who launches its work. What the time between means is left to others.
 
-use super::scene::Scene;
+use super::IdleInputs;
 use std::collections::HashMap;
 use std::ops::Range;
 use timeline::TrackIndex;
@@ -15,7 +15,7 @@ const WORTH_A_PART: usize = 50_000;
 const MOST: usize = 32;
 
 /// When the device was busy, by time. `parts`: of the time; None: as many as it is worth.
-pub fn spans(scene: Scene, streams: &[Stream], parts: Option<usize>) -> Vec<Busy> {
+pub fn spans(scene: IdleInputs, streams: &[Stream], parts: Option<usize>) -> Vec<Busy> {
     let work = &scene.timeline.gpu.work;
     let count: usize = streams.iter().map(|stream| stream.work.len()).sum();
     let parts = parts.unwrap_or((count / WORTH_A_PART).clamp(1, MOST));
@@ -70,7 +70,7 @@ struct Filling<'s> {
 }
 
 impl Filling<'_> {
-    fn fill(&mut self, scene: Scene) {
+    fn fill(&mut self, scene: IdleInputs) {
         let (all, work) = (&mut *self.own, &scene.timeline.gpu.work);
         let busy = self.ranges.iter().flat_map(Range::clone).filter(|index| work.kind(*index).is_busy());
         let spans = busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1);
@@ -95,7 +95,7 @@ impl Filling<'_> {
 }
 
 /// The thread that launches most of the work.
-pub fn usual_thread(scene: Scene, streams: &[Stream]) -> Option<TrackIndex> {
+pub fn usual_thread(scene: IdleInputs, streams: &[Stream]) -> Option<TrackIndex> {
     let mut counts: HashMap<TrackIndex, u64> = HashMap::new();
     // A few thousand launches show who launches.
     const ENOUGH: usize = 4096;
@@ -112,20 +112,20 @@ pub fn usual_thread(scene: Scene, streams: &[Stream]) -> Option<TrackIndex> {
 pub type FirstLinked = Vec<(Range<usize>, usize)>;
 
 /// Streams without any are left out: where no launch was recorded, a missing one says nothing.
-pub fn first_linked(scene: Scene, streams: &[Stream]) -> FirstLinked {
+pub fn first_linked(scene: IdleInputs, streams: &[Stream]) -> FirstLinked {
     let linked = |index: &usize| scene.timeline.gpu.work.launch(*index).is_some();
     streams.iter().filter_map(|stream| Some((stream.work.clone(), stream.work.clone().find(linked)?))).collect()
 }
 
-pub fn track_of(scene: Scene, slice: usize) -> TrackIndex {
+pub fn track_of(scene: IdleInputs, slice: usize) -> TrackIndex {
     TrackIndex(scene.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Case;
-    use crate::spans::Spans;
+    use crate::StepAnalysis;
+    use crate::steps::spans::Spans;
     use timeline::Timeline;
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
             }
         }
         let timeline = Timeline::from_text(&text).unwrap();
-        let (case, work) = (Case::new(&timeline, None), &timeline.gpu.work);
-        let find = |parts| spans(Scene::new(&case), &timeline.gpu.streams, parts);
+        let (case, work) = (StepAnalysis::new(&timeline, None), &timeline.gpu.work);
+        let find = |parts| spans(IdleInputs::new(&case, case.chosen()), &timeline.gpu.streams, parts);
         let whole = find(Some(1));
         let union = Spans::union((0..work.len()).map(|index| (work.start[index], work.end(index))).collect());
         assert!(union.all().len() > 20 && union.all().len() < work.len() / 2);

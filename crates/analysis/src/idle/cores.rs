@@ -1,8 +1,8 @@
 //! How long a thread that seemed to run had no core: a sample cannot tell, the kernel's counter of each thread can.
 
-use super::near::seek;
-use super::scene::Scene;
-use crate::curve::growth;
+use super::IdleInputs;
+use crate::stats::curve::growth;
+use crate::stats::seek::seek;
 use timeline::TrackIndex;
 
 /// How much of a stretch in which a thread seemed to run it had no core.
@@ -15,7 +15,7 @@ pub fn without_core(queued: &[(u64, u64, f64)], near: &mut usize, start: u64, en
 }
 
 /// The run-queue counter of a thread: what it grew by is given to the time in which samples show the thread running.
-pub fn queued(scene: Scene, track: TrackIndex) -> Vec<(u64, u64, f64)> {
+pub fn queued(scene: IdleInputs, track: TrackIndex) -> Vec<(u64, u64, f64)> {
     let timeline = scene.timeline;
     let own = &timeline.tracks[track.0 as usize];
     let mine = |counter: &&timeline::Counter| {

@@ -2,34 +2,34 @@
 //! other. What a gap is, and how parts are joined, is left to others.
 
 use super::DeviceIdle;
+use super::IdleInputs;
 use super::busy::{self, Busy, FirstLinked};
 use super::found::Found;
 use super::gaps::{self, Device};
 use super::handed;
 use super::host::{Hosts, Piece};
 use super::parts::{Inside, Part};
-use super::scene::Scene;
-use crate::rule::Case;
-use crate::slow_steps::Groups;
+use crate::host::StepContext;
 use crate::steps::Step;
-use crate::windows::Window;
+use crate::steps::chosen::Chosen;
+use crate::steps::groups::Groups;
+use crate::steps::windows::Window;
 use timeline::TrackIndex;
 use timeline::gpu::Stream;
 use timeline::side_by_side::{self, Job};
 
-/// By process and ordinal, as the devices of [`crate::GpuMetrics`].
-pub fn measure(case: &Case) -> Vec<DeviceIdle> {
-    measure_in(case, None)
+/// By process and ordinal, as the devices of [`crate::device::gpu::GpuMetrics`].
+pub fn measure(context: &StepContext, chosen: Option<&Chosen>) -> Vec<DeviceIdle> {
+    measure_in(IdleInputs::new(context, chosen), None)
 }
 
 /// `parts`: for each device, and for whatever else is cut; None: as many as it is worth.
-fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
-    let scene = Scene::new(case);
+fn measure_in(scene: IdleInputs, parts: Option<usize>) -> Vec<DeviceIdle> {
     let streams = &scene.timeline.gpu.streams;
     let streams: Vec<&[Stream]> = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)).collect();
     let usual: Vec<_> = streams.iter().map(|streams| busy::usual_thread(scene, streams)).collect();
     let hosts = Hosts::new(scene, parts);
-    let Ready { spans, rest, members } = Ready::new(case, &streams, &hosts, &usual, parts);
+    let Ready { spans, rest, members } = Ready::new(scene, &streams, &hosts, &usual, parts);
 
     let shown = members.median.and_then(|step| scene.steps.steps.get(step as usize));
     let mut devices: Vec<Device> = Vec::new();
@@ -63,7 +63,7 @@ fn measure_in(case: &Case, parts: Option<usize>) -> Vec<DeviceIdle> {
     }
     side_by_side::run(scene.timeline.gpu.work.len(), jobs, || ());
     let all = devices.into_iter().zip(found).zip(host);
-    all.map(|((device, found), host)| join(case, device, found, host)).collect()
+    all.map(|((device, found), host)| join(scene, device, found, host)).collect()
 }
 
 /// What the gaps are read from.
@@ -78,14 +78,13 @@ struct Ready {
 impl Ready {
     /// What the gaps ask of threads is made at the same time; they would wait for it, one behind the other.
     fn new(
-        case: &Case,
+        scene: IdleInputs,
         streams: &[&[Stream]],
         hosts: &Hosts,
         usual: &[Option<TrackIndex>],
         parts: Option<usize>,
     ) -> Ready {
-        let scene = Scene::new(case);
-        let ground = scene.ground;
+        let inputs = scene.inputs;
         let mut ready = Ready {
             spans: streams.iter().map(|_| Vec::new()).collect(),
             rest: streams.iter().map(|_| Default::default()).collect(),
@@ -104,7 +103,7 @@ impl Ready {
         }
         for (streams, (windows, first)) in streams.iter().zip(rest) {
             jobs.push(Box::new(move || {
-                *windows = streams.first().map(|first| ground.windows_of(first.process)).unwrap_or_default();
+                *windows = streams.first().map(|first| inputs.windows_of(first.process)).unwrap_or_default();
                 *first = busy::first_linked(scene, streams);
             }));
         }
@@ -126,7 +125,7 @@ fn of_step(device: &Device, shown: Option<&Step>) -> Vec<Piece> {
     pieces
 }
 
-fn join(case: &Case, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
+fn join(scene: IdleInputs, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
     let mut parts = parts.into_iter().map(|(_, found)| found);
     let mut all = parts.next().unwrap_or_default();
     parts.for_each(|found| all.join(found));
@@ -139,7 +138,7 @@ fn join(case: &Case, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>
         ordinal: device.ordinal,
         window_ns,
         busy_ns: window_ns - idle_ns,
-        causes: sums.causes(case, window_ns),
+        causes: sums.causes(scene.timeline, window_ns),
         sums,
         between_launches_ns: device.hosts.between_launches(),
         groups,
@@ -211,8 +210,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn same_in_all_parts(case: &Case) {
-        let of = |parts| measure_in(case, parts).into_iter().map(all_of).collect::<Vec<_>>();
+    fn same_in_all_parts(case: &StepAnalysis) {
+        let of =
+            |parts| measure_in(IdleInputs::new(case, case.chosen()), parts).into_iter().map(all_of).collect::<Vec<_>>();
         let whole = of(Some(1));
         for parts in [Some(2), Some(7), Some(16), Some(1_000_000), None] {
             assert!(of(parts) == whole, "{parts:?} parts");
@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn however_many_parts_there_are_they_say_the_same() {
         let timeline = Timeline::from_text(&recording("step r START..END\n")).unwrap();
-        let case = Case::new(&timeline, None);
+        let case = StepAnalysis::new(&timeline, None);
         // What could come out otherwise is there.
-        let [one, other] = &*measure_in(&case, Some(1)) else { panic!("two devices") };
+        let [one, other] = &*measure_in(IdleInputs::new(&case, case.chosen()), Some(1)) else { panic!("two devices") };
         assert!(one.sums.waits.len() > 1 && one.sums.by.len() > 10 && one.sums.queued_gaps.len() > 1, "{one:?}");
         assert!(one.sums.calls.iter().any(|calls| calls.len() > 10) && !one.host.is_empty(), "{one:?}");
         assert!(other.sums.stretches.iter().any(|all| all.len() > 10) && !other.median.is_empty(), "{other:?}");
@@ -241,7 +241,7 @@ mod tests {
                 &format!("api cudaLaunchKernel {at}us..{}us\n kernel k{place} {}us..{}us\n", at + 3, at + 5, at + 20);
         }
         let timeline = Timeline::from_text(&text).unwrap();
-        let case = Case::new(&timeline, None);
+        let case = StepAnalysis::new(&timeline, None);
         assert_eq!(case.steps.source, StepSource::Whole);
         same_in_all_parts(&case);
     }

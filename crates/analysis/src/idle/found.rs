@@ -4,7 +4,7 @@
 use super::Cause;
 use super::host::{Piece, Who};
 use super::sums::{MEASURES, Map, Sums};
-use crate::windows::Window;
+use crate::steps::windows::Window;
 
 #[derive(Default)]
 pub struct Found {

@@ -2,17 +2,17 @@
 //! own thread where nothing follows in the step or the launching thread itself waits for something to do.
 
 use super::Cause;
+use super::IdleInputs;
 use super::bubbles::{Wait, wait_at};
 use super::busy::{Busy, FirstLinked, track_of};
 use super::found::Found;
 use super::host::{Asker, Hosts, Piece, Who};
 use super::pace::{LONGEST_NS, QUEUED_NS, launch_ns};
 use super::parts::{Inside, Part};
-use super::scene::Scene;
 use super::sums::{Measure, Zone};
-use crate::slow_steps::Groups;
 use crate::steps::StepSource;
-use crate::windows::Window;
+use crate::steps::groups::Groups;
+use crate::steps::windows::Window;
 use std::ops::Range;
 use timeline::{ProcessIndex, TrackIndex, WorkKind};
 
@@ -30,7 +30,7 @@ struct Gap {
 pub struct Device<'d> {
     pub process: ProcessIndex,
     pub ordinal: u32,
-    pub scene: Scene<'d>,
+    pub scene: IdleInputs<'d>,
     pub hosts: &'d Hosts<'d>,
     /// The thread that launches most of the device's work.
     pub usual: Option<TrackIndex>,
@@ -55,7 +55,7 @@ impl Device<'_> {
 /// Goes through some of the gaps of a device, by time.
 struct Walk<'d> {
     device: &'d Device<'d>,
-    scene: Scene<'d>,
+    scene: IdleInputs<'d>,
     hosts: Asker<'d>,
     /// Gaps up to this are those of launching.
     launch_ns: u64,

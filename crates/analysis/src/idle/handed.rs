@@ -2,13 +2,19 @@
 //! one tells.
 
 use super::Cause;
+use super::IdleInputs;
 use super::host::{Asker, Piece};
-use super::scene::Scene;
-use crate::breakdown::handed;
+use crate::host::breakdown::handed;
 use crate::steps::StepSource;
 use timeline::TrackIndex;
 
-pub fn split(scene: Scene, hosts: &mut Asker, track: TrackIndex, (start, end): (u64, u64), pieces: &mut Vec<Piece>) {
+pub fn split(
+    scene: IdleInputs,
+    hosts: &mut Asker,
+    track: TrackIndex,
+    (start, end): (u64, u64),
+    pieces: &mut Vec<Piece>,
+) {
     let mut own = Vec::new();
     hosts.split(track, start, end, &mut own);
     // Samples say what the thread itself does.

@@ -2,17 +2,18 @@
 //! then recorded function calls. Every nanosecond of the stretch is in exactly one piece.
 
 use super::Cause;
+use super::IdleInputs;
 use super::blocks::{Blocks, Place};
-use super::calls::{Classes, OverheadOf, overhead_of};
 use super::cores::{queued, without_core};
 use super::innermost::{self, Part};
 use super::looks::{self, Looks};
-use super::near::{Near, seek};
+use super::near::Near;
 use super::pace::{LONGEST_NS, between_launches};
-use super::scene::Scene;
-use crate::blame::READ_LATE_NS;
 use crate::frames::{WAITS, is};
+use crate::host::blame::READ_LATE_NS;
+use crate::stats::seek::seek;
 use std::sync::OnceLock;
+use timeline::cuda_calls::{Classes, OverheadOf, overhead_of};
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
 /// Who has it: a recorded call, by the number of its name, or a frame of a stack.
@@ -36,7 +37,7 @@ pub struct Piece {
 
 /// All threads, for any number of askers at the same time.
 pub struct Hosts<'c> {
-    scene: Scene<'c>,
+    scene: IdleInputs<'c>,
     classes: Classes,
     parts: Option<usize>,
     /// By track. This and what follows is made when it is first asked for.
@@ -68,7 +69,7 @@ pub struct Host {
 
 impl<'c> Hosts<'c> {
     /// `parts`: in which each thread is looked at; None: as many as it is worth.
-    pub fn new(scene: Scene<'c>, parts: Option<usize>) -> Hosts<'c> {
+    pub fn new(scene: IdleInputs<'c>, parts: Option<usize>) -> Hosts<'c> {
         let by_track = scene.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
         let classes = Classes::new(scene.timeline);
         Hosts { scene, classes, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
@@ -122,7 +123,7 @@ impl<'h> Asker<'h> {
 }
 
 impl Host {
-    fn new(scene: Scene, classes: &Classes, track: TrackIndex, parts: Option<usize>) -> Host {
+    fn new(scene: IdleInputs, classes: &Classes, track: TrackIndex, parts: Option<usize>) -> Host {
         let (slices, work) = (&scene.timeline.slices, &scene.timeline.gpu.work);
         let range = scene.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
@@ -134,7 +135,7 @@ impl Host {
         let exact = innermost::find(slices, range.clone(), stretches, &in_exact, |index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
-                let cause = match classes.of(name).cause() {
+                let cause = match Cause::from(classes.of(name)) {
                     // What takes so long and launches nothing is no launching: the driver makes a context, or asks the device.
                     Cause::Launch if slices.dur[index] >= LONGEST_NS && work.of_launch(index).is_empty() => {
                         Cause::Native

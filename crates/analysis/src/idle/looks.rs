@@ -2,11 +2,11 @@
 //! than to any other, up to two periods away, or to the next one where that shows the same; further off nothing is known.
 
 use super::Cause;
-use super::near::seek;
-use super::scene::Scene;
+use super::IdleInputs;
 use crate::frames::{Frames, is};
-use crate::rules::waits_in_step::{For, marked, waits_for};
-use crate::seen::Doing;
+use crate::host::seen::Doing;
+use crate::host::waits::{For, waits_for};
+use crate::stats::seek::seek;
 use crate::steps::StepSource;
 use timeline::{Sample, StackIndex, TrackIndex};
 
@@ -77,7 +77,7 @@ impl Looks {
 
 /// What the samples of a thread say: those taken outside its recorded calls, and those taken inside. The latter only say which
 /// line of the program makes the call.
-pub fn of_thread(scene: Scene, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
+pub fn of_thread(scene: IdleInputs, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
     let timeline = scene.timeline;
     let (mut free, mut inside) = (Looks::default(), Looks::default());
     let holders = {
@@ -106,7 +106,7 @@ pub fn of_thread(scene: Scene, track: TrackIndex, mut in_call: impl FnMut(u64) -
     (free, inside)
 }
 
-/// For threads without steps; what is known of the others is in [`crate::seen`].
+/// For threads without steps; what is known of the others is in [`crate::host::seen`].
 fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
     let top = frames.on_top(sample.stack);
     match sample {
@@ -118,7 +118,7 @@ fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
     }
 }
 
-fn cause(scene: Scene, sample: &Sample, doing: Doing) -> Cause {
+fn cause(scene: IdleInputs, sample: &Sample, doing: Doing) -> Cause {
     match doing {
         Doing::Gc => Cause::Gc,
         Doing::Gil => Cause::Gil,
@@ -129,7 +129,7 @@ fn cause(scene: Scene, sample: &Sample, doing: Doing) -> Cause {
         Doing::Gpu => Cause::Sync,
         Doing::Waiting => match waits_for(scene.timeline, scene.frames, sample.stack) {
             // Inside a step that the program marked there is a request: the loop awaits something for it.
-            For::Nothing if !marked(scene.steps.source) => Cause::NoRequest,
+            For::Nothing if !scene.steps.source.is_marked() => Cause::NoRequest,
             // Without steps nothing says that there is a request.
             For::Lock | For::Io if scene.steps.source == StepSource::Whole => Cause::NoRequest,
             _ => Cause::Waiting,

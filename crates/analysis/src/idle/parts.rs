@@ -2,8 +2,8 @@
 //! may lie inside a window, for a recording may have few of them.
 
 use super::busy::Busy;
-use super::near::further;
-use crate::windows::Window;
+use crate::stats::seek::further;
+use crate::steps::windows::Window;
 use std::ops::Range;
 use timeline::side_by_side::{self, Job};
 

@@ -4,12 +4,12 @@
 use super::bubbles::Wait;
 use super::host::Who;
 use super::{Cause, IdleCause};
-use crate::finding::Place;
-use crate::rule::Case;
-use crate::share::Tally;
+use crate::host::place_of;
+use crate::place::Place;
+use crate::stats::share::Tally;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use timeline::{NameIndex, StackIndex, TrackIndex};
+use timeline::{NameIndex, StackIndex, Timeline, TrackIndex};
 
 /// Where in a step: before its first work, between its works, after its last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -163,12 +163,12 @@ impl Sums {
         all
     }
 
-    pub fn causes(&self, case: &Case, window_ns: u64) -> Vec<IdleCause> {
+    pub fn causes(&self, timeline: &Timeline, window_ns: u64) -> Vec<IdleCause> {
         let cause = |cause: Cause| {
             let tops = self.tops(|_, one| one == cause);
             let ns = tops.iter().map(|(_, ns)| ns).sum::<u64>();
             // One line a function and place: frames of different stacks may be the same line.
-            let lines = by_line(case, &tops);
+            let lines = by_line(timeline, &tops);
             let top = lines.into_iter().next();
             (ns > 0).then(|| IdleCause {
                 cause,
@@ -185,7 +185,7 @@ impl Sums {
 }
 
 /// Places by time, most first; those that have none are left out.
-pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
+pub fn by_line(timeline: &Timeline, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
     let mut sums: HashMap<(bool, u32, u32), (u64, Who)> = HashMap::new();
     // Of frames that are the same line, the one with most time speaks for it, in whatever order they come.
     let mut tops = tops.to_vec();
@@ -196,7 +196,7 @@ pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
             Who::Api(name) => (true, *name, 0),
             Who::Function(name) => (false, *name, 0),
             Who::Frame(frame) => {
-                let frame = case.timeline.stacks.frame(StackIndex(*frame));
+                let frame = timeline.stacks.frame(StackIndex(*frame));
                 (false, frame.name.0, frame.line)
             }
         };
@@ -204,11 +204,11 @@ pub fn by_line(case: &Case, tops: &[(Who, u64)]) -> Vec<(Place, u64)> {
     }
     let mut lines: Vec<_> = sums.into_values().collect();
     lines.sort_by_key(|(ns, who)| (u64::MAX - ns, *who));
-    lines.into_iter().filter_map(|(ns, who)| Some((place(case, who)?, ns))).collect()
+    lines.into_iter().filter_map(|(ns, who)| Some((place(timeline, who)?, ns))).collect()
 }
 
-pub fn place(case: &Case, who: Who) -> Option<Place> {
-    let names = &case.timeline.names;
+pub fn place(timeline: &Timeline, who: Who) -> Option<Place> {
+    let names = &timeline.names;
     match who {
         Who::Nobody | Who::Earlier => None,
         Who::Api(name) => Some(Place { api: Some(names.text(NameIndex(name)).to_owned()), ..Place::default() }),
@@ -221,7 +221,7 @@ pub fn place(case: &Case, who: Who) -> Option<Place> {
                 ..Place::default()
             })
         }
-        Who::Frame(frame) => Some(case.place(StackIndex(frame))),
+        Who::Frame(frame) => Some(place_of(timeline, StackIndex(frame))),
     }
 }
 

@@ -1,15 +1,15 @@
 //! Puts the two groups side by side: the means of a step, item by item, and which of the differences to say.
 
-use super::groups::{Groups, SLOW, USUAL};
 use super::{Count, Difference, Side, SlowSteps, device, host};
-use crate::blame;
-use crate::breakdown::{Key, PartKind};
-use crate::finding::Place;
+use crate::StepAnalysis;
+use crate::device::kernel_name;
+use crate::host::blame;
+use crate::host::breakdown::{Key, PartKind};
+use crate::host::seen::Doing;
 use crate::idle::{Cause, Who, by_line};
-use crate::kernel_name;
 use crate::phrase;
-use crate::rule::Case;
-use crate::seen::Doing;
+use crate::place::Place;
+use crate::steps::groups::{Groups, SLOW, USUAL};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timeline::NameIndex;
 
@@ -18,7 +18,7 @@ const MOST: usize = 24;
 /// A difference of less of the slow steps' additional time is noise.
 const LEAST: f64 = 0.01;
 
-pub fn fill(case: &Case, groups: &Groups, slow: &mut SlowSteps) {
+pub fn fill(case: &StepAnalysis, groups: &Groups, slow: &mut SlowSteps) {
     let mut all = threads(case, groups);
     let device = case.idle().iter().max_by_key(|device| device.busy_ns);
     if let Some(device) = device {
@@ -86,7 +86,7 @@ fn idle(cause: Cause) -> String {
     format!("idle: {}", cause.name())
 }
 
-fn threads(case: &Case, groups: &Groups) -> Vec<Difference> {
+fn threads(case: &StepAnalysis, groups: &Groups) -> Vec<Difference> {
     let windows = [USUAL, SLOW].map(|group| case.windows.only(|window| groups.of(window.step) == Some(group)));
     let [usual, slow] = host::accounts(case, &windows);
     // One row a function and kind; its line is the one that differs most.
@@ -114,7 +114,7 @@ fn threads(case: &Case, groups: &Groups) -> Vec<Difference> {
     rows.into_iter().map(row).collect()
 }
 
-fn place(case: &Case, name: NameIndex, line: u32) -> Place {
+fn place(case: &StepAnalysis, name: NameIndex, line: u32) -> Place {
     if name.0 == u32::MAX {
         return Place::default();
     }
@@ -128,13 +128,13 @@ fn place(case: &Case, name: NameIndex, line: u32) -> Place {
 }
 
 /// Where the slow steps were when the collector began.
-fn collector(case: &Case, groups: &Groups) -> Place {
+fn collector(case: &StepAnalysis, groups: &Groups) -> Place {
     let slow = |window: u32| groups.of(case.windows.all()[window as usize].step) == Some(SLOW);
     let seen = blame::functions(case, |one| one.doing == Doing::Gc && slow(one.window));
     seen.first().and_then(|one| one.lines.first()).map(|(frame, _)| case.place(*frame)).unwrap_or_default()
 }
 
-fn devices(case: &Case, accounts: &[device::Account; 2]) -> Vec<Difference> {
+fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Difference> {
     let mean = |ns: u64, group: usize| ns / accounts[group].steps.max(1) as u64;
     let mut all = Vec::new();
     let names: BTreeSet<u32> = accounts.iter().flat_map(|one| one.kernels.keys().copied()).collect();
@@ -158,7 +158,7 @@ fn devices(case: &Case, accounts: &[device::Account; 2]) -> Vec<Difference> {
             })
             .collect();
         tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
-        let place = by_line(case, &tops).into_iter().next().map(|(place, _)| place).unwrap_or_default();
+        let place = by_line(case.timeline, &tops).into_iter().next().map(|(place, _)| place).unwrap_or_default();
         all.push(Difference { side: Side::Idle, what: idle(cause), place, slow_ns: sum(SLOW), usual_ns: sum(USUAL) });
     }
     all

@@ -1,10 +1,10 @@
 //! What a device did in a group of steps: its kernels by name, copies that no kernel hid, and why it was idle.
 
-use super::groups::Groups;
-use crate::gpu::windows_of;
+use crate::StepAnalysis;
+use crate::device::gpu::windows_of;
 use crate::idle::{Cause, DeviceIdle, Who};
-use crate::rule::Case;
-use crate::spans::Spans;
+use crate::steps::groups::Groups;
+use crate::steps::spans::Spans;
 use std::collections::HashMap;
 use timeline::WorkKind;
 
@@ -22,7 +22,7 @@ pub struct Account {
     pub allocations: u64,
 }
 
-pub fn account(case: &Case, device: &DeviceIdle, groups: &Groups, group: usize) -> Account {
+pub fn account(case: &StepAnalysis, device: &DeviceIdle, groups: &Groups, group: usize) -> Account {
     let gpu = &case.timeline.gpu;
     let mut sum =
         Account { idle: device.groups[group].iter().map(|(key, ns)| (*key, *ns)).collect(), ..Account::default() };

@@ -2,9 +2,9 @@
 //! started and has waited since (the master of a pre-forking server, a main thread that only joins others) makes way for the one
 //! that has run most meanwhile.
 
-use crate::curve::growth;
 use crate::frames::Frames;
 use crate::phrase;
+use crate::stats::curve::growth;
 use std::collections::HashMap;
 use std::ops::Range;
 use timeline::{ProcessIndex, Timeline, Track, TrackIndex};

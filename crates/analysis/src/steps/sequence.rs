@@ -3,8 +3,8 @@
 
 use super::Step;
 use super::periods::{self, Period, Token};
-use crate::idle::{ApiClass, class_of};
 use std::collections::HashMap;
+use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
 /// What `--step` calls it, and what reports call the source.

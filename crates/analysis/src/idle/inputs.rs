@@ -1,0 +1,36 @@
+//! What idle time is read from: what all numbers of devices are made from, and what the host was seen doing.
+
+use crate::device::gpu::DeviceInputs;
+use crate::host::StepContext;
+use crate::host::seen::SeenSamples;
+use crate::steps::chosen::Chosen;
+use std::ops::Deref;
+
+#[derive(Clone, Copy)]
+pub struct IdleInputs<'c> {
+    pub inputs: DeviceInputs<'c>,
+    pub seen: &'c SeenSamples,
+    /// Recorded calls say what the steps' threads did, not samples.
+    pub by_calls: bool,
+    /// The steps that are replayed.
+    pub chosen: Option<&'c Chosen>,
+}
+
+impl<'c> IdleInputs<'c> {
+    pub fn new(context: &'c StepContext, chosen: Option<&'c Chosen>) -> IdleInputs<'c> {
+        IdleInputs { inputs: context.into(), seen: &context.seen, by_calls: context.breakdown.by_calls, chosen }
+    }
+
+    /// Whether a moment lies in a step that is replayed.
+    pub fn is_replayed(&self, time: u64) -> bool {
+        self.chosen.is_some_and(|chosen| chosen.has(time))
+    }
+}
+
+impl<'c> Deref for IdleInputs<'c> {
+    type Target = DeviceInputs<'c>;
+
+    fn deref(&self) -> &DeviceInputs<'c> {
+        &self.inputs
+    }
+}

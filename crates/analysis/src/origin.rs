@@ -1,0 +1,182 @@
+//! Where a recording is from: who made it, from inside the program or from outside, and what the program is built on. That decides how to
+//! record more of it, and what can be changed in the program.
+
+use timeline::{NameIndex, Process, SliceKind, Timeline};
+
+/// Who made the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recorder {
+    Ours,
+    Torch,
+    Nsight,
+}
+
+impl Recorder {
+    pub fn of(timeline: &Timeline) -> Recorder {
+        match timeline.info.recorder.as_str() {
+            "torch.profiler" => Recorder::Torch,
+            "Nsight Systems" => Recorder::Nsight,
+            _ => Recorder::Ours,
+        }
+    }
+
+    /// What belongs to the one who made the recording.
+    pub fn choose<T>(self, ours: T, torch: T, nsight: T) -> T {
+        match self {
+            Recorder::Ours => ours,
+            Recorder::Torch => torch,
+            Recorder::Nsight => nsight,
+        }
+    }
+
+    /// How to have the calls that launch GPU work.
+    pub fn for_launches(self) -> &'static str {
+        let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU to have them";
+        self.choose("record with --gpu-detail launch to have them", torch, "record with nsys --trace=cuda to have them")
+    }
+
+    /// How to have the layers of a model.
+    pub fn for_layers(self) -> &'static str {
+        let torch = "profile with with_stack=True to have them";
+        self.choose("record with --layers to have them", torch, "files of Nsight Systems have none")
+    }
+
+    /// How to have every call.
+    pub fn for_calls(self) -> &'static str {
+        let torch = "profile with with_stack=True to have them";
+        self.choose("record with --calls to have them", torch, "the file has none")
+    }
+}
+
+/// Why nothing was recorded from inside the program, where nothing was: then what it marks is not in the recording, whatever it marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// It ran already.
+    Attached,
+    /// The collectors were to be brought in, and are in no process: the notes say why.
+    KeptOut,
+    /// Traces from before the manifest told.
+    Unknown,
+}
+
+impl Outside {
+    pub fn of(timeline: &Timeline) -> Option<Outside> {
+        let any = |fits: fn(&Process) -> bool| timeline.processes.iter().any(fits);
+        match Recorder::of(timeline) {
+            Recorder::Ours if timeline.info.attached => Some(Outside::Attached),
+            Recorder::Ours if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
+                let said = timeline.notes.iter().any(|note| note.contains("scopes and calls"));
+                Some(if said { Outside::KeptOut } else { Outside::Unknown })
+            }
+            _ => None,
+        }
+    }
+
+    /// Why something that is recorded from inside is missing.
+    pub fn why(self) -> &'static str {
+        match self {
+            Outside::Attached => "not recorded by attach: use `inferscope run`",
+            Outside::KeptOut => "the collectors did not get into the program",
+            Outside::Unknown => {
+                "nothing was recorded from inside the program: it was attached to, or the collectors did not get in"
+            }
+        }
+    }
+
+    /// How to have it.
+    pub fn instead(self) -> &'static str {
+        match self {
+            Outside::Attached | Outside::Unknown => {
+                "Start the program under `inferscope run -- <command>`: the steps that it marks are recorded then."
+            }
+            Outside::KeptOut => {
+                "Let the collectors in: the notes say what kept them out (Python's -I, -E or -S, an environment of its own, a package that is not installed)."
+            }
+        }
+    }
+}
+
+/// Python processes that were looked at from outside only, where others had the collectors.
+pub fn only_from_outside(timeline: &Timeline) -> usize {
+    let inside = timeline.processes.iter().any(is_inside);
+    timeline.processes.iter().filter(|process| inside && is_outside(process)).count()
+}
+
+fn is_outside(process: &Process) -> bool {
+    !process.python.is_empty() && !process.collectors.is_empty() && !is_inside(process)
+}
+
+/// Everything but these is recorded from inside.
+fn is_inside(process: &Process) -> bool {
+    process.collectors.iter().any(|one| !["stacks", "threads", "memory"].contains(&one.name.as_str()))
+}
+
+/// How the program would mark its steps.
+pub fn marks(timeline: &Timeline) -> &'static str {
+    let nvtx = match uses_torch(timeline) {
+        true => "with torch.cuda.nvtx.range(\"request\"): ...",
+        false => "nvtxRangePushA(\"request\"); ... nvtxRangePop();",
+    };
+    let ours = if is_python(timeline) { "from inferscope import step, then with step(\"request\"): ..." } else { nvtx };
+    let torch = "prof.step() after each, or with torch.profiler.record_function(\"request\"): ...";
+    Recorder::of(timeline).choose(ours, torch, nvtx)
+}
+
+/// Whether any Python was seen in it; where nothing tells, it is taken to be.
+pub fn is_python(timeline: &Timeline) -> bool {
+    let processes = &timeline.processes;
+    let named = processes.iter().any(|process| !process.python.is_empty() || process.program.contains("python"));
+    named || processes.iter().all(|process| process.program.is_empty()) || any_name(timeline, |_, file| is_py(file))
+}
+
+/// Whether anything in the recording is of PyTorch.
+pub fn uses_torch(timeline: &Timeline) -> bool {
+    let layer = || (0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == SliceKind::Layer);
+    const SIGNS: [&str; 7] = ["aten::", "at::native", "at::cuda", "c10::", "c10d", "torch", "triton_"];
+    Recorder::of(timeline) == Recorder::Torch
+        || any_name(timeline, |text, file| file.contains("/torch/") || SIGNS.iter().any(|sign| text.contains(sign)))
+        || layer()
+}
+
+/// Nothing is of PyTorch, and that says something: the program is not Python, uses no device, or shows what it uses instead.
+pub fn without_torch(timeline: &Timeline) -> bool {
+    const OTHERS: [&str; 7] = ["jax", "jaxlib", "tensorflow", "cupy", "numba", "onnxruntime", "tensorrt"];
+    let other = |file: &str| OTHERS.iter().any(|one| file.contains(&format!("/{one}/")));
+    !uses_torch(timeline)
+        && (!is_python(timeline) || any_name(timeline, |_, file| other(file)) || {
+            timeline.gpu.is_empty() && any_name(timeline, |_, file| is_py(file))
+        })
+}
+
+fn is_py(file: &str) -> bool {
+    file.ends_with(".py")
+}
+
+fn any_name(timeline: &Timeline, fits: impl Fn(&str, &str) -> bool) -> bool {
+    (0..timeline.names.len()).any(|index| {
+        let name = timeline.names.get(NameIndex(index as u32));
+        fits(&name.text, &name.file)
+    })
+}
+
+/// Why a collector has nothing, in its own words where it left any.
+pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String {
+    if collector == "stacks" && samples_damaged(timeline) {
+        return "the sampled stacks cannot be read, their file is damaged".into();
+    }
+    let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    let reason = states.find(|state| state.name == collector && state.state != "on" && !state.reason.is_empty());
+    match reason {
+        Some(state) => format!("{plain}: {}", state.reason),
+        None => plain.to_owned(),
+    }
+}
+
+pub fn samples_damaged(timeline: &Timeline) -> bool {
+    timeline.info.damaged.iter().any(|file| file.starts_with("samples."))
+}
+
+pub fn failed(timeline: &Timeline, collector: &str) -> bool {
+    let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    states.any(|state| state.name == collector && state.state == "failed")
+}

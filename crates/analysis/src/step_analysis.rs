@@ -1,0 +1,145 @@
+//! Everything that is measured of the steps, each part when it is first asked for.
+
+use crate::device::gpu::moved::Moved;
+use crate::device::gpu::{DeviceInputs, DeviceMetrics, GpuMetrics, InSteps, Parts};
+use crate::device::ops::Ops;
+use crate::device::step_kernels::{Row, StepKernels};
+use crate::host::StepContext;
+use crate::idle::{self, DeviceIdle, Piece};
+use crate::steps::chosen::Chosen;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use timeline::{ProcessIndex, Timeline, TrackIndex, side_by_side};
+
+pub struct StepAnalysis<'a> {
+    context: StepContext<'a>,
+    chosen: OnceLock<Option<Chosen>>,
+    gpu: OnceLock<Option<GpuMetrics>>,
+    idle: OnceLock<Vec<DeviceIdle>>,
+    moved: OnceLock<Vec<Moved>>,
+    kernels: OnceLock<Vec<StepKernels>>,
+    ops: OnceLock<Ops>,
+}
+
+/// What the host did is known from the start, and is asked for everywhere.
+impl<'a> Deref for StepAnalysis<'a> {
+    type Target = StepContext<'a>;
+
+    fn deref(&self) -> &StepContext<'a> {
+        &self.context
+    }
+}
+
+impl<'a> StepAnalysis<'a> {
+    /// `step`: the step or scope to look at by name. None: chosen from what was recorded.
+    pub fn new(timeline: &'a Timeline, step: Option<&str>) -> StepAnalysis<'a> {
+        StepAnalysis {
+            context: StepContext::new(timeline, step),
+            chosen: OnceLock::new(),
+            gpu: OnceLock::new(),
+            idle: OnceLock::new(),
+            moved: OnceLock::new(),
+            kernels: OnceLock::new(),
+            ops: OnceLock::new(),
+        }
+    }
+
+    pub fn into_context(self) -> StepContext<'a> {
+        self.context
+    }
+
+    /// The stretches of time whose steps are replayed for gains. None: nothing can be replayed.
+    pub fn chosen(&self) -> Option<&Chosen> {
+        let few = || Chosen::few(self.timeline, &self.steps).filter(|_| !self.timeline.gpu.is_empty());
+        self.chosen.get_or_init(few).as_ref()
+    }
+
+    /// What the devices did. None: no work of a device was recorded.
+    pub fn gpu(&self) -> Option<&GpuMetrics> {
+        self.gpu.get_or_init(|| self.look_at_devices()).as_ref()
+    }
+
+    /// Everything that goes over all device work, at the same time.
+    fn look_at_devices(&self) -> Option<GpuMetrics> {
+        let size = self.timeline.gpu.work.len();
+        if size == 0 {
+            return None;
+        }
+        let inputs = DeviceInputs::from(&self.context);
+        let mut parts = Parts::default();
+        side_by_side::run(size, parts.jobs(inputs), || _ = self.idle());
+        let (metrics, moved) = parts.join(&inputs);
+        let _ = self.moved.set(moved);
+        Some(metrics)
+    }
+
+    pub fn take_gpu(&mut self) -> Option<GpuMetrics> {
+        self.gpu();
+        self.gpu.take().flatten()
+    }
+
+    /// Why the devices were idle inside the steps.
+    pub fn idle(&self) -> &[DeviceIdle] {
+        self.idle.get_or_init(|| idle::measure(&self.context, self.chosen()))
+    }
+
+    pub fn take_idle(&mut self) -> Vec<DeviceIdle> {
+        self.idle();
+        self.idle.take().unwrap_or_default()
+    }
+
+    /// The copies inside the steps, by device.
+    pub fn moved(&self) -> &[Moved] {
+        // Found with what is measured of the devices.
+        self.gpu();
+        self.moved.get_or_init(Vec::new)
+    }
+
+    /// The kernels inside the steps, by device.
+    pub fn kernels(&self) -> &[StepKernels] {
+        self.kernels.get_or_init(|| StepKernels::find(&self.context, self.gpu()))
+    }
+
+    /// The operators inside the steps whose arguments say what they cost. Empty: none were recorded.
+    pub fn ops(&self) -> &Ops {
+        self.ops.get_or_init(|| Ops::find(&self.context, self.kernels()))
+    }
+
+    /// The kernels of a device that start inside the steps.
+    pub fn kernels_in_steps(&self, process: ProcessIndex, ordinal: u32) -> InSteps {
+        let mut devices = self.gpu().into_iter().flat_map(|gpu| &gpu.devices);
+        let own = devices.find(|device| (device.process, device.ordinal) == (process, ordinal));
+        own.map(|device| device.in_steps).unwrap_or_default()
+    }
+
+    /// The device on which what fits takes most of the steps' time.
+    pub fn most_kernels(&self, fits: impl Fn(&Row) -> bool) -> Option<(&StepKernels, f64)> {
+        let shares = self.kernels().iter().map(|device| (device, device.share(&fits)));
+        shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > 0.0)
+    }
+
+    /// What a thread did in a stretch of time, where no device asked for it.
+    pub fn host_pieces(&self, track: TrackIndex, start: u64, end: u64) -> Vec<Piece> {
+        idle::host_pieces(&self.context, self.chosen(), track, start, end)
+    }
+
+    /// Of some work, the part that a replay looks at.
+    pub fn chosen_work(&self, work: Vec<u32>) -> Vec<u32> {
+        let Some(chosen) = self.chosen() else { return work };
+        let start = &self.timeline.gpu.work.start;
+        work.into_iter().filter(|index| chosen.has(start[*index as usize])).collect()
+    }
+
+    /// The part of the steps in which a kernel of the device runs.
+    pub fn kernels_busy(&self, device: &StepKernels) -> f64 {
+        let own = |one: &&DeviceMetrics| (one.process, one.ordinal) == (device.process, device.ordinal);
+        let metrics = self.gpu().and_then(|gpu| gpu.devices.iter().find(own));
+        metrics.map_or(0.0, |metrics| metrics.kernel_ns as f64 / metrics.window_ns.max(1) as f64)
+    }
+
+    /// The part of the steps in which the device works.
+    pub fn busy(&self, device: &StepKernels) -> f64 {
+        let idle = self.idle().iter().find(|one| (one.process, one.ordinal) == (device.process, device.ordinal));
+        idle.map_or(0.0, |idle| idle.busy_ns as f64 / idle.window_ns.max(1) as f64)
+    }
+}

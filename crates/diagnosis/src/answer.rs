@@ -1,0 +1,248 @@
+//! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
+//! costs the most and where, and what to do first.
+
+use crate::finding::{Abstention, Finding};
+use crate::health::{self, HealthLine, HealthState, LOST};
+use crate::losses::{share_without_stacks, totals};
+use crate::measures::gpu_clock;
+use crate::measures::pace::{PACES, busiest};
+use crate::rule::Case;
+use crate::telling::{HALF, LEAST, at_work, device, most_telling, worth};
+use crate::too_short::ended;
+use analysis::origin::{self, Recorder};
+use analysis::phrase;
+use analysis::steps::StepSource;
+use replay::gain::Gain;
+
+pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
+    let best = most_telling(case, findings);
+    let cut = health::cut(case).map(|cut| cut + " ").unwrap_or_default();
+    // Nothing surely gains enough: what may is worth a try.
+    let pace = pace(case, best);
+    let may = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.high >= LEAST);
+    let maybe = findings.iter().filter(|_| pace.is_some()).find(may);
+    let surely = findings.iter().filter_map(|finding| finding.gain).map(|gain| gain.low).fold(0.0, f64::max);
+    let least = if surely < LEAST { LEAST } else { worth(case) };
+    let what = match pace {
+        Some(why) => nothing(busiest(case), &why, maybe.map(|finding| (finding, least))),
+        None => what(case, best),
+    };
+    [cut + &how_long(case), what, first(case, maybe.or(best), abstentions, health)]
+}
+
+fn how_long(case: &Case) -> String {
+    let steps = &case.steps;
+    if case.windows.total() == 0 {
+        return match steps.count() {
+            0 => "Nothing was recorded that takes time.".into(),
+            count => format!("{} recorded, and none takes any time.", phrase::counted(count as u64, "step")),
+        };
+    }
+    let took = phrase::duration(steps.p50());
+    let time = match (steps.source, steps.count()) {
+        (StepSource::Whole, _) => match case.imports() {
+            Some((_, ns)) => format!("The recording lasts {took}, of which imports take {}", phrase::duration(ns)),
+            None => format!("The recording lasts {took}"),
+        },
+        (_, 1) => format!("The one {} takes {took}", name(&steps.name)),
+        (_, count) => {
+            let article = if "aeiouAEIOU".contains(steps.name.chars().next().unwrap_or('s')) { "An" } else { "A" };
+            let (count, p99) = (phrase::count(count as u64), phrase::duration(steps.p99()));
+            format!("{article} {} takes {took} (p50 of {count}; p99 {p99})", name(&steps.name))
+        }
+    };
+    if let Some(said) = at_work(case).filter(|_| !case.breakdown_tells()) {
+        return format!("{time}; {said}.");
+    }
+    if let Some(handful) = case.handful() {
+        return format!("{time}; {}.", handful.tells_nothing());
+    }
+    if !case.breakdown_tells() {
+        let why = case.without_samples().unwrap_or_default();
+        return format!("{time}; where it goes was not seen: {why}.");
+    }
+    let mut kinds = case.breakdown.kinds();
+    kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
+    // What is less than half a percent is not worth a word.
+    let some = |at: usize, share: f64| at == 0 || share >= 0.005;
+    let kinds: Vec<String> = kinds
+        .iter()
+        .enumerate()
+        .filter(|(at, kind)| some(*at, kind.2))
+        .map(|(_, kind)| kind)
+        .take(3)
+        .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb()))
+        .collect();
+    let thread = format!(" of {}", steps.thread.as_deref().unwrap_or("it"));
+    match kinds.as_slice() {
+        [] => format!("{time}."),
+        [one] => format!("{time}; {}.", one.replacen(" %", &format!(" %{thread}"), 1)),
+        [first, rest @ .., last] => {
+            let first = first.replacen(" %", &format!(" %{thread}"), 1);
+            let middle: String = rest.iter().map(|kind| format!(", {kind}")).collect();
+            format!("{time}; {first}{middle} and {last}.")
+        }
+    }
+}
+
+/// A name that could be misread is quoted.
+fn name(name: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("\"{name}\"") }
+}
+
+/// Why there is nothing to fix, where the device sets the pace and nothing surely gains enough.
+fn pace(case: &Case, best: Option<&Finding>) -> Option<String> {
+    let Some(finding) = best else { return device(case) };
+    let healthy = finding.gain.is_none() && busiest(case) > HALF && finding.title.starts_with("Healthy");
+    healthy.then(|| lower(finding.title.trim_end_matches('.')))
+}
+
+fn what(case: &Case, best: Option<&Finding>) -> String {
+    if let Some(finding) = best {
+        let title = finding.title.trim_end_matches('.');
+        let Some(gain) = finding.gain else { return format!("{title}.") };
+        return format!("{title}; {}.", without(case, gain));
+    }
+    let largest = case.breakdown.functions().into_iter().next();
+    let imports = case.imports().filter(|(share, _)| share.mid > HALF);
+    match largest {
+        _ if case.handful().is_some() => {
+            let ended = ended(case.timeline.info.exit).map(|ended| ended + " ").unwrap_or_default();
+            format!("{ended}No bottleneck, share or gain is given from so little.")
+        }
+        _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
+        _ if imports.is_some() => "Most of it is start-up, and of what follows nothing stands out.".into(),
+        Some(part) if case.breakdown_tells() => {
+            let line = case.breakdown.hottest_line(&part);
+            let at = phrase::with_hottest_line(&part.place(), part.share, line);
+            format!("No rule found one cause for it; the largest part is {at} with {}.", phrase::percent(part.share))
+        }
+        _ => "So no cause can be named.".into(),
+    }
+}
+
+/// What remains. A gain is of all steps together, so it is taken from their mean; where that is not what the first sentence says a
+/// step takes, it is said.
+fn without(case: &Case, gain: Gain) -> String {
+    let (mean, p50) = (phrase::duration(case.steps.mean()), phrase::duration(case.steps.p50()));
+    let left = phrase::duration((case.steps.mean() as f64 * (1.0 - gain.mid / 100.0)) as u64);
+    let less = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
+    match case.steps.source {
+        StepSource::Whole => format!("without it the recording would last {left} ({less})"),
+        _ if mean == p50 => format!("without it a step would take {left} ({less})"),
+        _ => format!("a step takes {mean} on average, and would take {left} without it ({less})"),
+    }
+}
+
+/// No fix surely gains so many percent, for the reason given; one may.
+fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
+    let Some((finding, gain, least)) = maybe.and_then(|(finding, least)| Some((finding, finding.gain?, least))) else {
+        // A device that idles for long has a cause for that, even where no rule can name it.
+        return match busy >= PACES {
+            true => format!("Nothing to fix was found: {why}."),
+            false => format!("No rule found one cause for it: {why}."),
+        };
+    };
+    let range = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
+    let title = finding.title.trim_end_matches('.');
+    format!(
+        "Nothing was found that would surely gain {least:.0} % of a step: {why}. The first to try ({range}): {title}."
+    )
+}
+
+/// A sentence after a colon.
+fn lower(title: &str) -> String {
+    let title = title.strip_prefix("Healthy: ").unwrap_or(title);
+    let mut letters = title.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
+    let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
+    let device_tells = best.is_some() && at_work(case).is_some();
+    if let Some(handful) = case.handful().filter(|_| best.is_none()) {
+        return handful.next_step(case);
+    }
+    if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
+        // Another recording like this one would tell no more.
+        if let Some(wrong) = gpu_clock::wrong(case).filter(|_| case.gpu().is_some()) {
+            return full(&format!("Read this with care: GPU clock: {}: {}", wrong.by, wrong.seen));
+        }
+        return match case.timeline.samples.is_empty() {
+            true if origin::samples_damaged(case.timeline) => {
+                "Record again: the sampled stacks of this trace cannot be read.".into()
+            }
+            true => Recorder::of(case.timeline)
+                .choose(
+                    match origin::is_python(case.timeline) {
+                        true => "Record with stack samples, which `inferscope run` takes unless told not to.",
+                        false => "Only stacks of Python are sampled: NVTX ranges would show what this program does.",
+                    },
+                    "Profile with with_stack=True, or record with `inferscope run`, which samples stacks.",
+                    "Record with `inferscope run`, which samples stacks.",
+                )
+                .into(),
+            false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
+        };
+    }
+    // Few samples, and lost ones, do not matter where the device tells.
+    let only_stacks = || share_without_stacks(case.timeline, &totals(case.timeline)) < LOST;
+    let of_samples = |line: &HealthLine| line.label == "samples" || line.label == "losses" && only_stacks();
+    let matters = |line: &&HealthLine| line.label != "recording" && !(device_tells && of_samples(line));
+    // That stacks were lost tells less than how many are left.
+    let mut all: Vec<&HealthLine> = health.iter().filter(matters).collect();
+    all.sort_by_key(|line| line.label == "losses" && only_stacks());
+    let bad = all.into_iter().find(|line| line.state == HealthState::Bad);
+    let bad = bad.map(|bad| full(&format!("Read this with care: {}: {}", bad.label, bad.text)));
+    let action = best.and_then(|finding| finding.actions.first()).map(|action| full(&format!("First: {action}")));
+    match (action, bad) {
+        (Some(action), Some(bad)) => return format!("{action} {bad}"),
+        (Some(one), None) | (None, Some(one)) => return one,
+        (None, None) => (),
+    }
+    if case.windows.total() == 0 {
+        let note = case.timeline.notes.first().map(String::as_str);
+        let again = "Record again, for long enough";
+        let ours = "Record again, for long enough: inferscope run -- <command>";
+        return full(note.unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
+    }
+    match abstentions.first() {
+        Some(one) => full(&format!(
+            "{} could not look; {}: {}",
+            phrase::counted(abstentions.len() as u64, "rule"),
+            one.code,
+            one.reason
+        )),
+        None => "All rules could look.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+    use analysis::place::Place;
+
+    #[test]
+    fn what_may_gain_is_named_where_nothing_surely_does() {
+        let finding = Finding {
+            code: "comm-exposed",
+            title: "Collectives run alone in 9.8 % of the step".into(),
+            place: Place::default(),
+            gain: Some(Gain::recorded(0.0, 2.0, 10.0)),
+            severity: Severity::Low,
+            confidence: 0.9,
+            evidence: Vec::new(),
+            actions: Vec::new(),
+            verify: String::new(),
+        };
+        assert_eq!(nothing(0.9, "the GPU sets the pace", None), "Nothing to fix was found: the GPU sets the pace.");
+        assert_eq!(nothing(0.6, "the GPU is idle", None), "No rule found one cause for it: the GPU is idle.");
+        assert_eq!(
+            nothing(0.9, "the GPU sets the pace", Some((&finding, LEAST))),
+            "Nothing was found that would surely gain 3 % of a step: the GPU sets the pace. \
+             The first to try (0 to 10 % less): Collectives run alone in 9.8 % of the step."
+        );
+    }
+}

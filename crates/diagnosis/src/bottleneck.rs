@@ -1,0 +1,142 @@
+//! What the steps are bound by, in one word: where more than half of their time goes, if it goes to one thing.
+
+mod device;
+
+use crate::finding::Finding;
+use crate::rule::Case;
+use analysis::host::breakdown::PartKind;
+use analysis::host::seen::{Doing, Seen};
+use analysis::host::waits::{For, waits_for};
+use analysis::phrase;
+use analysis::stats::share::Share;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bottleneck {
+    pub kind: BottleneckKind,
+    /// One sentence.
+    pub primary_cause: String,
+    pub confidence: f64,
+    pub evidence: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BottleneckKind {
+    Cpu,
+    Gpu,
+    Memory,
+    Launch,
+    Sync,
+    Input,
+    Comm,
+    Balanced,
+    Unknown,
+}
+
+impl BottleneckKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            BottleneckKind::Cpu => "cpu_bound",
+            BottleneckKind::Gpu => "gpu_bound",
+            BottleneckKind::Memory => "memory_bound",
+            BottleneckKind::Launch => "launch_bound",
+            BottleneckKind::Sync => "sync_bound",
+            BottleneckKind::Input => "input_bound",
+            BottleneckKind::Comm => "comm_bound",
+            BottleneckKind::Balanced => "balanced",
+            BottleneckKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// Bound by a thing means that it takes more than all others together.
+const HALF: f64 = 0.5;
+
+pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
+    let breakdown = &case.breakdown;
+    let evidence: Vec<String> = breakdown
+        .kinds()
+        .iter()
+        .map(|(kind, ns, share)| {
+            format!("{}: {} of a step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
+        })
+        .chain(device::evidence(case))
+        .collect();
+    let telling = crate::telling::most_telling(case, findings);
+    let device = device::of(case, findings, telling);
+    let (kind, confidence) = match case.breakdown_tells() {
+        _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
+        _ if device.is_some() => device.unwrap_or((BottleneckKind::Unknown, 0.0)),
+        _ if breakdown.share(PartKind::Gpu) > HALF => waits_for_device(case),
+        true if breakdown.by_calls => by_parts(case),
+        true => by_samples(case),
+        false => (BottleneckKind::Unknown, 0.0),
+    };
+    let pressure =
+        findings.iter().find(|finding| finding.code == "cpu-memory-pressure").and_then(|finding| finding.gain);
+    let (kind, confidence) = match pressure {
+        Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
+        _ => (kind, confidence),
+    };
+    // As sure as what it rests on.
+    let confidence = match telling.filter(|finding| finding.gain.is_some()) {
+        Some(finding) => confidence.min(finding.confidence),
+        None => confidence,
+    };
+    let cause = telling.map(|finding| finding.title.clone());
+    let device = || crate::telling::device(case);
+    let primary_cause = cause.or_else(device).unwrap_or_else(|| match breakdown.functions().first() {
+        _ if !case.breakdown_tells() => "too little was seen to say".into(),
+        Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),
+        None => "nothing was recorded that takes time".into(),
+    });
+    Bottleneck { kind, primary_cause, confidence, evidence }
+}
+
+/// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.
+fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
+    let count = case.windows.all().len() as f64;
+    let repeats = (count + 1.0) / (count + 2.0);
+    match device::at_work(case) {
+        Some(sure) => (BottleneckKind::Gpu, sure * repeats),
+        None => (BottleneckKind::Sync, repeats),
+    }
+}
+
+/// Recorded calls do not show waiting well: running is the most that they can say.
+fn by_parts(case: &Case) -> (BottleneckKind, f64) {
+    let share = |kind| case.breakdown.share(kind);
+    let runs = share(PartKind::Python) + share(PartKind::Native) + share(PartKind::Gc) + share(PartKind::Descheduled);
+    let count = case.windows.all().len() as f64;
+    match runs > HALF {
+        true => (BottleneckKind::Cpu, runs * (count + 1.0) / (count + 2.0)),
+        false => (BottleneckKind::Unknown, 0.0),
+    }
+}
+
+fn by_samples(case: &Case) -> (BottleneckKind, f64) {
+    let kind_of = |one: &Seen| match one.doing {
+        Doing::Python | Doing::Native | Doing::Gc => BottleneckKind::Cpu,
+        Doing::Gil => BottleneckKind::Sync,
+        Doing::Gpu => BottleneckKind::Gpu,
+        Doing::Waiting => match waits_for(case.timeline, &case.frames, case.sample(one).stack) {
+            For::Lock => BottleneckKind::Sync,
+            For::Io | For::Child => BottleneckKind::Input,
+            For::Nothing | For::Unknown => BottleneckKind::Unknown,
+        },
+    };
+    let kinds = [
+        BottleneckKind::Cpu,
+        BottleneckKind::Gpu,
+        BottleneckKind::Sync,
+        BottleneckKind::Input,
+        BottleneckKind::Unknown,
+    ];
+    let shares: Vec<(BottleneckKind, Share)> =
+        kinds.into_iter().map(|kind| (kind, case.share(|one| kind_of(one) == kind).0)).collect();
+    let most = shares.iter().max_by(|a, b| a.1.mid.total_cmp(&b.1.mid));
+    match most {
+        Some((kind, share)) if share.mid > HALF => (*kind, share.surely_above(HALF) * case.coverage()),
+        Some((_, share)) => (BottleneckKind::Balanced, (1.0 - share.surely_above(HALF)) * case.coverage()),
+        None => (BottleneckKind::Unknown, 0.0),
+    }
+}

@@ -1,0 +1,122 @@
+//! `diagnose`: a timeline in, a [`Diagnosis`] out. Every rule looks; what they found is ranked by what the step would gain.
+
+use crate::advice;
+use crate::answer;
+use crate::bottleneck::{self, Bottleneck};
+use crate::confidence;
+use crate::device_limit;
+use crate::finding::{Abstention, Finding};
+use crate::health::{self, HealthLine};
+use crate::rank;
+use crate::rule::{Case, Verdict};
+use crate::rules::RULES;
+use crate::telling;
+use analysis::GpuMetrics;
+use analysis::StepContext;
+use analysis::host::breakdown::Breakdown;
+use analysis::idle::DeviceIdle;
+use analysis::slow_steps::{self, SlowSteps};
+use analysis::steps::{StepSource, Steps};
+use analysis::waterfall::{self, Waterfall};
+use replay::Check;
+use timeline::Timeline;
+use timeline::side_by_side::{self, Job};
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The step or scope to look at by name. None: chosen from what was recorded.
+    pub step: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    pub steps: Steps,
+    pub breakdown: Breakdown,
+    /// Most to gain first; what has no gain after that, most severe first.
+    pub findings: Vec<Finding>,
+    /// Rules that could not look.
+    pub abstentions: Vec<Abstention>,
+    pub bottleneck: Bottleneck,
+    /// There are too few samples for any share of them to be said.
+    pub handful: bool,
+    /// Three sentences for somebody who reads nothing else.
+    pub answer: [String; 3],
+    pub health: Vec<HealthLine>,
+    /// What made the slow steps slow. None: there are no steps to compare.
+    pub slow_steps: Option<SlowSteps>,
+    /// The median step as a picture. None: there are no steps.
+    pub waterfall: Option<Waterfall>,
+    /// How well a replay of unchanged steps reproduces them, or why there is none: what gains rest on.
+    pub replay: Result<Check, String>,
+    /// None: no device work was recorded.
+    pub gpu: Option<GpuMetrics>,
+    /// Why each device was idle inside the steps; as many as `gpu` has.
+    pub idle: Vec<DeviceIdle>,
+}
+
+pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
+    let case = Case::new(timeline, options.step.as_deref());
+    // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
+    case.gpu();
+    let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
+    let (verdicts, slow_steps, waterfall) = look(&case);
+    for (rule, verdict) in RULES.iter().zip(verdicts) {
+        match verdict {
+            Verdict::Found(found) => findings.extend(found),
+            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
+            Verdict::Silent => {}
+        }
+    }
+    // One look at a start-up is no rate of anything: what would be gained is not known.
+    if let Some(handful) = case.handful().filter(|_| case.steps.source == StepSource::Whole) {
+        let (left, kept) = findings.into_iter().partition(|finding: &Finding| finding.gain.is_some());
+        findings = kept;
+        let abstention = |finding: Finding| Abstention { code: finding.code, reason: handful.said(&case) };
+        abstentions.extend(Vec::into_iter(left).map(abstention));
+    }
+    advice::fit(timeline, &mut findings, &mut abstentions);
+    device_limit::by_device(&case, &mut findings);
+    rank::rank(&mut findings, |a, b| case.same_time(a, b));
+    confidence::settle(&case, &mut findings);
+    let bottleneck = bottleneck::of(&case, &findings);
+    let health = health::lines(&case, &findings);
+    let mut answer = answer::say(&case, &findings, &abstentions, &health);
+    if let Some((_, Some(small))) = telling::dwarfs(&case, &findings) {
+        answer[1] += &format!(" After that: {}.", small.title);
+    } else if let Some(next) = telling::other_line(&case, &findings) {
+        answer[1] += &format!(" After that: {}.", next.title);
+    }
+    let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
+    let handful = case.handful().is_some();
+    let (StepContext { steps, breakdown, .. }, gpu, idle) = case.into_parts();
+    Diagnosis {
+        steps,
+        breakdown,
+        findings,
+        abstentions,
+        bottleneck,
+        handful,
+        answer,
+        health,
+        slow_steps,
+        waterfall,
+        replay,
+        gpu,
+        idle,
+    }
+}
+
+/// What every rule says, and the two pictures of steps: none of them asks what another said, so they look side by side.
+fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
+    let mut verdicts = vec![Verdict::Silent; RULES.len()];
+    let (mut slow_steps, mut waterfall) = (None, None);
+    let rules =
+        verdicts.iter_mut().zip(RULES).map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
+    let mut jobs: Vec<Job> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
+    jobs.push(Box::new(|| waterfall = waterfall::measure(case)));
+    jobs.extend(rules);
+    let size = case.timeline.slices.len() + case.timeline.gpu.work.len();
+    // Most gains rest on it, and who asks for it first makes the others wait.
+    side_by_side::run(size, jobs, || _ = case.player());
+    (verdicts, slow_steps, waterfall)
+}

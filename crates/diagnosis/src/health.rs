@@ -1,0 +1,261 @@
+//! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
+
+pub mod device;
+mod layers;
+
+use crate::finding::Finding;
+use crate::losses::{self, COLLECTORS};
+use crate::rule::Case;
+use analysis::origin;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::steps::StepSource;
+use std::collections::BTreeMap;
+use timeline::{State, Timeline};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HealthLine {
+    pub state: HealthState,
+    pub label: &'static str,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum HealthState {
+    Ok,
+    /// Neither good nor bad: not recorded, not asked for, or nothing to compare with.
+    Info,
+    /// Read the numbers with it in mind.
+    Warn,
+    /// Numbers may mislead.
+    Bad,
+}
+
+impl HealthState {
+    pub fn name(self) -> &'static str {
+        match self {
+            HealthState::Ok => "ok",
+            HealthState::Info => "info",
+            HealthState::Warn => "warn",
+            HealthState::Bad => "bad",
+        }
+    }
+
+    fn above(value: f64, warn: f64, bad: f64) -> HealthState {
+        match value {
+            _ if value >= bad => HealthState::Bad,
+            _ if value >= warn => HealthState::Warn,
+            _ => HealthState::Ok,
+        }
+    }
+}
+
+use HealthState::{Bad, Info, Ok, Warn};
+
+pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
+    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
+    let mut lines = vec![
+        line("recording", recording(case)),
+        line("losses", losses(case)),
+        line("clock", clock(case)),
+        line("steps", steps(case)),
+        line("samples", samples(case)),
+    ];
+    let unmeasured = match case.timeline.samples.is_empty() {
+        true => "not measured",
+        false => "not measured; samples are taken from outside the program",
+    };
+    for (code, label, fine) in [
+        ("unstable-iterations", "pace", (Ok, "the steps keep one pace")),
+        ("overhead-in-window", "overhead", (Info, unmeasured)),
+    ] {
+        if code == "overhead-in-window" && device::overhead(case).is_some() {
+            lines.extend(device::overhead(case).map(|said| line(label, said)));
+            continue;
+        }
+        let said = findings.iter().find(|finding| finding.code == code);
+        let steady = code != "unstable-iterations" || case.steps.count() >= 40;
+        match said {
+            Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
+            None if steady => lines.push(line(label, (fine.0, fine.1.into()))),
+            None => lines.push(line(label, (Info, "too few steps to see a change of pace".into()))),
+        }
+    }
+    lines.extend(device::lines(case));
+    lines.extend(layers::line(case).map(|said| line("layers", said)));
+    lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
+    lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
+    lines
+}
+
+/// The recorder's note of a program that has nothing to sample.
+const NOT_PYTHON: &str = "no stacks: no Python process was seen";
+
+/// What a note means for the numbers.
+pub fn note_state(note: &str) -> HealthState {
+    if note == NOT_PYTHON { Info } else { Warn }
+}
+
+fn recording(case: &Case) -> (HealthState, String) {
+    let took = phrase::duration(case.timeline.duration());
+    match case.timeline.info.state {
+        _ if case.timeline.duration() == 0 => (Bad, "nothing was recorded that takes time".into()),
+        _ if !case.timeline.info.damaged.is_empty() => {
+            let damaged = damaged(case.timeline).unwrap_or_default();
+            (Bad, format!("{took}; {damaged}: what is missing may be what matters"))
+        }
+        State::Complete => (Ok, format!("complete, {took}")),
+        State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
+        State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
+        State::Cut { .. } => (Warn, format!("{took}; only the beginning could be read")),
+        State::Unknown => (Info, format!("{took}; the trace does not say whether it is complete")),
+    }
+}
+
+/// Files of the trace that are damaged.
+fn damaged(timeline: &Timeline) -> Option<String> {
+    match timeline.info.damaged.as_slice() {
+        [] => None,
+        [one] => Some(format!("the trace's file {one} is damaged")),
+        [first, more @ ..] => Some(format!("{} of the trace's files are damaged ({first}, ...)", more.len() + 1)),
+    }
+}
+
+/// Said before everything else of what could not be read to its end.
+pub fn cut(case: &Case) -> Option<String> {
+    if let Some(damaged) = damaged(case.timeline) {
+        return Some(format!("Read this with care: {damaged}, and what is missing is not in what follows."));
+    }
+    match case.timeline.info.state {
+        State::Cut { events: Some(events) } => {
+            let events = phrase::counted(events, "event");
+            Some(format!("Only the beginning of the file could be read: what follows is of its first {events}."))
+        }
+        State::Cut { events: None } => {
+            Some("Only the beginning of some of the files could be read: what follows is of that.".into())
+        }
+        _ => None,
+    }
+}
+
+/// A larger part that was lost is bad.
+pub const LOST: f64 = 0.05;
+
+fn losses(case: &Case) -> (HealthState, String) {
+    let losses = losses::totals(case.timeline);
+    let lost = losses.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+    let cut = match case.timeline.info.state {
+        State::Cut { events: Some(events) } => {
+            Some(format!("everything after the first {} of the file", phrase::counted(events, "event")))
+        }
+        State::Cut { events: None } => Some("the end of some of the files".into()),
+        _ => damaged(case.timeline).map(|_| "what the damaged files held".into()),
+    };
+    if lost == 0 {
+        let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);
+        if let Some(failed) = collectors.find(|collector| collector.state == "failed") {
+            let name = &failed.name;
+            return (
+                Warn,
+                format!("none was counted, but {name} did not work, or not to the end: what is missing has no count"),
+            );
+        }
+        let nothing = match case.timeline.info.recorder.as_str() {
+            "" => (Ok, "nothing was lost".into()),
+            recorder => (Info, format!("the file of {recorder} tells of none")),
+        };
+        return cut.map_or(nothing, |cut| (Warn, cut));
+    }
+    let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
+    (HealthState::above(losses::worst_share(case.timeline, &losses), 0.0, LOST), each.join(", "))
+}
+
+fn clock(case: &Case) -> (HealthState, String) {
+    let clock = &case.timeline.info.clock;
+    // A recorder that was killed had not measured it.
+    let killed = matches!(case.timeline.info.state, State::Recording | State::Recovered);
+    if clock.residual_ns == 0 && (clock.source.is_empty() || killed) {
+        return (Info, "the trace does not say how exact its times are".into());
+    }
+    let state = match case.steps.p50() {
+        0 => Ok,
+        step => HealthState::above(clock.residual_ns as f64 / step as f64, 0.01, 0.1),
+    };
+    match clock.residual_ns {
+        0 => (Ok, "no error was seen".into()),
+        error => (state, format!("times are good to {}", phrase::duration(error))),
+    }
+}
+
+fn steps(case: &Case) -> (HealthState, String) {
+    let steps = &case.steps;
+    let mut text = match steps.source {
+        StepSource::Whole => "none".to_owned(),
+        _ => format!("{} \"{}\"", phrase::count(steps.count() as u64), steps.name),
+    };
+    text += &format!(": {}", steps.why);
+    let outliers = steps.steps.iter().filter(|step| step.outlier).count();
+    for (count, what) in [
+        (steps.warmups() as u64, "left out as warm-up"),
+        (steps.unfinished, "never ended"),
+        (outliers as u64, "far longer than usual"),
+    ] {
+        if count > 0 {
+            text += &format!("; {} {what}", phrase::count(count));
+        }
+    }
+    if case.windows.overlapping && steps.source != StepSource::Whole {
+        text += "; they overlap on a thread, so shares are of the time in which any was open";
+    }
+    let fine = steps.source != StepSource::Whole && steps.not_found.is_none();
+    (if fine { Ok } else { Warn }, text)
+}
+
+fn samples(case: &Case) -> (HealthState, String) {
+    let count = case.seen.all.len() as u64;
+    if let Some(handful) = case.handful() {
+        return (Bad, handful.said(case));
+    }
+    if count == 0 {
+        let (state, plain) = match case.timeline.samples.is_empty() {
+            true if origin::failed(case.timeline, "stacks") => (Warn, "stacks were not sampled"),
+            true => (Info, "stacks were not sampled"),
+            false => return (Warn, format!("no stack was sampled inside {}", case.the_steps())),
+        };
+        return (state, not_recorded(case.timeline, "stacks", plain));
+    }
+    if let Some(reason) = case.without_samples() {
+        return match case.breakdown.by_calls {
+            true => (Warn, format!("{reason}; recorded calls took their place")),
+            false => (Bad, reason),
+        };
+    }
+    let state = HealthState::above(1.0 - case.coverage(), 0.1, 0.5);
+    let every = phrase::duration(case.seen.period_ns);
+    let seen = phrase::percent(case.coverage());
+    let inside = case.the_steps();
+    (state, format!("{} inside {inside}, one every {every}; they stand for {seen} of the time", phrase::count(count)))
+}
+
+/// Collectors that were not on, each with its reason and in how many processes.
+fn collectors(case: &Case) -> Vec<(HealthState, String)> {
+    let mut all: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for collector in case.timeline.processes.iter().flat_map(|process| &process.collectors) {
+        // A machine without a device is not told that nothing recorded one.
+        let of_device = COLLECTORS.contains(&collector.name.as_str());
+        let unasked = of_device && collector.state == "off" && case.timeline.gpu.is_empty();
+        if collector.state != "on" && !unasked {
+            *all.entry((&collector.name, &collector.state, &collector.reason)).or_default() += 1;
+        }
+    }
+    let processes = case.timeline.processes.len() as u64;
+    all.into_iter()
+        .map(|((name, state, reason), count)| {
+            let mut text = format!("{name}: {}", if reason.is_empty() { state } else { reason });
+            if processes > 1 {
+                text += &format!(" (in {count} of {processes} processes)");
+            }
+            (if state == "failed" { Warn } else { Info }, text)
+        })
+        .collect()
+}

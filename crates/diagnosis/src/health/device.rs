@@ -1,0 +1,276 @@
+//! How far what is said of devices can be trusted: their clock, what recorded them, what was lost, and work from before the
+//! window. Says nothing where no device was recorded.
+
+use super::HealthLine;
+use super::HealthState::{self, Bad, Info, Ok, Warn};
+use crate::losses::{self, COLLECTORS};
+use crate::measures::gpu_clock::{error_bar, wrong};
+use crate::rule::Case;
+use analysis::origin::failed;
+use analysis::phrase;
+use analysis::steps::StepSource;
+use std::collections::BTreeSet;
+use timeline::{Timeline, TrackIndex};
+
+/// Less than this of the steps is within what a replay may be off by.
+const HELD: f64 = 0.02;
+
+pub fn lines(case: &Case) -> Vec<HealthLine> {
+    let Some(metrics) = case.gpu() else { return Vec::new() };
+    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
+    let mut lines = vec![line("GPU clock", clock(case)), line("GPU records", records(case))];
+    if metrics.before_window > 0 {
+        let pieces = phrase::counted(metrics.before_window, "piece");
+        let text = format!("{pieces} of device work from before the recording: of no call that was recorded");
+        lines.push(line("GPU window", (Info, text)));
+    }
+    lines.extend(behind(case).map(|said| line("GPU window", said)));
+    lines.extend(replay(case).map(|said| line("replay", said)));
+    lines
+}
+
+/// What causality proves, and what the collector measured.
+fn clock(case: &Case) -> (HealthState, String) {
+    let linked = case.timeline.gpu.clock.linked;
+    if let Some(wrong) = wrong(case) {
+        return (Bad, format!("{}: {}", wrong.by, wrong.seen));
+    }
+    let error = error_bar(case);
+    let within = match error {
+        Some(error) => format!("GPU times are right to within {}", phrase::duration(error)),
+        None => "nothing shows how well GPU times fit the host's".to_owned(),
+    };
+    let state = match (error, case.steps.p50()) {
+        (None, _) => Info,
+        (Some(error), step) if step > 0 => HealthState::above(error as f64 / step as f64, 0.01, 0.1),
+        _ => Ok,
+    };
+    match linked {
+        0 => (state, within),
+        linked => (
+            state,
+            format!("{within}; of {} of device work none starts before its call", phrase::counted(linked, "piece")),
+        ),
+    }
+}
+
+/// A step that ends when its work is launched, not when it is done: the device goes on after it, and that time is in no step or in the next.
+fn behind(case: &Case) -> Option<(HealthState, String)> {
+    let (timeline, windows) = (case.timeline, case.windows.all());
+    if case.steps.source == StepSource::Whole || windows.is_empty() {
+        return None;
+    }
+    let work = &timeline.gpu.work;
+    let mut done: Vec<u64> = windows.iter().map(|window| window.end).collect();
+    // Launches come by thread and time, so most are in the window of the last.
+    let (mut track, mut last) = (0, None);
+    for index in work.linked().iter().map(|index| *index as usize) {
+        let Some(launch) = work.launch(index) else { continue };
+        while timeline.tracks[track].slices.end <= launch {
+            (track, last) = (track + 1, None);
+        }
+        let begin = timeline.slices.start[launch];
+        let inside = |window: usize| windows[window].start <= begin && begin < windows[window].end;
+        if !last.is_some_and(inside) {
+            last = case.windows.at(TrackIndex(track as u32), begin);
+        }
+        if let Some(window) = last {
+            done[window] = done[window].max(work.end(index));
+        }
+    }
+    let mut parts: Vec<(f64, u64)> = Vec::with_capacity(windows.len());
+    for (window, done) in windows.iter().zip(done) {
+        let behind = done - window.end;
+        parts.push((behind as f64 / (window.end - window.start).max(1) as f64, behind));
+    }
+    parts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (part, behind) = parts[parts.len() / 2];
+    let text = || {
+        let behind = phrase::duration(behind);
+        format!(
+            "a step ends when its work is launched: the device goes on with it for {behind} more (median), which no share of that step counts"
+        )
+    };
+    (part >= BEHIND).then(|| (if part >= HALF { Warn } else { Info }, text()))
+}
+
+/// A tenth of the step: a few kernels that are still to run are usual.
+const BEHIND: f64 = 0.1;
+const HALF: f64 = 0.5;
+
+/// How far the steps are reproduced by replaying what was recorded, unchanged: gains are no better than that.
+fn replay(case: &Case) -> Option<(HealthState, String)> {
+    match case.player() {
+        Result::Ok(player) => {
+            let check = player.check();
+            let (off, worst) = (phrase::percent(check.off.abs()), phrase::percent(check.worst.abs()));
+            let steps = phrase::counted(check.steps, "step");
+            let mut text =
+                format!("{steps} replayed, with nothing changed: {off} off together, {worst} the worst of them");
+            if check.held >= HELD {
+                let held = phrase::percent(check.held);
+                text += &format!(
+                    "; {held} of them is launched work that does not begin, for a reason that was not recorded: it keeps its time"
+                );
+            }
+            Some((HealthState::above(check.off.abs().max(check.held - HELD), 0.02, f64::INFINITY), text))
+        }
+        Err(why) => Some((Info, format!("gains are not from a replay: {why}"))),
+    }
+}
+
+fn records(case: &Case) -> (HealthState, String) {
+    let gpu = &case.timeline.gpu;
+    let lost = losses::totals(case.timeline);
+    let lost = lost.iter().filter(|loss| COLLECTORS.contains(&loss.collector.as_str())).map(|loss| loss.count);
+    let lost = lost.fold(0u64, u64::saturating_add);
+    let libraries = libraries(case.timeline);
+    // The records of waits are none of it.
+    let work = (0..gpu.work.len()).filter(|index| gpu.work.kind(*index).is_busy()).count() as u64;
+    let mut text = phrase::counted(work, "piece") + " of device work";
+    if !libraries.is_empty() {
+        text += &format!(", by {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
+    }
+    let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
+    match lost {
+        0 if !case.timeline.info.recorder.is_empty() => (Info, text),
+        0 if failed(case.timeline, "gpu") => (Warn, format!("{text}; more may be missing: the collector gpu failed")),
+        0 => (Ok, format!("{text}; none lost")),
+        lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
+    }
+}
+
+/// What recorded the devices, as our collector names it ("libcupti.so.13, CUPTI 130001, driver for CUDA 13.0, in /opt/cuda/lib"), or by
+/// the version that another file gives.
+pub fn libraries(timeline: &Timeline) -> BTreeSet<String> {
+    let states = timeline.processes.iter().flat_map(|process| &process.collectors);
+    let loaded = states.filter(|state| state.name == "gpu" && state.state == "on" && !state.reason.is_empty());
+    let named: BTreeSet<String> = loaded.map(|state| state.reason.clone()).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let devices = timeline.gpu.devices.iter().filter(|device| !device.cupti.is_empty());
+    devices.map(|device| format!("CUPTI {}", device.cupti)).collect()
+}
+
+/// None: recording devices cost nothing that was measured.
+pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
+    let overhead = case.gpu()?.overhead.as_ref()?;
+    let mut text = match overhead.percent {
+        Some(percent) => format!("{}: {}", phrase::percent(percent / 100.0), overhead.how),
+        None => overhead.how.clone(),
+    };
+    let state = overhead.percent.map_or(Info, |percent| HealthState::above(percent, 5.0, 25.0));
+    // Of all threads together, some of them its own: it may be more than the recording lasts, and need not slow a step down.
+    let recorded = case.timeline.duration();
+    if overhead.cupti_ns < recorded / 20 || overhead.cupti_ns == 0 {
+        return Some((state, text));
+    }
+    let (cupti, recorded) = (phrase::duration(overhead.cupti_ns), phrase::duration(recorded));
+    text += &format!("; CUPTI says that it took {cupti} itself, in a recording of {recorded}");
+    Some((state.max(Warn), text))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::HealthState::Bad;
+    use super::*;
+
+    pub const RUN: &str = "
+        device 0 NVIDIA_H200 cupti 130001
+        collector gpu on residual 400ns
+        track main
+        step request 0..1ms
+        api cudaLaunchKernel 0..5us
+        stream 7
+        kernel gemm 10us..500us
+        api cudaStreamSynchronize 20us..509us
+        sync stream 20us..509us";
+
+    pub fn said(text: &str) -> Vec<(HealthState, String)> {
+        let timeline = Timeline::from_text(text).unwrap();
+        lines(&Case::new(&timeline, None)).into_iter().map(|line| (line.state, line.text)).collect()
+    }
+
+    /// The host launches a second of work in a tenth of it, and calls that a step.
+    #[test]
+    fn a_step_that_ends_before_its_work_is_said_to() {
+        let text = "track main\n step r 0..100ms\n api cudaLaunchKernel 10ms..11ms\n stream 7\n kernel k 12ms..1s";
+        let line = said(text).into_iter().find(|line| line.1.contains("goes on")).unwrap();
+        assert_eq!(line.0, Warn);
+        assert!(line.1.contains("for 900 ms more"), "{line:?}");
+        assert!(!said(&text.replace("..1s", "..99ms")).iter().any(|line| line.1.contains("goes on")));
+    }
+
+    #[test]
+    fn the_clock_is_bounded_and_the_library_named() {
+        assert_eq!(
+            said(RUN),
+            [
+                (
+                    Ok,
+                    "GPU times are right to within 400 ns; of 1 piece of device work none starts before its call"
+                        .into()
+                ),
+                (Ok, "1 piece of device work, by CUPTI 130001; none lost".into()),
+                (Ok, "1 step replayed, with nothing changed: 0 % off together, 0 % the worst of them".into()),
+            ]
+        );
+        let proved = said(&RUN.replace("residual 400ns", ""));
+        assert!(proved[0].1.starts_with("GPU times are right to within 10.0 µs"), "{proved:?}");
+    }
+
+    #[test]
+    fn work_before_its_call_losses_and_work_from_before_the_window_are_said() {
+        let said = said(&format!(
+            "{RUN}\n kernel early 600us..700us corr 5\n api cudaLaunchKernel 605us..606us corr 5
+            kernel old 800us..801us corr 0\n loss gpu 1 activity records dropped"
+        ));
+        assert_eq!(said[0].0, Bad);
+        assert_eq!(
+            said[0].1,
+            "GPU times are too early by 5.00 µs at least: 1 of 2 pieces of device work seems to start before the call that launched it"
+        );
+        assert_eq!(said[1], (Bad, "3 pieces of device work, by CUPTI 130001; 1 record lost".into()));
+        assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
+    }
+
+    #[test]
+    fn our_collector_names_its_library() {
+        let text =
+            RUN.replace("cupti 130001", "").replace("residual 400ns", "libcupti.so.13, CUPTI 130001, in /opt/cuda/lib");
+        assert_eq!(
+            said(&text)[1].1,
+            "1 piece of device work, by libcupti.so.13, CUPTI 130001, in /opt/cuda/lib; none lost"
+        );
+    }
+
+    #[test]
+    fn what_cupti_took_of_a_recording_is_a_warning() {
+        let said = |text: &str| {
+            let timeline = Timeline::from_text(text).unwrap();
+            overhead(&Case::new(&timeline, None))
+        };
+        let much = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..700us\n stream 7")).unwrap();
+        assert_eq!(much.0, Warn);
+        assert!(much.1.ends_with("; CUPTI says that it took 100 µs itself, in a recording of 1.00 ms"), "{much:?}");
+        let little = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..610us\n stream 7")).unwrap();
+        assert!(little.0 == Info && !little.1.contains("CUPTI says"), "{little:?}");
+    }
+
+    #[test]
+    fn what_another_tool_does_not_tell_is_neither_good_nor_bad() {
+        let mut timeline =
+            Timeline::from_text(&RUN.replace("residual 400ns", "").replace("sync stream 20us..509us", "")).unwrap();
+        timeline.info.recorder = "torch.profiler".into();
+        timeline.gpu.clock.shortest_return_ns = None;
+        let said = lines(&Case::new(&timeline, None));
+        assert_eq!((said[0].state, said[1].state), (Info, Info), "{said:?}");
+        assert_eq!(said[1].text, "1 piece of device work, by CUPTI 130001");
+    }
+
+    #[test]
+    fn nothing_is_said_without_a_device() {
+        assert_eq!(said("track main\n step request 0..1ms"), []);
+    }
+}

@@ -1,0 +1,237 @@
+//! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Verdict};
+use analysis::device::gpu::WRONG_CLOCK;
+use analysis::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::{Share, Tally, wilson};
+use replay::Change;
+use replay::gain::Gain;
+
+pub struct Gap<'a> {
+    pub device: &'a DeviceIdle,
+    pub tally: Tally,
+    pub share: Share,
+    measure: Measure,
+}
+
+/// The device with the most idle time of a kind. None: no device was recorded, or none has any.
+pub fn most<'a>(case: &'a Case, measure: Measure) -> Option<Gap<'a>> {
+    let gap = |device: &'a DeviceIdle| {
+        let tally = *device.sums.tally(measure);
+        Gap { device, tally, share: error(case, measure, &tally), measure }
+    };
+    let most = case.idle().iter().map(gap).max_by(|a, b| a.share.mid.total_cmp(&b.share.mid));
+    most.filter(|gap| gap.share.mid > 0.0)
+}
+
+/// The gaps are measured; where samples say what the host did in them, their error comes on top.
+fn error(case: &Case, measure: Measure, tally: &Tally) -> Share {
+    let measured = tally.measured();
+    let sampled = matches!(measure, Measure::Lead | Measure::Tail | Measure::HostGap) && !case.breakdown.by_calls;
+    if !sampled || case.seen.period_ns == 0 {
+        return measured;
+    }
+    let seen = wilson(tally.mid(), tally.whole / case.seen.period_ns as f64);
+    Share { low: measured.low.min(seen.low), mid: measured.mid, high: measured.high.max(seen.high) }
+}
+
+/// Why nothing can be said about launches, where nothing can: there is work, and no call that asked for it.
+pub fn without_launches(case: &Case) -> Option<String> {
+    let gpu = case.gpu()?;
+    if gpu.clock.early > 0 {
+        return gpu.launch.is_none().then(|| WRONG_CLOCK.into());
+    }
+    let missing = || not_recorded(case.timeline, "launches", "the calls that launch the GPU's work were not recorded");
+    gpu.launch.is_none().then(missing)
+}
+
+/// Why nothing can be said about what the host does while a device is idle: for most of that time nothing was seen.
+pub fn unseen(case: &Case, level: f64) -> Option<String> {
+    if !case.idle().is_empty() && !case.breakdown.by_calls {
+        // A handful of samples would put the whole gap on one line.
+        if let Some(reason) = case.without_samples().filter(|_| !case.seen.all.is_empty()) {
+            return Some(reason);
+        }
+    }
+    // Where launched work does not begin, it does not matter what the host does.
+    let unknown = |device: &DeviceIdle| device.ns(Cause::Unknown) - device.held_ns();
+    let share = |device: &DeviceIdle| unknown(device) as f64 / device.window_ns.max(1) as f64;
+    let device = case.idle().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let unknown = unknown(device);
+    (share(device) >= level && unknown > device.idle_ns().saturating_sub(unknown)).then(|| {
+        format!(
+            "no call and no sample tells what the host does in {} of the GPU's idle time",
+            phrase::percent(unknown as f64 / device.idle_ns().max(1) as f64)
+        )
+    })
+}
+
+impl Gap<'_> {
+    /// The line (else the call) that has most of what fits, and how much of that it has, 0 to 1.
+    pub fn top(&self, case: &Case, fits: impl Fn(Zone, Cause) -> bool) -> Option<(Place, f64)> {
+        let lines = by_line(case.timeline, &self.device.sums.tops(&fits));
+        let all: u64 = lines.iter().map(|(_, ns)| ns).sum();
+        // A line of the program tells more than a call, unless most is the driver's own time, in one of its calls.
+        let native =
+            by_line(case.timeline, &self.device.sums.tops(|zone, cause| fits(zone, cause) && cause == Cause::Native));
+        if let Some((place, ns)) = native.into_iter().next().filter(|(place, ns)| place.api.is_some() && *ns > all / 2)
+        {
+            let place = Place { function: place.api, ..Place::default() };
+            return Some((place, ns as f64 / all.max(1) as f64));
+        }
+        let line = lines.iter().find(|(place, _)| place.function.is_some()).or(lines.first())?;
+        Some((line.0.clone(), line.1 as f64 / all.max(1) as f64))
+    }
+
+    pub fn evidence(&self, case: &Case, what: &str) -> Vec<Evidence> {
+        let each = self.tally.part / case.steps.count().max(1) as f64;
+        let text = format!("{} of {} on average: {what}", phrase::duration(each as u64), case.the_step());
+        let mut evidence = vec![Evidence::said(text).number("ns", self.tally.part)];
+        if let Some((start, end, track)) = self.device.sums.longest(self.measure) {
+            let text = format!("the longest lasts {}", phrase::duration(end - start));
+            evidence.push(Evidence::at(text, Some(track), start, end));
+        }
+        let busy = self.device.busy_ns as f64 / self.device.window_ns.max(1) as f64;
+        let text = format!("the device is at work in {} of {}", phrase::percent(busy), case.steps_time());
+        evidence.push(Evidence::said(text).number("busy", busy));
+        evidence
+    }
+
+    /// The waits of a kind: which call and which lines make them, and how many there are a step.
+    fn waits(&self, case: &Case, wait: Wait) -> Waits {
+        let waits = || self.device.sums.waits.iter().filter(|((one, _, _), _)| *one == wait);
+        let count: u64 = waits().map(|(_, (_, count))| count).sum();
+        // The call, and the line among the waits that a sample fell into.
+        let call = waits().max_by_key(|((_, call, _), (ns, _))| (*ns, u32::MAX - call)).map(|((_, call, _), _)| *call);
+        let makers: Vec<(Who, u64)> = waits().map(|((_, _, who), (ns, _))| (*who, *ns)).collect();
+        Waits {
+            call: call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned()),
+            lines: by_line(case.timeline, &makers),
+            a_step: count as f64 / case.steps.count().max(1) as f64,
+        }
+    }
+
+    /// What would change: the host does not run there, does not wait there, and what it waits for is not copied.
+    fn changes(&self) -> Vec<Change> {
+        let (sums, place) = (&self.device.sums, self.measure as usize);
+        vec![
+            Change::Stretches(sums.stretches[place].clone(), 0.0),
+            Change::Calls(sums.calls[place].clone(), 0.0),
+            Change::Work(sums.work[place].clone(), 0.0),
+        ]
+    }
+
+    /// A finding whose gain is this time; as a replay without it says, where one can be made.
+    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, recorded: Share) -> Finding {
+        let gain = case.gain_of(&self.changes(), recorded);
+        self.finding_with(case, code, title, place, gain)
+    }
+
+    pub fn finding_with(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Gain) -> Finding {
+        Finding {
+            code,
+            title,
+            place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: self.tally.repeats(),
+            evidence: Vec::new(),
+            actions: Vec::new(),
+            verify: proof::verify(case, gain.mid / 100.0),
+        }
+    }
+}
+
+/// Calls that wait, and what makes them.
+struct Waits {
+    call: Option<String>,
+    /// Those that a sample fell into, the one that costs the most first.
+    lines: Vec<(Place, u64)>,
+    a_step: f64,
+}
+
+impl Waits {
+    fn place(&self) -> Place {
+        let place = self.lines.first().map(|(place, _)| place.clone()).unwrap_or_default();
+        Place { api: self.call.clone(), ..place }
+    }
+
+    /// The line; of several the one that has most.
+    fn at(&self) -> String {
+        let at = at(&self.place());
+        if self.lines.len() > 1 { at.replacen(", at ", ", most at ", 1) } else { at }
+    }
+
+    /// Each line with its part. None: there is one, and the title names it.
+    fn evidence(&self) -> Option<Evidence> {
+        let all: u64 = self.lines.iter().map(|(_, ns)| ns).sum();
+        let part = |(place, ns): &(Place, u64)| {
+            format!("{} at {}", phrase::percent(*ns as f64 / all.max(1) as f64), phrase::place(place))
+        };
+        let parts: Vec<String> = self.lines.iter().take(MOST_LINES).map(part).collect();
+        let lines = self.lines.len() as f64;
+        let text = format!("of this time, where samples show the line: {}", parts.join(", "));
+        (lines > 1.0).then(|| Evidence::said(text).number("lines", lines))
+    }
+}
+
+/// As many as fit a sentence.
+const MOST_LINES: usize = 3;
+
+/// `, at decode (engine.py:88)`; nothing where the line is not known.
+pub fn at(place: &Place) -> String {
+    match place.function {
+        Some(_) => format!(", at {}", phrase::place(place)),
+        None => String::new(),
+    }
+}
+
+/// `3`, `1.5`: how many a step.
+pub fn each(count: f64) -> String {
+    if count >= 9.5 || (count - count.round()).abs() < 0.05 { format!("{count:.0}") } else { format!("{count:.1}") }
+}
+
+/// A wait in the middle of a step, and the GPU idle after it: what the rules of the waits have in common. `first` says, given the
+/// call, what the host does first.
+pub fn after_a_wait(
+    case: &Case,
+    code: &'static str,
+    (measure, wait): (Measure, Wait),
+    first: impl Fn(&str) -> String,
+    actions: &[&str],
+) -> Verdict {
+    if let Some(reason) = without_launches(case) {
+        return Verdict::Abstain(reason);
+    }
+    let Some(gap) = most(case, measure) else { return Verdict::Silent };
+    // A host that has lost its lead launches late for a while: that costs more than the gap after the wait.
+    let idle = gap.share.mid >= LEAST_AFTER_A_WAIT;
+    let late = if idle { 0.0 } else { case.gain(&gap.changes(), Share::default()).share().mid };
+    if !idle && late < LEAST_AFTER_A_WAIT {
+        return Verdict::Silent;
+    }
+    let waits = gap.waits(case, wait);
+    let call = waits.call.as_deref().unwrap_or("a call");
+    let (what, part) = if idle { ("is idle in", gap.share.mid) } else { ("gets its work late, in all by", late) };
+    let title = format!(
+        "The GPU {what} {} of {} because the host first {}{}",
+        phrase::percent(part),
+        case.the_step(),
+        first(call),
+        waits.at()
+    );
+    let what = format!("idle after {call}, {} times a step, for no longer than it waited", each(waits.a_step));
+    let mut finding = gap.finding(case, code, title, waits.place(), gap.share);
+    finding.evidence = gap.evidence(case, &what);
+    finding.evidence.extend(waits.evidence());
+    finding.actions = actions.iter().map(|action| (*action).to_owned()).collect();
+    finding.into()
+}
+
+/// Less than this of the step is not worth changing code for.
+const LEAST_AFTER_A_WAIT: f64 = 0.03;

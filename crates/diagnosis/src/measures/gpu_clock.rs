@@ -1,0 +1,117 @@
+//! How far the times of devices can be trusted: what contradicts them, else how wrong they can be at the most. What the timeline saw of both is
+//! in its `GpuClock`.
+
+use crate::rule::Case;
+use analysis::phrase;
+
+/// One, and several of them.
+const STARTS: [&str; 2] =
+    ["seems to start before the call that launched it", "seem to start before the calls that launched them"];
+const STARTS_LONG: [&str; 2] = [
+    "seems to start long before the only call that can have launched it",
+    "seem to start long before the only calls that can have launched them",
+];
+const RETURNS: [&str; 2] = [
+    "seems to return before the work that it waited for has ended",
+    "seem to return before the work that they waited for has ended",
+];
+
+/// What cannot be, and so shows that device times are wrong.
+pub struct Wrong {
+    pub off_ns: u64,
+    /// "GPU times are too late by 30.0 µs at least".
+    pub by: String,
+    /// What shows it.
+    pub seen: String,
+}
+
+/// None: nothing contradicts the device's times. Of several contradictions the largest.
+pub fn wrong(case: &Case) -> Option<Wrong> {
+    let clock = &case.timeline.gpu.clock;
+    let seem = |count: u64, all: String, [one, many]: [&str; 2]| {
+        let does = if count == 1 { one } else { many };
+        format!("{} of {all} {does}", phrase::count(count))
+    };
+    let pieces = |count: u64| phrase::counted(count, "piece") + " of device work";
+    let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
+        off_ns,
+        by: format!("GPU times are too {way} by {}{how}", phrase::duration(off_ns)),
+        seen,
+    };
+    let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {
+        let seen = seem(clock.violations, pieces(clock.linked), STARTS);
+        wrong(way.unsigned_abs(), "early", " at least", seen)
+    });
+    let early = clock.early_ns.map(|off| {
+        let all = pieces(clock.linked.saturating_add(clock.unlinked));
+        let seen = seem(clock.early, all, STARTS_LONG);
+        wrong(off, "early", " (median)", seen)
+    });
+    // Both clocks were read with an error, and a wait returns at once where all is done: within it nothing is proved.
+    let late = clock.shortest_return_ns.filter(|way| *way < 0 && way.unsigned_abs() > clock.residual_ns);
+    let returns = late.map(|way| {
+        let waits = phrase::counted(clock.waits, "wait");
+        let seen = seem(clock.early_returns, waits, RETURNS);
+        wrong(way.unsigned_abs(), "late", " at least", seen)
+    });
+    [starts, early, returns].into_iter().flatten().max_by_key(|wrong| wrong.off_ns)
+}
+
+/// How far off device times can be: by what the collector measured, and no further than causality allows. Where causality is
+/// broken, how far they are off at least. None: unknown.
+pub fn error_bar(case: &Case) -> Option<u64> {
+    if let Some(wrong) = wrong(case) {
+        return Some(wrong.off_ns);
+    }
+    let clock = &case.timeline.gpu.clock;
+    let measured = Some(clock.residual_ns).filter(|residual| *residual > 0);
+    // Too late by at most the shortest way from a call to its work, too early by at most the shortest way back.
+    let proved = match (clock.shortest_launch_ns, clock.shortest_return_ns) {
+        (Some(launch), Some(back)) => Some(launch.max(back).max(0).unsigned_abs()),
+        _ => None,
+    };
+    [measured, proved].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{RUN, said};
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_late_is_not_called_right() {
+        let late = RUN.replace("10us..500us", "40us..530us");
+        assert_eq!(
+            said(&late)[0],
+            (
+                Bad,
+                "GPU times are too late by 21.0 µs at least: 1 of 1 wait seems to return before the work that it waited for has ended"
+                    .into()
+            )
+        );
+        // By less than the clocks were read to, it may be right.
+        assert_eq!(said(&RUN.replace("10us..500us", "10us..509200ns"))[0].0, Ok);
+    }
+
+    #[test]
+    fn a_clock_that_is_early_by_far_is_not_work_from_before_the_window() {
+        let steps = |early: u64| {
+            let (start, end) = (60_010 - early, 60_500 - early);
+            format!(
+                "collector gpu on residual 400ns\n track main\n repeat 20 every 2ms\n step request 60ms..61ms
+                 api cudaLaunchKernel 60ms..60005us\n stream 7\n kernel gemm {start}us..{end}us\n end"
+            )
+        };
+        for early in [3_000, 50_000] {
+            let said = said(&steps(early));
+            let by = phrase::duration((early - 10) * 1000);
+            assert_eq!(
+                (said[0].0, said[0].1.starts_with(&format!("GPU times are too early by {by} (median)"))),
+                (Bad, true),
+                "{said:?}"
+            );
+            assert!(!said.iter().any(|line| line.1.contains("before the recording")), "{said:?}");
+        }
+        assert_eq!(said(&steps(0))[0].0, Ok);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
+
+use crate::finding::Finding;
+use crate::too_short::{Handful, were};
+use analysis::host::breakdown::PartKind;
+use analysis::host::seen::LEAST_SAMPLES;
+use analysis::origin::not_recorded;
+use analysis::stats::share::Share;
+use analysis::{DeviceIdle, GpuMetrics, StepAnalysis, StepContext, phrase};
+use replay::ReplayedSteps;
+use std::ops::Deref;
+use timeline::Timeline;
+
+/// A rule looks at a case and says what it found. It never looks at what other rules said.
+pub trait Rule: Sync {
+    /// Its name everywhere, in kebab case.
+    fn code(&self) -> &'static str;
+    fn docs(&self) -> RuleDocs;
+    fn look(&self, case: &Case) -> Verdict;
+}
+
+/// The documentation of a rule, from which docs/rules.md is made.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleDocs {
+    /// One sentence: what it finds.
+    pub summary: &'static str,
+    /// Why it costs time, and how the data shows it.
+    pub why: &'static str,
+    /// What has to be recorded for it to look.
+    pub needs: &'static str,
+    /// What it says, as it says it.
+    pub example: &'static str,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    Found(Vec<Finding>),
+    Silent,
+    /// It could not look: why.
+    Abstain(String),
+}
+
+impl From<Finding> for Verdict {
+    fn from(finding: Finding) -> Verdict {
+        Verdict::Found(vec![finding])
+    }
+}
+
+pub struct Case<'a> {
+    steps: ReplayedSteps<'a>,
+}
+
+/// Everything that was measured, and what changes of it would gain.
+impl<'a> Deref for Case<'a> {
+    type Target = ReplayedSteps<'a>;
+
+    fn deref(&self) -> &ReplayedSteps<'a> {
+        &self.steps
+    }
+}
+
+impl<'a> Case<'a> {
+    /// `step`: the step or scope to look at by name. None: chosen from what was recorded.
+    pub fn new(timeline: &'a Timeline, step: Option<&str>) -> Case<'a> {
+        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)) }
+    }
+
+    /// What a report shows of it.
+    pub fn into_parts(self) -> (StepContext<'a>, Option<GpuMetrics>, Vec<DeviceIdle>) {
+        let mut analysis = self.steps.into_analysis();
+        let (gpu, idle) = (analysis.take_gpu(), analysis.take_idle());
+        (analysis.into_context(), gpu, idle)
+    }
+
+    /// The part of a recording without steps in which modules are imported, where it is worth a word: as a share, and the time of it.
+    pub fn imports(&self) -> Option<(Share, u64)> {
+        let (share, _) = self.share(|one| self.starts_up(one));
+        let enough = self.without_samples().is_none() && share.mid >= WORTH_A_WORD;
+        enough.then(|| (share, (share.mid * self.windows.total() as f64) as u64))
+    }
+
+    /// Whether the breakdown stands on more than a few samples: they are enough, or recorded calls took their place.
+    pub fn breakdown_tells(&self) -> bool {
+        // Waits for a device are measured: where they are most of the step, no sample is needed to say so.
+        let measured = self.breakdown.share(PartKind::Gpu) > 0.5;
+        self.breakdown.by_calls || measured || self.without_samples().is_none()
+    }
+
+    /// The samples, where they are too few to say anything by them.
+    pub fn handful(&self) -> Option<Handful> {
+        Handful::of(self)
+    }
+
+    /// Why a rule that lives on samples cannot look, where it cannot.
+    pub fn without_samples(&self) -> Option<String> {
+        if let Some(handful) = self.handful() {
+            return Some(handful.said(self));
+        }
+        match self.seen.all.len() {
+            _ if self.timeline.samples.is_empty() => {
+                Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))
+            }
+            0 => Some(format!("no stack was sampled inside {}", self.the_steps())),
+            few if few < LEAST_SAMPLES => {
+                Some(format!("only {} sampled inside {}; {LEAST_SAMPLES} are the least", were(few), self.the_steps()))
+            }
+            _ if self.coverage() < 0.5 => {
+                let seen = phrase::percent(self.coverage());
+                Some(format!("samples stand for only {seen} of {}", self.steps_time()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Less changes no other share by as much as it is unsure.
+const WORTH_A_WORD: f64 = 0.05;

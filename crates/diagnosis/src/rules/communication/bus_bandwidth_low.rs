@@ -1,0 +1,122 @@
+//! `bus-bandwidth-low`: large collectives move far less than the link between the devices could.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::collectives;
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Class;
+use analysis::phrase;
+use analysis::place::Place;
+use replay::gain::Left;
+use replay::gain::{Gain, GainBy};
+use std::collections::HashSet;
+
+pub struct BusBandwidthLow;
+
+const LEVEL: f64 = 0.05;
+/// Smaller messages take as long as it takes the ranks to meet.
+const LARGE_BYTES: f64 = 8e6;
+/// One machine: between machines the network sets the pace.
+const RANKS: f64 = 8.0;
+/// Of the link.
+const LOW: f64 = 0.4;
+
+impl Rule for BusBandwidthLow {
+    fn code(&self) -> &'static str {
+        "bus-bandwidth-low"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Collectives of 8 MB or more among up to 8 ranks reach less than 40 % of the link's speed and take 5 % of the step or more.",
+            why: "What a collective moves over the bus follows from its message and the number of ranks (twice the message for an all-reduce, nearly). Far less than the data sheet's speed of the link means that they take \
+                  another way (PCI Express, a switch that is off), or that ranks wait for one of them. The recorded steps are replayed with them at the full speed of the link: that is the most. \
+                  At worst nothing changes, for waiting looks the same; half lies between.",
+            needs: "Collectives with their sizes (torch.profiler), on a device of the table of peaks that has such a link.",
+            example: "All-reduces and their kin move 41 GB/s over a link of 450 GB/s, in 22 % of the step",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some((device, share)) = collectives::most(case).filter(|(_, share)| *share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let Some(link) = device.peaks(case).and_then(|peaks| peaks.link) else {
+            return Verdict::Abstain("the device's link to others is not in the table".into());
+        };
+        let all = collectives::messages(case, device);
+        if all.is_empty() {
+            return Verdict::Abstain("the sizes of collectives were not recorded: torch.profiler writes them".into());
+        }
+        let large: Vec<_> = all.into_iter().filter(|one| one.bytes >= LARGE_BYTES && one.ranks <= RANKS).collect();
+        let dur = |index: u32| case.timeline.gpu.work.dur[index as usize] as f64;
+        let (bytes, ns) =
+            large.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.bytes * one.factor, sum.1 + dur(one.index)));
+        let (speed, part) = (bytes / f64::max(ns, 1.0), ns / device.window_ns.max(1) as f64);
+        if part < LEVEL || speed >= LOW * link {
+            return Verdict::Silent;
+        }
+        let left = (speed / link).min(1.0);
+        let work: Vec<u32> = large.iter().map(|one| one.index).collect();
+        let those: HashSet<u32> = work.iter().copied().collect();
+        let tally = device.tally(case, |index| those.contains(&(index as u32)));
+        let gain = case.gain_of_work(device, vec![(work, Left::between(left, 1.0))]);
+        let gain = Gain { by: GainBy::Bounded, ..gain };
+        let row = device.rows.iter().find(|row| row.kind.class == Class::Collective);
+        let finding = Finding {
+            code: self.code(),
+            title: format!("All-reduces and their kin move {speed:.0} GB/s over a link of {link:.0} GB/s, in {} of {}", phrase::percent(part), case.the_step()),
+            place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of the steps' time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
+            actions: vec![
+                "See which way they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
+                "Compare with what the machine can do: nccl-tests' all_reduce_perf -b 8M -e 256M -f 2 -g 8.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(device: &str, message: &str) -> String {
+        format!(
+            "device 0 {device}\n track main\n repeat 20 every 10ms\n step r 0..10ms\n op record_param_comms 0..20us {message}\n api cudaLaunchKernel 5us..10us\n\
+             stream 7\n kernel ncclDevKernel_AllReduce_Sum_bf16_RING_LL 20us..4020us\n api cudaStreamSynchronize 30us..9ms\n end"
+        )
+    }
+
+    #[test]
+    fn a_link_of_which_little_is_used() {
+        // 40 MB twice over 4 ms, less one rank's part of eight.
+        let found = found(&BusBandwidthLow, &steps("NVIDIA_H200", "message allreduce,20000000,8,BFloat16"));
+        assert_eq!(
+            found[0].title,
+            "All-reduces and their kin move 18 GB/s over a link of 450 GB/s, in 40 % of the step"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low == 0.0 && (gain.mid - 19.2).abs() < 1.0 && (gain.high - 38.4).abs() < 1.0, "{gain:?}");
+        assert!(gain.by == GainBy::Bounded && found[0].confidence > 0.9, "{:?}", found[0]);
+    }
+
+    #[test]
+    fn silent_at_full_speed_for_small_messages_and_without_collectives() {
+        silent(&BusBandwidthLow, &steps("NVIDIA_H200", "message allreduce,400000000,8,BFloat16"));
+        silent(&BusBandwidthLow, &steps("NVIDIA_H200", "message allreduce,1000,8,BFloat16"));
+        silent(&BusBandwidthLow, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_sizes_and_without_a_link() {
+        abstains(&BusBandwidthLow, &steps("NVIDIA_H200", ""), "sizes of collectives");
+        abstains(&BusBandwidthLow, &steps("NVIDIA_L4", ""), "link");
+    }
+}

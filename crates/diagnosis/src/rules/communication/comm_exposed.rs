@@ -1,0 +1,115 @@
+//! `comm-exposed`: collectives run while nothing else does.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::losses::lacks_most;
+use crate::measures::collectives;
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Class;
+use analysis::device::kernel_name;
+use analysis::phrase;
+use analysis::place::Place;
+use replay::gain::Gain;
+
+pub struct CommExposed;
+
+const LEVEL: f64 = 0.05;
+
+impl Rule for CommExposed {
+    fn code(&self) -> &'static str {
+        "comm-exposed"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Collectives with no other kernel beside them take 5 % of the step or more.",
+            why: "While a collective runs alone, the device's arithmetic is idle. Splitting the work in parts, so that one part is computed while the other is exchanged, hides it. At best all of that time is hidden, \
+                  as far as there are kernels to hide it under; at worst none of it (the next kernel needs the result); half stands in the middle.",
+            needs: "GPU work.",
+            example: "Collectives run alone in 31 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some((device, _)) = collectives::most(case) else { return Verdict::Silent };
+        let (_, exposed) = collectives::spans(case, device);
+        let tally = collectives::tally(device, &exposed);
+        let Some(row) =
+            device.rows.iter().find(|row| row.kind.class == Class::Collective).filter(|_| tally.mid() >= LEVEL)
+        else {
+            return Verdict::Silent;
+        };
+        // Other kernels may have run beside them, where the device's work is not in the recording.
+        if let Some(held) = lacks_most(case).map(|one| one.held()).filter(|held| *held >= tally.mid()) {
+            let held = phrase::percent(held);
+            return Verdict::Abstain(format!(
+                "what the GPU did in {held} of {} is not in the recording",
+                case.the_step()
+            ));
+        }
+        let others = device.share(|row| row.kind.class != Class::Collective);
+        let most = 100.0 * tally.mid().min(others);
+        let gain = Gain::up_to(most);
+        let kernel = case.timeline.names.text(row.name);
+        let longest = exposed.all().iter().max_by_key(|(start, end)| end - start);
+        let mut evidence: Vec<Evidence> =
+            longest.map(|(start, end)| Evidence::at("the longest", None, *start, *end)).into_iter().collect();
+        evidence.push(
+            Evidence::said(format!("other kernels take {} of {}", phrase::percent(others), case.steps_time()))
+                .number("others", others),
+        );
+        let finding = Finding {
+            code: self.code(),
+            title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::short(kernel)),
+            place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence,
+            actions: vec![
+                "Exchange one half while the other is computed: two micro-batches (vLLM: --enable-dbo; in one's own code a second stream and async_op=True).".into(),
+                "Make it faster where it cannot be hidden: all-reduce fused with the norm after it, symmetric memory (torch.distributed._symmetric_memory).".into(),
+            ],
+            verify: proof::verify(case, most / 200.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(start: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..5us\n stream 7\n kernel gemm 10us..5ms\n\
+             api cudaLaunchKernel 5us..10us\n stream 8\n kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL {start}\n end"
+        )
+    }
+
+    #[test]
+    fn a_collective_alone() {
+        let found = found(&CommExposed, &steps("5ms..8ms"));
+        assert_eq!(
+            found[0].title,
+            "Collectives run alone in 30 % of the step, most ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+        );
+        assert_eq!(found[0].gain.map(|gain| (gain.low, gain.mid.round(), gain.high.round())), Some((0.0, 15.0, 30.0)));
+    }
+
+    /// Most of the step's other work is not in the recording: nothing says that the collective was alone.
+    #[test]
+    fn abstains_where_the_devices_work_is_not_recorded() {
+        let text = "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaGraphLaunch 0..5us\n stream 7\n memset 10us..20us 64\n memset 6ms..6.1ms 64\n\
+             api cudaLaunchKernel 5us..10us\n stream 8\n kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL 6.1ms..8ms\n end";
+        abstains(&CommExposed, text, "what the GPU did in 60 % of the step is not in the recording");
+    }
+
+    #[test]
+    fn silent_when_it_is_hidden_and_without_one() {
+        silent(&CommExposed, &steps("1ms..4ms"));
+        silent(&CommExposed, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,101 @@
+//! `comm-share`: collectives take a large part of the step.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::collectives;
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Class;
+use analysis::device::kernel_name;
+use analysis::phrase;
+use analysis::place::Place;
+
+pub struct CommShare;
+
+const LEVEL: f64 = 0.2;
+
+impl Rule for CommShare {
+    fn code(&self) -> &'static str {
+        "comm-share"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Collectives run for 20 % of the step or more.",
+            why: "Kernels of NCCL and RCCL move data between devices, and wait there for the other ranks: which of the two, one rank's trace does not say. It has no gain; what no other kernel \
+                  hides is told by `comm-exposed`, who the others wait for by `straggler-rank`.",
+            needs: "GPU work.",
+            example: "Collectives run in 39 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 12 % hidden under other kernels",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some((device, _)) = collectives::most(case) else { return Verdict::Silent };
+        let (all, exposed) = collectives::spans(case, device);
+        let (tally, alone) = (collectives::tally(device, &all), collectives::tally(device, &exposed));
+        if tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let Some(row) = device.rows.iter().find(|row| row.kind.class == Class::Collective) else {
+            return Verdict::Silent;
+        };
+        let kernel = case.timeline.names.text(row.name);
+        let hidden = 1.0 - alone.mid() / tally.mid();
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Collectives run in {} of {}, most {}; {} of that hidden under other kernels",
+                phrase::percent(tally.mid()),
+                case.the_step(),
+                kernel_name::short(kernel),
+                phrase::percent(hidden)
+            ),
+            place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
+            gain: None,
+            severity: Severity::Info,
+            confidence: tally.repeats(),
+            evidence: vec![
+                Evidence::said(format!(
+                    "{} of them a step",
+                    crate::measures::gap::each(device.per_step(case, |row| row.kind.class == Class::Collective))
+                ))
+                .number("share", tally.mid()),
+            ],
+            actions: vec![
+                "Move less: a smaller tensor-parallel group with more replicas, BF16 or FP8 messages.".into(),
+                "Record all ranks at once (one folder): whether they wait for one of them is in the others' traces."
+                    .into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(collective: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..5us\n stream 7\n kernel gemm 10us..5ms\n\
+             api cudaLaunchKernel 5us..10us\n stream 8\n kernel {collective} 4ms..8ms\n end"
+        )
+    }
+
+    #[test]
+    fn collectives_that_take_long() {
+        let found = found(&CommShare, &steps("ncclDevKernel_AllReduce_Sum_bf16_RING_LL"));
+        assert_eq!(
+            found[0].title,
+            "Collectives run in 40 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 25 % of that hidden under other kernels"
+        );
+        assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
+    }
+
+    #[test]
+    fn silent_without_them() {
+        silent(&CommShare, &steps("elementwise"));
+        silent(&CommShare, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

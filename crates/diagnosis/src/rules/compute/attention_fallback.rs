@@ -1,0 +1,329 @@
+//! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::calls_in_steps::times;
+use crate::measures::proof;
+use crate::measures::reach;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::{Class, Math};
+use analysis::device::ops::What;
+use analysis::device::peaks::Peaks;
+use analysis::device::step_kernels::StepKernels;
+use analysis::phrase;
+use replay::gain::Left;
+use replay::gain::{Gain, GainBy};
+use std::collections::HashSet;
+
+pub struct AttentionFallback;
+
+const LEVEL: f64 = 0.05;
+/// Between the product and the softmax: scaling, a mask, a conversion and their helpers; after it what guards against rows without any key,
+/// a conversion, a dropout.
+const BEFORE: usize = 9;
+const AFTER: usize = 9;
+
+impl Rule for AttentionFallback {
+    fn code(&self) -> &'static str {
+        "attention-fallback"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Attention as product, softmax and product takes 5 % of the step or more.",
+            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them \
+                  again, several times. A fused kernel never writes them. It is recognised by a softmax with a product shortly before and after it in the same stream and \
+                  nothing but elementwise kernels between. The recorded steps are replayed without all that is between the two products; at worst the softmax stays, for its \
+                  exponentials are computed in any case. A fused kernel has the products to compute too. With shapes, it takes as long as their arithmetic does at the speed that fused attention reaches elsewhere in the \
+                  recording, or at what was seen on an H200; at best at the data sheet's, at worst the products stay as they are. Without shapes they stay, unless they are in FP32, to which the math backend turns half \
+                  precision: then a fused kernel multiplies on tensor cores, at what was seen on an H200, and the conversions before go; at best the products cost nothing, at worst they stay.",
+            needs: "GPU work.",
+            example: "Attention runs unfused in 34 % of the step: 12 times product, softmax, product",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let found = case.kernels().iter().map(|device| (device, Unfused::find(case, device)));
+        let Some((device, unfused)) = found.max_by_key(|(_, unfused)| unfused.ns(case)) else { return Verdict::Silent };
+        let share = unfused.ns(case) as f64 / device.window_ns.max(1) as f64;
+        if share < LEVEL || unfused.softmax.is_empty() {
+            return Verdict::Silent;
+        }
+        let each = unfused.softmax.len() as f64 / case.steps.count().max(1) as f64;
+        let work = &case.timeline.gpu.work;
+        let first = unfused.softmax[0] as usize;
+        let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let all = unfused.claimed();
+        let confidence = confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), LEVEL);
+        let (between, products) = (unfused.between.len(), unfused.products.len());
+        let (gain, known) = unfused.gain(case, device);
+        let fused = device.of_kernels(|row| row.kind.class == Class::Attention);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Attention runs unfused in {} of {}: {} product, softmax, product{}",
+                phrase::percent(share),
+                case.the_step(),
+                times(each),
+                roofline::launched(&place)
+            ),
+            place,
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence,
+            evidence: vec![
+                Evidence::at("the first softmax", None, work.start[first], work.end(first)),
+                Evidence::said(format!(
+                    "{} kernels between {} products; fused attention has {} of the kernels' time",
+                    phrase::count(between as u64),
+                    phrase::count(products as u64),
+                    phrase::percent(fused)
+                )),
+                Evidence::said(known),
+            ],
+            actions: vec![
+                "Use the fused one: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), in torch.bfloat16 or torch.float16.".into(),
+                "In transformers: AutoModel.from_pretrained(..., attn_implementation=\"sdpa\").".into(),
+                "See why it is refused: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... says the reason; masks, FP32 and heads wider than 256 are the usual ones.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+/// Pieces of work, by what becomes of them.
+#[derive(Default)]
+pub struct Unfused {
+    softmax: Vec<u32>,
+    /// With the softmax.
+    between: Vec<u32>,
+    products: Vec<u32>,
+    /// Conversions and scaling right before the first product.
+    before: Vec<u32>,
+}
+
+impl Unfused {
+    pub fn find(case: &Case, device: &StepKernels) -> Unfused {
+        let mut found = Unfused::default();
+        if !device.rows.iter().any(|row| row.kind.class == Class::Softmax) {
+            return found;
+        }
+        let mut run: Vec<(u32, Class)> = Vec::new();
+        let (mut stream, mut window) = (usize::MAX, usize::MAX);
+        let gpu = &case.timeline.gpu;
+        device.each(case, |at, index| {
+            let now = gpu.streams.partition_point(|stream| stream.work.end <= index);
+            if (now, at) != (stream, window) {
+                found.take(&run);
+                run.clear();
+                (stream, window) = (now, at);
+            }
+            run.push((index as u32, device.kind(case, index).class));
+        });
+        found.take(&run);
+        found.products.sort_unstable();
+        found.products.dedup();
+        found
+    }
+
+    /// One stream in one step.
+    fn take(&mut self, run: &[(u32, Class)]) {
+        let multiplies = |class: Class| matches!(class, Class::Matmul | Class::Gemv);
+        let plain = |class: Class| matches!(class, Class::Elementwise | Class::Copy | Class::Reduction);
+        let product = |places: Vec<usize>| {
+            let place = places.into_iter().find(|place| !plain(run[*place].1))?;
+            multiplies(run[place].1).then_some(place)
+        };
+        for (place, (softmax, _)) in run.iter().enumerate().filter(|(_, one)| one.1 == Class::Softmax) {
+            let before = product((place.saturating_sub(BEFORE)..place).rev().collect());
+            let after = product((place + 1..run.len().min(place + 1 + AFTER)).collect());
+            if let (Some(before), Some(after)) = (before, after) {
+                self.softmax.push(*softmax);
+                self.between.extend(run[before + 1..after].iter().map(|one| one.0));
+                self.products.extend([run[before].0, run[after].0]);
+                let ahead = run[..before].iter().rev().take(BEFORE).take_while(|one| plain(one.1));
+                self.before.extend(ahead.map(|one| one.0));
+            }
+        }
+    }
+
+    /// Work that another rule would tell of too.
+    pub fn claimed(&self) -> HashSet<u32> {
+        self.between.iter().chain(&self.products).chain(&self.before).copied().collect()
+    }
+
+    /// With a sentence about what it rests on.
+    fn gain(self, case: &Case, device: &StepKernels) -> (Gain, String) {
+        let fp32 = |index: &u32| {
+            let kind = device.kind(case, *index as usize);
+            kind.math == Some(Math::F32) && kind.tensor_cores == Some(false)
+        };
+        let plain = self.products.iter().all(fp32);
+        let peaks = device.peaks(case);
+        let by_shapes = peaks.as_ref().and_then(|peaks| self.by_shapes(case, peaks, plain));
+        let products = by_shapes.or_else(|| by_peaks(peaks.as_ref().filter(|_| plain)?)).unwrap_or_else(|| Products {
+            left: Left { best: 1.0, usual: 1.0, worst: 1.0 },
+            by: GainBy::Replay,
+            words: "the products stay as they are: shapes would tell what a fused kernel needs for them".into(),
+        });
+        let softmax: HashSet<u32> = self.softmax.into_iter().collect();
+        let (softmax, others) = self.between.into_iter().partition(|index| softmax.contains(index));
+        let mut changes = vec![
+            (others, Left { best: 0.0, usual: 0.0, worst: 0.0 }),
+            (softmax, Left { best: 0.0, usual: 0.0, worst: 1.0 }),
+            (self.products, products.left),
+        ];
+        // The math backend turns half precision into FP32 and back: a fused kernel multiplies as it is.
+        if plain && products.by != GainBy::Replay {
+            changes.push((self.before, Left { best: 0.0, usual: 0.0, worst: 1.0 }));
+        }
+        let gain = case.gain_of_work(device, changes);
+        (Gain { by: if products.by == GainBy::Replay { gain.by } else { products.by }, ..gain }, products.words)
+    }
+
+    /// By the arithmetic of the products. None: some have no operator with shapes.
+    fn by_shapes(&self, case: &Case, peaks: &Peaks, plain: bool) -> Option<Products> {
+        let those: HashSet<u32> = self.products.iter().copied().collect();
+        let (mut floor, mut ns, mut known) = (0.0, 0u64, 0usize);
+        let mut math = None;
+        for group in case.ops().groups.iter().filter(|group| group.cost.what == What::Matmul) {
+            let pieces = group.work.iter().filter(|index| those.contains(index)).count();
+            if pieces == 0 {
+                continue;
+            }
+            let fused = if plain { Math::F16 } else { group.cost.math };
+            let part = pieces as f64 / group.work.len() as f64;
+            floor += part * group.calls as f64 * group.cost.flops / (peaks.math(fused)? * 1e3);
+            ns = ns.saturating_add((part * group.ns as f64) as u64);
+            known += pieces;
+            math = Some(fused);
+        }
+        let (math, ns) = (math.filter(|_| known == those.len())?, ns.max(1) as f64);
+        let reach = reach::of(case, peaks, What::Attention, math, true, |_| true);
+        let left = Left { best: (floor / ns).min(1.0), usual: (floor / ns / reach.part).min(1.0), worst: 1.0 };
+        Some(Products { left, by: reach.by, words: reach.words })
+    }
+
+    fn ns(&self, case: &Case) -> u64 {
+        let dur = &case.timeline.gpu.work.dur;
+        self.between.iter().chain(&self.products).map(|index| dur[*index as usize]).fold(0, u64::saturating_add)
+    }
+}
+
+/// What becomes of the products in a fused kernel, and how that is known.
+struct Products {
+    left: Left,
+    by: GainBy,
+    words: String,
+}
+
+/// Products in FP32, without shapes: how many operations they are is not known, only how many each unit does.
+fn by_peaks(peaks: &Peaks) -> Option<Products> {
+    let (plain, fused) = (reach::FP32_PRODUCTS, reach::FUSED_ATTENTION);
+    let ratio = peaks.math(Math::F32)? * plain.part / (peaks.math(Math::F16)? * fused.part);
+    let words = format!("shapes were not recorded; seen elsewhere: {}, {}", plain.words, fused.words);
+    Some(Products { left: Left { best: 0.0, usual: ratio.min(1.0), worst: 1.0 }, by: GainBy::Prior, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernels: &[(&str, u64)]) -> String {
+        let mut text =
+            String::from("device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..1ms\n stream 7\n");
+        let mut at = 20;
+        for (place, (name, us)) in kernels.iter().enumerate() {
+            text += &format!("api cudaLaunchKernel {place}us..{}us\n kernel {name} {at}us..{}us\n", place + 1, at + us);
+            at += us;
+        }
+        text + "api cudaStreamSynchronize 15us..999us\n end"
+    }
+
+    #[test]
+    fn product_softmax_product() {
+        let text = steps(&[
+            ("nvjet_tst_128x128_a", 100),
+            ("elementwise_kernel<div>", 100),
+            ("softmax_warp_forward<float>", 200),
+            ("nvjet_tst_128x64_b", 100),
+            ("nvjet_tst_128x256_mlp", 400),
+        ]);
+        let found = found(&AttentionFallback, &text);
+        assert_eq!(found[0].title, "Attention runs unfused in 50 % of the step: once product, softmax, product");
+        let gain = found[0].gain.unwrap();
+        // At worst the softmax stays.
+        assert!((gain.mid - 30.0).abs() < 2.0 && (gain.low - 10.0).abs() < 1.0 && gain.high < 32.0, "{gain:?}");
+        assert_eq!(gain.by, GainBy::Replay);
+    }
+
+    #[test]
+    fn shapes_say_how_much_arithmetic_a_fused_kernel_has() {
+        let op = |at: u64, dims: &str| {
+            format!("op aten::bmm {at}us..{}us dims {dims} type c10::BFloat16/c10::BFloat16", at + 4)
+        };
+        // 2 × 0.0687 TFLOP: 0.139 ms at the data sheet's speed.
+        let products = ["64,2048,128/64,128,2048", "64,2048,2048/64,2048,128"];
+        let mut text =
+            String::from("device 0 NVIDIA_H200\n track main\n repeat 20 every 4ms\n step r 0..3ms\n stream 7\n");
+        text += &format!("{}\n api cudaLaunchKernel 1us..3us\n kernel nvjet_tst_a 20us..720us\n", op(0, products[0]));
+        text += "api cudaLaunchKernel 5us..6us\n kernel softmax_warp_forward<float> 720us..1020us\n";
+        text +=
+            &format!("{}\n api cudaLaunchKernel 11us..13us\n kernel nvjet_tst_b 1020us..1720us\n", op(10, products[1]));
+        let text = text + "api cudaStreamSynchronize 15us..2990us\n end";
+        let finding = found(&AttentionFallback, &text).remove(0);
+        let gain = finding.gain.unwrap();
+        // The 300 µs between go, and of 1,400 all but 139 / 0.47 = 296 µs, at best all but 139.
+        assert!(gain.by == GainBy::Prior && (gain.mid - 46.8).abs() < 1.0, "{gain:?}");
+        assert!((gain.high - 52.0).abs() < 1.5 && gain.low < 1.0, "{gain:?}");
+        assert!(finding.evidence[2].text.contains("464 of 989 TFLOP/s"), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn the_math_backend_in_fp32_becomes_a_kernel_in_half_precision() {
+        let product = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x128x8_ffma";
+        let (copy, guard) = ("elementwise_kernel<direct_copy>", "vectorized_elementwise_kernel<isneginf>");
+        let text = steps(&[
+            ("nvjet_tst_128x256_mlp", 200),
+            (copy, 50),
+            (copy, 50),
+            (product, 200),
+            ("softmax_warp_forward<float>", 50),
+            (guard, 50),
+            ("reduce_kernel<and>", 10),
+            (guard, 10),
+            (guard, 50),
+            (copy, 20),
+            (product, 200),
+        ]);
+        let finding = found(&AttentionFallback, &text).remove(0);
+        let gain = finding.gain.unwrap();
+        // 190 µs between, 100 before, and nine tenths of 400 for the products; at best all of it, at worst 140 between.
+        assert!(gain.by == GainBy::Prior && (gain.mid - 65.0).abs() < 2.0, "{gain:?}");
+        assert!((gain.high - 69.0).abs() < 2.0 && (gain.low - 14.0).abs() < 2.0, "{gain:?}");
+        assert!(finding.evidence[2].text.contains("on an H200"), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn silent_when_fused_when_nothing_follows_and_when_something_is_chosen() {
+        silent(
+            &AttentionFallback,
+            &steps(&[("nvjet_tst_128x128_a", 300), ("flash_fwd_kernel", 200), ("nvjet_tst_128x64_b", 300)]),
+        );
+        silent(&AttentionFallback, &steps(&[("nvjet_tst_128x128_a", 300), ("softmax_warp_forward<float>", 200)]));
+        silent(
+            &AttentionFallback,
+            &steps(&[
+                ("nvjet_tst_128x128_a", 100),
+                ("softmax_warp_forward<float>", 200),
+                ("gatherTopK<float>", 100),
+                ("nvjet_tst_128x64_b", 300),
+            ]),
+        );
+        silent(&AttentionFallback, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

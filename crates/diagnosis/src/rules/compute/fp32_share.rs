@@ -1,0 +1,98 @@
+//! `fp32-share`: most of the kernels' time is spent on FP32 data, which is twice the bytes of half precision.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Math;
+use analysis::device::kernel_name;
+use analysis::device::step_kernels::Row;
+use analysis::phrase;
+
+pub struct Fp32Share;
+
+const LEVEL: f64 = 0.5;
+/// Where the device waits for the host, shorter kernels change little.
+const BUSY: f64 = 0.5;
+
+impl Rule for Fp32Share {
+    fn code(&self) -> &'static str {
+        "fp32-share"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The GPU works in half of the step or more, and half of its kernels' time is on FP32 data.",
+            why: "BF16 and FP16 move half the bytes and multiply at twice the speed of TF32. Whether the results allow it is for the program to say, and how much \
+                  faster each kernel gets, its name does not tell: it has no gain.",
+            needs: "GPU work whose kernels' names say their types.",
+            example: "82 % of the kernels' time is on FP32 data: half precision moves half the bytes",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let device = case.kernels().iter().max_by(|a, b| case.busy(a).total_cmp(&case.busy(b)));
+        let Some(device) = device.filter(|device| case.busy(device) >= BUSY) else { return Verdict::Silent };
+        let share = device.of_kernels(fp32);
+        let Some(row) = device.rows.iter().find(|row| fp32(row)).filter(|_| share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let place = roofline::place(case, row);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} of the kernels' time is on FP32 data: half precision moves half the bytes",
+                phrase::percent(share)
+            ),
+            evidence: vec![
+                Evidence::said(format!(
+                    "most of it in {}, {} of {}",
+                    kernel_name::short(case.timeline.names.text(row.name)),
+                    phrase::percent(row.ns as f64 / device.window_ns.max(1) as f64),
+                    case.the_step()
+                ))
+                .number("share", share),
+            ],
+            place,
+            gain: None,
+            severity: Severity::Info,
+            confidence: device.tally(case, |_| true).repeats(),
+            actions: vec![
+                "Half precision for the whole model: model.to(torch.bfloat16), and its inputs too.".into(),
+                "Or only where it is safe: with torch.autocast(\"cuda\", dtype=torch.bfloat16): model(x).".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+fn fp32(row: &Row) -> bool {
+    matches!(row.kind.math, Some(Math::F32 | Math::Tf32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernel: &str, end: &str) -> String {
+        format!(
+            "device 0 NVIDIA_H200\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..{end}\n end"
+        )
+    }
+
+    #[test]
+    fn fp32_data_most_of_the_time() {
+        let found = found(&Fp32Share, &steps("cutlass_80_tensorop_s1688gemm_256x64_16x4_tn_align4", "9ms"));
+        assert_eq!(found[0].title, "100 % of the kernels' time is on FP32 data: half precision moves half the bytes");
+        assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
+    }
+
+    #[test]
+    fn silent_in_half_precision_and_when_the_device_is_idle() {
+        silent(&Fp32Share, &steps("nvjet_tst_128x256_64x4_h_bz_NTN", "9ms"));
+        silent(&Fp32Share, &steps("volta_sgemm_128x64_nn", "1ms"));
+        silent(&Fp32Share, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

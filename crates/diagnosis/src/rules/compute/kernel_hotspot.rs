@@ -1,0 +1,157 @@
+//! `kernel-hotspot`: one kernel takes most of the time in which a step's device works.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::windows_of;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::Tally;
+use timeline::{NameIndex, ProcessIndex, WorkKind};
+
+pub struct KernelHotspot;
+
+/// A third of the step in one kernel: nothing else on the device can be worth more.
+const LEVEL: f64 = 0.33;
+
+impl Rule for KernelHotspot {
+    fn code(&self) -> &'static str {
+        "kernel-hotspot"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "One kernel runs for a third of the step or more.",
+            why: "Where the device sets the pace, this is what it does. It is named with the layer and the line that launch it where they are known. \
+                  It has no gain: how fast the kernel could be, its duration does not say.",
+            needs: "GPU work.",
+            example: "61 % of the step is one kernel, flash_fwd_kernel, launched at attention (model.py:120)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let devices = case.idle().iter().map(|device| (device.process, device.ordinal));
+        let most = devices.filter_map(|(process, ordinal)| hottest(case, process, ordinal));
+        let Some((name, tally)) = most.max_by(|a, b| a.1.mid().total_cmp(&b.1.mid())) else { return Verdict::Silent };
+        if tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let row = case.gpu().and_then(|gpu| gpu.kernels.iter().find(|row| row.name == name));
+        let kernel = case.timeline.names.text(name);
+        let mut place = row.and_then(|row| row.place.clone()).unwrap_or_default();
+        let launched = match place.function {
+            Some(_) => format!(", launched at {}", phrase::place(&place)),
+            None => String::new(),
+        };
+        place = Place {
+            kernel: Some(kernel.to_owned()),
+            module: row.and_then(|row| row.layer.as_ref()?.path()).map(str::to_owned),
+            ..place
+        };
+        let mut evidence = vec![Evidence::said(format!(
+            "{} of {} on average",
+            phrase::duration((tally.part / case.steps.count().max(1) as f64) as u64),
+            case.the_step()
+        ))];
+        evidence.extend(row.map(|row| {
+            let (mean, p95) = (phrase::duration(row.mean_ns), phrase::duration(row.p95_ns));
+            Evidence::said(format!(
+                "{} times in the recording, {mean} in the mean, {p95} at p95",
+                phrase::count(row.count)
+            ))
+        }));
+        let finding = Finding {
+            code: self.code(),
+            title: format!("{} of {} is one kernel, {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
+            place,
+            gain: None,
+            severity: Severity::Info,
+            confidence: tally.repeats(),
+            evidence,
+            actions: vec![
+                "See whether it has less to do: a smaller or cheaper type (torch.bfloat16, FP8), fewer tokens, no padding.".into(),
+                "See whether another one does the same faster: torch.compile(model), torch.nn.functional.scaled_dot_product_attention.".into(),
+                "What limits it inside: ncu --set full on this kernel.".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+/// A C++ name without its arguments, as far as a line allows.
+fn short(name: &str) -> String {
+    const MOST: usize = 80;
+    let plain = name.strip_prefix("void ").unwrap_or(name);
+    let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
+    if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
+}
+
+/// The kernel of a device that takes the most of the steps' time.
+fn hottest(case: &Case, process: ProcessIndex, ordinal: u32) -> Option<(NameIndex, Tally)> {
+    let (gpu, windows) = (&case.timeline.gpu, windows_of(case, process));
+    let streams = || gpu.streams.iter().filter(|stream| (stream.process, stream.device) == (process, ordinal));
+    let kernels = |index: &usize| gpu.work.kind(*index) == WorkKind::Kernel;
+    // By place of the name, so that a million kernels need no hashing.
+    let mut sums: Vec<Option<u64>> = vec![None; case.timeline.names.len()];
+    for index in streams().flat_map(|stream| stream.work.clone()).filter(kernels) {
+        if let Some(sum) = sums.get_mut(gpu.work.name[index] as usize) {
+            *sum = Some(sum.unwrap_or(0).saturating_add(gpu.work.dur[index]));
+        }
+    }
+    let named = (0..).zip(sums).filter_map(|(name, sum): (u32, _)| Some((name, sum?)));
+    let (name, _) = named.max_by_key(|(name, ns)| (*ns, u32::MAX - name))?;
+    // Now exactly, inside the steps.
+    let mut parts = vec![0u64; windows.len()];
+    for stream in streams() {
+        let (mut at, mut done) = (0, 0);
+        for index in stream.work.clone().filter(|index| gpu.work.name[*index] == name).filter(kernels) {
+            let (start, end) = (gpu.work.start[index].max(done), gpu.work.end(index));
+            done = done.max(end);
+            while windows.get(at).is_some_and(|window| window.end <= start) {
+                at += 1;
+            }
+            let touched = windows[at..].iter().zip(&mut parts[at..]).take_while(|(window, _)| window.start < end);
+            for (window, part) in touched {
+                *part += end.min(window.end).saturating_sub(start.max(window.start));
+            }
+        }
+    }
+    let mut tally = Tally::default();
+    for (window, part) in windows.iter().zip(parts) {
+        let length = window.end - window.start;
+        tally.add(part.min(length) as f64, length as f64);
+    }
+    Some((NameIndex(name), tally))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 10 every 10ms
+          step r 0..10ms
+          api cudaLaunchKernel 100us..110us
+          stream 7
+          kernel flash_fwd 200us..6200us
+          api cudaLaunchKernel 300us..310us
+          kernel norm 6300us..8300us
+          samples 0..10ms every 105us active gil main>attention@model.py:120
+        end";
+
+    #[test]
+    fn the_kernel_is_named_with_the_line_that_launches_it_and_has_no_gain() {
+        let found = found(&KernelHotspot, STEPS);
+        assert_eq!(found[0].title, "60 % of the step is one kernel, flash_fwd, launched at attention (model.py:120)");
+        assert_eq!((found[0].gain, found[0].place.kernel.as_deref()), (None, Some("flash_fwd")));
+    }
+
+    #[test]
+    fn silent_when_no_kernel_stands_out_and_without_a_gpu() {
+        silent(&KernelHotspot, &STEPS.replace("200us..6200us", "200us..2200us"));
+        silent(&KernelHotspot, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,205 @@
+//! `layer-outlier`: one of many layers of the same sort takes far longer than the others.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::LayerRow;
+use analysis::origin::Recorder;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::percentile;
+use analysis::stats::share::again;
+use replay::gain::Gain;
+use std::collections::HashMap;
+
+pub struct LayerOutlier;
+
+/// Of the kernels' time, and times its sisters.
+const LEVEL: f64 = 0.02;
+const TIMES: f64 = 1.5;
+/// Of the step: less is not worth changing code for.
+const WORTH: f64 = 0.01;
+/// With fewer sisters there is no usual.
+const FEWEST: usize = 4;
+
+impl Rule for LayerOutlier {
+    fn code(&self) -> &'static str {
+        "layer-outlier"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time and 1 % of the step or more above it.",
+            why: "Layers whose names differ in one number, that of the block that is repeated, do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
+                  The gain is what it takes above the median of its sisters, as a part of the step; at least what it takes above the longest of them, at most above the shortest.",
+            needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
+            example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(gpu) = case.gpu() else { return Verdict::Silent };
+        if gpu.layers.is_empty() {
+            let plain = format!("layers were not recorded; {}", Recorder::of(case.timeline).for_layers());
+            return Verdict::Abstain(not_recorded(case.timeline, "layers", &plain));
+        }
+        let sorts = sorts(&gpu.layers, |row| case.timeline.names.text(row.name));
+        let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).fold(0, u64::saturating_add);
+        let outliers = sorts.values().filter(|rows| rows.len() > FEWEST).filter_map(|rows| {
+            let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
+            times.sort_unstable();
+            let (usual, row) = (percentile(&times, 50), rows.iter().max_by_key(|row| row.total_ns)?);
+            let (shortest, longest) = (times[0], times[times.len() - 2]);
+            (row.total_ns as f64 >= TIMES * usual as f64)
+                .then(|| (row.total_ns - usual, usual, *row, rows.len() - 1, [longest, shortest]))
+        });
+        let Some((above, usual, row, sisters, [longest, shortest])) = outliers.max_by_key(|one| one.0) else {
+            return Verdict::Silent;
+        };
+        if (above as f64) < LEVEL * all as f64 {
+            return Verdict::Silent;
+        }
+        let busy = case.kernels().iter().map(|device| case.kernels_busy(device)).fold(0.0, f64::max);
+        let share_of = |above: u64| above as f64 / all.max(1) as f64 * busy;
+        let share = share_of(above);
+        if share < WORTH {
+            return Verdict::Silent;
+        }
+        let beyond = |sister: u64| 100.0 * share_of(row.total_ns.saturating_sub(sister));
+        let gain = Gain::recorded(beyond(longest), 100.0 * share, beyond(shortest));
+        let name = case.timeline.names.text(row.name);
+        let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{name} takes {:.1} times as long as its {sisters} sisters: {} a step instead of {}",
+                row.total_ns as f64 / usual.max(1) as f64,
+                each(row.total_ns),
+                each(usual)
+            ),
+            place: Place { module: Some(name.to_owned()), ..Place::default() },
+            gain: Some(gain),
+            severity: Severity::Low,
+            confidence: again(sisters),
+            evidence: vec![Evidence::said(format!(
+                "{} of its kernels, {} in all",
+                phrase::count(row.kernels),
+                phrase::duration(row.total_ns)
+            ))],
+            actions: vec![
+                "Compare its kernels with a sister's: a scope around each, or the kernel table by layer.".into(),
+                "See its shapes: print(layer.weight.shape, layer.weight.dtype, layer.weight.is_contiguous()).".into(),
+            ],
+            verify: proof::verify(case, share),
+        };
+        finding.into()
+    }
+}
+
+/// Layers by their name without one of its numbers: the first that others have another of.
+fn sorts<'a>(layers: &'a [LayerRow], name: impl Fn(&'a LayerRow) -> &'a str) -> HashMap<String, Vec<&'a LayerRow>> {
+    let mut alike: HashMap<String, u32> = HashMap::new();
+    for row in layers {
+        without_one_number(name(row)).for_each(|sort| *alike.entry(sort).or_default() += 1);
+    }
+    let mut sorts: HashMap<String, Vec<&LayerRow>> = HashMap::new();
+    for row in layers {
+        let sort = without_one_number(name(row)).find(|sort| alike[sort] > 1);
+        sort.into_iter().for_each(|sort| sorts.entry(sort).or_default().push(row));
+    }
+    sorts
+}
+
+/// `layers.*.mlp.2`, `layers.0.mlp.*`.
+fn without_one_number(name: &str) -> impl Iterator<Item = String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let number = |part: &&str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_digit());
+    let places: Vec<usize> = (0..parts.len()).filter(|place| number(&parts[*place])).collect();
+    places.into_iter().map(move |place| {
+        let mut parts = parts.clone();
+        parts[place] = "*";
+        parts.join(".")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(slow: u64) -> String {
+        let mut text = String::from("track main\n repeat 10 every 10ms\n step r 0..9ms\n stream 7\n");
+        for layer in 0..8u64 {
+            let at = layer * 1000;
+            let us = if layer == 5 { slow } else { 200 };
+            text += &format!(
+                "layer layers.{layer}.mlp {at}us..{}us\n api cudaLaunchKernel {}us..{}us\n kernel gemm {}us..{}us\n",
+                at + 50,
+                at + 10,
+                at + 15,
+                at + 20,
+                at + 20 + us
+            );
+        }
+        text + "end"
+    }
+
+    #[test]
+    fn one_layer_of_eight() {
+        let found = found(&LayerOutlier, &steps(800));
+        assert_eq!(
+            found[0].title,
+            "layers.5.mlp takes 4.0 times as long as its 7 sisters: 800 µs a step instead of 200 µs"
+        );
+        assert!(found[0].gain.is_some_and(|gain| (gain.mid - 6.7).abs() < 0.5), "{:?}", found[0].gain);
+        assert!((found[0].confidence - 8.0 / 9.0).abs() < 1e-9, "{}", found[0].confidence);
+    }
+
+    #[test]
+    fn sisters_that_differ_give_the_range() {
+        let text =
+            steps(800).replacen("2020us..2220us", "2020us..2420us", 1).replacen("3020us..3220us", "3020us..3120us", 1);
+        let gain = found(&LayerOutlier, &text)[0].gain.unwrap();
+        let close = |percent: f64, us: f64| (percent - us / 90.0).abs() < 0.4;
+        assert!(close(gain.low, 400.0) && close(gain.mid, 600.0) && close(gain.high, 700.0), "{gain:?}");
+    }
+
+    /// Two layers of each block, one of which takes long in every block.
+    #[test]
+    fn silent_when_it_is_long_in_every_block_and_when_it_is_little_of_the_step() {
+        let text = steps(200).replace(".mlp ", ".mlp.0 ");
+        let mut both = text.trim_end_matches("end").to_owned();
+        for layer in 0..8u64 {
+            let at = layer * 1000 + 400;
+            both += &format!(
+                "layer layers.{layer}.mlp.2 {at}us..{}us\n api cudaLaunchKernel {}us..{}us\n kernel gemm {}us..{}us\n",
+                at + 50,
+                at + 10,
+                at + 15,
+                at + 20,
+                at + if layer < 2 { 420 } else { 421 }
+            );
+        }
+        silent(&LayerOutlier, &(both + "end"));
+        silent(
+            &LayerOutlier,
+            &steps(800).replace("step r 0..9ms", "step r 0..90ms").replace("every 10ms", "every 100ms"),
+        );
+    }
+
+    #[test]
+    fn silent_when_all_are_alike_and_without_a_gpu() {
+        silent(&LayerOutlier, &steps(220));
+        silent(&LayerOutlier, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_layers() {
+        abstains(
+            &LayerOutlier,
+            "track main\n step r 0..1ms\n api cudaLaunchKernel 0..1us\n stream 7\n kernel k 2us..9us",
+            "layers",
+        );
+    }
+}

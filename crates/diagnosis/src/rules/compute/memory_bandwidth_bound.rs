@@ -1,0 +1,140 @@
+//! `memory-bandwidth-bound`: the device works most of the step, on kernels that do little arithmetic for each byte.
+
+use super::low_occupancy;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Class;
+use analysis::phrase;
+
+pub struct MemoryBandwidthBound;
+
+/// Its kernels set the pace from here on.
+const BUSY: f64 = 0.8;
+
+impl Rule for MemoryBandwidthBound {
+    fn code(&self) -> &'static str {
+        "memory-bandwidth-bound"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The GPU runs kernels in 80 % of the step or more, and most of that on kernels that memory limits.",
+            why: "Elementwise operations, norms, copies and products of a matrix with a few vectors read and write far more bytes than they have \
+                  arithmetic for: the device's memory sets the pace, and faster arithmetic changes nothing. With shapes (torch.profiler, \
+                  `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. \
+                  It has no gain of its own: fewer passes over memory are what `unfused-elementwise` counts.",
+            needs: "GPU work; shapes make it sure.",
+            example: "Memory sets the pace: the GPU runs kernels in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(bound) = roofline::look(case, BUSY, |one| one.memory) else { return Verdict::Silent };
+        let device = bound.device;
+        if low_occupancy::is_empty(case, device) {
+            return Verdict::Silent;
+        }
+        let row = device.rows.iter().find(|row| !roofline::computes(row));
+        let most = match row.map(|row| row.kind.class) {
+            Some(Class::Elementwise) => ", most elementwise ones",
+            Some(Class::Gemv | Class::Matmul) => ", most products of a matrix with few vectors",
+            Some(Class::Norm) => ", most norms",
+            Some(Class::Copy | Class::Layout) => ", most copies inside its memory",
+            Some(Class::Softmax) => ", most softmax",
+            _ => "",
+        };
+        let title = format!(
+            "Memory sets the pace: the GPU runs kernels in {} of {}, and {} of that is kernels that memory limits{most}",
+            phrase::percent(bound.busy),
+            case.the_step(),
+            phrase::percent(bound.part)
+        );
+        let mut evidence = vec![Evidence::said(bound.how()).number("share", bound.part)];
+        evidence.extend(bound.reached(case));
+        if let Some(peaks) = device.peaks(case) {
+            let text = format!("the device's memory moves {} GB/s at the most", phrase::count(peaks.bandwidth as u64));
+            evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
+        }
+        let finding = Finding {
+            code: self.code(),
+            title,
+            place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: bound.confidence(case),
+            evidence,
+            actions: actions(row.map(|row| row.kind.class)),
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+fn actions(class: Option<Class>) -> Vec<String> {
+    let mut actions = vec![
+        "Go over the data fewer times: model = torch.compile(model) puts neighbouring operations into one kernel."
+            .to_owned(),
+        "Move fewer bytes: torch.bfloat16 instead of torch.float32, weights in INT8 or FP8 (torchao.quantize_)."
+            .to_owned(),
+    ];
+    let batch = "Use each weight more often: a larger batch costs little while its bytes set the pace.".to_owned();
+    // What reads its weights for a few vectors is helped most by more of them.
+    let first = if matches!(class, Some(Class::Gemv | Class::Matmul)) { 0 } else { actions.len() };
+    actions.insert(first, batch);
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernel: &str, end: &str) -> String {
+        format!(
+            "device 0 NVIDIA_H200\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..{end}\n end"
+        )
+    }
+
+    #[test]
+    fn elementwise_kernels_wait_for_memory() {
+        let found =
+            found(&MemoryBandwidthBound, &steps("vectorized_elementwise_kernel<4,CUDAFunctor_add<float>>", "9.9ms"));
+        assert!(found[0].title.ends_with("kernels that memory limits, most elementwise ones"), "{}", found[0].title);
+        assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
+        assert!(found[0].evidence.iter().any(|one| one.text.contains("4,800 GB/s")));
+    }
+
+    #[test]
+    fn products_with_few_rows_by_their_names() {
+        for kernel in ["gemv2T_kernel_val<int,int,__nv_bfloat16>", "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"] {
+            let found = found(&MemoryBandwidthBound, &steps(kernel, "9.9ms"));
+            assert!(found[0].title.ends_with("most products of a matrix with few vectors"), "{}", found[0].title);
+        }
+    }
+
+    #[test]
+    fn a_product_with_few_rows_by_its_shape() {
+        let text = "device 0 NVIDIA_H200\n track main\n repeat 20 every 2ms\n step r 0..90us\n\
+            op aten::mm 0..30us dims 1,8192/8192,8192 type c10::BFloat16/c10::BFloat16\n api cudaLaunchKernel 1us..10us\n\
+            stream 7\n kernel nvjet_tst_128x256_64x4_h_bz_NTN 12us..90us\n end";
+        let found = found(&MemoryBandwidthBound, text);
+        assert!(found[0].evidence[1].text.contains("1,721 of 4,800 GB/s"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn a_grid_that_leaves_the_device_empty_is_not_limited_by_its_memory() {
+        let text = steps("vectorized_elementwise_kernel<4,add<float>>", "9.9ms grid 12")
+            .replace("NVIDIA_H200", "NVIDIA_H200 sms 132");
+        silent(&MemoryBandwidthBound, &text);
+        assert_eq!(found(&MemoryBandwidthBound, &text.replace("grid 12", "grid 1200")).len(), 1);
+    }
+
+    #[test]
+    fn silent_for_large_products_for_an_idle_device_and_without_one() {
+        silent(&MemoryBandwidthBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "9.9ms"));
+        silent(&MemoryBandwidthBound, &steps("vectorized_elementwise_kernel<4,add<float>>", "2ms"));
+        silent(&MemoryBandwidthBound, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,166 @@
+//! `tensor-cores-unused`: products or convolutions run on ordinary cores though the device has tensor cores for them. FP32 products on a device with
+//! TF32 are left to `tf32-off`.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::{Class, Kind, Math};
+use analysis::device::kernel_name;
+use analysis::device::peaks::Peaks;
+use analysis::device::step_kernels::{self, Row};
+use analysis::phrase;
+use replay::gain::Left;
+use replay::gain::{Gain, GainBy};
+
+pub struct TensorCoresUnused;
+
+const LEVEL: f64 = 0.05;
+
+impl Rule for TensorCoresUnused {
+    fn code(&self) -> &'static str {
+        "tensor-cores-unused"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Products or convolutions without tensor cores take 5 % of the step or more on a GPU that has them.",
+            why: "Tensor cores multiply several times faster than ordinary cores. They are left out when the type is one that they do not have (FP32 on a \
+                  V100 or T4), when half-precision matrices are too small or lie badly, or when a convolution has few channels or TF32 was switched off for cuDNN. The kernel's \
+                  name says it. Why they are left out it does not say: at best these kernels get faster as the peaks do, at worst nothing changes, and half lies between; the recorded steps are replayed with that. \
+                  FP32 products where TF32 would do are told by `tf32-off`.",
+            needs: "GPU work on a device of the table of peaks.",
+            example: "Products without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let device = case.most_kernels(|row| on_cores(&row.kind)).filter(|(_, share)| *share >= LEVEL);
+        let Some((device, _)) = device else { return Verdict::Silent };
+        let Some(peaks) = device.peaks(case) else {
+            return Verdict::Abstain(
+                "the device's peaks are not in the table: what its tensor cores do is not known".into(),
+            );
+        };
+        let fits = |kind: &Kind| on_cores(kind) && faster(kind, &peaks).is_some();
+        let share = device.share(|row| fits(&row.kind));
+        let Some(row) = device.rows.iter().find(|row| fits(&row.kind)).filter(|_| share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let ratio = faster(&row.kind, &peaks).unwrap_or(1.0);
+        let fitting = |index: usize| fits(&device.kind(case, index));
+        let gain = case.gain_of_work(device, vec![(device.pieces(case, fitting), Left::between(ratio, 1.0))]);
+        let gain = Gain { by: GainBy::Bounded, ..gain };
+        let place = roofline::place(case, row);
+        let math = row.kind.math.unwrap_or(Math::F32);
+        let what = if row.kind.class == Class::Convolution { "Convolutions" } else { "Products" };
+        let title = format!(
+            "{what} without tensor cores take {} of {} in {}: {}{}",
+            phrase::percent(share),
+            case.the_step(),
+            math.name(),
+            kernel_name::short(case.timeline.names.text(row.name)),
+            roofline::launched(&place)
+        );
+        let finding = Finding {
+            code: self.code(),
+            title,
+            place,
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&device.tally(case, fitting), LEVEL),
+            evidence: vec![
+                Evidence::said(format!("{} of them a step", phrase::count(count(case, device, fits))))
+                    .number("share", share),
+            ],
+            actions: actions(row, math),
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+fn count(case: &Case, device: &step_kernels::StepKernels, fits: impl Fn(&Kind) -> bool) -> u64 {
+    device.per_step(case, |row| fits(&row.kind)).round() as u64
+}
+
+fn on_cores(kind: &Kind) -> bool {
+    matches!(kind.class, Class::Matmul | Class::Convolution) && kind.tensor_cores == Some(false)
+}
+
+/// What is left of the time with tensor cores, by the peaks. None: they do not have this type, or another rule tells.
+fn faster(kind: &Kind, peaks: &Peaks) -> Option<f64> {
+    let cores = peaks.math(Math::F32)?;
+    let with = match (kind.math?, peaks.math(Math::Tf32)) {
+        (Math::F32, Some(_)) if kind.class == Class::Matmul => return None,
+        (Math::F32, Some(tf32)) => tf32,
+        (Math::F32, None) => peaks.math(Math::F16)?,
+        (math @ (Math::F16 | Math::Bf16), _) => peaks.math(math)?,
+        _ => return None,
+    };
+    Some(cores / with).filter(|ratio| *ratio < 0.8)
+}
+
+fn actions(row: &Row, math: Math) -> Vec<String> {
+    let mut actions = match (row.kind.class, math) {
+        (Class::Convolution, Math::F32) => vec![
+            "Allow TF32 for convolutions (it is on unless switched off): torch.backends.cudnn.allow_tf32 = True."
+                .to_owned(),
+            "Let the library look for the fastest one: torch.backends.cudnn.benchmark = True.".to_owned(),
+        ],
+        (_, Math::F32) => vec![
+            "Use the type that tensor cores have: with torch.autocast(\"cuda\", dtype=torch.float16): ...".to_owned(),
+        ],
+        _ => vec!["Make rows and columns multiples of 8, and tensors contiguous: x = x.contiguous().".to_owned()],
+    };
+    actions.push(
+        "Or half precision for the whole model: model.half(), or model.to(torch.bfloat16) where the device has it."
+            .into(),
+    );
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(device: &str, kernel: &str) -> String {
+        format!(
+            "device 0 {device}\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..4ms\n\
+             api cudaStreamSynchronize 20us..9.9ms\n end"
+        )
+    }
+
+    #[test]
+    fn fp32_on_a_device_whose_tensor_cores_have_only_half_precision() {
+        let found = found(&TensorCoresUnused, &steps("Tesla_V100-SXM2-16GB", "volta_sgemm_128x64_nn"));
+        assert_eq!(
+            found[0].title,
+            "Products without tensor cores take 40 % of the step in FP32: volta_sgemm_128x64_nn"
+        );
+        assert!(found[0].actions[0].contains("autocast") && found[0].actions.len() >= 2);
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low == 0.0 && gain.mid > 10.0 && gain.high < 40.0, "{gain:?}");
+        assert!(gain.by == GainBy::Bounded && (gain.mid - gain.high / 2.0).abs() < 0.1, "{gain:?}");
+    }
+
+    #[test]
+    fn a_convolution_in_full_fp32() {
+        let kernel = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8_stage3_ffma";
+        assert!(found(&TensorCoresUnused, &steps("NVIDIA_H200", kernel))[0].title.starts_with("Convolutions without"));
+    }
+
+    #[test]
+    fn silent_with_tensor_cores_and_where_tf32_is_the_answer() {
+        silent(&TensorCoresUnused, &steps("NVIDIA_H200", "nvjet_tst_128x256_64x4_h_bz_NTN"));
+        silent(&TensorCoresUnused, &steps("NVIDIA_H200", "cutlass_80_simt_sgemm_128x64_8x5_nn_align1"));
+        silent(&TensorCoresUnused, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_on_a_device_that_is_not_known() {
+        abstains(&TensorCoresUnused, &steps("NVIDIA_X9", "volta_sgemm_128x64_nn"), "not in the table");
+    }
+}

@@ -1,0 +1,189 @@
+//! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
+
+use super::attention_fallback::Unfused;
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::reach;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::{Class, Math};
+use analysis::device::kernel_name;
+use analysis::device::ops::{Group, What};
+use analysis::device::peaks::Peaks;
+use analysis::device::step_kernels::Row;
+use analysis::phrase;
+use replay::gain::Left;
+use replay::gain::{Gain, GainBy};
+
+pub struct Tf32Off;
+
+/// A twentieth of the step is worth one line.
+const LEVEL: f64 = 0.05;
+/// Shorter kernels are made of their start and their end.
+const SHORT_NS: f64 = 5_000.0;
+
+impl Rule for Tf32Off {
+    fn code(&self) -> &'static str {
+        "tf32-off"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Matrix products in plain FP32 take 5 % of the step or more on a GPU that has TF32.",
+            why: "PyTorch multiplies FP32 matrices in full FP32 unless told otherwise, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and \
+                  sums in FP32: for inference that is nearly always enough. The kernel's name says which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, \
+                  at the speed of the fastest product in TF32 of the recording, or at what was seen on an H200; at best at the data sheet's. Without shapes, at the same part of the \
+                  peak in TF32 as they reach now of that in FP32; at best in no time. At worst they take as long as now, for memory may limit them; and each takes 5 µs at the least.",
+            needs: "GPU work on a device of the table of peaks.",
+            example: "Matrix products in FP32 without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some((device, _)) = case.most_kernels(plain).filter(|(_, share)| *share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let Some(peaks) = device.peaks(case) else {
+            return Verdict::Abstain(
+                "the device's peaks are not in the table: whether it has TF32 is not known".into(),
+            );
+        };
+        let Some(ratio) = ratio(&peaks) else { return Verdict::Silent };
+        // Products of attention that should be one fused kernel are told of by the rule for that.
+        let attention = Unfused::find(case, device).claimed();
+        let fitting = |index: usize| {
+            let kind = device.kind(case, index);
+            kind.class == Class::Matmul && is_fp32(&kind) && !attention.contains(&(index as u32))
+        };
+        let tally = device.tally(case, fitting);
+        let share = tally.mid();
+        if share < LEVEL {
+            return Verdict::Silent;
+        }
+        let (work, row) = (device.pieces(case, fitting), device.rows.iter().find(|row| plain(row)));
+        let mean = tally.part / work.len().max(1) as f64;
+        let least = (SHORT_NS / mean.max(1.0)).min(1.0);
+        let groups: Vec<&Group> =
+            case.ops().groups.iter().filter(|group| group.work.iter().any(|index| fitting(*index as usize))).collect();
+        let (left, by, words) = by_shapes(case, &groups, work.len(), &peaks).unwrap_or_else(|| {
+            let words =
+                "shapes were not recorded: products are taken to reach the same part of the peak in TF32 as in FP32";
+            (Left { best: 0.0, usual: ratio, worst: 1.0 }, GainBy::Bounded, words.into())
+        });
+        let left = Left { best: left.best.max(least), usual: left.usual.max(least), worst: left.worst };
+        let gain = case.gain_of_work(device, vec![(work, left)]);
+        let gain = Gain { by: if by == GainBy::Replay { gain.by } else { by }, ..gain };
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let kernel = kernel_name::short(place.kernel.as_deref().unwrap_or(""));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Matrix products in FP32 without TF32 take {} of {}: {kernel}{}",
+                phrase::percent(share),
+                case.the_step(),
+                roofline::launched(&place)
+            ),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence: vec![
+                Evidence::said(format!("{} of them a step, {} in the mean", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
+                Evidence::said(format!(
+                    "the device does {:.0} TFLOP/s in FP32 and {:.0} in TF32 ({})",
+                    peaks.math(Math::F32).unwrap_or(0.0),
+                    peaks.math(Math::Tf32).unwrap_or(0.0),
+                    peaks.source
+                )),
+                Evidence::said(words),
+            ],
+            actions: vec![
+                "Allow TF32: torch.set_float32_matmul_precision(\"high\"), or torch.backends.cuda.matmul.allow_tf32 = True.".into(),
+                "Or use half the bytes as well: model.to(torch.bfloat16), or with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+            place,
+        };
+        finding.into()
+    }
+}
+
+/// Full FP32 on ordinary cores. What multiplies by a vector waits for memory whatever the type.
+fn plain(row: &Row) -> bool {
+    row.kind.class == Class::Matmul && is_fp32(&row.kind)
+}
+
+fn is_fp32(kind: &analysis::device::kernel_kind::Kind) -> bool {
+    kind.math == Some(Math::F32) && kind.tensor_cores == Some(false)
+}
+
+/// At the speed of products in TF32. None: some have no operator with shapes.
+fn by_shapes(case: &Case, groups: &[&Group], pieces: usize, peaks: &Peaks) -> Option<(Left, GainBy, String)> {
+    let known: usize = groups.iter().map(|group| group.work.len()).sum();
+    let ns: u64 = groups.iter().map(|group| group.ns).fold(0, u64::saturating_add);
+    let tf32 = peaks.math(Math::Tf32)? * 1e3;
+    let floor = |group: &&Group| (group.cost.flops / tf32).max(group.cost.bytes / peaks.bandwidth) * group.calls as f64;
+    let best = groups.iter().map(floor).sum::<f64>() / ns.max(1) as f64;
+    let reach = reach::of(case, peaks, What::Matmul, Math::Tf32, true, |_| true);
+    let left = Left { best: best.min(1.0), usual: (best / reach.part).min(1.0), worst: 1.0 };
+    (known >= pieces && ns > 0).then_some((left, reach.by, reach.words))
+}
+
+/// What is left of the time by the peaks. None: no TF32, or none that is faster.
+fn ratio(peaks: &Peaks) -> Option<f64> {
+    let ratio = peaks.math(Math::F32)? / peaks.math(Math::Tf32)?;
+    (ratio < 0.8).then_some(ratio)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(device: &str, kernel: &str) -> String {
+        format!(
+            "{device}\n track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..8ms\n\
+             api cudaStreamSynchronize 20us..9.9ms\n end"
+        )
+    }
+    const FP32: &str = "cutlass_80_simt_sgemm_128x64_8x5_nn_align1";
+
+    #[test]
+    fn fp32_on_a_device_that_has_tf32() {
+        let found = found(&Tf32Off, &steps("device 0 NVIDIA_H200", FP32));
+        assert_eq!(found[0].title, format!("Matrix products in FP32 without TF32 take 80 % of the step: {FP32}"));
+        let gain = found[0].gain.unwrap();
+        // 67 of 494 TFLOP/s are left; at best nothing but 5 µs, at worst all.
+        assert!(gain.by == GainBy::Bounded && (gain.mid - 69.0).abs() < 1.0 && gain.low == 0.0, "{gain:?}");
+        assert!((gain.high - 79.8).abs() < 1.0 && found[0].severity == Severity::High, "{:?}", found[0]);
+        assert!(found[0].actions[0].contains("set_float32_matmul_precision"));
+    }
+
+    #[test]
+    fn shapes_say_how_much_arithmetic_there_is() {
+        let op = "op aten::mm 0..30us dims 4096,4096/4096,4096 type float/float\n api cudaLaunchKernel 5us..10us";
+        let text = steps("device 0 NVIDIA_H200", FP32).replace("api cudaLaunchKernel 0..10us", op);
+        let finding = found(&Tf32Off, &text).remove(0);
+        let gain = finding.gain.unwrap();
+        // 0.137 TFLOP: 0.28 ms at the data sheet's speed, 0.39 at 72 % of it.
+        assert!(
+            gain.by == GainBy::Prior && (gain.mid - 75.9).abs() < 0.5 && (gain.high - 77.0).abs() < 0.5,
+            "{gain:?}"
+        );
+        assert!(finding.evidence[2].text.contains("on an H200"), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn silent_with_tf32_with_half_precision_with_a_vector_and_on_a_device_without_it() {
+        silent(&Tf32Off, &steps("device 0 NVIDIA_H200", "cutlass_80_tensorop_s1688gemm_256x64_16x4_tn_align4"));
+        silent(&Tf32Off, &steps("device 0 NVIDIA_H200", "nvjet_tst_128x256_64x4_h_bz_NTN"));
+        silent(&Tf32Off, &steps("device 0 NVIDIA_H200", "gemv2T_kernel_val<int,int,float,float>"));
+        silent(&Tf32Off, &steps("device 0 Tesla_V100-SXM2-16GB", "volta_sgemm_128x64_nn"));
+        silent(&Tf32Off, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_on_a_device_that_is_not_known() {
+        abstains(&Tf32Off, &steps("device 0 NVIDIA_X9", FP32), "not in the table");
+    }
+}

@@ -1,0 +1,213 @@
+//! `throttled`: the GPU's clock is held down while the steps run, for power, heat or by the hardware.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::windows_of;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::{Share, again};
+use replay::{Change, Target};
+use timeline::Counter;
+
+pub struct Throttled;
+
+/// Of the steps' time; and how far below the highest clock of the recording.
+const LEVEL: f64 = 0.10;
+const SLOWER: f64 = 0.05;
+
+/// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
+const REASONS: [(i64, &str); 5] = [
+    (0x4, "the power cap"),
+    (0x8, "the hardware slows down"),
+    (0x20, "heat"),
+    (0x40, "heat, by the hardware"),
+    (0x80, "the power brake"),
+];
+
+impl Rule for Throttled {
+    fn code(&self) -> &'static str {
+        "throttled"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The GPU says that its clock is held down in 10 % of the steps' time or more, and it is 5 % or more below the highest of the recording.",
+            why: "The driver says why a clock is lower than asked for: power, heat, the hardware. What it costs at the most is how far the clock lies below the \
+                  highest that this recording saw, for the time in which the device is busy; at the least nothing, for kernels that wait for memory \
+                  do not slow down with the clock. The power cap alone has no gain: a device that works hard runs at it.",
+            needs: "Device counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) of a machine with one GPU: with several, which one a process uses is not in the trace.",
+            example: "The GPU's clock is held down in 64 % of the steps' time by heat: 1,410 MHz instead of 1,980",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let [device] = case.idle() else {
+            return match case.idle().len() {
+                0 => Verdict::Silent,
+                _ => Verdict::Abstain("several devices were used: which counters are whose is not in the trace".into()),
+            };
+        };
+        let read = |name: &str| -> Vec<&Counter> {
+            case.timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name).collect()
+        };
+        let (reasons, clocks) = (read("gpu_throttle_reasons"), read("gpu_sm_clock_mhz"));
+        let ([reasons], [clock]) = (&reasons[..], &clocks[..]) else {
+            return Verdict::Abstain(match reasons.len() {
+                0 | 1 => {
+                    not_recorded(case.timeline, "devices", "why and how far clocks were held down was not recorded")
+                }
+                _ => "the machine has several GPUs: which one was used is not in the trace".into(),
+            });
+        };
+        let windows = windows_of(case, device.process);
+        let inside = |start: u64, end: u64| -> u64 {
+            let first = windows.partition_point(|window| window.end <= start);
+            let those = windows[first..].iter().take_while(|window| window.start < end);
+            those.map(|window| end.min(window.end) - start.max(window.start)).sum()
+        };
+        let (mut held, mut why) = (Vec::new(), 0);
+        for (start, end, bits) in stretches(case, reasons) {
+            let bits = REASONS.iter().fold(0, |all, (bit, _)| all | bits & bit);
+            if bits != 0 && inside(start, end) > 0 {
+                held.push((start, end));
+                why |= bits;
+            }
+        }
+        let held_ns: u64 = held.iter().map(|(start, end)| inside(*start, *end)).sum();
+        let share = held_ns as f64 / device.window_ns.max(1) as f64;
+        let highest = clock.value.iter().copied().max().unwrap_or(0) as f64;
+        // The clock while it was held down, weighted by time.
+        let (mut sum, mut time) = (0.0, 0.0);
+        for (start, end, mhz) in stretches(case, clock) {
+            let first = held.partition_point(|one| one.1 <= start);
+            for (from, to) in held[first..].iter().take_while(|one| one.0 < end) {
+                let both = inside(start.max(*from), end.min(*to)) as f64;
+                sum += mhz as f64 * both;
+                time += both;
+            }
+        }
+        let mean = if time > 0.0 { sum / time } else { highest };
+        let slower = if highest > 0.0 { 1.0 - mean / highest } else { 0.0 };
+        if share < LEVEL || slower < SLOWER {
+            return Verdict::Silent;
+        }
+        let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
+        let most = 100.0 * slower * share.min(1.0) * busy;
+        let faster = Change::Scale(Target::Kernel("*".into()), 1.0 - slower * share.min(1.0));
+        let gain = case.gain(&[faster], Share::exactly(most / 100.0));
+        // A device that works hard runs at its power cap: that is how it is built, and nothing of the program.
+        let capped = why == REASONS[0].0;
+        let words: Vec<&str> = REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
+        let number = |mhz: f64| phrase::count(mhz as u64);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "The GPU's clock is held down in {} of the steps' time by {}: {} MHz instead of {}",
+                phrase::percent(share.min(1.0)),
+                words.join(" and "),
+                number(mean),
+                number(highest)
+            ),
+            place: Place::default(),
+            // What memory limits does not follow the clock.
+            gain: (!capped).then_some(gain.at_most()),
+            severity: match most {
+                _ if capped => Severity::Info,
+                most if most >= 5.0 => Severity::Medium,
+                _ => Severity::Low,
+            },
+            // Readings are rare: so many stretches tell.
+            confidence: again(held.len()),
+            evidence: vec![
+                Evidence::said(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
+                Evidence::said(format!("the device is at work in {} of the steps' time", phrase::percent(busy))).number("busy", busy),
+            ],
+            actions: vec![
+                "See what holds it: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),
+                "Raise the power limit if the machine allows it (nvidia-smi -pl), or cool it better; compare runs only at one clock.".into(),
+            ],
+            verify: proof::verify(case, if capped { 0.0 } else { gain.mid / 200.0 }),
+        };
+        finding.into()
+    }
+}
+
+/// A counter is written when it changes: each value holds until the next.
+fn stretches(case: &Case, counter: &Counter) -> Vec<(u64, u64, i64)> {
+    let ends = counter.time.iter().skip(1).copied().chain([case.timeline.end]);
+    counter
+        .time
+        .iter()
+        .zip(ends)
+        .zip(&counter.value)
+        .map(|((start, end), value)| (*start, end, *value))
+        .filter(|one| one.0 < one.1)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        end 1s
+        track main
+        repeat 10 every 100ms
+          step r 0..100ms
+          api cudaLaunchKernel 0..10us
+          stream 7
+          kernel k 10us..99.9ms
+          api cudaStreamSynchronize 20us..99.95ms
+        end\n";
+
+    #[test]
+    fn a_clock_that_heat_holds_down() {
+        let text = format!(
+            "{STEPS} counter host gpu_throttle_reasons 0=0 500ms=32\n counter host gpu_sm_clock_mhz 0=1980 500ms=1485"
+        );
+        let found = found(&Throttled, &text);
+        assert_eq!(
+            found[0].title,
+            "The GPU's clock is held down in 50 % of the steps' time by heat: 1,485 MHz instead of 1,980"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low == 0.0 && (gain.high - 12.5).abs() < 0.1, "{gain:?}");
+    }
+
+    #[test]
+    fn the_power_cap_of_a_busy_device_is_stated_and_has_no_gain() {
+        let text = format!(
+            "{STEPS} counter host gpu_throttle_reasons 0=0 500ms=4\n counter host gpu_sm_clock_mhz 0=1980 500ms=1485"
+        );
+        let found = found(&Throttled, &text);
+        assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
+        assert!(!found[0].verify.contains("should"), "{}", found[0].verify);
+    }
+
+    #[test]
+    fn silent_when_nothing_slows_it_when_it_is_idle_and_when_the_clock_stays() {
+        silent(
+            &Throttled,
+            &format!("{STEPS} counter host gpu_throttle_reasons 0=0\n counter host gpu_sm_clock_mhz 0=1980"),
+        );
+        silent(
+            &Throttled,
+            &format!("{STEPS} counter host gpu_throttle_reasons 0=1\n counter host gpu_sm_clock_mhz 0=345 100ms=1980"),
+        );
+        silent(
+            &Throttled,
+            &format!("{STEPS} counter host gpu_throttle_reasons 0=4\n counter host gpu_sm_clock_mhz 0=1980 500ms=1950"),
+        );
+        silent(&Throttled, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_counters_and_with_several_devices() {
+        abstains(&Throttled, STEPS, "was not recorded");
+        let two = format!("{STEPS} api cudaLaunchKernel 20us..30us\n stream 7 device 1\n kernel k 40us..50us");
+        abstains(&Throttled, &two, "several devices");
+    }
+}

@@ -1,0 +1,187 @@
+//! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
+
+use super::attention_fallback::Unfused;
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::{Class, Kind};
+use analysis::device::kernel_name;
+use analysis::device::step_kernels::StepKernels;
+use analysis::phrase;
+use replay::gain::Left;
+
+pub struct UnfusedElementwise;
+
+const LEVEL: f64 = 0.05;
+/// Two in a row are often the end of one operation and the start of the next.
+const FEWEST: usize = 3;
+/// A fused kernel does no more than this: longer ones run out of registers.
+const TOGETHER: usize = 10;
+/// Of three tensors that a kernel moves (the chain's, its own, its result), the fused one still has to read its own.
+pub const OWN_OPERAND: f64 = 1.0 / 3.0;
+
+impl Rule for UnfusedElementwise {
+    fn code(&self) -> &'static str {
+        "unfused-elementwise"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Three or more elementwise kernels in a row could be one, and would save 5 % of the step or more.",
+            why: "An elementwise kernel reads its tensors and writes one; the next reads that again. One kernel that does them all reads and writes once, and takes about as long as \
+                  the longest of them. Kernels count by their names, in a row where nothing else runs between them in their stream; fused ones (Triton) do not count. \
+                  The gain is the recorded steps replayed with only the longest of every ten kernels in a row left; at worst a third of each of the others stays, for each may read a tensor \
+                  of its own beside the one that it reads and the one that it writes.",
+            needs: "GPU work.",
+            example: "7 elementwise kernels in a row go over memory again and again, 52 % of the step: vectorized_elementwise_kernel",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let rows = case.kernels().iter().map(|device| (device, Rows::find(case, device)));
+        let Some((device, rows)) = rows.max_by_key(|(_, rows)| rows.saved_ns) else { return Verdict::Silent };
+        if (rows.saved_ns as f64) < LEVEL * device.window_ns as f64 || rows.count == 0 {
+            return Verdict::Silent;
+        }
+        let share = rows.ns as f64 / device.window_ns.max(1) as f64;
+        let each = rows.kernels as f64 / rows.count as f64;
+        let work = &case.timeline.gpu.work;
+        let row = device.rows.iter().find(|row| plain(&row.kind));
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let (from, to) = rows.longest;
+        let fitting: std::collections::HashSet<u32> = rows.saved.iter().copied().collect();
+        let confidence = confidence::of(&device.tally(case, |index| fitting.contains(&(index as u32))), LEVEL);
+        let gain = case.gain_of_work(device, vec![(rows.saved, Left::gone(OWN_OPERAND))]);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{each:.0} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
+                phrase::percent(share),
+                case.the_step(),
+                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
+                roofline::launched(&place)
+            ),
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence,
+            evidence: vec![
+                Evidence::at(
+                    format!("the longest row, {}", phrase::duration(work.end(to as usize).saturating_sub(work.start[from as usize]))),
+                    None,
+                    work.start[from as usize],
+                    work.end(to as usize),
+                ),
+                Evidence::said(format!(
+                    "{} rows a step, {} of kernels; as one kernel for ten {} less",
+                    crate::measures::gap::each(rows.count as f64 / case.steps.count().max(1) as f64),
+                    phrase::duration(rows.ns / case.steps.count().max(1) as u64),
+                    phrase::duration(rows.saved_ns / case.steps.count().max(1) as u64)
+                )),
+            ],
+            actions: vec![
+                "Let a compiler put them together: model = torch.compile(model), or @torch.compile on the function that has them.".into(),
+                "Or use the operation that does it all: torch.nn.functional.silu, torch.addcmul, apex or liger kernels for norms and activations.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+            place,
+        };
+        finding.into()
+    }
+}
+
+fn plain(kind: &Kind) -> bool {
+    matches!(kind.class, Class::Elementwise | Class::Copy) && !kind.fused
+}
+
+/// Rows of kernels that could be one each.
+#[derive(Default)]
+struct Rows {
+    count: usize,
+    kernels: usize,
+    ns: u64,
+    /// All but the longest of each row, and their time.
+    saved: Vec<u32>,
+    saved_ns: u64,
+    /// First and last of the longest row.
+    longest: (u32, u32),
+    longest_ns: u64,
+}
+
+impl Rows {
+    fn find(case: &Case, device: &StepKernels) -> Rows {
+        let mut rows = Rows::default();
+        if device.share(|row| plain(&row.kind)) < LEVEL {
+            return rows;
+        }
+        let attention = Unfused::find(case, device).claimed();
+        let plain = |index: usize| plain(&device.kind(case, index)) && !attention.contains(&(index as u32));
+        let (mut run, mut last): (Vec<u32>, _) = (Vec::new(), (usize::MAX, usize::MAX, usize::MAX));
+        let gpu = &case.timeline.gpu;
+        device.each(case, |window, index| {
+            let stream = gpu.streams.partition_point(|stream| stream.work.end <= index);
+            // Work of another kind between two kernels is a step of the index.
+            if (stream, window) != (last.0, last.1) || last.2 + 1 != index || !plain(index) {
+                rows.take(case, &run);
+                run.clear();
+            }
+            last = (stream, window, index);
+            if plain(index) {
+                run.push(index as u32);
+            }
+        });
+        rows.take(case, &run);
+        rows
+    }
+
+    fn take(&mut self, case: &Case, run: &[u32]) {
+        let dur = |index: u32| case.timeline.gpu.work.dur[index as usize];
+        if run.len() < FEWEST {
+            return;
+        }
+        let ns: u64 = run.iter().map(|index| dur(*index)).fold(0, u64::saturating_add);
+        self.count += 1;
+        self.kernels += run.len();
+        self.ns = self.ns.saturating_add(ns);
+        for together in run.chunks(TOGETHER) {
+            let Some(stays) = together.iter().max_by_key(|index| dur(**index)) else { continue };
+            let others = together.iter().filter(|index| *index != stays);
+            self.saved_ns =
+                self.saved_ns.saturating_add(others.clone().map(|index| dur(*index)).fold(0, u64::saturating_add));
+            self.saved.extend(others);
+        }
+        if ns > self.longest_ns {
+            self.longest_ns = ns;
+            self.longest = (run[0], run[run.len() - 1]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, kernels_in_a_row as steps, silent};
+
+    const ADD: &str = "vectorized_elementwise_kernel<4,CUDAFunctor_add<float>>";
+
+    #[test]
+    fn a_chain_that_could_be_one_kernel() {
+        let found = found(&UnfusedElementwise, &steps(&[ADD; 9]));
+        assert_eq!(
+            found[0].title,
+            format!("9 elementwise kernels in a row go over memory again and again, 90 % of the step: {ADD}")
+        );
+        let gain = found[0].gain.unwrap();
+        // At worst each of the eight that go leaves a third.
+        assert!((gain.mid - 80.0).abs() < 2.0 && (gain.low - 53.3).abs() < 1.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_for_two_for_fused_ones_for_single_ones_and_without_a_gpu() {
+        silent(&UnfusedElementwise, &steps(&[ADD, ADD, "nvjet_tst_128x128_a", ADD, ADD]));
+        silent(&UnfusedElementwise, &steps(&["triton_poi_fused_add_0"; 9]));
+        silent(&UnfusedElementwise, &steps(&["nvjet_tst_128x128_a"; 9]));
+        silent(&UnfusedElementwise, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

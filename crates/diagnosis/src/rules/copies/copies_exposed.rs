@@ -1,0 +1,201 @@
+//! `copies-exposed`: the device copies to or from the host while no kernel runs. Copies of pageable memory are left to the rule that
+//! says why those are slow, small ones to the rule that counts them.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::moved::{Copy, Moved};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::Share;
+use analysis::steps::StepSource;
+use replay::Change;
+use std::collections::HashMap;
+use timeline::NameIndex;
+use timeline::gpu::detail;
+
+pub struct CopiesExposed;
+
+const LEVEL: f64 = 0.10;
+/// Smaller copies take as long as it takes to start one.
+const LARGE_BYTES: u64 = 1 << 20;
+
+impl Rule for CopiesExposed {
+    fn code(&self) -> &'static str {
+        "copies-exposed"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Copies of 1 MiB or more between host and device take 10 % of the step or more that no kernel hides.",
+            why: "A device that copies can compute at the same time, if the copy is in a stream of its own and its data is not needed yet. \
+                  Copies with no kernel beside them are time in which it computes nothing: weights that are brought in again for every step, a \
+                  batch that is sent only when its turn has come. The most to gain is a step without them (what is copied again stays on the device), \
+                  the least is nothing (there is nothing to compute meanwhile), and half lies between. Pageable memory is left to \
+                  `pageable-async-copy`.",
+            needs: "GPU copies and kernels.",
+            example: "46 % of the step is copies with no kernel beside them: 2.1 GiB a step, host → device, pinned, at 27.7 GB/s",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let found = case.moved().iter().filter_map(|moved| Some((exposed(case, moved)?, moved)));
+        let Some((share, moved)) = found.max_by(|a, b| a.0.mid.total_cmp(&b.0.mid)) else { return Verdict::Silent };
+        if case.gpu().is_none_or(|gpu| gpu.kernels.is_empty()) {
+            return Verdict::Abstain("no kernel was recorded: whether one ran beside the copies is not known".into());
+        }
+        finding(case, moved, share).into()
+    }
+}
+
+fn fits(copy: &Copy) -> bool {
+    copy.piece.bytes >= LARGE_BYTES && copy.host_memory() != detail::PAGEABLE
+}
+
+/// The share of the steps' time. A copy may outlast the step it begins in, so the sum counts; copies that run at once count once: no
+/// more than all that the device copies under no kernel.
+fn exposed(case: &Case, moved: &Moved) -> Option<Share> {
+    let device = case.gpu()?.devices.iter().find(|one| (one.process, one.ordinal) == (moved.process, moved.ordinal))?;
+    let sum = moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add);
+    let mid = sum.min(device.exposed_copy_ns) as f64 / device.window_ns.max(1) as f64;
+    let spread = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns)).measured();
+    let share = Share { low: spread.low.min(mid), mid, high: spread.high.max(mid) };
+    (mid >= LEVEL).then_some(share)
+}
+
+/// What is copied from where to where: how often, how much, and how long under no kernel.
+#[derive(Default)]
+struct Way {
+    count: u64,
+    bytes: u64,
+    ns: u64,
+    exposed_ns: u64,
+}
+
+/// By direction and kind of memory, most exposed first.
+fn ways(case: &Case, moved: &Moved) -> Vec<(String, Way)> {
+    let mut ways: HashMap<(u8, u8, u8), Way> = HashMap::new();
+    for copy in moved.all.iter().filter(|copy| fits(copy)) {
+        let kind = copy.piece.copy();
+        let way = ways.entry((kind.direction, kind.source, kind.target)).or_default();
+        way.count += 1;
+        way.bytes = way.bytes.saturating_add(copy.piece.bytes);
+        way.ns = way.ns.saturating_add(copy.piece.dur);
+        way.exposed_ns = way.exposed_ns.saturating_add(copy.exposed_ns);
+    }
+    let rows = || case.gpu().into_iter().flat_map(|gpu| &gpu.copies);
+    let label = |key: &(u8, u8, u8)| rows().find(|row| (row.direction, row.source, row.target) == *key);
+    let mut ways: Vec<_> = ways
+        .into_iter()
+        .map(|(key, way)| (label(&key).map_or_else(String::new, |row| row.label.clone()), way))
+        .collect();
+    ways.sort_by(|a, b| (b.1.exposed_ns, &a.0).cmp(&(a.1.exposed_ns, &b.0)));
+    ways
+}
+
+fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
+    let ways = ways(case, moved);
+    let whole = case.steps.source == StepSource::Whole;
+    let each = |bytes: u64| match whole {
+        true => phrase::bytes(bytes),
+        false => format!("{} a step", phrase::bytes(bytes / case.steps.count().max(1) as u64)),
+    };
+    let speed = |way: &Way| way.bytes as f64 / way.ns.max(1) as f64;
+    let most = ways.first().map(|(label, way)| format!(": {}, {label}, at {:.1} GB/s", each(way.bytes), speed(way)));
+    let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
+    let those = || moved.all.iter().filter(|copy| fits(copy));
+    let without = case.gain(&[Change::Work(those().filter(chosen).map(|copy| copy.work).collect(), 0.0)], share);
+    let gain = without.at_most();
+    let mut evidence: Vec<Evidence> = ways
+        .iter()
+        .map(|(label, way)| {
+            let text = format!(
+                "{label}: {}, {} at {:.1} GB/s, {} of {} under no kernel",
+                phrase::counted(way.count, "copy").replace("copys", "copies"),
+                phrase::bytes(way.bytes),
+                speed(way),
+                phrase::duration(way.exposed_ns),
+                phrase::duration(way.ns)
+            );
+            Evidence::said(text).number("ns", way.exposed_ns as f64)
+        })
+        .collect();
+    let longest = those().max_by_key(|copy| copy.exposed_ns);
+    evidence.extend(longest.map(|copy| {
+        let text = format!("the longest, {}", phrase::bytes(copy.piece.bytes));
+        Evidence::at(text, None, copy.piece.start, copy.piece.end())
+    }));
+    let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
+    Finding {
+        code: CopiesExposed.code(),
+        title: format!(
+            "{} of {} is copies with no kernel beside them{}",
+            phrase::percent(share.mid),
+            case.the_step(),
+            most.unwrap_or_default()
+        ),
+        place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
+        gain: Some(gain),
+        severity: Severity::of_gain(&gain),
+        confidence: moved.tally(|copy| fits(copy).then_some(copy.exposed_ns)).repeats(),
+        evidence,
+        actions: vec![
+            "Keep on the GPU what is used again: weights, caches and tables that are moved in for every step (CPU offload) cost this time each time.".into(),
+            "Copy the next batch while this one is computed: a second torch.cuda.Stream(), pinned memory and non_blocking=True.".into(),
+            "Send less: uint8 images and token ids cross as they are and become floats on the GPU; weights cross in half precision.".into(),
+        ],
+        verify: proof::verify(case, gain.mid / 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(copy: &str, kernel: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n stream 7\n api cudaMemcpyAsync 0..10us\n copy {copy}\n\
+             api cudaLaunchKernel 20us..30us\n stream 8\n {kernel}\n api cudaStreamSynchronize 40us..9.95ms\n end"
+        )
+    }
+    const COPY: &str = "h2d 20us..4020us 108000000 pinned";
+    const AFTER: &str = "kernel k 4.1ms..9.9ms";
+
+    #[test]
+    fn copies_that_nothing_hides_by_direction_and_memory() {
+        let found = found(&CopiesExposed, &steps(COPY, AFTER));
+        assert_eq!(
+            found[0].title,
+            "40 % of the step is copies with no kernel beside them: 103.0 MiB a step, host → device, pinned, at 27.0 GB/s"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low == 0.0 && gain.high > 0.0 && gain.high <= 41.0 && gain.mid == gain.high / 2.0, "{gain:?}");
+        assert!(found[0].evidence[0].text.contains("20 copies"), "{:?}", found[0].evidence);
+        assert_eq!(found[0].actions.len(), 3);
+    }
+
+    #[test]
+    fn a_recording_without_steps_is_its_own_measure() {
+        let text = "track main\n api cudaMemcpyAsync 0..10us\n stream 7\n copy h2d 0..970us 27000000 pinned\n api cudaLaunchKernel 20us..30us\n kernel k 970us..1ms\n api cudaStreamSynchronize 40us..1ms";
+        let title = &found(&CopiesExposed, text)[0].title;
+        assert!(
+            title.starts_with("97 % of the recording is copies with no kernel beside them: 25.7 MiB, host"),
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn silent_under_kernels_and_for_what_other_rules_name_and_without_a_gpu() {
+        silent(&CopiesExposed, &steps(COPY, "kernel k 0..9.9ms"));
+        silent(&CopiesExposed, &steps("h2d 20us..4020us 108000000 pageable", AFTER));
+        silent(&CopiesExposed, &steps("h2d 20us..4020us 4096 pinned", AFTER));
+        silent(&CopiesExposed, &steps("h2d 20us..520us 13500000 pinned", AFTER));
+        silent(&CopiesExposed, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_where_no_kernel_was_recorded() {
+        abstains(&CopiesExposed, &steps(COPY, ""), "no kernel was recorded");
+    }
+}

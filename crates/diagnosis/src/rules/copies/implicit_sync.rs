@@ -1,0 +1,109 @@
+//! `implicit-sync`: reading a small result makes the host wait in the middle of a step, and the GPU is idle after it.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Measure, Wait};
+
+pub struct ImplicitSync;
+
+impl Rule for ImplicitSync {
+    fn code(&self) -> &'static str {
+        "implicit-sync"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the \
+                  GPU is idle for 3 % of the step or more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB \
+                  to the host directly before the wait. The line comes from the samples taken in the wait.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
+            example: "The GPU is idle in 22 % of the step because the host first waits for a value, at decode (engine.py:41)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let actions = [
+            "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().",
+            "If the host needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
+            "Find all such places: torch.cuda.set_sync_debug_mode(\"warn\").",
+        ];
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::ImplicitSync, Wait::Implicit),
+            |_| "waits for a value".to_owned(),
+            &actions,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 10ms
+          step token 0..8ms
+          stream 7
+          api cudaLaunchKernel 0..10us
+          kernel forward 10us..3ms
+          api cudaMemcpyAsync 20us..30us
+          copy d2h 3ms..3.002ms 8 pageable
+          api cudaStreamSynchronize 31us..3.02ms
+          samples 50us..3ms every 500us active gil main>decode@engine.py:41
+          samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+          api cudaLaunchKernel 5ms..5.01ms
+          kernel forward 5.01ms..8ms
+        end";
+
+    #[test]
+    fn the_line_that_reads_a_value_is_named() {
+        let found = found(&ImplicitSync, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU is idle in 25 % of the step because the host first waits for a value, at decode (engine.py:41)"
+        );
+        assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
+        assert!(found[0].evidence[0].text.contains("1 times a step"), "{}", found[0].evidence[0].text);
+    }
+
+    /// Into pageable memory the copy itself waits.
+    #[test]
+    fn a_copy_that_waits_by_itself_is_one_too() {
+        let alone = STEPS.replace("20us..30us", "20us..3.02ms").replace("api cudaStreamSynchronize 31us..3.02ms", "");
+        assert!(found(&ImplicitSync, &alone)[0].place.api.as_deref() == Some("cudaMemcpyAsync"));
+    }
+
+    #[test]
+    fn a_wait_without_a_result_and_a_large_result_are_for_other_rules() {
+        silent(&ImplicitSync, &STEPS.replace("copy d2h", "copy h2d"));
+        silent(&ImplicitSync, &STEPS.replace(" 8 pageable", " 8000000 pageable"));
+    }
+
+    #[test]
+    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
+        silent(
+            &ImplicitSync,
+            &STEPS
+                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
+                .replace("5ms..5.01ms", "11us..12us"),
+        );
+        silent(&ImplicitSync, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// The wait for the result at the end of a step is no fault.
+    #[test]
+    fn silent_when_only_the_end_of_the_step_waits() {
+        silent(&ImplicitSync, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(&ImplicitSync, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+    }
+}

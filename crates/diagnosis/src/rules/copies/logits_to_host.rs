@@ -1,0 +1,99 @@
+//! `logits-to-host-each-step`: a large result is copied to the host in the middle of a step, and the GPU is idle after it.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Measure, Wait};
+
+pub struct LogitsToHost;
+
+impl Rule for LogitsToHost {
+    fn code(&self) -> &'static str {
+        "logits-to-host-each-step"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for 3 % of the \
+                  step or more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. Logits are the usual case: the host \
+                  takes all of them to choose one token. It is told by a copy of more than 64 KiB to the host directly \
+                  before the wait.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
+            example: "The GPU is idle in 22 % of the step because the host first waits for a large result, at sample (engine.py:41)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let actions = [
+            "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU.",
+            "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.",
+        ];
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::ResultToHost, Wait::Result),
+            |_| "waits for a large result".to_owned(),
+            &actions,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 10ms
+          step token 0..8ms
+          stream 7
+          api cudaLaunchKernel 0..10us
+          kernel forward 10us..3ms
+          api cudaMemcpyAsync 20us..30us
+          copy d2h 3ms..3.1ms 8000000 pageable
+          api cudaStreamSynchronize 31us..3.12ms
+          samples 50us..3ms every 500us active gil main>decode@engine.py:41
+          samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+          api cudaLaunchKernel 5ms..5.01ms
+          kernel forward 5.01ms..8ms
+        end";
+
+    #[test]
+    fn a_large_result_is_named_with_its_line() {
+        let found = found(&LogitsToHost, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU is idle in 24 % of the step because the host first waits for a large result, at decode (engine.py:41)"
+        );
+    }
+
+    #[test]
+    fn a_value_is_for_another_rule() {
+        silent(&LogitsToHost, &STEPS.replace("8000000", "8"));
+    }
+
+    #[test]
+    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
+        silent(
+            &LogitsToHost,
+            &STEPS
+                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
+                .replace("5ms..5.01ms", "11us..12us"),
+        );
+        silent(&LogitsToHost, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// The wait for the result at the end of a step is no fault.
+    #[test]
+    fn silent_when_only_the_end_of_the_step_waits() {
+        silent(&LogitsToHost, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(&LogitsToHost, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+    }
+}

@@ -1,0 +1,118 @@
+//! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
+
+use super::pcie_saturated::link_evidence;
+use crate::confidence;
+use crate::finding::{Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::moved::Copy;
+use analysis::device::link::Link;
+use analysis::phrase;
+use analysis::place::Place;
+use replay::gain::Gain;
+use timeline::gpu::detail;
+
+pub struct LowPcieBandwidth;
+
+const LEVEL: f64 = 0.03;
+/// Of smaller copies a good part is their start and their end.
+const LARGE_BYTES: u64 = 8 << 20;
+/// Of the link.
+const LOW: f64 = 0.6;
+
+impl Rule for LowPcieBandwidth {
+    fn code(&self) -> &'static str {
+        "low-pcie-bandwidth"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Copies of 8 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
+            why: "Pinned copies of this size come near the speed of the link. Far less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
+                  copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The most to gain is this time at the full speed of the link, the least is nothing; half lies between.",
+            needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
+            example: "Pinned copies run at 11.2 GB/s on a link of 63.0 GB/s, and take 21 % of the step",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let fits = |copy: &Copy| copy.host_memory() == detail::PINNED && copy.piece.bytes >= LARGE_BYTES;
+        let moved = case.moved();
+        let most = moved.iter().max_by_key(|moved| {
+            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
+        });
+        let Some(moved) = most.filter(|moved| moved.all.iter().any(fits)) else { return Verdict::Silent };
+        let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
+        if tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let link = match Link::of(case.timeline) {
+            Ok(link) => link,
+            Err(reason) => return Verdict::Abstain(reason),
+        };
+        let speed = moved.speed(fits).unwrap_or(0.0);
+        if speed <= 0.0 || speed >= LOW * link.gb_per_s {
+            return Verdict::Silent;
+        }
+        let gain = Gain::up_to(100.0 * tally.mid() * (1.0 - speed / link.gb_per_s));
+        let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Pinned copies run at {speed:.1} GB/s on a link of {:.1} GB/s, and take {} of {}",
+                link.gb_per_s,
+                phrase::percent(tally.mid()),
+                case.the_step()
+            ),
+            place: Place::default(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence: link_evidence(&link, longest),
+            actions: vec![
+                "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
+                    .into(),
+                "See what the link does and who shares it: nvidia-smi -q -d PCI, nvidia-smi dmon -s t.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(bytes: u64, memory: &str, link: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n stream 7\n api cudaMemcpyAsync 0..10us\n copy h2d 20us..4020us {bytes} {memory}\n\
+             api cudaLaunchKernel 20us..30us\n kernel k 4.1ms..9.9ms\n end\n {link}"
+        )
+    }
+    const GEN5: &str = "counter host gpu_pcie_link_gen 0=5\n counter host gpu_pcie_link_width 0=16";
+
+    #[test]
+    fn pinned_copies_at_a_fifth_of_the_link() {
+        let found = found(&LowPcieBandwidth, &steps(40_000_000, "pinned", GEN5));
+        assert_eq!(found[0].title, "Pinned copies run at 10.0 GB/s on a link of 63.0 GB/s, and take 40 % of the step");
+        let gain = found[0].gain.unwrap();
+        // At the most the 40 % less a sixth of them.
+        assert!(gain.low == 0.0 && (gain.mid - 16.8).abs() < 0.5 && (gain.high - 33.6).abs() < 0.5, "{gain:?}");
+        assert_eq!(gain.by, replay::gain::GainBy::Bounded);
+    }
+
+    #[test]
+    fn silent_at_full_speed_from_pageable_memory_and_for_small_ones() {
+        silent(&LowPcieBandwidth, &steps(220_000_000, "pinned", GEN5));
+        silent(&LowPcieBandwidth, &steps(40_000_000, "pageable", GEN5));
+        silent(&LowPcieBandwidth, &steps(4_000_000, "pinned", GEN5));
+        silent(&LowPcieBandwidth, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_when_the_link_is_not_known() {
+        abstains(&LowPcieBandwidth, &steps(40_000_000, "pinned", ""), "link");
+    }
+}

@@ -1,0 +1,138 @@
+//! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::moved::Copy;
+use analysis::device::link::Link;
+use analysis::phrase;
+use analysis::place::Place;
+use replay::gain::Gain;
+
+pub struct PcieSaturated;
+
+const LEVEL: f64 = 0.10;
+/// Of the link.
+const FULL: f64 = 0.7;
+/// Smaller copies take as long as it takes to start one.
+const LARGE_BYTES: u64 = 1 << 20;
+
+impl Rule for PcieSaturated {
+    fn code(&self) -> &'static str {
+        "pcie-saturated"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Copies of 1 MiB or more at 70 % of the link's speed or above take 10 % of the step or more that no kernel hides.",
+            why: "Such copies cannot be made faster: fewer bytes have to cross, or they have to cross while kernels run. The gain is their time beside the kernels of the step, as far as these last: \
+                  all of it at best, nothing at worst, half in between.",
+            needs: "GPU copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
+            example: "The link is full: 2.1 GiB a step cross it at 54.1 of 63.0 GB/s, and take 46 % of the step that no kernel hides",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let fits = |copy: &Copy| copy.piece.bytes >= LARGE_BYTES;
+        let moved = case.moved();
+        let most = moved.iter().max_by_key(|moved| {
+            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
+        });
+        let Some(moved) = most else { return Verdict::Silent };
+        let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
+        if tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let link = match Link::of(case.timeline) {
+            Ok(link) => link,
+            Err(reason) => return Verdict::Abstain(reason),
+        };
+        let speed = moved.speed(fits).unwrap_or(0.0);
+        if speed < FULL * link.gb_per_s {
+            return Verdict::Silent;
+        }
+        let device = case.gpu().and_then(|gpu| {
+            gpu.devices.iter().find(|one| (one.process, one.ordinal) == (moved.process, moved.ordinal))
+        });
+        let kernels = device.map_or(0.0, |device| device.kernel_ns as f64 / device.window_ns.max(1) as f64);
+        let most = 100.0 * tally.mid().min(kernels);
+        let gain = Gain::up_to(most);
+        let bytes: u64 =
+            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
+        let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.exposed_ns);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "The link is full: {} a step cross it at {speed:.1} of {:.1} GB/s, and take {} of {} that no kernel hides",
+                phrase::bytes(bytes / case.steps.count().max(1) as u64),
+                link.gb_per_s,
+                phrase::percent(tally.mid()),
+                case.the_step()
+            ),
+            place: Place::default(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence: link_evidence(&link, longest),
+            actions: vec![
+                "Send fewer bytes: uint8 images and token ids cross as they are, and become floats on the device (x.to(device).float()).".into(),
+                "Copy the next batch in a stream of its own while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.".into(),
+                "Keep on the device what is used again: weights, caches, tables.".into(),
+            ],
+            verify: proof::verify(case, most / 200.0),
+        };
+        finding.into()
+    }
+}
+
+/// What the link can do, and where the longest copy over it is.
+pub fn link_evidence(link: &Link, longest: Option<&Copy>) -> Vec<Evidence> {
+    let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
+    evidence.extend(longest.map(|copy| {
+        let text = format!("the longest, {}", phrase::bytes(copy.piece.bytes));
+        Evidence::at(text, None, copy.piece.start, copy.piece.end())
+    }));
+    evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(bytes: u64, link: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n stream 7\n api cudaMemcpyAsync 0..10us\n copy h2d 20us..4020us {bytes} pinned\n\
+             api cudaLaunchKernel 20us..30us\n kernel k 4.1ms..9.9ms\n end\n {link}"
+        )
+    }
+    const GEN5: &str = "counter host gpu_pcie_link_gen 0=1 1ms=5\n counter host gpu_pcie_link_width 0=16";
+
+    #[test]
+    fn a_full_link() {
+        let found = found(&PcieSaturated, &steps(216_000_000, GEN5));
+        assert_eq!(
+            found[0].title,
+            "The link is full: 206.0 MiB a step cross it at 54.0 of 63.0 GB/s, and take 40 % of the step that no kernel hides"
+        );
+        assert_eq!(found[0].gain.map(|gain| (gain.low, gain.high.round())), Some((0.0, 40.0)));
+    }
+
+    #[test]
+    fn silent_for_slow_and_for_few_copies_and_without_a_gpu() {
+        silent(&PcieSaturated, &steps(40_000_000, GEN5));
+        silent(&PcieSaturated, &steps(216_000_000, GEN5).replace("20us..4020us 216000000", "20us..520us 27000000"));
+        silent(&PcieSaturated, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_when_the_link_is_not_known() {
+        abstains(&PcieSaturated, &steps(216_000_000, ""), "link");
+        abstains(
+            &PcieSaturated,
+            &steps(216_000_000, "counter host gpu_pcie_link_gen 0=9\n counter host gpu_pcie_link_width 0=16"),
+            "not known",
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! `sync-api`: the host asks to wait for the GPU in the middle of a step, and the GPU is idle after it.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Measure, Wait};
+
+pub struct SyncApi;
+
+impl Rule for SyncApi {
+    fn code(&self) -> &'static str {
+        "sync-api"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for 3 % of the step or \
+                  more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. This is a wait that was asked for: \
+                  `torch.cuda.synchronize()`, a stream or an event that is waited for.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
+            example: "The GPU is idle in 22 % of the step because the host first waits in cudaDeviceSynchronize, at decode (engine.py:41)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let actions = [
+            "Leave torch.cuda.synchronize() out of the step: PyTorch orders the work of a stream by itself.",
+            "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
+        ];
+        gap::after_a_wait(case, self.code(), (Measure::SyncApi, Wait::Api), |call| format!("waits in {call}"), &actions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 10ms
+          step token 0..8ms
+          stream 7
+          api cudaLaunchKernel 0..10us
+          kernel forward 10us..3ms
+          api cudaDeviceSynchronize 20us..3.02ms
+          samples 50us..3ms every 500us active gil main>decode@engine.py:41
+          samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+          api cudaLaunchKernel 5ms..5.01ms
+          kernel forward 5.01ms..8ms
+        end";
+
+    #[test]
+    fn a_wait_that_was_asked_for_is_named_with_its_line() {
+        let found = found(&SyncApi, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU is idle in 25 % of the step because the host first waits in cudaDeviceSynchronize, at decode (engine.py:41)"
+        );
+        assert!((found[0].gain.unwrap().mid - 25.1).abs() < 0.1 && found[0].actions.len() == 2);
+    }
+
+    /// The time is that of both lines: none of them is said to have it alone.
+    #[test]
+    fn of_two_lines_that_wait_the_one_with_most_is_named_and_each_has_its_part() {
+        let found = found(
+            &SyncApi,
+            "
+            track main
+            repeat 30 every 15ms
+              step token 0..11ms
+              stream 7
+              api cudaLaunchKernel 0..10us
+              kernel forward 10us..3ms
+              api cudaDeviceSynchronize 20us..3.02ms
+              samples 50us..3ms every 500us active gil main>decode@engine.py:41
+              samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+              api cudaLaunchKernel 5ms..5.01ms
+              kernel forward 5.01ms..8ms
+              api cudaDeviceSynchronize 5.02ms..8.02ms
+              samples 5.1ms..8ms every 500us active gil main>decode@engine.py:52
+              samples 8.1ms..9ms every 500us active gil main>decode@engine.py:44
+              api cudaLaunchKernel 9ms..9.01ms
+              kernel forward 9.01ms..11ms
+            end",
+        );
+        assert!(found[0].title.ends_with(", most at decode (engine.py:41)"), "{}", found[0].title);
+        let lines = found[0].evidence.iter().find(|one| one.numbers.iter().any(|(name, _)| name == "lines"));
+        let text = &lines.unwrap().text;
+        assert!(text.ends_with("67 % at decode (engine.py:41), 33 % at decode (engine.py:52)"), "{text}");
+    }
+
+    /// What was sampled at the very end of the call may be what runs after it.
+    #[test]
+    fn a_sample_at_the_end_of_the_call_names_no_line() {
+        let late =
+            STEPS.replace("samples 50us..3ms every 500us active gil main>decode", "sample 2960us active gil main>book");
+        let title = &found(&SyncApi, &late)[0].title;
+        assert!(title.ends_with("because the host first waits in cudaDeviceSynchronize"), "{title}");
+    }
+
+    /// A wait of 20 µs explains 20 µs of what follows.
+    #[test]
+    fn a_short_wait_is_not_blamed_for_a_long_gap() {
+        silent(&SyncApi, &STEPS.replace("20us..3.02ms", "2.99ms..3.01ms"));
+    }
+
+    #[test]
+    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
+        silent(
+            &SyncApi,
+            &STEPS
+                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
+                .replace("5ms..5.01ms", "11us..12us"),
+        );
+        silent(&SyncApi, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// The wait for the result at the end of a step is no fault.
+    #[test]
+    fn silent_when_only_the_end_of_the_step_waits() {
+        silent(&SyncApi, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(&SyncApi, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+    }
+}

@@ -1,0 +1,97 @@
+//! `sync-memcpy`: a copy that is not asynchronous makes the host wait in the middle of a step.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Measure, Wait};
+
+pub struct SyncMemcpy;
+
+impl Rule for SyncMemcpy {
+    fn code(&self) -> &'static str {
+        "sync-memcpy"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for 3 % of the step or \
+                  more after it.",
+            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
+                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
+                  so of each such gap no more than the wait's own length is counted. `cudaMemcpy` and its kin wait for \
+                  everything in the stream before them and for the copy itself.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
+            example: "The GPU is idle in 22 % of the step because the host first waits in cudaMemcpy, at decode (engine.py:41)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let actions = [
+            "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
+            "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
+        ];
+        gap::after_a_wait(
+            case,
+            self.code(),
+            (Measure::SyncMemcpy, Wait::Memcpy),
+            |call| format!("waits in {call}"),
+            &actions,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 10ms
+          step token 0..8ms
+          stream 7
+          api cudaLaunchKernel 0..10us
+          kernel forward 10us..3ms
+          api cudaMemcpy 20us..3.02ms
+          copy d2h 3ms..3.01ms 4096 pageable
+          samples 50us..3ms every 500us active gil main>decode@engine.py:41
+          samples 3.1ms..5ms every 500us active gil main>decode@engine.py:44
+          api cudaLaunchKernel 5ms..5.01ms
+          kernel forward 5.01ms..8ms
+        end";
+
+    #[test]
+    fn a_copy_that_waits_is_named_with_its_line() {
+        let found = found(&SyncMemcpy, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU is idle in 25 % of the step because the host first waits in cudaMemcpy, at decode (engine.py:41)"
+        );
+    }
+
+    #[test]
+    fn an_asynchronous_copy_is_for_other_rules() {
+        silent(&SyncMemcpy, &STEPS.replace("cudaMemcpy ", "cudaMemcpyAsync "));
+    }
+
+    #[test]
+    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
+        silent(
+            &SyncMemcpy,
+            &STEPS
+                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
+                .replace("5ms..5.01ms", "11us..12us"),
+        );
+        silent(&SyncMemcpy, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// The wait for the result at the end of a step is no fault.
+    #[test]
+    fn silent_when_only_the_end_of_the_step_waits() {
+        silent(&SyncMemcpy, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(&SyncMemcpy, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+    }
+}

@@ -1,0 +1,145 @@
+//! `clock-residual`: the clock's own error is not small beside what is measured with it.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::gpu_clock;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+
+pub struct ClockResidual;
+
+/// An error of a hundredth of a step is one that a comparison of two recordings would show.
+const LEVEL: f64 = 0.01;
+
+impl Rule for ClockResidual {
+    fn code(&self) -> &'static str {
+        "clock-residual"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The error bar of all times, or of the GPU's, is 1 % of a step or more.",
+            why: "Times are turned from ticks into nanoseconds by reading two clocks together again and again; what does not fit \
+                  is the residual. Durations shorter than it mean nothing, and differences of that size between steps do not \
+                  either. GPU times are checked by what must be true: no work starts before the call that launched it, and no \
+                  wait returns before the work it waited for has ended.",
+            needs: "A trace that says how its clock was read.",
+            example: "times are good to 1.2 ms only, and a step takes 40.1 ms",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let (error, step) = (case.timeline.info.clock.residual_ns, case.steps.p50());
+        if let Some(found) = self.of_device(case) {
+            return found.into();
+        }
+        if error == 0 && case.timeline.info.clock.source.is_empty() {
+            return Verdict::Abstain("the trace does not say how far off its clock is".into());
+        }
+        if step == 0 || (error as f64) < LEVEL * step as f64 {
+            return Verdict::Silent;
+        }
+        let finding = Finding {
+            code: self.code(),
+            title: format!("Times are good to {} only, and a step takes {}", phrase::duration(error), phrase::duration(step)),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Low,
+            confidence: 1.0, // Measured by the recorder.
+            evidence: vec![Evidence::said("the residual of the clock's anchors").number("ns", error as f64)],
+            actions: vec![
+                "Do not compare durations that differ by less than this.".into(),
+                "Record on a machine whose clock source is the time-stamp counter: cat /sys/devices/system/clocksource/clocksource0/current_clocksource".into(),
+            ],
+            verify: "Record again: the health box should show a smaller clock error.".into(),
+        };
+        finding.into()
+    }
+}
+
+impl ClockResidual {
+    /// Work that seems to start before its launch, or an error bar that is not small beside a step.
+    fn of_device(&self, case: &Case) -> Option<Finding> {
+        let (clock, step) = (&case.timeline.gpu.clock, case.steps.p50());
+        let error = gpu_clock::error_bar(case).filter(|_| case.gpu().is_some())?;
+        let wrong = gpu_clock::wrong(case);
+        if wrong.is_none() && (step == 0 || (error as f64) < LEVEL * step as f64) {
+            return None;
+        }
+        let severity = if wrong.is_some() { Severity::Medium } else { Severity::Low };
+        let title = match wrong {
+            None => format!(
+                "GPU times are good to {} only, and a step takes {}",
+                phrase::duration(error),
+                phrase::duration(step)
+            ),
+            Some(wrong) => format!("{}: {}", wrong.by, wrong.seen),
+        };
+        let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::said(what.to_owned()).number("ns", ns as f64));
+        let evidence = [
+            bound("the shortest time from a launch call to its work", clock.shortest_launch_ns),
+            bound("the shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
+        ];
+        Some(Finding {
+            code: self.code(),
+            title,
+            place: Place::default(),
+            gain: None,
+            severity,
+            confidence: 1.0, // Measured.
+            evidence: evidence.into_iter().flatten().collect(),
+            actions: vec![
+                "Do not compare host and GPU times that differ by less than this; durations on the GPU are not touched by it.".into(),
+                "Use the CUPTI that belongs to the program's CUDA: the health box names the one in use, `inferscope doctor` all of them.".into(),
+            ],
+            verify: "Record again: the health box should show a smaller GPU clock error.".into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    #[test]
+    fn an_error_that_shows() {
+        let found = found(&ClockResidual, "clock residual 1ms\n track main\n step r 0..40ms");
+        assert_eq!(found[0].title, "Times are good to 1.00 ms only, and a step takes 40.0 ms");
+    }
+
+    #[test]
+    fn silent_below_it_and_without_any_length() {
+        silent(&ClockResidual, "clock residual 1us\n track main\n step r 0..40ms");
+        silent(&ClockResidual, "clock residual 1us\n track main\n step r 0..0");
+    }
+
+    #[test]
+    fn work_that_starts_before_its_call_is_said() {
+        let text = "clock residual 1us\n track main\n step r 0..40ms\n api cudaLaunchKernel 1ms..2ms\n stream 7\n kernel k 900us..3ms";
+        let found = found(&ClockResidual, text);
+        assert_eq!(
+            found[0].title,
+            "GPU times are too early by 100 µs at least: 1 of 1 piece of device work seems to start before the call that launched it"
+        );
+        silent(&ClockResidual, &text.replace("900us", "1100us"));
+    }
+
+    #[test]
+    fn work_that_ends_after_the_wait_for_it_is_said() {
+        let text = "clock residual 1us\n track main\n step r 0..40ms\n api cudaLaunchKernel 2300us..2400us\n stream 7\n kernel k 2500us..4ms
+            api cudaStreamSynchronize 3ms..3900us\n sync stream 3ms..3900us";
+        let found = found(&ClockResidual, text);
+        assert!(
+            found[0].title.starts_with("GPU times are too late by 100 µs at least: 1 of 1 wait"),
+            "{}",
+            found[0].title
+        );
+        silent(&ClockResidual, &text.replace("..4ms", "..3800us"));
+    }
+
+    #[test]
+    fn abstains_when_the_trace_does_not_say() {
+        abstains(&ClockResidual, "track main\n step r 0..40ms", "does not say");
+    }
+}

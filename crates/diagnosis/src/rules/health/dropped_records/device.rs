@@ -1,0 +1,55 @@
+//! Device work that is missing from the recording: launched work does not begin, and nothing that was recorded runs before it.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::losses::lacks_most;
+use crate::rule::{Case, Rule};
+use analysis::idle::Cause;
+use analysis::origin::Recorder;
+use analysis::phrase;
+use analysis::place::Place;
+
+use super::DroppedRecords;
+
+/// Less than a twentieth of the step changes no verdict.
+pub const LEVEL: f64 = 0.05;
+
+const OURS: &str = "Record all of the run: inferscope run --overhead-budget none -- ...; what runs when recording begins is not in it.";
+const TORCH: &str = "Begin and end torch.profiler with torch.cuda.synchronize(), and give its schedule two warm-up steps, so that no work from before is left.";
+const NSIGHT: &str = "Record the whole run, or begin at cudaProfilerStart() behind a cudaDeviceSynchronize().";
+const NODES: &str = "Nodes of CUDA graphs seem to be missing: begin to record before the graphs are captured, with a current CUDA (nsys: --cuda-graph-trace=node), or record one run without graphs.";
+const OTHERS: &str = "Look who else uses the device (another process, a stream of a library), and whether a stream waits for the host (cudaLaunchHostFunc): neither is in the recording.";
+
+pub fn finding(case: &Case) -> Option<Finding> {
+    let device = lacks_most(case).filter(|device| device.held() >= LEVEL)?;
+    let share = |ns: u64| ns as f64 / device.window_ns.max(1) as f64;
+    let (busy, held) = (share(device.busy_ns), device.held());
+    let api =
+        device.causes.iter().find(|one| one.cause == Cause::Unknown)?.top.as_ref().and_then(|top| top.api.clone());
+    let graph = api.as_deref().is_some_and(|api| api.contains("GraphLaunch"));
+    let at_most = format!(
+        "the GPU is at work in {} of the time at the least, and in {} at the most",
+        phrase::percent(busy),
+        phrase::percent(busy + held)
+    );
+    let mut evidence = vec![Evidence::said(at_most).number("busy", busy).number("held", held)];
+    if let Some((start, end)) = device.sums.held {
+        evidence.push(Evidence::at(format!("the longest lasts {}", phrase::duration(end - start)), None, start, end));
+    }
+    let why = Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT);
+    let actions = if graph { [NODES, why] } else { [why, OTHERS] };
+    Some(Finding {
+        code: DroppedRecords.code(),
+        title: format!(
+            "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not",
+            phrase::percent(held),
+            case.the_step()
+        ),
+        place: Place { api, ..Place::default() },
+        gain: None,
+        severity: Severity::Medium,
+        confidence: 1.0, // That it is measured: what it waits for is left open.
+        evidence,
+        actions: actions.map(str::to_owned).to_vec(),
+        verify: "Record again: the GPU's idle time should have causes.".into(),
+    })
+}

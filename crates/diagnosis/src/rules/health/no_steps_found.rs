@@ -1,0 +1,143 @@
+//! `no-steps-found`: nothing in the program says where a request begins and ends.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::origin::{self, Outside};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::steps::StepSource;
+
+pub struct NoStepsFound;
+
+impl Rule for NoStepsFound {
+    fn code(&self) -> &'static str {
+        "no-steps-found"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "No step and no repeating scope was recorded, so shares are of the whole recording, start-up included.",
+            why: "A latency is the latency of something. Without steps the busiest thread's whole recording is looked at: loading \
+                  and waiting for requests count, and there is no p99. How long the imports take is said here; they are start-up, and no hot line.",
+            needs: "Nothing.",
+            example: "No steps were marked: all shares are of the whole recording, start-up included",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let missing = case.steps.not_found.as_ref();
+        if case.steps.source != StepSource::Whole && missing.is_none() {
+            return Verdict::Silent;
+        }
+        let title = match missing {
+            Some(name) => format!(
+                "No step or scope is called \"{name}\": {} was used",
+                match case.steps.source {
+                    StepSource::Whole => "the whole recording".to_owned(),
+                    _ => format!("\"{}\"", case.steps.name),
+                }
+            ),
+            None => match Outside::of(case.timeline) {
+                Some(Outside::Attached) => {
+                    "No steps were recorded, for attach sees none: all shares are of the whole recording".into()
+                }
+                Some(Outside::KeptOut) => {
+                    "No steps were recorded, for the collectors did not get into the program: all shares are of the whole recording, start-up included".into()
+                }
+                Some(Outside::Unknown) => {
+                    "No steps were recorded, for nothing was from inside the program: all shares are of the whole recording".into()
+                }
+                None => "No steps were marked: all shares are of the whole recording, start-up included".into(),
+            },
+        };
+        let mut evidence = vec![Evidence::said(case.steps.why.clone())];
+        let imports = case.imports();
+        if let Some((share, ns)) = imports {
+            let text = format!(
+                "imports take {}, {} of the recording: start-up, and not part of a step",
+                phrase::duration(ns),
+                phrase::percent(share.mid)
+            );
+            evidence.push(Evidence::said(text).number("ns", ns as f64));
+        }
+        if case.steps.unfinished > 0 {
+            evidence.push(
+                Evidence::said("steps were begun that never ended").number("steps", case.steps.unfinished as f64),
+            );
+        }
+        let finding = Finding {
+            code: self.code(),
+            title,
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: 1.0, // What was recorded is known.
+            evidence,
+            actions: actions(case, imports.is_some()),
+            verify: "Record again: the report should begin with the latency of a step.".into(),
+        };
+        finding.into()
+    }
+}
+
+fn actions(case: &Case, imports: bool) -> Vec<String> {
+    let mut actions = match Outside::of(case.timeline) {
+        Some(outside) => vec![outside.instead().to_owned()],
+        None => vec![
+            format!("Mark what one request, batch or iteration is: {}", origin::marks(case.timeline)),
+            "Or name a scope that is there: inferscope analyze --step NAME".into(),
+        ],
+    };
+    if imports {
+        actions.push("If it is the start that takes too long: python -X importtime says which module does.".into());
+    }
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    #[test]
+    fn says_that_there_are_none() {
+        assert_eq!(found(&NoStepsFound, "track main\n samples 0..1s every 10ms active gil f:1").len(), 1);
+        assert_eq!(found(&NoStepsFound, "").len(), 1);
+        assert_eq!(found(&NoStepsFound, "track main\n step r 0..").len(), 1);
+    }
+
+    #[test]
+    fn says_how_long_the_imports_take() {
+        let import = "_find_and_load@/usr/lib/python3.12/importlib/_bootstrap.py:1360>get_data@/usr/lib/python3.12/importlib/_bootstrap_external.py:9";
+        let text = format!(
+            "track main\n samples 0..260ms every 10ms active gil <module>:1>{import}\n samples 260ms..1s every 10ms active gil <module>:7>f:2"
+        );
+        let said = found(&NoStepsFound, &text);
+        let imports = "imports take 260 ms, 26 % of the recording: start-up, and not part of a step";
+        assert_eq!(said[0].evidence[1].text, imports);
+        assert!(said[0].actions[2].contains("-X importtime"), "{:?}", said[0].actions);
+    }
+
+    /// The program may mark them: nothing could see that.
+    #[test]
+    fn a_program_that_was_not_looked_into_is_not_said_to_mark_none() {
+        let seen = "track main\n samples 0..1s every 10ms active gil f:1";
+        let attached = found(&NoStepsFound, &format!("attached\n {seen}"));
+        assert_eq!(
+            attached[0].title,
+            "No steps were recorded, for attach sees none: all shares are of the whole recording"
+        );
+        assert!(attached[0].actions[0].contains("inferscope run"), "{:?}", attached[0].actions);
+        assert!(attached[0].evidence[0].text.starts_with("not recorded by attach"), "{:?}", attached[0].evidence);
+        let kept_out =
+            found(&NoStepsFound, &format!("collector stacks on\n note no scopes and calls of process 7: -I\n {seen}"));
+        assert!(kept_out[0].title.contains("did not get into the program"), "{}", kept_out[0].title);
+        assert!(kept_out[0].actions.iter().all(|action| !action.contains("with step")), "{:?}", kept_out[0].actions);
+    }
+
+    #[test]
+    fn silent_with_steps_or_a_scope_that_repeats() {
+        silent(&NoStepsFound, "track main\n step r 0..40ms");
+        silent(&NoStepsFound, "track main\n repeat 3 every 1s\n scope r 0..40ms\n end");
+    }
+}

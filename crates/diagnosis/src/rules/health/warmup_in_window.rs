@@ -1,0 +1,96 @@
+//! `warmup-in-window`: the first steps were slow as only first ones are, and are left out of every number.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::again;
+use analysis::steps::{Step, StepSource};
+
+pub struct WarmupInWindow;
+
+/// With fewer steps there is no telling what is usual.
+const LEAST: usize = 8;
+
+impl Rule for WarmupInWindow {
+    fn code(&self) -> &'static str {
+        "warmup-in-window"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The first steps of a process were much slower than the rest, and were left out.",
+            why: "Imports, caches, compilation and first touches of memory make first steps slow. Those that exceed the second half \
+                  of the recording by five times its usual deviation, and by half, are warm-up: at most a quarter of all. They \
+                  stay on the timeline and are part of no number.",
+            needs: "At least 8 steps of one process.",
+            example: "The first 3 of 160 steps are warm-up (the slowest took 412 ms, usual are 41.2 ms) and left out",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if case.steps.source == StepSource::Whole || case.steps.steps.len() < LEAST {
+            return Verdict::Abstain(format!("there are fewer than {LEAST} steps to tell warm-up by"));
+        }
+        let warm = || case.steps.steps.iter().filter(|step| step.warmup);
+        let Some(slowest) = warm().max_by_key(|step| step.dur()) else { return Verdict::Silent };
+        let evidence = |step: &Step| {
+            let text = format!("step {} took {}", step.index + 1, phrase::duration(step.dur()));
+            Evidence::at(text, Some(step.track), step.start, step.end).number("ns", step.dur() as f64)
+        };
+        let (count, all) = (case.steps.warmups() as u64, phrase::count(case.steps.steps.len() as u64));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} warm-up (the slowest took {}, usual are {}) and left out",
+                match count {
+                    1 => format!("The first of {all} steps is"),
+                    _ => format!("The first {} of {all} steps are", phrase::count(count)),
+                },
+                phrase::duration(slowest.dur()),
+                phrase::duration(case.steps.p50())
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Info,
+            // The next one after so many that were not slow is not slow with this chance.
+            confidence: again(case.steps.count()),
+            evidence: warm().take(5).map(evidence).collect(),
+            actions: vec![
+                "Send a few requests of every shape before the service takes traffic.".into(),
+                "To compare two recordings, compare their steady steps, as this report does.".into(),
+            ],
+            verify: "Record with a warm-up before the first step: this line should go.".into(),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    #[test]
+    fn slow_first_steps_are_left_out() {
+        let found = found(
+            &WarmupInWindow,
+            "track main\n step r 0..400ms\n step r 400ms..700ms\n repeat 30 every 50ms\n step r 1s..1.04s\n end",
+        );
+        assert_eq!(
+            found[0].title,
+            "The first 2 of 32 steps are warm-up (the slowest took 400 ms, usual are 40.0 ms) and left out"
+        );
+        assert_eq!(found[0].evidence[0].start, Some(0));
+    }
+
+    #[test]
+    fn silent_when_the_first_are_like_the_rest() {
+        silent(&WarmupInWindow, "track main\n repeat 30 every 50ms\n step r 0..40ms\n end");
+    }
+
+    #[test]
+    fn abstains_with_few_steps() {
+        abstains(&WarmupInWindow, "track main\n repeat 3 every 50ms\n step r 0..40ms\n end", "fewer than 8");
+    }
+}

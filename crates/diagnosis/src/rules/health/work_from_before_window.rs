@@ -1,0 +1,112 @@
+//! `work-from-before-window`: devices did work in the recording that was launched before it.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::GpuMetrics;
+use analysis::origin::Recorder;
+use analysis::phrase;
+use analysis::place::Place;
+use timeline::WorkKind;
+
+pub struct WorkFromBeforeWindow;
+
+/// Fewer are what a queue holds at the moment when recording begins; more of all time is worth a sentence.
+const LEVEL: f64 = 0.01;
+
+const OURS: &str = "Start recording before the work is launched: inferscope run -- ..., rather than attaching later.";
+const TORCH: &str = "Wait for the device before the profiler starts, torch.cuda.synchronize(), and let it warm up: schedule(wait=1, warmup=2, active=5).";
+const NSIGHT: &str =
+    "Wait for the device where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
+
+impl Rule for WorkFromBeforeWindow {
+    fn code(&self) -> &'static str {
+        "work-from-before-window"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Devices spent 1 % of their time or more on work whose launch was not recorded.",
+            why: "Work is linked to the call that launched it by a number that both carry. Work without a call was launched before \
+                  recording began, or its call was lost: it keeps the device busy, but belongs to no step, range, line or layer, \
+                  so those have too little.",
+            needs: "Device work with its launches (`--gpu-detail launch`, the default).",
+            example: "12 % of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        // Where the clock puts work before its launch, `clock-residual` says so.
+        let known = |metrics: &&GpuMetrics| metrics.before_window > 0 && metrics.clock.early == 0;
+        let Some(metrics) = case.gpu().filter(known) else { return Verdict::Silent };
+        let work = &case.timeline.gpu.work;
+        let (mut without, mut all, mut first, mut last) = (0u64, 0u64, u64::MAX, 0);
+        for index in 0..work.len() {
+            if !matches!(work.kind(index), WorkKind::Kernel | WorkKind::Memcpy | WorkKind::Memset) {
+                continue;
+            }
+            all = all.saturating_add(work.dur[index]);
+            if work.launch(index).is_none() {
+                without = without.saturating_add(work.dur[index]);
+                (first, last) = (first.min(work.start[index]), last.max(work.end(index)));
+            }
+        }
+        let share = without as f64 / all.max(1) as f64;
+        if share < LEVEL {
+            return Verdict::Silent;
+        }
+        let pieces = phrase::counted(metrics.before_window, "piece");
+        let text = format!("{pieces} of work, {} of device time", phrase::duration(without));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
+                phrase::percent(share)
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Info,
+            confidence: 1.0, // Counted.
+            evidence: vec![Evidence::at(text, None, first, last).number("ns", without as f64)],
+            actions: vec![
+                Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT).into(),
+                "If records were lost, see dropped-records.".into(),
+            ],
+            verify: "Record again: the health box should no longer name work from before.".into(),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    #[test]
+    fn work_without_a_launch_is_said() {
+        let found = found(
+            &WorkFromBeforeWindow,
+            "track main\n step r 0..1ms\n stream 7\n kernel old 0..100us corr 0\n api cudaLaunchKernel 1us..2us\n kernel k 100us..1ms",
+        );
+        assert!(found[0].title.starts_with("10 % of the GPU's time"), "{}", found[0].title);
+    }
+
+    #[test]
+    fn silent_when_all_is_linked_when_no_launch_was_recorded_and_without_a_device() {
+        silent(
+            &WorkFromBeforeWindow,
+            "track main\n step r 0..1ms\n api cudaLaunchKernel 1us..2us\n stream 7\n kernel k 100us..1ms",
+        );
+        silent(&WorkFromBeforeWindow, "track main\n step r 0..1ms\n stream 7\n kernel k 100us..1ms corr 0");
+        silent(&WorkFromBeforeWindow, "track main\n step r 0..1ms");
+    }
+
+    #[test]
+    fn silent_when_only_the_clock_puts_it_before() {
+        silent(
+            &WorkFromBeforeWindow,
+            "track main\n step r 0..90ms\n api cudaLaunchKernel 1ms..2ms\n stream 7\n kernel k 3ms..4ms
+             repeat 5 every 1ms\n api cudaLaunchKernel 60ms..60005us\n kernel early 10ms..11ms\n end",
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! `cpu-oversubscribed`: the program's own threads want more cores than there are.
+
+use super::launch_thread_descheduled::{bounds, stretches};
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::host::seen::Doing;
+use analysis::host::series::Nature;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::{Share, Tally};
+use std::collections::HashMap;
+use timeline::{ProcessIndex, TrackIndex};
+
+pub struct CpuOversubscribed;
+
+/// Threads that wait for a core in a tenth of the time that they want one are in each other's way.
+const LEVEL: f64 = 0.10;
+
+impl Rule for CpuOversubscribed {
+    fn code(&self) -> &'static str {
+        "cpu-oversubscribed"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "While steps run, the recorded threads want more cores than the machine gives, and wait for each other.",
+            why: "The kernel counts the time of every thread on a core and in a run queue. Both together, over the time of the \
+                  steps, is how many cores the program wants. More than there are means that threads are switched in and out \
+                  in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual \
+                  cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is what the \
+                  steps' own thread waits for a core, as far as the program's own threads explain it.",
+            needs: "Per-thread scheduler counters (collector `threads`) and the number of cores.",
+            example: "31.5 threads want to run at once on 8 cores, and wait 71 % of that time",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(cores) = case.timeline.info.host.cpu_count.filter(|count| *count > 0) else {
+            return Verdict::Abstain("the number of cores was not recorded".into());
+        };
+        let steps = case.windows.across(|_| true);
+        let threads = threads(case, &steps);
+        if threads.is_empty() {
+            return Verdict::Abstain(not_recorded(
+                case.timeline,
+                "threads",
+                "CPU and run-queue time of threads was not recorded",
+            ));
+        }
+        // Threads are the stretches: they differ more from each other than from one moment to the next.
+        let mut waits = Tally::default();
+        threads.iter().for_each(|one| waits.add(one.waited, one.ran + one.waited));
+        let time = steps.total() as f64;
+        let wanted = if time > 0.0 { waits.whole / time } else { 0.0 };
+        // So much waiting comes from wanting more than there is; what exceeds it comes from other programs.
+        let own = 1.0 - cores as f64 / wanted.max(cores as f64);
+        if own < LEVEL || waits.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        finding(case, cores, wanted, own, &waits, threads).into()
+    }
+}
+
+struct Thread {
+    process: ProcessIndex,
+    tid: i32,
+    ran: f64,
+    waited: f64,
+}
+
+/// What every thread ran and waited while a step was open anywhere.
+fn threads(case: &Case, steps: &analysis::steps::windows::Windows) -> Vec<Thread> {
+    let mut all: HashMap<(ProcessIndex, i32), (Option<f64>, Option<f64>)> = HashMap::new();
+    let evenly = |_, _| None;
+    for counter in &case.timeline.counters {
+        let (Some(process), Some(tid)) = (counter.process, counter.tid) else { continue };
+        let place = match &*counter.name {
+            "cpu_ns" => 0,
+            "runqueue_wait_ns" => 1,
+            _ => continue,
+        };
+        let growth = case.readings.inside(counter, steps, TrackIndex(0), &Nature::Time(&evenly));
+        let both = all.entry((process, tid)).or_default();
+        *if place == 0 { &mut both.0 } else { &mut both.1 } = growth.map(|growth| growth.tally.part);
+    }
+    let known = all
+        .into_iter()
+        .filter_map(|((process, tid), (ran, waited))| Some(Thread { process, tid, ran: ran?, waited: waited? }));
+    let mut threads: Vec<Thread> = known.collect();
+    threads.sort_by(|a, b| b.waited.total_cmp(&a.waited).then((a.process, a.tid).cmp(&(b.process, b.tid))));
+    threads
+}
+
+fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
+    let time = waits.whole / wanted;
+    // A hundredth of the time on a core is more than waking up now and then.
+    let busy: Vec<&Thread> = threads.iter().filter(|one| one.ran >= 0.01 * time).collect();
+    let names: HashMap<(ProcessIndex, i32), (TrackIndex, &timeline::Track)> = case
+        .timeline
+        .tracks
+        .iter()
+        .enumerate()
+        .map(|(number, track)| ((track.process, track.tid), (TrackIndex(number as u32), track)))
+        .collect();
+    let sampled =
+        |one: &&&Thread| names.get(&(one.process, one.tid)).is_some_and(|(_, track)| !track.samples.is_empty());
+    let python = busy.iter().filter(sampled).count();
+    let text =
+        format!("{} were busy, {python} of them seen running Python", phrase::counted(busy.len() as u64, "thread"));
+    let mut evidence = vec![Evidence::said(text).number("threads", busy.len() as f64).number("cores wanted", wanted)];
+    for one in threads.iter().take(3) {
+        let known = names.get(&(one.process, one.tid));
+        let name = known.map(|(_, track)| track.name.to_string()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| one.tid.to_string());
+        let (ran, waited) = (phrase::duration(one.ran as u64), phrase::duration(one.waited as u64));
+        let mut line = Evidence::said(format!("thread {name} ran {ran} and waited {waited} for a core"));
+        line.track = known.map(|(track, _)| *track);
+        evidence.push(line.number("ns", one.waited));
+    }
+    let explained = (own / waits.mid()).min(1.0);
+    let share = case.run_queue.as_ref().map(|growth| bounds(growth).scaled(explained));
+    if let Some(growth) = &case.run_queue {
+        evidence.extend(stretches(case, growth, "the steps' thread had no core"));
+    }
+    // A step that waits for its own threads waits longer by what they wait for a core.
+    let pool = case.share(|one| one.doing == Doing::Waiting).0.scaled(own);
+    let plus = |share: Share| Share { low: share.low, mid: share.mid + pool.mid, high: share.high + pool.high };
+    let gain = share.map(|share| case.gain_of_host(plus(share)));
+    Finding {
+        code: CpuOversubscribed.code(),
+        title: format!(
+            "{wanted:.1} threads want to run at once on {}, and wait {} of that time",
+            phrase::counted(cores, "core"),
+            phrase::percent(waits.mid())
+        ),
+        place: Place::default(),
+        gain,
+        severity: gain.map_or(Severity::Low, |gain| Severity::of(gain.share())),
+        confidence: waits.measured().surely_above(LEVEL / 2.0) * waits.repeats(),
+        evidence,
+        actions: vec![
+            format!("Give all thread pools together {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),
+            "With several worker processes, divide: cores / workers for each of OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS.".into(),
+            "Pools that spin while they wait: OMP_WAIT_POLICY=passive.".into(),
+        ],
+        verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn text(cores: u32, threads: u32, ran: u32, waited: u32) -> String {
+        let counters = format!(
+            "counter cpu_ns 0..2s every 100ms grows {ran}ms\n counter runqueue_wait_ns 0..2s every 100ms grows {waited}ms\n"
+        );
+        let mut text = format!(
+            "host cpus {cores}\n track main\n repeat 20 every 100ms\n step request 0..100ms\n end\n {counters}"
+        );
+        (1..threads).for_each(|number| text += &format!("track omp-{number}\n {counters}"));
+        text
+    }
+
+    #[test]
+    fn more_threads_than_cores_that_wait_for_each_other() {
+        let found = found(&CpuOversubscribed, &text(2, 8, 25, 75));
+        assert_eq!(found[0].title, "8.0 threads want to run at once on 2 cores, and wait 75 % of that time");
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 75.0).abs() < 0.1 && found[0].confidence > 0.5, "{:?}", found[0]);
+        assert!(found[0].actions[0].contains("OMP_NUM_THREADS=2"));
+    }
+
+    #[test]
+    fn silent_when_cores_suffice_or_another_program_takes_them() {
+        silent(&CpuOversubscribed, &text(8, 8, 95, 5));
+        silent(&CpuOversubscribed, &text(8, 2, 50, 50));
+    }
+
+    #[test]
+    fn abstains_without_counters_or_cores() {
+        abstains(&CpuOversubscribed, "host cpus 4\n track main\n step request 0..1s", "was not recorded");
+        abstains(&CpuOversubscribed, &text(2, 8, 25, 75).replace("host cpus 2", ""), "number of cores");
+    }
+}

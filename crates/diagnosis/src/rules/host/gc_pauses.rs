@@ -1,0 +1,156 @@
+//! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::recorded::{self, Recorded};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::host::blame;
+use analysis::host::seen::Doing;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use timeline::SliceKind;
+
+pub struct GcPauses;
+
+/// A fiftieth of the steps, all together ...
+const LEVEL: f64 = 0.02;
+/// ... or one pause that takes so much of the usual step: then it is the tail that it costs.
+const OF_A_STEP: f64 = 0.25;
+
+impl Rule for GcPauses {
+    fn code(&self) -> &'static str {
+        "gc-pauses"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Garbage collection takes 2 % of the steps, or a quarter of a usual step at once.",
+            why: "The collector walks every container object that is alive, so a service with a large heap pays for all of it \
+                  again and again. Pauses are recorded exactly, on the thread that they stop. The gain is the share of the \
+                  steps that they take; the p99 gains more than the mean.",
+            needs: "Pauses of the garbage collector (collector `gc`, on by default under `inferscope run`).",
+            example: "4.1 % of the step is garbage collection: 38 pauses, the longest 61.0 ms",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let pauses = recorded::inside(case, |slice| slice.kind == SliceKind::Gc);
+        if pauses.count == 0 {
+            let states =
+                || case.timeline.processes.iter().flat_map(|process| &process.collectors).filter(|c| c.name == "gc");
+            let on = states().any(|state| state.state == "on");
+            let any = (0..case.timeline.slices.len()).any(|index| case.timeline.slices.kind(index) == SliceKind::Gc);
+            return match on || any {
+                true => Verdict::Silent,
+                false => Verdict::Abstain(not_recorded(case.timeline, "gc", "garbage collection was not recorded")),
+            };
+        }
+        let share = pauses.tally.measured();
+        let longest = pauses.longest.first().map_or(0, |(_, slice)| slice.dur);
+        let tail = case.steps.count() > 1 && longest as f64 >= OF_A_STEP * case.steps.p50() as f64;
+        if share.mid >= LEVEL || tail {
+            return finding(case, &pauses, longest).into();
+        }
+        Verdict::Silent
+    }
+}
+
+fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
+    let share = pauses.tally.measured();
+    let mut evidence = vec![
+        Evidence::said(format!(
+            "{} in {} of {} steps, {} together",
+            phrase::counted(pauses.count, "pause"),
+            phrase::count(pauses.windows),
+            phrase::count(pauses.tally.stretches),
+            phrase::duration(pauses.tally.part as u64)
+        ))
+        .number("pauses", pauses.count as f64)
+        .number("ns", pauses.tally.part),
+    ];
+    evidence.extend(pauses.longest.iter().map(|(track, slice)| {
+        let text = format!("{} took {}", case.timeline.names.text(slice.name), phrase::duration(slice.dur));
+        Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
+    }));
+    let triggers = blame::functions(case, |one| one.doing == Doing::Gc);
+    let place = triggers.first().and_then(|function| {
+        let (frame, _) = function.lines.first()?;
+        let place = case.place(*frame);
+        let text = format!("most often seen in {}: {} samples", phrase::place(&place), phrase::count(function.count));
+        evidence.push(Evidence::said(text).number("samples", function.count as f64));
+        // Two could be chance.
+        (function.count >= 3).then_some(place)
+    });
+    let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
+    // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
+    let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
+    let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
+    Finding {
+        code: GcPauses.code(),
+        title: format!(
+            "{} of {} is garbage collection: {}, the longest {}",
+            phrase::percent(share.mid),
+            case.the_step(),
+            phrase::counted(pauses.count, "pause"),
+            phrase::duration(longest)
+        ),
+        place,
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
+        confidence: again,
+        evidence,
+        actions: vec![
+            "After loading, before the first step: import gc; gc.collect(); gc.freeze() (what is alive then is never walked again).".into(),
+            "Collect less often: gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.".into(),
+            "Make fewer container objects that live long (arrays or bytes instead of lists of objects).".into(),
+        ],
+        verify: proof::verify(case, gain.mid / 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    #[test]
+    fn counts_pauses_exactly_and_shows_the_longest() {
+        let found = found(
+            &GcPauses,
+            "
+            track main
+            repeat 20 every 50ms
+              step request 0..40ms
+              gc 2 10ms..14ms
+            end
+            gc 2 1s..2s      # Outside the steps: no part of them.",
+        );
+        assert_eq!(found[0].title, "10 % of the step is garbage collection: 20 pauses, the longest 4.00 ms");
+        let gain = found[0].gain.unwrap();
+        assert!((gain.low - 10.0).abs() < 1e-6 && (gain.high - 10.0).abs() < 1e-6, "{gain:?}");
+    }
+
+    #[test]
+    fn one_pause_that_makes_the_tail_is_found() {
+        let steps = "track main\n repeat 200 every 50ms\n step request 0..40ms\n end\n";
+        let found = found(&GcPauses, &format!("{steps} gc 2 110ms..130ms"));
+        assert!(found[0].gain.unwrap().mid < 1.0 && found[0].confidence < 0.7);
+        silent(&GcPauses, &format!("{steps} gc 2 110ms..112ms"));
+    }
+
+    #[test]
+    fn silent_when_the_collector_was_on_and_nothing_paused() {
+        silent(&GcPauses, "collector gc on\n track main\n step request 0..40ms");
+    }
+
+    #[test]
+    fn abstains_when_pauses_were_not_recorded() {
+        abstains(
+            &GcPauses,
+            "collector gc failed no callbacks here\n track main\n step request 0..40ms",
+            "no callbacks here",
+        );
+        abstains(&GcPauses, "track main\n step request 0..40ms", "was not recorded");
+    }
+}

@@ -1,0 +1,209 @@
+//! `hot-line`: one function of the program takes much of every step, and this line of it most.
+
+mod advice;
+mod calls;
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::frames::is;
+use analysis::host::blame::{self, Blamed};
+use analysis::host::breakdown::{Part, PartKind};
+use analysis::host::seen::{Doing, Seen};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::{Share, again};
+use analysis::steps::StepSource;
+use calls::Calls;
+use replay::gain::Gain;
+
+pub struct HotLine;
+
+/// A tenth of the step is worth a look, and a twentieth at the least favourable end of the interval.
+const LEVEL: f64 = 0.10;
+/// A function with so much of all that runs is not a hot spot of the step but the step.
+const THE_STEP: f64 = 0.8;
+/// More of them would not be hot.
+const MOST: usize = 3;
+
+impl Rule for HotLine {
+    fn code(&self) -> &'static str {
+        "hot-line"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "One function takes a tenth of the step or more.",
+            why: "Time is given to the deepest function of your own code that a sample shows, so that work inside a library \
+                  counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
+                  is what the step would save without that function, waits for a core in it included: the most that any \
+                  change to it can bring. It has no gain where nothing says that it could be saved: native code that computes \
+                  without the GIL (the model, usually), and a function that is nearly all that the step runs. The share is the function's; \
+                  where it runs at several lines, the hottest is named with its own share. In a recording without \
+                  steps imports are start-up: `no-steps-found` says how long they take.",
+            needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
+            example: "31 % of the step is in build_vocabulary (hottest line service.py:57, 18 %)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        match case.without_samples() {
+            None => sampled(case),
+            Some(_) if case.breakdown.by_calls => by_calls(case),
+            Some(reason) => Verdict::Abstain(reason),
+        }
+    }
+}
+
+/// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`.
+fn runs(case: &Case, one: &Seen) -> bool {
+    matches!(one.doing, Doing::Python | Doing::Native)
+        && !case.frames.on_path(case.sample(one).stack, is::LOGGING)
+        && !case.starts_up(one)
+}
+
+/// A function that takes much of the steps, however that is known.
+struct Hot {
+    place: Place,
+    share: Share,
+    gain: Gain,
+    /// Most of it is native code that runs without the GIL.
+    native: bool,
+    /// Most of it is the import of a module.
+    imports: bool,
+    /// What its hottest line has of it, 0 to 1.
+    of_line: f64,
+    /// Of all that runs in the steps, 0 to 1.
+    of_running: f64,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+    calls: Calls,
+}
+
+fn sampled(case: &Case) -> Verdict {
+    let runs = |one: &Seen| runs(case, one);
+    let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
+    let functions = blame::functions(case, runs).into_iter().take(MOST);
+    let found = functions.filter_map(|function| {
+        let name = |one: &Seen| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
+        let fits = |one: &Seen| runs(one) && name(one) == function.name;
+        let (share, _) = case.share(fits);
+        let imports = case.seen.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
+        let imports = imports.count() as u64 * 2 > function.count;
+        let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
+        (share.mid >= LEVEL && share.low >= LEVEL / 2.0).then(|| Hot {
+            place: function.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame)),
+            share,
+            gain: case.gain_of_samples(fits, share),
+            native: native * 2 > function.count && !imports,
+            imports,
+            of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
+            of_running: function.count as f64 / running.max(1.0),
+            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            evidence: evidence(case, &function, fits),
+            calls: Calls::default(),
+        })
+    });
+    verdict(case, found.collect())
+}
+
+fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec<Evidence> {
+    let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
+    let samples = Evidence::said(format!("{count} of {of} samples inside {}", case.the_steps()));
+    let mut evidence = vec![samples.number("samples", function.count as f64)];
+    evidence.extend(function.lines.iter().take(3).map(|(frame, count)| {
+        let at = phrase::place(&case.place(*frame));
+        Evidence::said(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64)
+    }));
+    let (with, all) = proof::windows_with(case, &fits);
+    if all > 1 && case.steps.source != StepSource::Whole {
+        let text = format!("seen in {with} of the {all} steps that were sampled");
+        evidence.push(Evidence::said(text).number("steps", with as f64));
+    }
+    evidence.extend(proof::best_step(case, "it is on the stack", &fits));
+    evidence
+}
+
+/// Too few samples: recorded calls, each by the time that no call inside it takes.
+fn by_calls(case: &Case) -> Verdict {
+    let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
+    let starts_up = |part: &Part| case.steps.source == StepSource::Whole && part.file.starts_with("<frozen importlib");
+    let runs = |part: &Part| {
+        matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL && !starts_up(part)
+    };
+    let found: Vec<Part> = case.breakdown.functions().into_iter().filter(runs).take(MOST).collect();
+    if found.is_empty() {
+        return Verdict::Silent;
+    }
+    let stretches = calls::stretches(case);
+    let hot = |part: Part| {
+        let calls = calls::of(case, &part, &stretches);
+        let each = phrase::duration(calls.each_ns);
+        let own = format!("{} of its own in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
+        let evidence = match calls.count {
+            0 => Evidence::said(own),
+            1 => Evidence::said(format!("{own}: one call")),
+            count => Evidence::said(format!("{own}: {}, {each} each", phrase::counted(count, "call"))),
+        };
+        let evidence = evidence.number("ns", part.total_ns as f64);
+        Hot {
+            share: Share::exactly(part.share),
+            gain: case.gain_of_host(Share::exactly(part.share)),
+            native: part.kind == PartKind::Native,
+            imports: false,
+            // The line of a recorded call is where its function is defined.
+            of_line: 1.0,
+            of_running: part.share / running.max(part.share),
+            confidence: again(case.windows.all().len()),
+            evidence: vec![match calls.count {
+                0 => evidence,
+                count => evidence.number("calls", count as f64),
+            }],
+            place: part.place(),
+            calls,
+        }
+    };
+    verdict(case, found.into_iter().map(hot).collect())
+}
+
+fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
+    let found: Vec<Finding> = found.into_iter().map(|hot| finding(case, hot)).collect();
+    if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
+}
+
+fn finding(case: &Case, hot: Hot) -> Finding {
+    let Hot { place, share, gain, native, imports, of_line, of_running, confidence, mut evidence, calls } = hot;
+    let saves = !native && of_running < THE_STEP;
+    if !saves {
+        let why = match native {
+            true => "it is native code: what of it could be saved is not in the recording",
+            false if case.steps.source == StepSource::Whole => {
+                "it is nearly all that the program runs: what of it could be saved is not in the recording"
+            }
+            false => "it is nearly all that the step runs: what of it could be saved is not in the recording",
+        };
+        evidence.push(Evidence::said(why));
+    }
+    if saves {
+        evidence.extend(proof::unseen(share, &gain));
+    }
+    let part = if saves { proof::blamed(share, &gain) } else { share.mid };
+    let at = phrase::with_hottest_line(&place, part, part * of_line);
+    Finding {
+        code: HotLine.code(),
+        title: format!("{} of {} is in {at}", phrase::percent(part), case.the_step()),
+        actions: match imports {
+            true => advice::of_import(&place),
+            false => advice::actions(case, &place, native, calls),
+        },
+        place,
+        gain: saves.then_some(gain),
+        severity: Severity::of(share),
+        confidence,
+        evidence,
+        verify: proof::verify(case, if saves { gain.mid / 100.0 } else { 0.0 }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The recorded calls of a function in the steps: how many, how long they are, in how many steps, and whether they ask the device for anything.
+
+use crate::rule::Case;
+use analysis::host::breakdown::{Part, call_stretches};
+use analysis::steps::StepSource;
+use analysis::steps::windows::Window;
+use std::collections::BTreeSet;
+use timeline::{NameIndex, SliceKind, TrackIndex};
+
+/// No operator takes this long to launch what it launches.
+pub const LONG_NS: u64 = 1_000_000;
+/// An operator that launches nothing and takes this long computes.
+const COMPUTES_NS: u64 = 100_000;
+/// Fewer may be what only the first steps do.
+const FEWEST: u64 = 3;
+
+/// What the calls of an operator say about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Habit {
+    /// It takes long in most steps, and asks the device for nothing.
+    OnHost,
+    /// It takes far longer than a launch in most steps, with calls of the driver in it.
+    LongInMost,
+    /// Neither, or not known.
+    #[default]
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calls {
+    /// 0: not known.
+    pub count: u64,
+    /// What one takes of its own. 0: not known.
+    pub each_ns: u64,
+    pub habit: Habit,
+}
+
+/// The threads that do the work of the steps, each with the stretches in which it does.
+pub fn stretches(case: &Case) -> Vec<(TrackIndex, Vec<Window>)> {
+    call_stretches(case.timeline, &case.windows, case.steps.source != StepSource::Whole)
+}
+
+/// Of a function in those stretches, as its time is.
+pub fn of(case: &Case, part: &Part, stretches: &[(TrackIndex, Vec<Window>)]) -> Calls {
+    let names = &case.timeline.names;
+    let fits = |name: u32| {
+        let name = names.get(NameIndex(name));
+        *name.text == part.label && *name.file == part.file && (name.line == part.line || name.line == 0)
+    };
+    let named: Vec<bool> = (0..names.len() as u32).map(fits).collect();
+    let mut starts: Vec<u64> = case.windows.all().iter().map(|window| window.start).collect();
+    starts.sort_unstable();
+    let mut seen = Seen::default();
+    for (track, windows) in stretches {
+        seen.add(case, *track, windows, &named, &starts);
+    }
+    let each_ns = part.total_ns.checked_div(seen.count).unwrap_or(0);
+    Calls { count: seen.count, each_ns, habit: seen.habit(case, each_ns) }
+}
+
+#[derive(Default)]
+struct Seen {
+    count: u64,
+    /// Calls of the driver in them.
+    asks: u64,
+    /// That take long enough to compute, and that are far longer than a launch: how many, and the steps that have them.
+    computes: (u64, BTreeSet<usize>),
+    long: (u64, BTreeSet<usize>),
+}
+
+impl Seen {
+    fn add(&mut self, case: &Case, track: TrackIndex, windows: &[Window], named: &[bool], starts: &[u64]) {
+        let slices = &case.timeline.slices;
+        // Until when a call of it is open: what begins before then is inside.
+        let mut open = 0;
+        for index in case.timeline.tracks[track.0 as usize].slices.clone() {
+            let slice = slices.get(index);
+            self.asks += u64::from(slice.kind == SliceKind::ApiCall && slice.start < open);
+            if named.get(slices.name[index] as usize) != Some(&true) {
+                continue;
+            }
+            let place = windows.partition_point(|window| window.end <= slice.start);
+            let ends = slice.end().max(slice.start.saturating_add(1));
+            let Some(window) = windows.get(place).filter(|window| window.start < ends) else { continue };
+            self.count += 1;
+            open = open.max(slice.end());
+            let step = starts.partition_point(|start| *start <= slice.start.max(window.start));
+            for (least, (count, steps)) in [(COMPUTES_NS, &mut self.computes), (LONG_NS, &mut self.long)] {
+                if slice.dur >= least {
+                    *count += 1;
+                    steps.insert(step);
+                }
+            }
+        }
+    }
+
+    fn habit(&self, case: &Case, each_ns: u64) -> Habit {
+        let most = |(count, steps): &(u64, BTreeSet<usize>)| {
+            *count >= FEWEST && 2 * *count > self.count && 2 * steps.len() > case.windows.all().len()
+        };
+        // Where launches were not recorded, none is seen in it either.
+        let launches = !case.timeline.gpu.work.linked().is_empty();
+        match () {
+            () if self.asks == 0 && launches && each_ns >= COMPUTES_NS && most(&self.computes) => Habit::OnHost,
+            () if self.asks > 0 && each_ns >= LONG_NS && most(&self.long) => Habit::LongInMost,
+            () => Habit::Other,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `input-pipeline`: the step waits for the workers of a DataLoader, which do not keep up.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::{gap, on_path};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use replay::gain::Gain;
+use timeline::Name;
+
+pub struct InputPipeline;
+
+const LEVEL: f64 = 0.05;
+
+impl Rule for InputPipeline {
+    fn code(&self) -> &'static str {
+        "input-pipeline"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The step waits for a DataLoader's workers for 5 % of its time or more.",
+            why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less to do for each, or batches that are prepared \
+                  once and kept help. The gain is the recorded steps replayed without this wait; at worst nothing, for more workers share the same disk and cores.",
+            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            example: "41 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let found = match on_path::find(case, LEVEL, "it waits for a batch", waits, |_| true) {
+            Ok(found) => found,
+            Err(verdict) => return verdict,
+        };
+        let gain = found.gain(case, 0.0);
+        let gain = Gain { low: 0.0, ..gain };
+        let mut evidence = found.evidence;
+        let others = case.timeline.processes.len().saturating_sub(1) as u64;
+        if others > 0 {
+            evidence.push(Evidence::said(format!("{} beside this one", phrase::counted(others, "recorded process"))));
+        }
+        let finding = Finding {
+            code: self.code(),
+            title: format!("{} of {} waits for the next batch of a DataLoader's workers{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            place: found.place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: found.confidence,
+            evidence,
+            actions: vec![
+                "Let more of them work ahead: DataLoader(..., num_workers=2 * now, prefetch_factor=4, persistent_workers=True).".into(),
+                "Give them less to do: smaller images, decoding on the device, batches prepared once and kept on disk.".into(),
+                "See whether workers fight for cores: torch.set_num_threads(1) in worker_init_fn.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+fn waits(name: &Name) -> bool {
+    on_path::in_file(name, "torch/utils/data/dataloader.py")
+        && (name.text.contains("_MultiProcessing") || ["_try_get_data", "_get_data"].contains(&on_path::last(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(stack: &str) -> String {
+        format!(
+            "track main\n repeat 40 every 50ms\n step r 0..50ms\n samples 0..20ms every 1ms serve@server.py:44>{stack}\n\
+             samples 20ms..50ms every 1ms active gil serve@server.py:45>forward@model.py:9\n end"
+        )
+    }
+    const WAIT: &str = "__next__@/x/site-packages/torch/utils/data/dataloader.py:700>_try_get_data@/x/site-packages/torch/utils/data/dataloader.py:1200>get@/usr/lib/python3.12/multiprocessing/queues.py:113";
+
+    #[test]
+    fn workers_that_do_not_keep_up() {
+        let found = found(&InputPipeline, &steps(WAIT));
+        assert_eq!(
+            found[0].title,
+            "40 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!((gain.mid - 40.0).abs() < 1.0 && gain.low < 15.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_when_batches_are_ready() {
+        silent(&InputPipeline, &steps("get@/usr/lib/python3.12/queue.py:3"));
+        silent(
+            &InputPipeline,
+            &steps(WAIT).replace("0..20ms every 1ms", "0..1ms every 1ms").replace("20ms..50ms", "1ms..50ms"),
+        );
+    }
+
+    #[test]
+    fn abstains_without_samples() {
+        abstains(&InputPipeline, "track main\n step r 0..1s", "not sampled");
+    }
+}

@@ -1,0 +1,140 @@
+//! `launch-thread-descheduled`: the thread that drives the steps is ready to run but gets no core.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::host::series::Growth;
+use analysis::origin::not_recorded;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::Share;
+
+pub struct LaunchThreadDescheduled;
+
+/// The kernel's own rounding and the odd interrupt stay far below.
+const LEVEL: f64 = 0.03;
+
+impl Rule for LaunchThreadDescheduled {
+    fn code(&self) -> &'static str {
+        "launch-thread-descheduled"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The thread that runs the steps waits for a core in 3 % of their time or more.",
+            why: "The kernel counts for every thread how long it stood in a run queue. It is read ten times a second; what grew \
+                  between two readings is given to the steps as far as the thread was active in them. The low and the high \
+                  end of the gain are the bounds that hold however it fell: they do not rest on that split.",
+            needs: "Per-thread scheduler counters (collector `threads`).",
+            example: "12 % of the step is spent ready to run but without a core",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let Some(growth) = &case.run_queue else {
+            return Verdict::Abstain(not_recorded(
+                case.timeline,
+                "threads",
+                "run-queue time of the steps' threads was not recorded",
+            ));
+        };
+        let share = bounds(growth);
+        if share.mid < LEVEL { Verdict::Silent } else { finding(case, growth, share).into() }
+    }
+}
+
+/// The share of the steps' time, between the bounds that hold wherever the counter grew.
+pub fn bounds(growth: &Growth) -> Share {
+    let whole = growth.tally.whole.max(1.0);
+    Share { low: growth.low / whole, mid: growth.tally.mid(), high: growth.high / whole }
+}
+
+/// How likely the share is above the level when all between the bounds is as likely.
+pub fn between(share: Share, level: f64) -> f64 {
+    let room = share.high - share.low;
+    if room > 0.0 { ((share.high - level) / room).clamp(0.0, 1.0) } else { f64::from(share.mid > level) }
+}
+
+/// The stretches between two readings in which it grew most, as ranges to jump to.
+pub fn stretches(case: &Case, growth: &Growth, what: &str) -> Vec<Evidence> {
+    let track = case.windows.all().first().map(|window| window.track);
+    let only = case.windows.tracks().count() == 1;
+    let evidence = |(start, end, grown): &(u64, u64, u64)| {
+        let text = format!("{what} for {} of {}", phrase::duration(*grown), phrase::duration(end - start));
+        Evidence::at(text, track.filter(|_| only), *start, *end).number("ns", *grown as f64)
+    };
+    growth.most.iter().map(evidence).collect()
+}
+
+fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
+    let mut evidence = vec![
+        Evidence::said(format!(
+            "{} of the steps' time in the run queue, by {} stretches between readings",
+            phrase::percent_range(share),
+            phrase::count(growth.tally.stretches)
+        ))
+        .number("ns", growth.tally.part),
+    ];
+    evidence.extend(stretches(case, growth, "it had no core"));
+    let gain = case.gain_of_host(share);
+    Finding {
+        code: LaunchThreadDescheduled.code(),
+        title: format!(
+            "{} of {} is spent ready to run but without a core",
+            phrase::percent(share.mid),
+            case.the_step()
+        ),
+        place: Place::default(),
+        gain: Some(gain),
+        severity: Severity::of(gain.share()),
+        confidence: between(share, LEVEL) * growth.tally.repeats(),
+        evidence,
+        actions: vec![
+            "See who else runs: pidstat -u 1, or the other threads of this timeline; stop it or give it other cores."
+                .into(),
+            "Give this process cores of its own: taskset -c 0-3 inferscope run -- ...".into(),
+            "Let fewer threads compute at once: OMP_NUM_THREADS, torch.set_num_threads.".into(),
+        ],
+        verify: proof::verify(case, gain.mid / 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 20 every 100ms
+          step request 0..80ms
+          samples 0..80ms every 10ms active gil serve>work:5
+          samples 80ms..100ms every 10ms serve>wait@/usr/lib/python3.12/threading.py:3
+        end\n";
+
+    #[test]
+    fn counts_run_queue_time_inside_the_steps() {
+        let found =
+            found(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 24ms"));
+        assert_eq!(found[0].title, "30 % of the step is spent ready to run but without a core");
+        let gain = found[0].gain.unwrap();
+        assert!((gain.low - 5.0).abs() < 0.1 && (gain.high - 30.0).abs() < 0.1, "{gain:?}");
+        assert!(found[0].evidence[1].track.is_some());
+    }
+
+    #[test]
+    fn silent_when_cores_are_there() {
+        silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 1ms"));
+    }
+
+    #[test]
+    fn a_counter_that_steps_back_counts_for_nothing() {
+        silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0=9s 100ms=8s 200ms=1s 300ms=1s"));
+    }
+
+    #[test]
+    fn abstains_without_the_counter() {
+        abstains(&LaunchThreadDescheduled, STEPS, "was not recorded");
+        silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0=5"));
+    }
+}

@@ -1,0 +1,106 @@
+//! `postprocess-tail`: after the last work of a step the host goes on, and the GPU has nothing to do.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Cause, Measure, Zone};
+use analysis::phrase;
+use analysis::stats::share::Share;
+use analysis::steps::StepSource;
+
+pub struct PostprocessTail;
+
+/// Every step has to hand its result over; a tenth is more than that.
+const LEVEL: f64 = 0.10;
+
+impl Rule for PostprocessTail {
+    fn code(&self) -> &'static str {
+        "postprocess-tail"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The host goes on for a tenth of the step or more after the GPU has done its last work.",
+            why: "Decoding tokens, drawing boxes or writing an answer after the last kernel belongs to the step, and the GPU waits for the next one \
+                  meanwhile. It counts as far as the step's thread runs. The most to gain is all of it, the least the line that is named.",
+            needs: "Steps, GPU work, and stack samples or recorded calls.",
+            example: "The GPU has nothing to do in the last 31 % of the step, while the host runs, most at draw_boxes (vision.py:80)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if case.steps.source == StepSource::Whole && case.gpu().is_some() {
+            return Verdict::Abstain("no steps were found, so none has an end".into());
+        }
+        if let Some(reason) = gap::unseen(case, LEVEL) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::Tail).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let runs = |zone: Zone, cause: Cause| zone == Zone::Tail && matches!(cause, Cause::Python | Cause::Native);
+        let (place, part) = gap.top(case, runs).unwrap_or_default();
+        let most =
+            if place.function.is_some() { format!(", most at {}", phrase::place(&place)) } else { String::new() };
+        let title = format!(
+            "The GPU has nothing to do in the last {} of {}, while the host runs{most}",
+            phrase::percent(gap.share.mid),
+            case.the_step()
+        );
+        let gain = Share { low: gap.share.low * part, ..gap.share };
+        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        finding.evidence = gap.evidence(case, "the host runs after the last work of the step");
+        finding.actions = vec![
+            "Start the next request's work first, then finish this one: hand the result to another thread or process."
+                .into(),
+            "Do it on the GPU before the copy to the host, and copy less.".into(),
+        ];
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 100ms
+          step request 0..90ms
+          api cudaLaunchKernel 0..10us
+          stream 7
+          kernel forward 10us..60ms
+          api cudaStreamSynchronize 20us..60ms
+          samples 0..60ms every 2ms active gil main>serve>forward@model.py:3
+          samples 60ms..90ms every 2ms active gil main>serve>draw_boxes@vision.py:80
+        end";
+
+    #[test]
+    fn names_the_line_that_goes_on() {
+        let found = found(&PostprocessTail, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU has nothing to do in the last 33 % of the step, while the host runs, most at draw_boxes (vision.py:80)"
+        );
+    }
+
+    #[test]
+    fn silent_when_the_step_ends_with_its_work_and_without_a_gpu() {
+        silent(&PostprocessTail, &STEPS.replace("10us..60ms", "10us..89ms"));
+        silent(&PostprocessTail, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// The next step's work is on the GPU already: nothing is lost.
+    #[test]
+    fn silent_when_the_next_work_is_there() {
+        silent(
+            &PostprocessTail,
+            &STEPS.replace("end", "api cudaLaunchKernel 30us..31us\n kernel next 60ms..100ms\n end"),
+        );
+    }
+
+    #[test]
+    fn abstains_without_steps() {
+        abstains(&PostprocessTail, "end 1s\n track main\n stream 7\n kernel k 0..1us corr 0", "no steps were found");
+    }
+}

@@ -1,0 +1,128 @@
+//! `preprocess-before-first-kernel`: a step begins with work of the host, and the GPU has nothing to do until it is over.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Cause, Measure, Zone};
+use analysis::phrase;
+use analysis::stats::share::Share;
+use analysis::steps::StepSource;
+
+pub struct PreprocessBeforeFirstKernel;
+
+/// Every step has to prepare something; a tenth is more than that.
+const LEVEL: f64 = 0.10;
+
+impl Rule for PreprocessBeforeFirstKernel {
+    fn code(&self) -> &'static str {
+        "preprocess-before-first-kernel"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The host prepares for a tenth of the step or more before the GPU gets its first work.",
+            why: "A step begins with the first work of the host, not with the first kernel: tokenising, decoding images and padding are idle \
+                  time of the GPU. Tools that count from kernel to kernel do not show it. It counts as far as the host runs meanwhile; \
+                  the most to gain is all of it (prepared for the next step while this one runs), the least the line that is named.",
+            needs: "Steps, GPU work, and stack samples or recorded calls.",
+            example: "The GPU waits for 58 % of the step until the host has prepared its first work, most at preprocess (vision.py:44)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if case.steps.source == StepSource::Whole && case.gpu().is_some() {
+            return Verdict::Abstain("no steps were found, so none has a beginning".into());
+        }
+        if let Some(reason) = gap::unseen(case, LEVEL) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::Lead).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let runs = |zone: Zone, cause: Cause| zone == Zone::Lead && matches!(cause, Cause::Python | Cause::Native);
+        let (place, part) = gap.top(case, runs).unwrap_or_default();
+        let most =
+            if place.function.is_some() { format!(", most at {}", phrase::place(&place)) } else { String::new() };
+        let title = format!(
+            "The GPU waits for {} of {} until the host has prepared its first work{most}",
+            phrase::percent(gap.share.mid),
+            case.the_step()
+        );
+        let gain = Share { low: gap.share.low * part, ..gap.share };
+        // An operator or a call of the driver's is no preprocessing of an input.
+        let operator = place.file.is_none()
+            && place.function.as_deref().is_some_and(|name| name.contains("::") || name.starts_with("cuda"));
+        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
+        finding.actions = vec![
+            "Prepare the next request while the GPU works on this one: in another process or thread, with a queue between.".into(),
+            "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text.".into(),
+            "Keep what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
+        ];
+        if operator {
+            finding.actions[1] = "See whether later steps do it too: a first call takes memory, loads code or makes a context, and belongs before the first request.".into();
+        }
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 30 every 400ms
+          step request 0..370ms
+          samples 0..218ms every 5ms active gil main>serve>preprocess@vision.py:44
+          samples 220ms..370ms every 5ms active gil main>serve>forward@model.py:3
+          api cudaLaunchKernel 218ms..218.1ms
+          stream 7
+          kernel forward 218.2ms..369ms
+          api cudaStreamSynchronize 219ms..369ms
+        end";
+
+    #[test]
+    fn an_operator_is_not_sent_to_a_tokenizer() {
+        let text = "track main\n step r 0..10ms\n ccall aten::empty 0..8ms\n api cudaLaunchKernel 8ms..8.01ms\n stream 7\n kernel k 8.02ms..9.9ms";
+        let said = |text: &str| found(&PreprocessBeforeFirstKernel, text)[0].actions.join(" ");
+        assert!(said(text).contains("later steps") && !said(text).contains("tokenizer"));
+        assert!(said(STEPS).contains("tokenizer"));
+    }
+
+    /// As on a public H100 recording: 218 ms of image processing before the first kernel.
+    #[test]
+    fn names_the_line_that_prepares() {
+        let found = found(&PreprocessBeforeFirstKernel, STEPS);
+        assert_eq!(
+            found[0].title,
+            "The GPU waits for 59 % of the step until the host has prepared its first work, most at preprocess (vision.py:44)"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.mid > 58.0 && gain.low > 55.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_when_work_is_there_at_once_and_without_a_gpu() {
+        silent(
+            &PreprocessBeforeFirstKernel,
+            &STEPS.replace("218ms..218.1ms", "1ms..1.1ms").replace("218.2ms..369ms", "2ms..369ms"),
+        );
+        silent(
+            &PreprocessBeforeFirstKernel,
+            "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5",
+        );
+    }
+
+    #[test]
+    fn abstains_without_steps_and_when_nothing_was_seen() {
+        let no_steps: String =
+            STEPS.lines().filter(|line| !line.contains("step ")).map(|line| format!("{line}\n")).collect();
+        // Two are too few for their kernels to be told as steps.
+        let no_steps = no_steps.replace("repeat 30", "repeat 2");
+        abstains(&PreprocessBeforeFirstKernel, &no_steps, "no steps were found");
+        let unseen: String =
+            STEPS.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
+        abstains(&PreprocessBeforeFirstKernel, &unseen, "no call and no sample");
+    }
+}

@@ -1,0 +1,262 @@
+//! `python-loop-over-tensors`: a Python loop launches the same few short kernels again and again, once for each element.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::{gap, roofline};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::gpu::Graphs;
+use analysis::device::step_kernels::StepKernels;
+use analysis::frames::DEEP;
+use analysis::phrase;
+use analysis::stats::share::{Share, Tally};
+use replay::Change;
+use timeline::{StackIndex, TrackIndex};
+
+pub struct PythonLoopOverTensors;
+
+const LEVEL: f64 = 0.10;
+/// A loop's body: layers of a model have more kernels than these.
+const BODY: usize = 5;
+/// Models have fewer layers, loops over elements have more rounds.
+const ROUNDS: usize = 24;
+/// So much of a step is all of it.
+const ALL: f64 = 0.9;
+/// Longer kernels are worth a launch of their own.
+const SHORT_NS: u64 = 20_000;
+
+impl Rule for PythonLoopOverTensors {
+    fn code(&self) -> &'static str {
+        "python-loop-over-tensors"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The same five kernels or fewer, each shorter than 20 µs, are launched 24 times or more in a row, and that takes 10 % of the step or more.",
+            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an \
+                  nn.Sequential, whose layers each need what the one before gives, they are no such loop however many they are. The gain is the recorded \
+                  steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
+            example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let found = case.kernels().iter().map(|device| (device, Loops::find(case, device)));
+        let Some((device, loops)) = found.max_by(|a, b| a.1.tally.mid().total_cmp(&b.1.tally.mid())) else {
+            return Verdict::Silent;
+        };
+        let share = loops.tally.measured();
+        let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= LEVEL) else { return Verdict::Silent };
+        // A model that is nothing but layers. Loops over experts are a part of a step, also where an expert is an nn.Sequential.
+        if share.mid >= ALL && is_chain(case, &loops.stretches) {
+            return Verdict::Silent;
+        }
+        let work = &case.timeline.gpu.work;
+        let row = device.rows.iter().find(|row| row.name.0 == work.name[first as usize]);
+        let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
+        let count = loops.count as f64 / case.steps.count().max(1) as f64;
+        let mut changes = vec![Change::Work(case.chosen_work(loops.again), 0.0)];
+        let stretches: Vec<_> =
+            loops.stretches.into_iter().filter(|one| case.chosen().is_none_or(|chosen| chosen.has(one.1))).collect();
+        changes.push(Change::Stretches(stretches, 1.0 / rounds as f64));
+        let gain = case.gain(&changes, share.scaled(1.0 - 1.0 / rounds as f64));
+        let gain = case.at_worst(gain, &changes[1..], Share::default());
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "A loop launches the same {} {rounds} times one after the other in {} of {}{}",
+                if body == 1 { "kernel".into() } else { format!("{body} kernels") },
+                phrase::percent(share.mid),
+                case.the_step(),
+                gap::at(&place)
+            ),
+            place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: confidence::of(&loops.tally, LEVEL),
+            evidence: vec![
+                Evidence::at("the first round of the longest", None, work.start[first as usize], work.end(first as usize)),
+                Evidence::said(format!("{} such loops a step", gap::each(count))),
+            ],
+            actions: vec![
+                "Do all rounds in one operation: torch.bmm or torch.baddbmm over stacked tensors, torch.stack, a mask instead of an if.".into(),
+                "Or let vmap write it: torch.vmap(function)(tensors); torch._foreach_add_(list, other) for lists of tensors.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+/// Whether most samples inside the loops are of modules that an nn.Sequential calls one after the other, with no function of the
+/// program between.
+fn is_chain(case: &Case, stretches: &[(TrackIndex, u64, u64)]) -> bool {
+    let timeline = case.timeline;
+    let mut sorted = stretches.to_vec();
+    sorted.sort_unstable();
+    let inside = |track: TrackIndex, time: u64| {
+        let after = sorted.partition_point(|one| (one.0, one.1) <= (track, time));
+        after.checked_sub(1).is_some_and(|place| sorted[place].0 == track && time < sorted[place].2)
+    };
+    let sequential = |stack: StackIndex| {
+        let home = case.frames.home(stack);
+        let above = timeline.stacks.walk(stack).take(DEEP).take_while(|(here, _)| *here != home);
+        let mut names = above.map(|(_, frame)| timeline.names.get(frame.name));
+        names.any(|name| name.file.ends_with("torch/nn/modules/container.py") && name.text.ends_with("forward"))
+    };
+    let (mut all, mut chained) = (0usize, 0);
+    for seen in &case.seen.all {
+        let sample = case.sample(seen);
+        if inside(case.track(seen), sample.time) {
+            all += 1;
+            chained += usize::from(sequential(sample.stack));
+        }
+    }
+    2 * chained > all
+}
+
+#[derive(Default)]
+struct Loops {
+    count: usize,
+    /// All work but that of each loop's first round.
+    again: Vec<u32>,
+    /// From the first launch of a loop to its last.
+    stretches: Vec<(TrackIndex, u64, u64)>,
+    tally: Tally,
+    /// First work, kernels a round, rounds.
+    longest: Option<(u32, usize, usize)>,
+}
+
+impl Loops {
+    fn find(case: &Case, device: &StepKernels) -> Loops {
+        let (gpu, mut loops) = (&case.timeline.gpu, Loops::default());
+        let graphs = Graphs::new(case.timeline);
+        let mut parts = vec![0u64; device.windows.len()];
+        let (mut run, mut at): (Vec<u32>, _) = (Vec::new(), (usize::MAX, usize::MAX));
+        device.each(case, |window, index| {
+            let stream = gpu.streams.partition_point(|stream| stream.work.end <= index);
+            if (stream, window) != at {
+                loops.take(case, &run, at.1, &mut parts);
+                run.clear();
+                at = (stream, window);
+            }
+            // Kernels of a graph are launched at once.
+            if !graphs.has(index) {
+                run.push(index as u32);
+            }
+        });
+        loops.take(case, &run, at.1, &mut parts);
+        for (window, part) in device.windows.iter().zip(parts) {
+            loops.tally.add(part.min(window.end - window.start) as f64, (window.end - window.start) as f64);
+        }
+        loops
+    }
+
+    /// One stream in one step.
+    fn take(&mut self, case: &Case, run: &[u32], window: usize, parts: &mut [u64]) {
+        let work = &case.timeline.gpu.work;
+        let name = |place: usize| work.name[run[place] as usize];
+        let mut place = 0;
+        while place < run.len() {
+            // The shortest body that repeats from here for long enough.
+            let rounds = |body: usize| {
+                let same = (place + body..run.len()).take_while(|at| name(*at) == name(*at - body)).count();
+                same / body + 1
+            };
+            let Some((body, rounds)) =
+                (1..=BODY).map(|body| (body, rounds(body))).find(|(_, rounds)| *rounds >= ROUNDS)
+            else {
+                place += 1;
+                continue;
+            };
+            let all = &run[place..place + body * rounds];
+            place += body * rounds;
+            let ns: u64 = all.iter().map(|index| work.dur[*index as usize]).fold(0, u64::saturating_add);
+            if ns / all.len() as u64 > SHORT_NS {
+                continue;
+            }
+            let (Some(first), Some(last)) = (work.launch(all[0] as usize), work.launch(all[all.len() - 1] as usize))
+            else {
+                continue;
+            };
+            let slices = &case.timeline.slices;
+            let (from, to) = (slices.start[first], slices.get(last).end());
+            let track = case.timeline.tracks.partition_point(|track| track.slices.end <= first);
+            self.stretches.push((TrackIndex(track as u32), from, to));
+            parts[window] = parts[window].saturating_add(to.saturating_sub(from));
+            self.count += 1;
+            self.again.extend(&all[body..]);
+            if self.longest.is_none_or(|(_, _, most)| rounds > most) {
+                self.longest = Some((all[0], body, rounds));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(names: &[&str], rounds: usize, us: u64) -> String {
+        let mut text = String::from("track main\n repeat 10 every 20ms\n step r 0..10ms\n stream 7\n");
+        let mut at = 10;
+        for name in std::iter::repeat_n(names, rounds).flatten() {
+            text +=
+                &format!("api cudaLaunchKernel {at}us..{}us\n kernel {name} {}us..{}us\n", at + 5, at + 8, at + 8 + us);
+            at += 40.max(us + 5);
+        }
+        text + &format!("samples 0..{at}us every 100us active gil main>route@moe.py:31\n end")
+    }
+
+    #[test]
+    fn a_loop_over_experts() {
+        let found = found(&PythonLoopOverTensors, &steps(&["gemm", "add", "relu", "sum"], 48, 3));
+        assert_eq!(
+            found[0].title,
+            "A loop launches the same 4 kernels 48 times one after the other in 76 % of the step, at route (moe.py:31)"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.mid > 60.0 && gain.low < gain.mid && gain.high < 80.0, "{gain:?}");
+        // The kernels take 3 of every 40 µs: at worst they stay.
+        assert!(gain.low > gain.mid - 12.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_for_layers_of_a_model_for_long_kernels_and_without_a_gpu() {
+        silent(
+            &PythonLoopOverTensors,
+            &steps(&["norm", "qkv", "attention", "out", "add", "norm", "up", "gelu", "down", "add"], 24, 3),
+        );
+        silent(&PythonLoopOverTensors, &steps(&["gemm", "relu"], 12, 3));
+        silent(&PythonLoopOverTensors, &steps(&["gemm"], 40, 100));
+        silent(&PythonLoopOverTensors, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn layers_of_a_sequential_are_no_loop_but_a_loop_inside_one_is() {
+        let all = steps(&["gemm", "relu"], 200, 3);
+        let container = "forward@/usr/lib/python3/site-packages/torch/nn/modules/container.py:250";
+        let linear = "forward@/usr/lib/python3/site-packages/torch/nn/modules/linear.py:125";
+        let seen_as = |stack: &str| all.replace("main>route@moe.py:31", stack);
+        silent(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>{linear}")));
+        found(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>route@moe.py:31>{linear}")));
+        // Experts that are such containers look the same, but are not all of the step.
+        let experts =
+            seen_as(&format!("main@app.py:3>{container}>{linear}")).replace("step r 0..10ms", "step r 0..18ms");
+        found(&PythonLoopOverTensors, &experts);
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(
+            &PythonLoopOverTensors,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "were not recorded",
+        );
+    }
+}

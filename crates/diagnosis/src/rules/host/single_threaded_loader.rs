@@ -1,0 +1,115 @@
+//! `single-threaded-loader`: a DataLoader without workers makes every batch on the thread that serves, while the device waits.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::{gap, on_path};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use timeline::Name;
+
+pub struct SingleThreadedLoader;
+
+const LEVEL: f64 = 0.05;
+/// More workers than this are seldom worth their memory.
+const WORKERS: u64 = 8;
+
+impl Rule for SingleThreadedLoader {
+    fn code(&self) -> &'static str {
+        "single-threaded-loader"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for 5 % of the step or more.",
+            why: "Without workers, reading and decoding happens between two steps of the model, on the same thread: nothing else runs meanwhile. With workers it happens ahead of time, in other processes. \
+                  So many workers as there are free cores, eight at the most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. \
+                  The recorded steps are replayed with the rest of this time gone.",
+            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            example: "58 % of the step makes its batch on the serving thread: a DataLoader without workers, most in __getitem__ (images.py:31)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let found = match on_path::find(case, LEVEL, "the batch is made", loads_here, |_| true) {
+            Ok(found) => found,
+            Err(verdict) => return verdict,
+        };
+        let workers =
+            case.timeline.info.host.cpu_count.map_or(WORKERS / 2, |cores| cores.saturating_sub(1).clamp(1, WORKERS));
+        let load = found.share.mid;
+        let left = ((load / workers as f64 - (1.0 - load)) / load).clamp(0.0, 1.0);
+        let gain = found.gain(case, left);
+        let mut evidence = found.evidence;
+        evidence.push(Evidence::said(format!(
+            "{workers} workers would make a batch in {} of a step each",
+            phrase::percent(load / workers as f64)
+        )));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} of {} makes its batch on the serving thread: a DataLoader without workers{}",
+                phrase::percent(load),
+                case.the_step(),
+                gap::at(&found.place).replace(", at", ", most in")
+            ),
+            place: found.place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: found.confidence,
+            evidence,
+            actions: vec![
+                format!("Make batches ahead, in other processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."),
+                "Or do less there: decode on the device (torchvision.io.decode_jpeg(..., device=\"cuda\")), keep prepared tensors on disk.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+/// Batches are fetched by this thread itself.
+fn loads_here(name: &Name) -> bool {
+    on_path::in_file(name, "torch/utils/data/_utils/fetch.py")
+        || on_path::in_file(name, "torch/utils/data/dataloader.py") && name.text.contains("_SingleProcess")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(stack: &str) -> String {
+        format!(
+            "host cpus 16\n track main\n repeat 40 every 50ms\n step r 0..50ms\n samples 0..30ms every 1ms active gil main@serve.py:3>{stack}\n\
+             samples 30ms..50ms every 1ms active gil main@serve.py:3>forward@model.py:9\n end"
+        )
+    }
+    const FETCH: &str = "__next__@/x/site-packages/torch/utils/data/dataloader.py:700>fetch@/x/site-packages/torch/utils/data/_utils/fetch.py:54>__getitem__@images.py:31";
+
+    #[test]
+    fn batches_made_on_the_serving_thread() {
+        let found = found(&SingleThreadedLoader, &steps(FETCH));
+        assert_eq!(
+            found[0].title,
+            "60 % of the step makes its batch on the serving thread: a DataLoader without workers, most in __getitem__ (images.py:31)"
+        );
+        assert!(found[0].actions[0].contains("num_workers=8"));
+        assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0, "{:?}", found[0].gain);
+    }
+
+    #[test]
+    fn silent_with_workers_and_without_a_loader() {
+        silent(
+            &SingleThreadedLoader,
+            &steps(
+                "__next__@/x/site-packages/torch/utils/data/dataloader.py:700>_try_get_data@/x/site-packages/torch/utils/data/dataloader.py:1200",
+            ),
+        );
+        silent(&SingleThreadedLoader, &steps("fetch@mine.py:4"));
+    }
+
+    #[test]
+    fn abstains_without_samples() {
+        abstains(&SingleThreadedLoader, "track main\n step r 0..1s", "not sampled");
+    }
+}

@@ -1,0 +1,115 @@
+//! `compile-in-request`: code is compiled or tuned inside the steps.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::frames::is;
+use analysis::host::blame;
+use analysis::host::seen::Seen;
+use analysis::phrase;
+use analysis::place::Place;
+
+pub struct CompileInRequest;
+
+/// Steady steps compile nothing.
+const LEVEL: f64 = 0.02;
+
+impl Rule for CompileInRequest {
+    fn code(&self) -> &'static str {
+        "compile-in-request"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in 2 % of their time or more, warm-up aside.",
+            why: "A new shape, a new type or a guard that fails makes torch.compile start again, and a kernel without a cached choice is tuned: \
+                  seconds inside somebody's request. It is told by the functions of the compilers on the stack, in the steps that are not \
+                  warm-up. The gain is their share of the steps' time, and of what lies unseen around them.",
+            needs: "Stack samples inside the steps (at least 20).",
+            example: "12 % of the step is spent compiling, for forward (model.py:31), in 4 of 200 steps",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = case.without_samples() {
+            return Verdict::Abstain(reason);
+        }
+        let compiles = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::COMPILES);
+        let (share, tally) = case.share(compiles);
+        if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+            return Verdict::Silent;
+        }
+        let blamed = blame::functions(case, compiles).into_iter().next();
+        let place = blamed.and_then(|one| Some(case.place(one.lines.first()?.0))).unwrap_or_default();
+        let (with, all) = proof::windows_with(case, compiles);
+        let gain = case.gain_of_samples(compiles, share);
+        let title = format!(
+            "{} of {} is spent compiling{}, in {} of {}",
+            phrase::percent(proof::blamed(share, &gain)),
+            case.the_step(),
+            if place == Place::default() { String::new() } else { format!(", for {}", phrase::place(&place)) },
+            phrase::count(with),
+            phrase::counted(all, "step")
+        );
+        let text = format!("{} samples show a compiler on the stack", phrase::count(tally.part as u64));
+        let mut evidence = vec![Evidence::said(text).number("samples", tally.part)];
+        evidence.extend(proof::unseen(share, &gain));
+        evidence.extend(proof::best_step(case, "it compiles", compiles));
+        let finding = Finding {
+            code: self.code(),
+            title,
+            place,
+            gain: Some(gain),
+            severity: Severity::of(gain.share()),
+            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            evidence,
+            actions: vec![
+                "See why it starts again: TORCH_LOGS=recompiles,guards; then torch.compile(model, dynamic=True) or mark_dynamic for what varies.".into(),
+                "Pad to a few fixed shapes, and run each of them once before the first request.".into(),
+                "Keep what was compiled between runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
+            ],
+            verify: proof::verify(case, gain.mid / 100.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const SITE: &str = "/usr/lib/python3.12/site-packages/torch";
+
+    fn steps(on_top: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..10ms\n samples 0..10ms every 1ms active gil main>forward@model.py:31\n end
+             repeat 5 every 10ms\n step r 200ms..210ms\n samples 200ms..210ms every 1ms active gil main>forward@model.py:31>{on_top}\n end"
+        )
+    }
+
+    #[test]
+    fn compiling_in_late_steps_is_said_with_the_line_that_asks_for_it() {
+        let found = found(
+            &CompileInRequest,
+            &steps(&format!("_compile@{SITE}/_dynamo/convert_frame.py:900>lower@{SITE}/_inductor/lowering.py:4")),
+        );
+        assert_eq!(found[0].title, "20 % of the step is spent compiling, for forward (model.py:31), in 5 of 25 steps");
+        assert!(found[0].gain.unwrap().low < 20.0 && found[0].actions.len() >= 2);
+    }
+
+    #[test]
+    fn silent_when_compiled_code_runs() {
+        silent(
+            &CompileInRequest,
+            &steps(&format!(
+                "_fn@{SITE}/_dynamo/eval_frame.py:700>run@{SITE}/_inductor/runtime/triton_heuristics.py:9"
+            )),
+        );
+    }
+
+    #[test]
+    fn abstains_without_samples() {
+        abstains(&CompileInRequest, "track main\n step r 0..1s", "stacks were not sampled");
+    }
+}

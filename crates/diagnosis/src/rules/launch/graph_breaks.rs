@@ -1,0 +1,133 @@
+//! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::gap;
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::Tally;
+use replay::gain::Gain;
+use timeline::{NameIndex, SliceKind};
+
+pub struct GraphBreaks;
+
+const LEVEL: f64 = 0.03;
+const FEWEST: f64 = 2.0;
+
+impl Rule for GraphBreaks {
+    fn code(&self) -> &'static str {
+        "graph-breaks"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "A step runs two or more compiled regions, and what lies between them on the same thread takes 3 % of it or more.",
+            why: "torch.compile stops at code that it cannot trace (a print, .item(), an unknown library) and starts again behind it: a graph break. Nothing is fused across it, and a CUDA graph ends there. Regions are those that PyTorch \
+                  itself marks. The gain is the time between the first and the last of a step outside of all of them, at the most; nothing at the least, for some of that code has to run anyway; half lies between.",
+            needs: "Compiled regions (torch.profiler records them as `Torch-Compiled Region`).",
+            example: "A step runs 14 compiled regions with 22 % of it between them",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let names = &case.timeline.names;
+        let region: Vec<bool> =
+            (0..names.len() as u32).map(|name| names.text(NameIndex(name)).starts_with("Torch-Compiled")).collect();
+        if !region.contains(&true) {
+            let compiled = (0..names.len() as u32)
+                .any(|name| names.get(NameIndex(name)).file.ends_with("torch/_dynamo/eval_frame.py"));
+            return if compiled {
+                Verdict::Abstain("compiled regions were not recorded: torch.profiler marks them".into())
+            } else {
+                Verdict::Silent
+            };
+        }
+        let (mut tally, mut count, mut widest) = (Tally::default(), 0u64, None::<(u64, u64)>);
+        for (track, windows) in case.windows.tracks() {
+            let slices = case.timeline.tracks[track.0 as usize].slices.clone();
+            let fits = |index: &usize| {
+                region[case.timeline.slices.name[*index] as usize]
+                    && case.timeline.slices.kind(*index) != SliceKind::ApiCall
+            };
+            let regions: Vec<(u64, u64)> = slices
+                .filter(fits)
+                .map(|index| (case.timeline.slices.start[index], case.timeline.slices.get(index).end()))
+                .collect();
+            for window in &case.windows.all()[windows] {
+                let first = regions.partition_point(|region| region.0 < window.start);
+                let (mut between, mut done) = (0, None::<u64>);
+                for (start, end) in regions[first..].iter().take_while(|region| region.0 < window.end) {
+                    // Regions inside a region are its own.
+                    if done.is_some_and(|done| *start < done) {
+                        continue;
+                    }
+                    if let Some(done) = done {
+                        between = u64::saturating_add(between, start - done);
+                        if widest.is_none_or(|(from, to)| to - from < start - done) {
+                            widest = Some((done, *start));
+                        }
+                    }
+                    count += 1;
+                    done = Some(*end);
+                }
+                tally.add(between as f64, (window.end - window.start) as f64);
+            }
+        }
+        let each = count as f64 / case.steps.count().max(1) as f64;
+        let share = tally.mid();
+        if share < LEVEL || each < FEWEST {
+            return Verdict::Silent;
+        }
+        let gain = Gain::up_to(100.0 * share);
+        let finding = Finding {
+            code: self.code(),
+            title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
+            place: Place::default(),
+            gain: Some(gain),
+            severity: Severity::of_gain(&gain),
+            confidence: confidence::of(&tally, LEVEL),
+            evidence: widest.map(|(start, end)| Evidence::at(format!("the longest stretch between two, {}", phrase::duration(end - start)), None, start, end)).into_iter().collect(),
+            actions: vec![
+                "See where and why it breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs).".into(),
+                "Make a break an error while you mend them: torch.compile(model, fullgraph=True).".into(),
+            ],
+            verify: proof::verify(case, share / 2.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(regions: &[(u64, u64)]) -> String {
+        let mut text = String::from("track main\n repeat 20 every 10ms\n step r 0..10ms\n");
+        for (start, end) in regions {
+            text += &format!("ccall Torch-Compiled {start}ms..{end}ms\n");
+        }
+        text + "end"
+    }
+
+    #[test]
+    fn code_between_compiled_regions() {
+        let found = found(&GraphBreaks, &steps(&[(0, 3), (1, 2), (5, 7), (8, 9)]));
+        assert_eq!(found[0].title, "A step runs 3 compiled regions with 30 % of it between them");
+        assert_eq!(found[0].gain.map(|gain| (gain.low, gain.mid.round(), gain.high.round())), Some((0.0, 15.0, 30.0)));
+    }
+
+    #[test]
+    fn silent_for_one_region_and_for_programs_that_are_not_compiled() {
+        silent(&GraphBreaks, &steps(&[(0, 9)]));
+        silent(&GraphBreaks, &steps(&[]));
+    }
+
+    #[test]
+    fn abstains_when_regions_were_not_recorded() {
+        let text = "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>_fn@/x/site-packages/torch/_dynamo/eval_frame.py:5";
+        abstains(&GraphBreaks, text, "regions were not recorded");
+    }
+}

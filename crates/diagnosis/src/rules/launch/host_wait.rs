@@ -1,0 +1,103 @@
+//! `host-wait`: between two pieces of a step's work the GPU waits for the host, which does something else than launching.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Cause, Measure, Zone};
+use analysis::phrase;
+use analysis::stats::share::Share;
+
+pub struct HostWait;
+
+/// A twentieth of a step is worth an hour.
+const LEVEL: f64 = 0.05;
+
+impl Rule for HostWait {
+    fn code(&self) -> &'static str {
+        "host-wait"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "In the middle of a step the GPU is idle for 5 % of its time or more because the host runs other code.",
+            why: "A gap of more than 100 µs (and of more than four launches) between two pieces of a step's work, while the thread that launches runs Python or native \
+                  code, is no launch overhead: the host does something that the GPU has to wait for. Samples and recorded calls say \
+                  what. What a synchronisation cost before it is not counted here. The most to gain is all of this time; the least, \
+                  the part of the one line that is named.",
+            needs: "GPU work, and stack samples or recorded calls.",
+            example: "In 34 % of the step the GPU waits while the host runs between its kernels, most at sample_tokens (engine.py:88)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::unseen(case, LEVEL) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::HostGap).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let runs = |zone: Zone, cause: Cause| zone == Zone::Middle && matches!(cause, Cause::Python | Cause::Native);
+        let (place, part) = gap.top(case, runs).unwrap_or_default();
+        let gain = Share { low: gap.share.low * part, ..gap.share };
+        let most = if place.function.is_some() {
+            format!(", most{}", gap::at(&place).trim_start_matches(','))
+        } else {
+            String::new()
+        };
+        let title = format!(
+            "In {} of {} the GPU waits while the host runs between its kernels{most}",
+            phrase::percent(gap.share.mid),
+            case.the_step()
+        );
+        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        finding.evidence = gap.evidence(case, "the host runs other code, and nothing is launched");
+        finding.actions = vec![
+            "Launch the next work before this code runs, or run it in another process while the GPU is busy.".into(),
+            "Do it on the GPU, for the whole batch at once, instead of on the host.".into(),
+            "Prepare the next step while this one runs: a queue of one step is enough.".into(),
+        ];
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "
+        track main
+        repeat 40 every 50ms
+          step request 0..40ms
+          api cudaLaunchKernel 0..10us
+          stream 7
+          kernel prefill 10us..15ms
+          samples 1ms..25ms every 1ms active gil main>serve>choose@engine.py:88
+          samples 25ms..40ms every 1ms active gil main>serve>forward@model.py:3
+          api cudaLaunchKernel 25ms..25.01ms
+          kernel decode 25.01ms..40ms
+        end";
+
+    #[test]
+    fn names_the_line_that_keeps_the_gpu_waiting() {
+        let found = found(&HostWait, STEPS);
+        assert_eq!(
+            found[0].title,
+            "In 25 % of the step the GPU waits while the host runs between its kernels, most at choose (engine.py:88)"
+        );
+        assert!(found[0].gain.unwrap().mid > 24.0 && found[0].actions.len() >= 2);
+        assert!(found[0].evidence[1].track.is_some());
+    }
+
+    #[test]
+    fn silent_when_the_gpu_is_busy_meanwhile_and_without_one() {
+        silent(&HostWait, &STEPS.replace("10us..15ms", "10us..24.9ms"));
+        silent(&HostWait, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_when_nothing_was_seen_of_the_host() {
+        let unseen: String =
+            STEPS.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
+        abstains(&HostWait, &unseen, "no call and no sample");
+    }
+}

@@ -1,0 +1,127 @@
+//! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Cause, Measure, Zone};
+use analysis::phrase;
+use analysis::stats::percentile;
+use analysis::stats::share::Share;
+use replay::Change;
+use replay::gain::{Gain, GainBy};
+
+pub struct LaunchBound;
+
+/// A tenth of the step: less comes and goes with the first kernels of every step.
+const LEVEL: f64 = 0.10;
+/// With fewer kernels a step there is nothing to put together.
+const FEWEST: f64 = 8.0;
+
+impl Rule for LaunchBound {
+    fn code(&self) -> &'static str {
+        "launch-bound"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Kernels take less time than launching them, and the GPU is idle in 10 % of the step or more meanwhile.",
+            why: "When the host needs longer to launch a kernel than the GPU to run it, the queue is empty whenever a kernel ends. Each \
+                  gap shorter than 100 µs (or than four launches, where launching is slower) whose next launch came after the device was done is counted, without what a \
+                  synchronisation before it cost. A CUDA graph launches all kernels with one call; what is left then are the gaps between \
+                  kernels that are already queued, as this recording shows them: they are taken off the low end of the gain.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
+            example: "Launching limits the GPU: a kernel takes 3.10 µs, a launch every 9.80 µs, and it is idle in 61 % of the step meanwhile",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::LaunchGap).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let kernels = case.kernels_in_steps(gap.device.process, gap.device.ordinal);
+        let (kernel, launch) = (kernels.median_ns, gap.device.between_launches_ns);
+        let each = kernels.count as f64 / case.steps.count().max(1) as f64;
+        if each < FEWEST || kernel >= launch {
+            return Verdict::Silent;
+        }
+        let sums = &gap.device.sums;
+        let mut queued = sums.queued_gaps.clone();
+        queued.sort_unstable();
+        let left = sums.late as f64 * percentile(&queued, 50) as f64 / gap.tally.whole.max(1.0);
+        let gain = Share {
+            low: (gap.share.low - left).max(0.0),
+            mid: gap.share.mid - (left / 2.0).min(gap.share.mid),
+            ..gap.share
+        };
+        let fits = |zone: Zone, cause: Cause| {
+            zone == Zone::Middle && matches!(cause, Cause::Python | Cause::Native | Cause::Launch)
+        };
+        let (place, _) = gap.top(case, fits).unwrap_or_default();
+        let title = format!(
+            "Launching limits the GPU: a kernel takes {}, a launch every {}, and it is idle in {} of {} meanwhile",
+            phrase::duration(kernel),
+            phrase::duration(launch),
+            phrase::percent(gap.share.mid),
+            case.the_step()
+        );
+        let what = format!("{} gaps in which the next work was not launched yet", phrase::count(sums.late));
+        let gain = case.gain(&[Change::GraphSteps], gain);
+        let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
+        let mut finding = gap.finding_with(case, self.code(), title, place, gain);
+        finding.evidence = gap.evidence(case, &what);
+        finding.actions = vec![
+            "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),
+            "Fuse small operations: torch.compile(model).".into(),
+            "Give each kernel more to do: a larger batch costs little while launching limits.".into(),
+        ];
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(kernel_us: u64, calls: bool) -> String {
+        let mut text = String::from("track main\n repeat 30 every 1ms\n step token 0..400us\n stream 7\n");
+        let mut free = 0;
+        for number in 0..40 {
+            let at = number * 10;
+            let start = free.max(at + 5);
+            free = start + kernel_us;
+            let call = if calls { format!("api cudaLaunchKernel {at}us..{}us\n", at + 4) } else { String::new() };
+            let corr = if calls { "" } else { " corr 0" };
+            text += &format!("{call} kernel add {start}us..{free}us{corr}\n");
+        }
+        text + "samples 0..400us every 50us active gil main>decode@engine.py:9\n end"
+    }
+
+    #[test]
+    fn small_kernels_launched_one_by_one() {
+        let found = found(&LaunchBound, &steps(3, true));
+        assert!(
+            found[0].title.starts_with(
+                "Launching limits the GPU: a kernel takes 3.00 µs, a launch every 10.0 µs, and it is idle in 68 %"
+            ),
+            "{}",
+            found[0].title
+        );
+        assert_eq!(found[0].place.line, Some(9));
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low <= gain.mid && gain.mid > 60.0 && gain.high < 72.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_when_the_gpu_is_the_slower_one_and_without_one() {
+        silent(&LaunchBound, &steps(12, true));
+        silent(&LaunchBound, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(&LaunchBound, &steps(3, false), "were not recorded");
+    }
+}

@@ -1,0 +1,138 @@
+//! `launch-queue-full`: the host is so far ahead that launching itself waits until the device has taken something from its queue.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::{calls_in_steps, gap};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::host::full_queue::DEEP;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::percentile;
+use timeline::NameIndex;
+use timeline::cuda_calls::{ApiClass, class_of};
+
+pub struct LaunchQueueFull;
+
+const LEVEL: f64 = 0.05;
+
+impl Rule for LaunchQueueFull {
+    fn code(&self) -> &'static str {
+        "launch-queue-full"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Launch calls wait for room in a queue of hundreds of launches for 5 % of the step or more.",
+            why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
+                  is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
+                  Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count, where 500 launches or more were queued for the device, and those of which CUPTI says it. It has no gain.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
+            example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(launch) =
+            case.gpu().and_then(|gpu| gpu.launch.as_ref()).filter(|launch| launch.max_depth >= DEEP as u64)
+        else {
+            return Verdict::Silent;
+        };
+        let slices = &case.timeline.slices;
+        let launches = |name: &str| class_of(name) == ApiClass::Launch && name.contains("Launch");
+        let all = calls_in_steps::find(case, launches, |_| true);
+        let mut times: Vec<u64> = all.all.iter().map(|call| slices.dur[*call as usize]).collect();
+        times.sort_unstable();
+        let full = calls_in_steps::find(case, launches, |call| case.full_queue.waits(call));
+        let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
+            return Verdict::Silent;
+        };
+        if full.tally.mid() < LEVEL {
+            return Verdict::Silent;
+        }
+        let slice = slices.get(*longest as usize);
+        let api = case.timeline.names.text(NameIndex(slices.name[*longest as usize]));
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "The host waits in {api} for room in the queue in {} of {}: up to {} launches ahead",
+                phrase::percent(full.tally.mid()),
+                case.the_step(),
+                phrase::count(launch.max_depth)
+            ),
+            place: Place { api: Some(api.to_owned()), ..Place::default() },
+            gain: None,
+            severity: Severity::Info,
+            confidence: full.tally.repeats(),
+            evidence: vec![
+                Evidence::at(format!("the longest, {}", phrase::duration(slice.dur)), None, slice.start, slice.end()),
+                Evidence::said(format!("{} calls wait; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
+            ],
+            actions: vec![
+                match copies_most(case) {
+                    false => "Nothing is wrong with the host: the device sets the pace. Look at its kernels.".into(),
+                    true => "Nothing is wrong with the host: the device sets the pace, and most of what it does is copies. Look at those.".into(),
+                },
+                "Use the time: prepare the next requests on this thread before launching more, or launch a CUDA graph (one call for all).".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+/// Whether the devices copy, with no kernel beside that, for more than half of the time.
+fn copies_most(case: &Case) -> bool {
+    case.gpu().is_some_and(|gpu| gpu.devices.iter().any(|one| one.exposed_copy_ns > one.window_ns / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    /// A thousand launches at once, then each waits for a kernel of 200 µs to end.
+    fn steps(ahead: u64) -> String {
+        let mut text = String::from("track main\n step r 0..300ms\n stream 7\n");
+        for number in 0..1400 {
+            let start = 10 + number * 200;
+            let (from, to) = if number < ahead {
+                (number * 5, number * 5 + 4)
+            } else {
+                ((number - ahead) * 200 + 5_001, (number - ahead + 1) * 200 + 5_000)
+            };
+            text += &format!("api cudaLaunchKernel {from}us..{to}us\n kernel k {}us..{}us\n", start + 5, start + 200);
+        }
+        text
+    }
+
+    #[test]
+    fn launching_waits_for_room() {
+        let found = found(&LaunchQueueFull, &steps(1000));
+        assert!(
+            found[0]
+                .title
+                .starts_with("The host waits in cudaLaunchKernel for room in the queue in 27 % of the step: up to 9"),
+            "{}",
+            found[0].title
+        );
+        assert!(found[0].gain.is_none());
+    }
+
+    #[test]
+    fn silent_when_the_queue_has_room_and_without_a_gpu() {
+        silent(&LaunchQueueFull, &steps(1400));
+        silent(&LaunchQueueFull, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(
+            &LaunchQueueFull,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "were not recorded",
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! `module-loading`: device code is loaded inside the steps, long after the start.
+
+use crate::measures::gap;
+use crate::measures::recorded;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::{Cause, Measure};
+use analysis::phrase;
+use analysis::place::Place;
+use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::{Slice, SliceKind};
+
+pub struct ModuleLoading;
+
+/// Loading is for the start: a hundredth of the steady steps is too much already.
+const LEVEL: f64 = 0.01;
+
+impl Rule for ModuleLoading {
+    fn code(&self) -> &'static str {
+        "module-loading"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Calls that load device code keep the GPU waiting in 1 % of the steps' time or more, warm-up aside.",
+            why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of \
+                  its shape. What counts is the time in which the GPU was idle in a call that loads code, or in the launch of a kernel that runs \
+                  for the first time and takes a millisecond or more.",
+            needs: "GPU work with the calls of the host (`--gpu-detail launch`).",
+            example: "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 4.2 % of the step, in 3 of 200 steps",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::Loading).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let loads = |slice: &Slice| {
+            slice.kind == SliceKind::ApiCall && class_of(case.timeline.names.text(slice.name)) == ApiClass::Compile
+        };
+        let recorded = recorded::inside(case, loads);
+        let (place, _) = gap.top(case, |_, cause| cause == Cause::Compile).unwrap_or_default();
+        let call = place
+            .api
+            .clone()
+            .or_else(|| recorded.longest.first().map(|(_, one)| case.timeline.names.text(one.name).to_owned()));
+        let call = call.unwrap_or_else(|| "a load".into());
+        let mut title = format!(
+            "Loading device code ({call}) keeps the GPU waiting in {} of {}",
+            phrase::percent(gap.share.mid),
+            case.the_step()
+        );
+        if recorded.windows > 0 {
+            let steps = phrase::counted(case.windows.all().len() as u64, "step");
+            title += &format!(", in {} of {steps}", phrase::count(recorded.windows));
+        }
+        let mut finding =
+            gap.finding(case, self.code(), title, Place { api: Some(call), ..Place::default() }, gap.share);
+        finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
+        finding.actions = vec![
+            "Load all at the start: CUDA_MODULE_LOADING=EAGER.".into(),
+            "Run every shape and batch size once before the first request.".into(),
+        ];
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(load: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step r 0..8ms\n stream 7\n api cudaLaunchKernel 10us..20us\n kernel k 30us..8ms\n end
+             repeat 2 every 10ms\n step r 400ms..408ms\n api {load} 400ms..407ms\n api cudaLaunchKernel 407ms..407.1ms\n kernel k 407.2ms..408ms\n end"
+        )
+    }
+
+    #[test]
+    fn loading_in_a_late_step_is_said() {
+        let found = found(&ModuleLoading, &steps("cuLibraryLoadData"));
+        assert!(
+            found[0].title.starts_with(
+                "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 8.0 % of the step, in 2 of 22 steps"
+            ),
+            "{}",
+            found[0].title
+        );
+        assert!((found[0].gain.unwrap().mid - 7.95).abs() < 0.1);
+    }
+
+    /// CUDA loads lazily, inside the launch.
+    #[test]
+    fn the_first_launch_of_a_kernel_may_load_its_code() {
+        let late = steps("cudaMalloc")
+            .replace("407ms..407.1ms", "400.1ms..407.1ms")
+            .replace("api cudaMalloc 400ms..407ms", "");
+        silent(&ModuleLoading, &late);
+        let found = found(&ModuleLoading, &late.replace("kernel k 407.2ms", "kernel new 407.2ms"));
+        assert!(found[0].title.starts_with("Loading device code (cudaLaunchKernel)"), "{}", found[0].title);
+    }
+
+    #[test]
+    fn silent_for_other_calls_for_the_time_before_the_steps_and_without_a_gpu() {
+        silent(&ModuleLoading, &steps("cudaMalloc"));
+        silent(&ModuleLoading, &format!("{}\n api cuModuleLoadData 300ms..350ms", steps("cudaMalloc")));
+        silent(&ModuleLoading, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_the_calls_of_the_host() {
+        abstains(&ModuleLoading, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+    }
+}

@@ -1,0 +1,124 @@
+//! `queue-never-builds`: nearly every kernel finds the GPU idle, because the host never gets ahead of it.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::gap;
+use crate::measures::proof;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+
+pub struct QueueNeverBuilds;
+
+/// So many of the kernels, ...
+const MOST: f64 = 0.8;
+/// ... in steps whose device is idle for so much of the time. Less than that costs nothing.
+const IDLE: f64 = 0.2;
+/// With fewer kernels than this in all, chance decides.
+const FEWEST: usize = 100;
+
+impl Rule for QueueNeverBuilds {
+    fn code(&self) -> &'static str {
+        "queue-never-builds"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Four of five kernels or more start on a GPU that had nothing to do, because they were launched too late.",
+            why: "A host that is ahead fills a queue, and the GPU goes from kernel to kernel. Here it has run dry before nearly every launch: the \
+                  host is slower than the GPU, or it waits after each launch. What that costs is said by `launch-bound`, `host-wait` and the rules on \
+                  synchronisation, so this one has no gain.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
+            example: "The queue never builds: 97 % of 12,000 kernels are launched when the GPU has run dry",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let late = case.idle().iter().filter_map(|device| {
+            let kernels = case.kernels_in_steps(device.process, device.ordinal).count;
+            let idle = device.idle_ns() as f64 / device.window_ns.max(1) as f64;
+            let share = device.sums.late_kernels as f64 / kernels.max(1) as f64;
+            (kernels >= FEWEST && idle >= IDLE && share >= MOST).then_some((share.min(1.0), kernels, idle))
+        });
+        let Some((share, kernels, idle)) = late.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Verdict::Silent };
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "The queue never builds: {} of {} kernels are launched when the GPU has run dry",
+                phrase::percent(share),
+                phrase::count(kernels as u64)
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Low,
+            confidence: 1.0, // Counted.
+            evidence: vec![
+                Evidence::said(format!("the GPU is idle in {} of {}", phrase::percent(idle), case.steps_time())).number("idle", idle),
+                Evidence::said("a launch counts when its call returns after the work before it has ended").number("share", share),
+            ],
+            actions: vec![
+                "Let the host run ahead: no .item(), .cpu(), print(tensor) or synchronize() between the launches of a step.".into(),
+                "Make launching cheaper than the work: CUDA graphs, torch.compile(model, mode=\"reduce-overhead\").".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    fn steps(kernel_us: u64) -> String {
+        let mut text = String::from("track main\n repeat 20 every 1ms\n step token 0..400us\n stream 7\n");
+        let mut free = 0;
+        for number in 0..40 {
+            let (at, start) = (number * 10, free.max(number * 10 + 5));
+            free = start + kernel_us;
+            text += &format!("api cudaLaunchKernel {at}us..{}us\n kernel add {start}us..{free}us\n", at + 4);
+        }
+        text + "end"
+    }
+
+    #[test]
+    fn every_kernel_finds_the_gpu_idle() {
+        let found = found(&QueueNeverBuilds, &steps(3));
+        assert!(found[0].title.starts_with("The queue never builds: 98 % of 800 kernels"), "{}", found[0].title);
+        assert_eq!(found[0].gain, None);
+    }
+
+    /// Copies that find the device idle are no kernels that do.
+    #[test]
+    fn only_kernels_are_counted() {
+        let mut text = steps(3).trim_end_matches("end").to_owned();
+        for number in 0..40 {
+            let at = number * 10 + 9;
+            text += &format!("api cudaMemcpyAsync {at}us..{at}.2us\n copy d2d {at}.3us..{at}.5us 64\n");
+        }
+        let found = found(&QueueNeverBuilds, &(text + "end"));
+        assert!(found[0].title.contains("98 % of 800 kernels"), "{}", found[0].title);
+    }
+
+    #[test]
+    fn silent_when_the_host_is_ahead_with_few_kernels_and_without_a_gpu() {
+        silent(&QueueNeverBuilds, &steps(12));
+        silent(
+            &QueueNeverBuilds,
+            "track main\n step r 0..1ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel k 20us..40us",
+        );
+        silent(&QueueNeverBuilds, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(
+            &QueueNeverBuilds,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "were not recorded",
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! `short-kernel-gaps`: between kernels that are queued already the GPU loses time, because there are so many of them.
+
+use crate::measures::gap;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::idle::Measure;
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::percentile;
+use analysis::stats::share::Share;
+use replay::Change;
+use replay::gain::{Gain, GainBy};
+
+pub struct ShortKernelGaps;
+
+const LEVEL: f64 = 0.05;
+/// With fewer gaps a step they are not made by the number of kernels.
+const FEWEST: f64 = 8.0;
+
+impl Rule for ShortKernelGaps {
+    fn code(&self) -> &'static str {
+        "short-kernel-gaps"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "The GPU is idle in 5 % of the step or more between kernels that were already queued.",
+            why: "Starting a kernel takes the GPU a moment also when the launch came long before. With many short kernels the moments add up. \
+                  Fewer kernels have none of these gaps: that is the most to gain. The least is what all gaps would save if each were as \
+                  short as the shortest twentieth of them in this recording.",
+            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
+            example: "The GPU loses 14 % of the step between queued kernels: 212 gaps a step, 1.40 µs in the median",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        if let Some(reason) = gap::without_launches(case) {
+            return Verdict::Abstain(reason);
+        }
+        let Some(gap) = gap::most(case, Measure::QueuedGap).filter(|gap| gap.share.mid >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let sums = &gap.device.sums;
+        let mut gaps = sums.queued_gaps.clone();
+        gaps.sort_unstable();
+        let (each, median) = (sums.queued as f64 / case.steps.count().max(1) as f64, percentile(&gaps, 50));
+        // Longer gaps are no start of a kernel: the queue waits for something that was not recorded.
+        if each < FEWEST || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns {
+            return Verdict::Silent;
+        }
+        let shortest = sums.queued as f64 * percentile(&gaps, 5) as f64 / gap.tally.whole.max(1.0);
+        let low = (gap.share.low - shortest).max(0.0);
+        let gain = Share { low, mid: low.midpoint(gap.share.high), high: gap.share.high };
+        let title = format!(
+            "The GPU loses {} of {} between queued kernels: {} gaps a step, {} in the median",
+            phrase::percent(gap.share.mid),
+            case.the_step(),
+            gap::each(each),
+            phrase::duration(median)
+        );
+        let gain = case.gain(&[Change::CloseGaps], gain);
+        let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
+        let mut finding = gap.finding_with(case, self.code(), title, Place::default(), gain);
+        finding.evidence = gap.evidence(case, "the next kernel was launched, and had not started");
+        finding.actions = vec![
+            "Put small kernels together: torch.compile(model), or fused operations of the library.".into(),
+            "Replay the step as a CUDA graph, whose kernels start closer together: torch.compile(model, mode=\"reduce-overhead\").".into(),
+        ];
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    /// The host is far ahead; kernels of 8 µs start 2 µs after each other, now and then 1 µs.
+    fn steps(kernels: usize) -> String {
+        let mut text = String::from("track main\n repeat 20 every 2ms\n step token 0..1ms\n stream 7\n");
+        let mut free = 100;
+        for number in 0..kernels {
+            let gap = if number % 8 == 0 { 1 } else { 2 };
+            text += &format!(
+                "api cudaLaunchKernel {0}us..{1}us\n kernel add {2}us..{3}us\n",
+                number,
+                number + 1,
+                free + gap,
+                free + gap + 8
+            );
+            free += gap + 8;
+        }
+        text + &format!("api cudaStreamSynchronize 90us..{}us\n end", free + 5)
+    }
+
+    #[test]
+    fn many_gaps_between_queued_kernels() {
+        let found = found(&ShortKernelGaps, &steps(80));
+        assert_eq!(
+            found[0].title,
+            "The GPU loses 15 % of the step between queued kernels: 79 gaps a step, 2.00 µs in the median"
+        );
+        let gain = found[0].gain.unwrap();
+        assert!(gain.low < gain.mid && gain.mid < gain.high && gain.mid > 5.0, "{gain:?}");
+    }
+
+    #[test]
+    fn silent_with_few_kernels_with_one_graph_and_without_a_gpu() {
+        silent(&ShortKernelGaps, &steps(6));
+        silent(
+            &ShortKernelGaps,
+            "track main\n step r 0..1ms\n api cudaGraphLaunch 0..10us\n stream 7\n kernel k 20us..1ms",
+        );
+        silent(&ShortKernelGaps, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    #[test]
+    fn abstains_without_launches() {
+        abstains(
+            &ShortKernelGaps,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "were not recorded",
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! `prefill-blocks-decode`: long prefill steps run between the decode steps of other requests, which wait meanwhile.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::engine_steps::{self, Phase};
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::percentile;
+use analysis::stats::share::again;
+
+pub struct PrefillBlocksDecode;
+
+/// Of the time from the first step to the last; and times a decode step.
+const LEVEL: f64 = 0.05;
+const TIMES: u64 = 3;
+const FEWEST: usize = 5;
+
+impl Rule for PrefillBlocksDecode {
+    fn code(&self) -> &'static str {
+        "prefill-blocks-decode"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Prefill steps three times as long as a decode step lie between decode steps, and take 5 % of the time or more.",
+            why: "While a prompt is read, the requests that are being answered get no token: their users see the answer stop. Reading prompts in parts, together with the decode steps, makes every step a little longer and none of them much. \
+                  Steps are told apart by the engine's own markers. It has no gain: in all, as much is computed as before; what shrinks is the longest time between two tokens.",
+            needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX).",
+            example: "14 prefill steps hold up decoding for 310 ms each, 22 times a decode step",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let (track, steps) = engine_steps::find(case);
+        let mut decode: Vec<u64> =
+            steps.iter().filter(|step| step.phase == Phase::Decode).map(|step| step.ns()).collect();
+        decode.sort_unstable();
+        let usual = percentile(&decode, 50);
+        let (Some(first), Some(last), true) = (steps.first(), steps.last(), decode.len() >= FEWEST) else {
+            return Verdict::Silent;
+        };
+        let span = last.end.saturating_sub(first.start);
+        let from = steps.iter().position(|step| step.phase == Phase::Decode).unwrap_or(0);
+        let to = steps.iter().rposition(|step| step.phase == Phase::Decode).unwrap_or(0);
+        let long = |step: &&engine_steps::EngineStep| step.phase != Phase::Decode && step.ns() / TIMES >= usual;
+        let blocks: Vec<_> = steps[from..=to].iter().filter(long).collect();
+        let held: u64 = blocks.iter().map(|step| step.ns()).fold(0, u64::saturating_add);
+        let Some(longest) = blocks.iter().max_by_key(|step| step.ns()).filter(|_| held as f64 >= LEVEL * span as f64)
+        else {
+            return Verdict::Silent;
+        };
+        let mut times: Vec<u64> = blocks.iter().map(|step| step.ns()).collect();
+        times.sort_unstable();
+        let median = percentile(&times, 50);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "{} hold up decoding for {} each, {} times a decode step",
+                phrase::counted(blocks.len() as u64, "prefill step"),
+                phrase::duration(median),
+                crate::measures::gap::each(median as f64 / usual.max(1) as f64)
+            ),
+            place: Place::default(),
+            gain: None,
+            severity: Severity::Medium,
+            confidence: again(blocks.len()),
+            evidence: vec![
+                Evidence::at(format!("the longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
+                Evidence::said(format!("a decode step takes {} in the median; prefill between them takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),
+            ],
+            actions: vec![
+                "Read prompts in parts: vLLM --enable-chunked-prefill --max-num-batched-tokens 2048; SGLang --chunked-prefill-size 2048.".into(),
+                "Or on other devices: prefill and decode apart (disaggregated serving).".into(),
+            ],
+            verify: "Record again: the p99 of the time between two tokens should fall towards that of a decode step.".into(),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    /// Markers as the readers name them; their names have a space, which the small text writes as one word.
+    fn steps(prefill_ms: u64) -> String {
+        let mut text = String::from("track engine\n");
+        let mut at = 0;
+        for number in 0..20 {
+            let (name, ms) = if number % 7 == 3 { ("execute(prefill)", prefill_ms) } else { ("execute(decode)", 10) };
+            text += &format!("step {name} {at}ms..{}ms\n", at + ms);
+            at += ms;
+        }
+        text
+    }
+
+    #[test]
+    fn long_prompts_between_decode_steps() {
+        let found = found(&PrefillBlocksDecode, &steps(200));
+        assert_eq!(found[0].title, "3 prefill steps hold up decoding for 200 ms each, 20 times a decode step");
+        assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
+    }
+
+    #[test]
+    fn silent_for_short_prompts_and_for_programs_without_markers() {
+        silent(&PrefillBlocksDecode, &steps(12));
+        silent(&PrefillBlocksDecode, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

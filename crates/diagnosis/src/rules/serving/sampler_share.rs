@@ -1,0 +1,87 @@
+//! `sampler-share`: choosing the next tokens takes a large part of the step.
+
+use crate::confidence;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::proof;
+use crate::measures::roofline;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::device::kernel_kind::Class;
+use analysis::device::kernel_name;
+use analysis::device::step_kernels;
+use analysis::phrase;
+
+pub struct SamplerShare;
+
+const LEVEL: f64 = 0.10;
+
+impl Rule for SamplerShare {
+    fn code(&self) -> &'static str {
+        "sampler-share"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Kernels that sort, choose the largest or draw at random take 10 % of the step or more.",
+            why: "Sampling from a large vocabulary with top-p sorts it for every request; top-k, penalties and random draws come on top. Greedy decoding, a smaller k before the sort, or a sampler without sorting (FlashInfer's) do the same for less. It has no gain: \
+                  which of them the results allow is for the program to say.",
+            needs: "GPU work whose kernels' names say what they do.",
+            example: "Choosing tokens takes 23 % of the step, most cub::DeviceRadixSortOnesweepKernel",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let chooses = |row: &step_kernels::Row| row.kind.class == Class::Choose;
+        let Some((device, share)) = case.most_kernels(chooses).filter(|(_, share)| *share >= LEVEL) else {
+            return Verdict::Silent;
+        };
+        let Some(row) = device.rows.iter().find(|row| chooses(row)) else { return Verdict::Silent };
+        let place = roofline::place(case, row);
+        let finding = Finding {
+            code: self.code(),
+            title: format!(
+                "Choosing tokens takes {} of {}, most {}{}",
+                phrase::percent(share),
+                case.the_step(),
+                kernel_name::short(case.timeline.names.text(row.name)),
+                roofline::launched(&place)
+            ),
+            place,
+            gain: None,
+            severity: Severity::Low,
+            confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), LEVEL),
+            evidence: vec![Evidence::said(format!("{} such kernels a step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
+            actions: vec![
+                "Choose among few: top_k before top_p, so that only k values are sorted; greedy where it does.".into(),
+                "Use a sampler that does not sort: flashinfer.sampling.top_p_sampling_from_probs; vLLM: VLLM_USE_FLASHINFER_SAMPLER=1.".into(),
+            ],
+            verify: proof::verify(case, 0.0),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(kernel: &str, end: &str) -> String {
+        format!(
+            "track main\n repeat 20 every 10ms\n step token 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel {kernel} 20us..{end}\n end"
+        )
+    }
+
+    #[test]
+    fn sorting_a_vocabulary() {
+        let found = found(&SamplerShare, &steps("cub::DeviceRadixSortOnesweepKernel", "3ms"));
+        assert_eq!(found[0].title, "Choosing tokens takes 30 % of the step, most cub::DeviceRadixSortOnesweepKernel");
+        assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
+    }
+
+    #[test]
+    fn silent_when_it_is_little() {
+        silent(&SamplerShare, &steps("cub::DeviceRadixSortOnesweepKernel", "500us"));
+        silent(&SamplerShare, &steps("nvjet_tst_128x128", "9ms"));
+        silent(&SamplerShare, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

@@ -1,0 +1,112 @@
+//! `scheduler-gap`: between two steps of a serving engine the device has nothing to do while the engine decides what comes next.
+
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::engine_steps;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use analysis::phrase;
+use analysis::place::Place;
+use analysis::stats::share::again;
+use analysis::steps::spans::Spans;
+
+pub struct SchedulerGap;
+
+/// Of the time of steps and gaps together.
+const LEVEL: f64 = 0.10;
+const FEWEST: usize = 5;
+/// Longer than so many steps the engine was not deciding: it had no requests.
+const LONGEST: u64 = 3;
+
+impl Rule for SchedulerGap {
+    fn code(&self) -> &'static str {
+        "scheduler-gap"
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "Between the steps of a serving engine the GPU is idle for 10 % of the time or more.",
+            why: "After each step the engine takes in new requests, decides the next batch, builds its inputs and hands out tokens. If it does so only when the step is done, the device waits. Gaps are counted where no work of any device runs, between steps that \
+                  follow each other within three steps' time: longer ones are a lack of requests. It has no gain in percent of a step, for it lies outside of them; the finding says how much of all time it is.",
+            needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX), and GPU work.",
+            example: "Between two steps of the engine the GPU is idle for 4.20 ms, 31 % of the time",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let (track, steps) = engine_steps::find(case);
+        if steps.len() < FEWEST || case.timeline.gpu.is_empty() {
+            return Verdict::Silent;
+        }
+        let work = &case.timeline.gpu.work;
+        let busy = Spans::union(
+            (0..work.len())
+                .filter(|index| work.kind(*index).is_busy())
+                .map(|index| (work.start[index], work.end(index)))
+                .collect(),
+        );
+        let (mut idle, mut all, mut count, mut widest) = (0u64, steps[0].ns(), 0u64, (0, 0));
+        for two in steps.windows(2) {
+            all = u64::saturating_add(all, two[1].ns());
+            let gap = two[1].start.saturating_sub(two[0].end);
+            if gap == 0 || gap / LONGEST > two[0].ns().max(two[1].ns()) {
+                continue;
+            }
+            let free = gap - busy.overlap(two[0].end, two[1].start).min(gap);
+            (idle, all, count) = (u64::saturating_add(idle, free), all.saturating_add(gap), count + 1);
+            if free > widest.1 - widest.0 {
+                widest = (two[0].end, two[1].start);
+            }
+        }
+        let share = idle as f64 / all.max(1) as f64;
+        if share < LEVEL || count == 0 {
+            return Verdict::Silent;
+        }
+        let finding = Finding {
+            code: self.code(),
+            title: format!("Between two steps of the engine the GPU is idle for {}, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
+            place: Place::default(),
+            gain: None,
+            severity: if share >= 0.2 { Severity::High } else { Severity::Medium },
+            confidence: again(count as usize),
+            evidence: vec![Evidence::at("the longest", Some(track), widest.0, widest.1).number("share", share)],
+            actions: vec![
+                "Decide the next batch while this one runs: vLLM --async-scheduling; SGLang has its overlap scheduler on unless --disable-overlap-schedule.".into(),
+                "Do less between steps: several decode steps a decision (--num-scheduler-steps), detokenising and answering in another process.".into(),
+            ],
+            verify: "Record again: the time from one step's end to the next one's start should fall.".into(),
+        };
+        finding.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{found, silent};
+
+    fn steps(gap_ms: u64) -> String {
+        let mut text = String::from("track engine\n stream 7\n");
+        for number in 0..20 {
+            let at = number * (10 + gap_ms);
+            text += &format!(
+                "step execute(decode) {at}ms..{}ms\n api cudaGraphLaunch {at}ms..{at}.1ms\n kernel k {at}.2ms..{}ms\n",
+                at + 10,
+                at + 10
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn the_engine_decides_while_the_device_waits() {
+        let found = found(&SchedulerGap, &steps(5));
+        assert_eq!(found[0].title, "Between two steps of the engine the GPU is idle for 5.00 ms, 32 % of the time");
+        assert_eq!((found[0].gain, found[0].severity), (None, Severity::High));
+    }
+
+    #[test]
+    fn silent_without_gaps_without_requests_and_without_markers() {
+        silent(&SchedulerGap, &steps(0));
+        silent(&SchedulerGap, &steps(90));
+        silent(&SchedulerGap, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+}

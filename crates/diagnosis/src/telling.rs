@@ -1,0 +1,107 @@
+//! Which finding says most about where the time goes, and what sets the pace where none does.
+
+use crate::finding::Finding;
+use crate::losses::lacks_most;
+use crate::measures::pace::{PACES, busiest};
+use crate::rank::PACE;
+use crate::rule::Case;
+use analysis::device::kernel_name;
+use analysis::{Cause, phrase};
+
+/// What gains the most, if that is worth it; else what is known to set the pace.
+pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
+    if let Some((hot, _)) = dwarfs(case, findings) {
+        return Some(hot);
+    }
+    // A device of which most is not in the recording: nothing else is more telling, nor surer.
+    let lacks = lacks_most(case).is_some_and(|device| device.held() > HALF);
+    if let Some(missing) = findings.iter().find(|finding| lacks && finding.code == "dropped-records") {
+        return Some(missing);
+    }
+    let least = worth(case);
+    let gains = findings.iter().find(|finding| finding.gain.is_some_and(|gain| gain.mid >= least));
+    let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
+    // Where a device sets the pace, the line that feeds it is not what takes the time.
+    let hot = without("hot-line").filter(|_| busiest(case) <= HALF);
+    // What sets the pace says more than which kernel runs meanwhile.
+    let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
+    let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
+    // Waiting for a device that works says less than what it works on.
+    let device = device.or_else(|| without("waits-in-step").filter(|_| busiest(case) <= HALF));
+    gains.or(device).or(hot)
+}
+
+/// The finding of another line of the same function, by the same rule: of a function that waits in two places, one is half the answer.
+pub fn other_line<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Finding> {
+    let best = most_telling(case, findings)?;
+    let (place, least) = (&best.place, worth(case));
+    findings.iter().find(|other| {
+        let same = (other.code, &other.place.function, &other.place.file) == (best.code, &place.function, &place.file);
+        same && other.place.line != place.line && other.gain.is_some_and(|gain| gain.mid >= least)
+    })
+}
+
+/// Percent of a step that a fix must gain to be named as the cause: what is less is not worth changing code for, or cannot be told from
+/// how much the steps differ by themselves.
+pub fn worth(case: &Case) -> f64 {
+    let (count, mean) = (case.steps.count() as f64, case.steps.mean() as f64);
+    let squares: f64 = case.steps.measured().map(|step| (step.dur() as f64 - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt();
+    let noise = if mean > 0.0 { 100.0 * 2.0 * error / mean } else { 0.0 };
+    noise.clamp(LEAST, MOST_NOISE)
+}
+
+/// However alike they are. The suite's judge (tests/suite/judge.py) takes it for blame from the same gain on.
+pub const LEAST: f64 = 3.0;
+/// However much steps differ: a fifth of a step is worth naming.
+const MOST_NOISE: f64 = 20.0;
+
+/// A device that is busy for more than this has more of the step than the host.
+pub const HALF: f64 = 0.5;
+/// Such a part of the step is most of it; and a gain is small beside a place that has so many times as much.
+const MOST: f64 = 0.5;
+const SMALL: f64 = 4.0;
+
+/// The place that has most of the step, where what of it could be saved is not known and what is known to be saved is little beside
+/// it: that little is no answer to where the time goes. With it, the little, if that is worth a word.
+pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, Option<&'a Finding>)> {
+    let small = findings.first().filter(|finding| finding.gain.is_some())?;
+    let gain = small.gain.map_or(0.0, |gain| gain.mid);
+    let functions = case.breakdown.functions();
+    let share = |finding: &Finding| {
+        let (function, file) = (finding.place.function.as_deref(), finding.place.file.as_deref());
+        let same = |label: &str, of: &str| Some(label) == function && of == file.unwrap_or_default();
+        functions.iter().filter(|part| same(&part.label, &part.file)).map(|part| part.share).sum::<f64>()
+    };
+    let hot = findings.iter().filter(|finding| finding.code == "hot-line" && finding.gain.is_none());
+    let hot = hot.filter(|_| busiest(case) <= MOST).find(|finding| share(finding) > MOST)?;
+    (SMALL * gain < 100.0 * share(hot)).then_some((hot, Some(small).filter(|_| gain >= LEAST)))
+}
+
+/// What the busiest device does meanwhile, where the thread was not seen.
+pub fn at_work(case: &Case) -> Option<String> {
+    let device = case.idle().iter().filter(|device| device.window_ns > 0).max_by_key(|device| device.busy_ns)?;
+    let busy = phrase::percent(device.busy_ns as f64 / device.window_ns as f64);
+    let most = device.causes.first().filter(|one| one.cause != Cause::Unknown && one.share >= 0.05);
+    Some(match most {
+        None => format!("the GPU is at work in {busy} of it"),
+        Some(one) => {
+            let top = one.top.as_ref().map(|place| place.api.clone().unwrap_or_else(|| phrase::place(place)));
+            let top = top.map(|top| format!(", most in {top}")).unwrap_or_default();
+            let share = phrase::percent(one.share);
+            format!("the GPU is at work in {busy} of it; in {share} it is idle: {}{top}", one.cause.name())
+        }
+    })
+}
+
+/// The device has most of the step, and no rule found fault with that.
+pub fn device(case: &Case) -> Option<String> {
+    let busy = busiest(case);
+    let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
+    let name = kernel_name::short(case.timeline.names.text(kernel.name));
+    let said = match busy >= PACES {
+        true => format!("the GPU sets the pace, at work in {} of it", phrase::percent(busy)),
+        false => at_work(case)?,
+    };
+    Some(format!("{said}; the kernel that takes the most of its work is {name} with {}", phrase::percent(kernel.share)))
+}

@@ -1,0 +1,84 @@
+//! Rules of the user: a condition over the named metrics, and what to do when it holds. They are looked at after our own and
+//! join their findings; reading them from a file is left to the command.
+
+use crate::Diagnosis;
+use crate::expression::{Condition, Undecided};
+use crate::finding::{Abstention, Evidence, Finding, Severity};
+use crate::named::{METRICS, Named};
+use analysis::Metrics;
+use analysis::place::Place;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use timeline::Timeline;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct UserRule {
+    pub name: String,
+    /// As it was written.
+    pub text: String,
+    pub condition: Condition,
+    pub suggestions: Vec<String>,
+    pub severity: Severity,
+    /// Multiplies the confidence that the number of steps gives; the result stays between 0 and 1.
+    pub confidence_weight: f64,
+    /// Where it stands: `file:line`.
+    pub origin: String,
+}
+
+/// Looks with all rules and adds what they find: after the findings that have a gain, for a condition says nothing of gain.
+pub fn apply(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnosis: &mut Diagnosis) {
+    if rules.is_empty() {
+        return;
+    }
+    let named = Named::new(timeline, metrics, diagnosis);
+    let steps = diagnosis.steps.count() as f64;
+    for rule in rules {
+        let code = lasting(&rule.name);
+        match rule.condition.holds(&named) {
+            Ok(true) => diagnosis.findings.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
+            Ok(false) => {}
+            Err(Undecided(reason)) => diagnosis.abstentions.push(Abstention { code, reason }),
+        }
+    }
+    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
+    diagnosis.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)));
+}
+
+fn finding(rule: &UserRule, code: &'static str, named: &Named, sure: f64) -> Finding {
+    let mut evidence = Evidence::said(format!("{} ({})", rule.text, rule.origin));
+    let mut values = Vec::new();
+    for place in rule.condition.metrics() {
+        if let Ok(measured) = named.get(place) {
+            let metric = &METRICS[place];
+            values.push(format!("{} is {}", metric.name, metric.unit.say(measured.value)));
+            evidence = evidence.number(metric.name, measured.value);
+        }
+    }
+    let title = match values.is_empty() {
+        true => format!("{} holds: {}", rule.name, rule.text),
+        false => format!("{} holds: {}, where {}", rule.name, rule.text, values.join(" and ")),
+    };
+    Finding {
+        code,
+        title,
+        place: Place::default(),
+        gain: None,
+        severity: rule.severity,
+        confidence: (sure * rule.confidence_weight).clamp(0.0, 1.0),
+        evidence: vec![evidence],
+        actions: rule.suggestions.clone(),
+        verify: format!("Record again: `{}` no longer holds.", rule.text),
+    }
+}
+
+/// Findings carry codes that last as long as the program. Each name is kept once, and a file has a bounded number of them.
+fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(|broken| broken.into_inner());
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(kept);
+    kept
+}

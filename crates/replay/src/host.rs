@@ -1,0 +1,122 @@
+//! Where a function of the host ran, with what it calls: by the slices that have its name, else by the samples that show it.
+
+use super::apply::Changed;
+use super::expression::fits;
+use super::graph::Graph;
+use super::plan::{Cut, Plan};
+use analysis::steps::spans::Spans;
+use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
+
+pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
+    let timeline = graph.timeline;
+    let names = timeline.names.len() as u32;
+    let wanted: Vec<bool> = (0..names).map(|name| fits(pattern, timeline.names.text(NameIndex(name)))).collect();
+    let tracks = || graph.tracks.iter().map(|track| &timeline.tracks[track.0 as usize]);
+    let mut spans: Vec<Vec<(u64, u64)>> = tracks().map(|track| slices(graph, track, &wanted)).collect();
+    let mut how = "slices";
+    if spans.iter().all(Vec::is_empty) {
+        how = "samples";
+        let stacks = stacks(graph, &wanted);
+        spans = tracks().map(|track| samples(graph, track, &stacks)).collect();
+    }
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let inside = |track: usize, span: &(u64, u64)| {
+        let steps = graph.steps.iter().filter(|step| step.measured && step.track as usize == track);
+        let mut steps = steps.map(|step| (at(step.start), at(step.end)));
+        steps.any(|step| span.0 < step.1 && step.0 < span.1)
+    };
+    // One look is enough to know that it is there; counting all against all steps would not be linear.
+    let any = spans.iter().enumerate().find_map(|(track, spans)| {
+        let own = graph.steps.iter().any(|step| step.track as usize == track);
+        spans.iter().take(4096).find(|span| !own || inside(track, span))
+    });
+    let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
+    if how == "samples" {
+        plan.sampled.push(counted(graph, &spans));
+    }
+    plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
+    Changed::told(format!("{how} of {pattern} with what it calls"), count)
+}
+
+/// How many of the samples in the steps are those of `spans`, on the threads that have any, and how many there are.
+fn counted(graph: &Graph, spans: &[Vec<(u64, u64)>]) -> (u64, u64) {
+    let timeline = graph.timeline;
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let (mut hits, mut all) = (0, 0);
+    for (place, spans) in spans.iter().enumerate().filter(|(_, spans)| !spans.is_empty()) {
+        let own = graph.steps.iter().filter(|step| step.measured && step.track as usize == place);
+        let own = Spans::union(own.map(|step| (at(step.start), at(step.end))).collect());
+        // A thread without steps works for those of others.
+        let inside = |time: u64| own.ends().is_none() || own.overlap(time, time.saturating_add(1)) > 0;
+        let track = &timeline.tracks[graph.tracks[place].0 as usize];
+        all += timeline.samples.time[track.samples.clone()].iter().filter(|time| inside(**time)).count() as u64;
+        hits += spans.iter().filter(|span| inside(span.0.midpoint(span.1))).count() as u64;
+    }
+    (hits, all.max(hits))
+}
+
+/// Stretches of threads that a rule names: also what lies of them in calls, unless those wait for a device.
+pub fn stretches(graph: &Graph, plan: &mut Plan, all: &[(TrackIndex, u64, u64)], factor: f64) -> Changed {
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); graph.tracks.len()];
+    for (track, start, end) in all {
+        if let Ok(place) = graph.tracks.binary_search(track) {
+            spans[place].push((*start, *end));
+        }
+    }
+    let count = spans.iter().map(|spans| spans.len() as u64).sum();
+    let spans: Vec<Spans> = spans.into_iter().map(Spans::union).collect();
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(graph.timeline.start);
+    for (call, cost) in graph.calls.iter().zip(&mut plan.cost).filter(|(call, _)| call.wait == 0) {
+        let inside = spans[call.track as usize].overlap(at(call.begin), at(call.end));
+        if inside > 0 && cost.is_none() {
+            *cost = Some(call.end - call.begin - (inside as f64 * (1.0 - factor)).round() as i64);
+        }
+    }
+    plan.cuts.push(Cut { spans, factor });
+    Changed::told("stretches of host code".into(), count)
+}
+
+/// All code of the threads that have steps.
+pub fn all(graph: &Graph, plan: &mut Plan, factor: f64) -> Changed {
+    let timeline = graph.timeline;
+    let at = |time: i64| u64::try_from(time).unwrap_or(0).saturating_add(timeline.start);
+    let steps = graph.steps.iter().filter(|step| step.measured);
+    let all: Vec<_> = steps.map(|step| (graph.tracks[step.track as usize], at(step.start), at(step.end))).collect();
+    stretches(graph, plan, &all, factor)
+}
+
+fn slices(graph: &Graph, track: &Track, wanted: &[bool]) -> Vec<(u64, u64)> {
+    let slices = &graph.timeline.slices;
+    let host = |index: &usize| !matches!(slices.kind(*index), SliceKind::ApiCall | SliceKind::Overhead);
+    let named = track.slices.clone().filter(|index| wanted[slices.name[*index] as usize] && host(index));
+    named.map(|index| (slices.start[index], slices.get(index).end())).collect()
+}
+
+/// Which stacks have the function in them; a stack's parent comes before it.
+fn stacks(graph: &Graph, wanted: &[bool]) -> Vec<bool> {
+    let stacks = &graph.timeline.stacks;
+    let mut has = vec![false; stacks.len()];
+    for index in 1..has.len() {
+        let frame = stacks.frame(StackIndex(index as u32));
+        let parent = has.get(frame.parent.0 as usize).copied().unwrap_or(false);
+        has[index] = parent || wanted.get(frame.name.0 as usize).copied().unwrap_or(false);
+    }
+    has
+}
+
+fn samples(graph: &Graph, track: &Track, stacks: &[bool]) -> Vec<(u64, u64)> {
+    let samples = &graph.timeline.samples;
+    let times = &samples.time[track.samples.clone()];
+    let mut apart: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    apart.sort_unstable();
+    // Farther than usual from the next one, a sample stands for the usual time.
+    let usual = apart.get(apart.len() / 2).copied().unwrap_or(0);
+    let mut spans = Vec::new();
+    for index in track.samples.clone() {
+        let sample = samples.get(index);
+        if stacks.get(sample.stack.0 as usize).copied().unwrap_or(false) {
+            spans.push((sample.time.saturating_sub(usual / 2), sample.time.saturating_add(usual.div_ceil(2))));
+        }
+    }
+    spans
+}

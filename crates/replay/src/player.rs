@@ -1,0 +1,234 @@
+//! Replays the steps of a timeline with changes, as often as somebody asks: the graph is built once, and so is the replay
+//! that everything is compared with.
+
+use super::critical::{self, Tally};
+use super::graph::Graph;
+use super::plan::Plan;
+use super::run::{self, Replayed};
+use super::{Answer, Assume, Change, Check, Refusal, apply};
+use crate::gain::Gain;
+use analysis::device::gpu::WRONG_CLOCK;
+use analysis::host::full_queue::FullQueue;
+use analysis::origin::Recorder;
+use analysis::steps::Steps;
+use analysis::steps::chosen::Chosen;
+use std::collections::BTreeMap;
+use timeline::{ProcessIndex, Timeline};
+
+const STRETCHES: usize = 10;
+
+const WORK_AS_USUAL: &str = "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)";
+const OVER_THE_STEPS: &str = "mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps";
+const ONE_STEP: &str = "one step was measured: low and high do not span how much steps differ";
+const BY_SAMPLES: &str = "low and high also span what so many samples can tell of the function's share (95 %)";
+
+pub struct Player<'a> {
+    timeline: &'a Timeline,
+    /// One per process that has steps, with its replay as it was recorded.
+    graphs: Vec<(Graph<'a>, Replayed)>,
+    /// Which steps of each graph the replay explains.
+    explained: Vec<Vec<bool>>,
+    check: Check,
+}
+
+/// What all steps gain, in nanoseconds of the median step.
+struct Gained {
+    low_ns: i64,
+    mid_ns: i64,
+    high_ns: i64,
+    changed: BTreeMap<String, u64>,
+    notes: Vec<String>,
+    /// Low and high also span the error of samples.
+    sampled: bool,
+}
+
+impl<'a> Player<'a> {
+    pub fn new(
+        timeline: &'a Timeline,
+        steps: &Steps,
+        chosen: &Chosen,
+        queue: &FullQueue,
+    ) -> Result<Player<'a>, Refusal> {
+        let process = |track: timeline::TrackIndex| timeline.tracks[track.0 as usize].process;
+        let measured = steps.measured().filter(|step| chosen.has_step(step));
+        let mut processes: Vec<ProcessIndex> = measured.map(|step| process(step.track)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        if processes.is_empty() {
+            return Err(Refusal::NotThere("this trace has no steps that take time".into()));
+        }
+        let graph = |process| Graph::new(timeline, steps, chosen, queue, process);
+        let graphs: Vec<Graph> = processes.into_iter().map(graph).collect();
+        let mut jobs = graphs.iter().flat_map(|graph| &graph.jobs).peekable();
+        if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
+            let why = match timeline.gpu.clock.early {
+                0 => {
+                    let how = Recorder::of(timeline).for_launches();
+                    format!(
+                        "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
+                    )
+                }
+                _ => WRONG_CLOCK.to_owned(),
+            };
+            return Err(Refusal::Unknown(why));
+        }
+        let (check, explained) = Check::of(&graphs)?;
+        let as_it_was = |graph: Graph<'a>| {
+            let replayed = run::run(&graph, &Plan::unchanged(&graph), Assume::Usual);
+            (graph, replayed)
+        };
+        Ok(Player { timeline, graphs: graphs.into_iter().map(as_it_was).collect(), explained, check })
+    }
+
+    pub fn check(&self) -> Check {
+        self.check
+    }
+
+    /// What the steps would gain.
+    pub fn gain(&self, changes: &[Change]) -> Result<Gain, Refusal> {
+        let gained = self.play(changes, |_, _, _| ())?;
+        // What makes a step slower gains nothing.
+        let percent = |ns: i64| (ns as f64 * 100.0 / self.check.recorded_ns.max(1) as f64).clamp(0.0, 100.0);
+        Ok(Gain {
+            low: percent(gained.low_ns),
+            mid: percent(gained.mid_ns),
+            high: percent(gained.high_ns),
+            by: crate::gain::GainBy::Replay,
+            change: None,
+        })
+    }
+
+    /// The same with all that a person wants to know.
+    pub fn ask(&self, changes: &[Change]) -> Result<Answer, Refusal> {
+        let (mut before, mut after) = (Tally::new(), Tally::new());
+        for (graph, as_it_was) in &self.graphs {
+            critical::tally(graph, &Plan::unchanged(graph), as_it_was, &mut before);
+        }
+        let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
+        let now_ns = self.check.recorded_ns;
+        let mut assumed: Vec<String> = Vec::new();
+        let among_calls = self.graphs.iter().any(|(graph, _)| !graph.calls.is_empty());
+        let said = changes.iter().filter_map(|change| apply::assumed(change, among_calls)).map(str::to_owned);
+        for said in said.chain(gained.notes) {
+            // Two functions, or processes, are changed under one assumption.
+            if !assumed.contains(&said) {
+                assumed.push(said);
+            }
+        }
+        if self.check.held > super::MOST_OFF {
+            assumed.push(
+                "launched work that did not begin, for a reason that was not recorded, begins as late as it did".into(),
+            );
+        }
+        let works = self.graphs.iter().any(|(graph, _)| !graph.jobs.is_empty());
+        assumed.push(if works { WORK_AS_USUAL } else { "everything else takes its recorded time" }.into());
+        assumed.push(if self.check.steps > 1 { OVER_THE_STEPS } else { ONE_STEP }.into());
+        if gained.sampled {
+            assumed.push(BY_SAMPLES.into());
+        }
+        Ok(Answer {
+            check: self.check,
+            now_ns,
+            then_ns: u64::try_from(now_ns as i64 - gained.mid_ns).unwrap_or(0),
+            low_ns: gained.low_ns,
+            mid_ns: gained.mid_ns,
+            high_ns: gained.high_ns,
+            changed: gained.changed,
+            before: critical::limits(&before, self.timeline, among_calls),
+            after: critical::limits(&after, self.timeline, among_calls),
+            assumed,
+        })
+    }
+
+    /// `see` is shown the usual replay of each process.
+    fn play(&self, changes: &[Change], mut see: impl FnMut(&Graph, &Plan, &Replayed)) -> Result<Gained, Refusal> {
+        if !self.check.tells() {
+            return Err(Refusal::Unknown(format!("{}: no answer", self.check.missed())));
+        }
+        let mut changed: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); changes.len()];
+        // Each step as it was and as it would be.
+        let mut gains: [Vec<(i64, i64)>; 3] = Default::default();
+        let mut notes: Vec<String> = Vec::new();
+        let mut sampled = Sampled::default();
+        for ((graph, as_it_was), explained) in self.graphs.iter().zip(&self.explained) {
+            for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
+                let mut plan = Plan::unchanged(graph);
+                for (change, sum) in changes.iter().zip(&mut changed) {
+                    let done = apply::apply(graph, &mut plan, change, assume)?;
+                    if assume == Assume::Usual {
+                        done.name(self.timeline, sum);
+                    }
+                }
+                let replayed = run::run(graph, &plan, assume);
+                let steps = (0..graph.steps.len()).filter(|step| explained[*step]);
+                gains[assume as usize].extend(steps.map(|step| (as_it_was.step(step), replayed.step(step))));
+                if assume == Assume::Usual {
+                    see(graph, &plan, &replayed);
+                    notes.append(&mut plan.notes);
+                    sampled.add(&plan.sampled);
+                }
+            }
+        }
+        if let Some((change, _)) = changes.iter().zip(&changed).find(|(_, changed)| changed.is_empty()) {
+            let graphs: Vec<&Graph> = self.graphs.iter().map(|(graph, _)| graph).collect();
+            return Err(apply::nothing(&graphs, change));
+        }
+        let scaled = |fraction: f64| (fraction * self.check.recorded_ns as f64).round() as i64;
+        let at = |assume: Assume, percent: usize| {
+            let fractions = spread(&gains[assume as usize]);
+            scaled(fractions.get(fractions.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0.0))
+        };
+        // Of all steps together: where they are of two kinds, no single one stands for them.
+        let mid_ns = scaled(together(&gains[Assume::Usual as usize]));
+        let changed = changed.into_iter().flatten().fold(BTreeMap::new(), |mut all, (name, count)| {
+            all.entry(name).and_modify(|most: &mut u64| *most = count.max(*most)).or_insert(count);
+            all
+        });
+        let (low_ns, high_ns) = (at(Assume::Worst, 10).min(mid_ns), at(Assume::Best, 90).max(mid_ns));
+        let (least, most) = sampled.bounds(mid_ns);
+        let most = most.min(self.check.recorded_ns as i64);
+        let (low_ns, high_ns) = (low_ns.min(least), high_ns.max(most));
+        Ok(Gained { low_ns, mid_ns, high_ns, changed, notes, sampled: sampled.any() })
+    }
+}
+
+/// Per change that rests on samples: how many show it, of how many; of all processes together.
+#[derive(Default)]
+struct Sampled(Vec<(u64, u64)>);
+
+impl Sampled {
+    fn add(&mut self, changes: &[(u64, u64)]) {
+        self.0.resize(self.0.len().max(changes.len()), (0, 0));
+        self.0.iter_mut().zip(changes).for_each(|(sum, one)| *sum = (sum.0 + one.0, sum.1 + one.1));
+    }
+
+    fn any(&self) -> bool {
+        self.0.iter().any(|(hits, _)| *hits > 0)
+    }
+
+    /// What a gain may be at least and at most, when its samples are a draw of those that might have been taken. Of several
+    /// changes, that of the least sure.
+    fn bounds(&self, gain: i64) -> (i64, i64) {
+        let gains = self.0.iter().filter(|(hits, _)| *hits > 0).flat_map(|(hits, all)| {
+            let share = analysis::stats::share::wilson(*hits as f64 / *all as f64, *all as f64);
+            [share.low, share.high].map(|end| (gain as f64 * end / share.mid).round() as i64)
+        });
+        gains.fold((gain, gain), |(least, most), one| (least.min(one), most.max(one)))
+    }
+}
+
+/// What steps gain together, as a fraction.
+fn together(steps: &[(i64, i64)]) -> f64 {
+    let (was, is) =
+        steps.iter().fold((0i64, 0i64), |sum, one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
+    1.0 - is as f64 / was.max(1) as f64
+}
+
+/// How much that differs over the recording, smallest first. In stretches, for what is known from samples is true of many steps
+/// and not of one.
+fn spread(steps: &[(i64, i64)]) -> Vec<f64> {
+    let length = (steps.len() / STRETCHES).max(1);
+    let mut fractions: Vec<f64> = steps.chunks(length).map(together).collect();
+    fractions.sort_by(f64::total_cmp);
+    fractions
+}
