@@ -7,7 +7,7 @@ use crate::output::Rights;
 use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
-use analysis::user_rules::UserRule;
+use diagnosis::user_rules::UserRule;
 use std::path::{Path, PathBuf};
 use timeline::side_by_side;
 use trace::tables::{REPORT, REPORT_PAGE};

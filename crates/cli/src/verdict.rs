@@ -5,8 +5,9 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{self, Rights};
 use crate::verify::fixes;
-use analysis::user_rules::{self, UserRule};
-use analysis::{Diagnosis, Metrics, Options};
+use analysis::Metrics;
+use diagnosis::user_rules::{self, UserRule};
+use diagnosis::{Diagnosis, Options};
 use report::Style;
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,14 +23,14 @@ impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
     pub fn of(timeline: Timeline, step: Option<&str>, rules: &[UserRule]) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
-        let mut diagnosis = analysis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
+        let mut diagnosis = diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
         if let Some(missing) = &diagnosis.steps.not_found {
             return Err(Failure::bad_input(format_args!(
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
         }
         // Fixes are switched in a Python process.
-        let python = analysis::advice::is_python(&timeline);
+        let python = analysis::origin::is_python(&timeline);
         for finding in diagnosis.findings.iter_mut().filter(|finding| python && fixes::answers(finding.code)) {
             finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
         }

@@ -218,7 +218,7 @@ fn the_documentation_has_every_metric() {
     let page = std::fs::read_to_string(page).unwrap();
     let mut rows =
         page.lines().filter(|line| line.starts_with("| `")).skip_while(|line| !line.contains("`total_time`"));
-    for metric in analysis::named::METRICS {
+    for metric in diagnosis::named::METRICS {
         let row = format!("| `{}` | {} | {} |", metric.name, metric.unit.name(), metric.what);
         assert_eq!(rows.next(), Some(row.as_str()));
     }

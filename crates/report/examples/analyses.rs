@@ -4,8 +4,9 @@
 #[path = "../tests/verdicts/timelines.rs"]
 mod timelines;
 
-use analysis::compare::{Gate, Side, compare};
-use analysis::{Options, diagnose, measure};
+use analysis::measure;
+use diagnosis::compare::{Gate, Side, compare};
+use diagnosis::{Options, diagnose};
 use report::comparison::Titles;
 use report::{analysis_json, comparison_json, markdown};
 use std::error::Error;

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     for (name, timeline) in &all {
         let metrics = analysis::measure(timeline);
-        let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+        let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
         let mut page = BufWriter::new(File::create(folder.join(format!("{name}.html")))?);
         report::html::write(timeline, &metrics, &diagnosis, &mut page)?;
     }

@@ -9,7 +9,8 @@ mod picture;
 mod shape;
 mod times;
 
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use shape::Analysis;
 use std::io::{self, Write};
 use timeline::Timeline;

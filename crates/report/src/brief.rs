@@ -3,7 +3,8 @@
 use crate::gpu_words;
 use crate::style::{Ink, Style};
 use crate::units::{count, counted, duration, percent};
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::{Exit, Timeline};
 

@@ -6,11 +6,11 @@ use crate::style::{Ink, Style};
 use crate::text::table::Table;
 use crate::units::{count, duration};
 use analysis::PartKind;
-use analysis::compare::gate::GateState;
-use analysis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
-use analysis::kernel_name;
-use analysis::named::noise::Noise;
-use analysis::named::{METRICS, Unit};
+use analysis::device::kernel_name;
+use diagnosis::compare::gate::GateState;
+use diagnosis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
+use diagnosis::named::noise::Noise;
+use diagnosis::named::{METRICS, Unit};
 use std::io::{self, Write};
 
 /// How the two are called in the heading.
@@ -296,14 +296,14 @@ pub(crate) fn metric_noise(change: &MetricChange) -> Noise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::compare::{Side, compare};
+    use diagnosis::compare::{Side, compare};
     use timeline::Timeline;
 
     fn said(a: &str, b: &str) -> String {
         let of = |text: &str| {
             let timeline = Timeline::from_text(text).unwrap();
             let (metrics, diagnosis) =
-                (analysis::measure(&timeline), analysis::diagnose(&timeline, &analysis::Options::default()));
+                (analysis::measure(&timeline), diagnosis::diagnose(&timeline, &diagnosis::Options::default()));
             (timeline, metrics, diagnosis)
         };
         let (a, b) = (of(a), of(b));

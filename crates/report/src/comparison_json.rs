@@ -1,9 +1,9 @@
 //! Two recordings side by side, for programs: everything that was compared, times in nanoseconds of a mean step.
 
 use crate::comparison::{Titles, answer};
-use analysis::compare::gate::GateState;
-use analysis::compare::{Comparison, GateResult, relative};
-use analysis::named::{METRICS, Measured};
+use diagnosis::compare::gate::GateState;
+use diagnosis::compare::{Comparison, GateResult, relative};
+use diagnosis::named::{METRICS, Measured};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 pub const VERSION: &str = "1.0";
 
 pub fn write(comparison: &Comparison, titles: &Titles, gates: &[GateResult], out: &mut impl Write) -> io::Result<()> {
-    let environment = |one: &analysis::compare::Difference| {
+    let environment = |one: &diagnosis::compare::Difference| {
         let side = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
         json!({"what": one.what, "a": side(&one.a), "b": side(&one.b)})
     };
@@ -36,7 +36,7 @@ pub fn write(comparison: &Comparison, titles: &Titles, gates: &[GateResult], out
     writeln!(out)
 }
 
-fn metric(change: &analysis::compare::MetricChange) -> Value {
+fn metric(change: &diagnosis::compare::MetricChange) -> Value {
     let side = |side: &Result<Measured, String>| match side {
         Ok(measured) => json!({"value": measured.value, "error": measured.error}),
         Err(why) => json!({"value": null, "why": why}),
@@ -48,11 +48,11 @@ fn metric(change: &analysis::compare::MetricChange) -> Value {
         "a": side(&change.a),
         "b": side(&change.b),
         "change_percent": share.map(|share| 100.0 * share),
-        "noise": change.noise.map(analysis::named::noise::Noise::name),
+        "noise": change.noise.map(diagnosis::named::noise::Noise::name),
     })
 }
 
-fn change(change: &analysis::compare::Change) -> Value {
+fn change(change: &diagnosis::compare::Change) -> Value {
     let side = |side: Measured, count: Option<f64>| json!({"ns": side.value, "error_ns": side.error, "count": count});
     json!({
         "group": change.group.name(),

@@ -2,8 +2,9 @@
 //! recording it cost. How far its times can be trusted is in the analysis' health.
 
 use crate::units::{bytes, count, counted, duration, percent};
-use analysis::gpu::{DeviceMetrics, GpuMetrics, KernelRow, LayerRow, OverheadBy};
-use analysis::{Diagnosis, IdleCause, Place, StepSource, kernel_name, phrase};
+use analysis::device::gpu::{DeviceMetrics, GpuMetrics, KernelRow, LayerRow, OverheadBy};
+use analysis::{IdleCause, Place, StepSource, device::kernel_name, phrase};
+use diagnosis::Diagnosis;
 use timeline::Timeline;
 use timeline::gpu::Shape;
 
@@ -144,7 +145,7 @@ mod tests {
         };
         let said = |text: &str| {
             let timeline = Timeline::from_text(text).unwrap();
-            let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+            let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
             at_least(&diagnosis, &diagnosis.gpu.as_ref().unwrap().devices[0])
         };
         assert_eq!((said(&text("6ms")), said(&text("1001us"))), ("≥ ", ""));

@@ -1,8 +1,9 @@
 //! What the devices did in a step, on average over the steps that count: copies, kernels, and the gaps before the first and
 //! after the last work. How busy they were is in the analysis already.
 
-use analysis::gpu::DeviceMetrics;
-use analysis::{Diagnosis, StepSource};
+use analysis::StepSource;
+use analysis::device::gpu::DeviceMetrics;
+use diagnosis::Diagnosis;
 use timeline::gpu::{Stream, detail};
 use timeline::{ProcessIndex, Timeline, WorkKind};
 

@@ -4,9 +4,9 @@
 use crate::comparison::state;
 use crate::comparison_json::state_name;
 use crate::style::{Ink, Style};
-use analysis::compare::gate::GateState;
-use analysis::named::{METRICS, Measured, Metric};
 use analysis::steps::{StepSource, Steps};
+use diagnosis::compare::gate::GateState;
+use diagnosis::named::{METRICS, Measured, Metric};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

@@ -15,8 +15,9 @@ mod words;
 
 use crate::gpu_words;
 use crate::units::{bytes, count, counted, duration, percent};
-use analysis::{Diagnosis, HealthState, Metrics, StepSource};
+use analysis::{Metrics, StepSource};
 use code::code;
+use diagnosis::{Diagnosis, HealthState};
 pub(crate) use picture::{more, number};
 use std::io::{self, Write};
 use table::Table;

@@ -3,10 +3,10 @@
 
 use crate::style::{Ink, Style, left};
 use crate::units::{count, duration};
-use analysis::kernel_name;
+use analysis::device::kernel_name;
 use analysis::phrase;
-use analysis::replay::{Answer, Limit};
 use analysis::steps::{StepSource, Steps};
+use replay::{Answer, Limit};
 use std::io::{self, Write};
 
 /// Names of kernels are long; what was changed is told by the most frequent.

@@ -1,8 +1,8 @@
 //! The steps replayed with something changed, for programs. The replay itself is in `analysis`.
 
 use crate::limits::steps_json;
-use analysis::replay::{Answer, Limit, On};
 use analysis::steps::Steps;
+use replay::{Answer, Limit, On};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

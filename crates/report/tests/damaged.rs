@@ -44,7 +44,7 @@ fn random(state: &mut u64, below: usize) -> usize {
 
 fn write_everything(timeline: &Timeline) {
     let metrics = analysis::measure(timeline);
-    let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+    let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
     for style in [Style::default(), Style { colour: true, unicode: false, width: 60 }] {
         let mut text = Vec::new();
         report::text::write(timeline, &metrics, &diagnosis, 20, &style, &mut text).unwrap();

@@ -166,7 +166,8 @@ mod tests {
         let text = "track main\n repeat 10 every 10ms\n step r 0..10ms\n api cudaLaunchKernel 0..10us\n stream 7\n kernel a 1ms..7ms\n \
                     stream 8\n kernel b 1ms..7ms\n end";
         let timeline = Timeline::from_text(text).unwrap();
-        let kernels = &StepAnalysis::new(&timeline, None).kernels()[0];
+        let analysis = StepAnalysis::new(&timeline, None);
+        let kernels = &analysis.kernels()[0];
         assert!((kernels.share(|_| true) - 0.6).abs() < 1e-9, "{}", kernels.share(|_| true));
         let one = kernels.rows[0].name;
         assert!((kernels.share(|row| row.name == one) - 0.3).abs() < 1e-9);

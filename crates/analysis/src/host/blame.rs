@@ -89,7 +89,7 @@ mod tests {
 
     fn named(text: &str) -> Vec<(String, u64)> {
         let timeline = Timeline::from_text(text).unwrap();
-        let case = Case::new(&timeline, None);
+        let case = StepContext::new(&timeline, None);
         let name = |one: &Blamed| (timeline.names.text(one.name).to_owned(), one.count);
         functions(&case, |_| true).iter().map(name).collect()
     }

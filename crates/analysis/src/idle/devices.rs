@@ -150,6 +150,7 @@ fn join(scene: IdleInputs, device: Device, parts: Vec<(Part, Found)>, host: Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StepAnalysis;
     use crate::steps::StepSource;
     use std::collections::BTreeMap;
     use timeline::Timeline;

@@ -8,9 +8,9 @@ use crate::failure::Failure;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use analysis::StepSource;
-use analysis::compare::gate::GateState;
-use analysis::named::{Named, find};
 use clap::Args;
+use diagnosis::compare::gate::GateState;
+use diagnosis::named::{Named, find};
 use report::limits::{self, Judged};
 use std::path::PathBuf;
 

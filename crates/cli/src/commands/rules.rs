@@ -5,10 +5,10 @@ use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{output, rule_file, terminal};
-use analysis::named::{METRICS, nearest_of};
-use analysis::rules::RULES;
-use analysis::user_rules::UserRule;
 use clap::{Args, Subcommand};
+use diagnosis::named::{METRICS, nearest_of};
+use diagnosis::rules::RULES;
+use diagnosis::user_rules::UserRule;
 use report::Ink;
 use std::path::{Path, PathBuf};
 

@@ -9,10 +9,11 @@ use crate::verify::fixes::{self, Chosen, Switch, Unknown};
 use crate::verify::runs::{Detail, Fate, Run, Runner};
 use crate::verify::tell::{self, Measure, Prediction, Tried};
 use crate::{open, output, terminal};
+use analysis::StepSource;
 use analysis::phrase;
-use analysis::rules::RULES;
-use analysis::{Diagnosis, StepSource};
 use clap::{Args, ValueEnum};
+use diagnosis::Diagnosis;
+use diagnosis::rules::RULES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -7,9 +7,9 @@ use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{open, output, terminal};
-use analysis::replay::{self, Refusal};
 use analysis::steps::Steps;
 use clap::Args;
+use replay::{self, Refusal};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]

@@ -57,9 +57,9 @@ mod tests {
     #[test]
     fn edits_are_of_rules_that_there_are_and_that_no_switch_answers() {
         for (code, _, ask) in EDITS {
-            assert!(analysis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
+            assert!(diagnosis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
             assert!(!FIXES.iter().any(|fix| fix.rules.contains(code)), "{code}");
-            assert!(ask.is_empty() || analysis::replay::parse(ask).is_ok(), "{ask}");
+            assert!(ask.is_empty() || replay::parse(ask).is_ok(), "{ask}");
         }
         assert!(edit("throttled").contains("inferscope analyze"));
         assert!(edit("launch-bound").contains("\"graph steps\""));

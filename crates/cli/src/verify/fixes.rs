@@ -2,7 +2,7 @@
 //! is switched. What happens inside the process is in the Python package (`_fix.py`); the names are the same there.
 
 use super::machine;
-use analysis::named::nearest_of;
+use diagnosis::named::nearest_of;
 use std::ffi::OsString;
 
 pub struct Fix {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn every_rule_that_a_fix_answers_is_there() {
         for code in FIXES.iter().flat_map(|fix| fix.rules) {
-            assert!(analysis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
+            assert!(diagnosis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
         }
     }
 

@@ -10,8 +10,8 @@ pub struct Gain {
     pub high: f64,
 }
 
-impl From<analysis::Gain> for Gain {
-    fn from(gain: analysis::Gain) -> Gain {
+impl From<replay::Gain> for Gain {
+    fn from(gain: replay::Gain) -> Gain {
         Gain { low: gain.low, mid: gain.mid, high: gain.high }
     }
 }

@@ -4,7 +4,8 @@ use super::fixes::{Chosen, FIXES};
 use super::interval::{self, Interval};
 use super::judge::{self, Gain, Verdict, judge, number};
 use super::runs::{Fate, Run};
-use analysis::{Diagnosis, phrase};
+use analysis::phrase;
+use diagnosis::Diagnosis;
 use report::{Ink, Style};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ pub struct Prediction {
 impl Prediction {
     pub fn of(diagnosis: &Diagnosis, chosen: &Chosen) -> Prediction {
         let rules: Vec<&'static str> = chosen.rule.map_or_else(|| chosen.fix.rules.to_vec(), |rule| vec![rule]);
-        let mid = |gain: Option<analysis::Gain>| gain.map_or(-1.0, |gain| gain.mid);
+        let mid = |gain: Option<replay::Gain>| gain.map_or(-1.0, |gain| gain.mid);
         let found = diagnosis.findings.iter().filter(|finding| rules.contains(&finding.code));
         if let Some(finding) = found.max_by(|a, b| mid(a.gain).total_cmp(&mid(b.gain))) {
             return Prediction {

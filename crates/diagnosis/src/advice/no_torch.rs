@@ -232,8 +232,9 @@ mod tests {
     fn no_rule_is_forgotten() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules");
         let mut seen = 0;
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
-        {
+        let inside = |folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let families = inside(folder).filter(|path| path.is_dir());
+        for path in families.flat_map(inside).filter(|path| path.is_file()) {
             let (text, name) = (std::fs::read_to_string(&path).unwrap(), path.file_stem().unwrap().to_str().unwrap());
             let rule = text.split("mod tests").next().unwrap();
             // An action stands on a line of its own and begins like a sentence.

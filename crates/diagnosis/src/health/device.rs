@@ -273,4 +273,41 @@ pub mod tests {
     fn nothing_is_said_without_a_device() {
         assert_eq!(said("track main\n step request 0..1ms"), []);
     }
+
+    #[test]
+    fn a_clock_that_is_late_is_not_called_right() {
+        let late = RUN.replace("10us..500us", "40us..530us");
+        assert_eq!(
+            said(&late)[0],
+            (
+                Bad,
+                "GPU times are too late by 21.0 µs at least: 1 of 1 wait seems to return before the work that it waited for has ended"
+                    .into()
+            )
+        );
+        // By less than the clocks were read to, it may be right.
+        assert_eq!(said(&RUN.replace("10us..500us", "10us..509200ns"))[0].0, Ok);
+    }
+
+    #[test]
+    fn a_clock_that_is_early_by_far_is_not_work_from_before_the_window() {
+        let steps = |early: u64| {
+            let (start, end) = (60_010 - early, 60_500 - early);
+            format!(
+                "collector gpu on residual 400ns\n track main\n repeat 20 every 2ms\n step request 60ms..61ms
+                 api cudaLaunchKernel 60ms..60005us\n stream 7\n kernel gemm {start}us..{end}us\n end"
+            )
+        };
+        for early in [3_000, 50_000] {
+            let said = said(&steps(early));
+            let by = phrase::duration((early - 10) * 1000);
+            assert_eq!(
+                (said[0].0, said[0].1.starts_with(&format!("GPU times are too early by {by} (median)"))),
+                (Bad, true),
+                "{said:?}"
+            );
+            assert!(!said.iter().any(|line| line.1.contains("before the recording")), "{said:?}");
+        }
+        assert_eq!(said(&steps(0))[0].0, Ok);
+    }
 }

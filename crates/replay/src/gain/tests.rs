@@ -21,7 +21,7 @@ fn pieces(timeline: &Timeline, name: &str) -> Vec<u32> {
 #[test]
 fn equal_gains_of_different_work_are_two_times() {
     let timeline = two_alike("api cudaLaunchKernel 0..1us\n");
-    let case = Case::new(&timeline, None);
+    let case = ReplayedSteps::new(StepAnalysis::new(&timeline, None));
     let ask = |name: &str| case.gain(&[Change::Work(pieces(&timeline, name), 0.0)], Share::exactly(0.3));
     let (one, two, again) = (ask("one"), ask("two"), ask("one"));
     assert!(case.replayed(&one) && case.replayed(&two), "{one:?} {two:?}");
@@ -36,7 +36,7 @@ fn equal_gains_of_different_work_are_two_times() {
 fn without_a_replay_what_is_touched_decides() {
     // No launch was recorded: nothing says what waited for what.
     let timeline = two_alike("");
-    let case = Case::new(&timeline, None);
+    let case = ReplayedSteps::new(StepAnalysis::new(&timeline, None));
     let share = Share::exactly(0.3);
     let ask = |pieces: Vec<u32>| case.gain(&[Change::Work(pieces, 0.0)], share);
     let (one, two) = (pieces(&timeline, "one"), pieces(&timeline, "two"));

@@ -3,8 +3,8 @@
 use super::times::Micros;
 use crate::gpu_words::shared_memory;
 use crate::in_steps::{self, InSteps};
-use analysis::Diagnosis;
-use analysis::gpu::GpuMetrics;
+use analysis::device::gpu::GpuMetrics;
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::{NameIndex, Timeline};
 
@@ -158,7 +158,7 @@ const MOST: usize = 1000;
 
 pub fn in_steps<'a>(timeline: &Timeline, diagnosis: &'a Diagnosis) -> Vec<(Device<'a>, InSteps)> {
     let devices = diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices);
-    let device = |device: &'a analysis::gpu::DeviceMetrics| {
+    let device = |device: &'a analysis::device::gpu::DeviceMetrics| {
         let mean = in_steps::of(timeline, diagnosis, device);
         let known = device.window_ns > 0;
         let each = |ns: u64| known.then(|| Micros::of(ns / mean.steps.max(1)));
@@ -263,7 +263,7 @@ pub fn work<'a>(timeline: &'a Timeline, metrics: &'a GpuMetrics) -> Work<'a> {
     }
 }
 
-fn step(timeline: &Timeline, step: &analysis::gpu::StepWork) -> Step {
+fn step(timeline: &Timeline, step: &analysis::device::gpu::StepWork) -> Step {
     let since = |time: u64| Micros::of(time.saturating_sub(timeline.start));
     Step {
         step: step.step,
@@ -275,7 +275,7 @@ fn step(timeline: &Timeline, step: &analysis::gpu::StepWork) -> Step {
     }
 }
 
-fn launch(launch: &analysis::gpu::LaunchMetrics) -> Launch {
+fn launch(launch: &analysis::device::gpu::LaunchMetrics) -> Launch {
     let of_kernels = |ns: u64| launch.latency.as_ref().map(|_| Micros::of(ns));
     let scaled = |curve: &analysis::Curve, scale: f64| -> Vec<Option<f64>> {
         curve.buckets.iter().map(|value| value.map(|value| thousandths(value * scale))).collect()
@@ -294,7 +294,7 @@ fn launch(launch: &analysis::gpu::LaunchMetrics) -> Launch {
     }
 }
 
-fn kernel<'a>(timeline: &'a Timeline, kernel: &'a analysis::gpu::KernelRow) -> Kernel<'a> {
+fn kernel<'a>(timeline: &'a Timeline, kernel: &'a analysis::device::gpu::KernelRow) -> Kernel<'a> {
     let place = kernel.place.as_ref();
     Kernel {
         name: timeline.names.text(kernel.name),

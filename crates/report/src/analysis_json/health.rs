@@ -1,6 +1,7 @@
 //! How far the analysis can be trusted, in the analysis JSON.
 
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::{State, Timeline};
 

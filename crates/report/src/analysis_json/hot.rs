@@ -2,7 +2,8 @@
 //! and scopes by name; and how the recording was made.
 
 use super::times::Micros;
-use analysis::{Diagnosis, Metrics, Part, Phase, Spread};
+use analysis::{Metrics, Part, Phase, Spread};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::{Exit, NameIndex, Timeline};

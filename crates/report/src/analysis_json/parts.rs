@@ -3,7 +3,8 @@
 use super::times::Micros;
 use crate::in_steps;
 use crate::percentages::shared;
-use analysis::{Breakdown, Diagnosis, Part, PartKind};
+use analysis::{Breakdown, Part, PartKind};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
 

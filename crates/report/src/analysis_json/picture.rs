@@ -1,9 +1,10 @@
 //! The median step and the slow ones, in the analysis JSON.
 
 use super::times::Micros;
+use analysis::Place;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::{Lane, Stretch, Total};
-use analysis::{Diagnosis, Place};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
 

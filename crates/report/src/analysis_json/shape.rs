@@ -6,7 +6,7 @@ use super::hot::{Host, Recorded};
 use super::parts::{Category, Idle};
 use super::picture::{Slow, Waterfall};
 use super::times::{Micros, Steps, Summary};
-use analysis::{Diagnosis, Finding};
+use diagnosis::{Diagnosis, Finding};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::{Timeline, TrackIndex};
@@ -190,7 +190,7 @@ pub fn finding<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Found<'a> {
     }
 }
 
-pub fn abstention(abstention: &analysis::Abstention) -> Abstained<'_> {
+pub fn abstention(abstention: &diagnosis::Abstention) -> Abstained<'_> {
     Abstained { code: abstention.code, reason: &abstention.reason }
 }
 
@@ -208,7 +208,7 @@ fn gain(finding: &Finding) -> Option<Gain> {
 fn evidence<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Vec<Proof<'a>> {
     let since = |time: Option<u64>| time.map(|time| Micros::of(time.saturating_sub(timeline.start)));
     let track = |track: Option<TrackIndex>| track.and_then(|track| timeline.tracks.get(track.0 as usize));
-    let proof = |evidence: &'a analysis::Evidence| {
+    let proof = |evidence: &'a diagnosis::Evidence| {
         let track = track(evidence.track);
         Proof {
             text: &evidence.text,

@@ -2,7 +2,8 @@
 
 use super::parts::is_idle;
 use crate::in_steps::InSteps;
-use analysis::{Diagnosis, Metrics, PartKind, StepSource};
+use analysis::{Metrics, PartKind, StepSource};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
 

@@ -6,8 +6,8 @@ use super::words::MOST_ROWS;
 use crate::gpu_words::{about, causes, kernel_ns, place, shared_memory, sides, title, top, window};
 use crate::in_steps;
 use crate::units::{count, duration};
-use analysis::Diagnosis;
-use analysis::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, RangeRow};
+use analysis::device::gpu::{ApiRow, CopyRow, DeviceMetrics, GpuMetrics, KernelRow, LayerRow, RangeRow};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
 

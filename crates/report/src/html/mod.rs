@@ -17,7 +17,8 @@ mod tracks;
 mod waits;
 mod words;
 
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
 

@@ -9,7 +9,8 @@ use super::steps::{self, Steps};
 use super::streams::Device;
 use super::tracks::{self, Group, Lanes, Track};
 use super::words;
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::{Timeline, side_by_side};
 

@@ -4,8 +4,9 @@
 use super::names::short;
 use super::pack;
 use crate::units::count;
-use analysis::gpu::DeviceMetrics;
-use analysis::{Diagnosis, Step, StepSource};
+use analysis::device::gpu::DeviceMetrics;
+use analysis::{Step, StepSource};
+use diagnosis::Diagnosis;
 use serde::Serialize;
 use timeline::Timeline;
 
@@ -112,7 +113,7 @@ mod tests {
         let mut text = format!("track main\n repeat {} every 10us\n step decode 0..5us\n end\n", long - 1);
         text += &format!("step decode {}us..{}us\n", 10 * (long - 1), 10 * (long - 1) + 9);
         let timeline = Timeline::from_text(&text).unwrap();
-        let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+        let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
         let shown = shown(&diagnosis);
         assert_eq!((shown.len(), shown.last()), (MOST_STEPS, Some(&(long - 1))));
         assert!(shown.windows(2).all(|pair| pair[0] < pair[1] && pair[1] - pair[0] <= 4), "evenly over the run");
@@ -132,7 +133,7 @@ mod tests {
             }
         }
         let timeline = Timeline::from_text(&text).unwrap();
-        let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+        let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
         let device = &diagnosis.gpu.as_ref().unwrap().devices[0];
         let bars = bars(&timeline, &diagnosis, device);
         assert_eq!((bars.len(), per_step(&timeline, &diagnosis, device).all), (MOST_BARS, 1000));

@@ -7,7 +7,7 @@ use super::tracks::{Group, Lanes, Marks, Track, pack as pack_blocks};
 use super::waits::{Drawn, Waits, waits};
 use super::{lod, pack};
 use crate::streams::{counted_device, device_title, title};
-use analysis::gpu::GpuMetrics;
+use analysis::device::gpu::GpuMetrics;
 use serde::Serialize;
 use timeline::gpu::Stream;
 use timeline::side_by_side::{self, Job};

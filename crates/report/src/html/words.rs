@@ -3,7 +3,8 @@
 use super::names::short;
 use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Verdict, Where};
 use crate::{gpu_words, units};
-use analysis::{Diagnosis, Finding, Metrics, PartKind, Spread, StepSource};
+use analysis::{Metrics, PartKind, Spread, StepSource};
+use diagnosis::{Diagnosis, Finding};
 use timeline::{NameIndex, Timeline};
 
 /// Rows of a table: the page shows some, and more on demand.
@@ -95,7 +96,7 @@ pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
 }
 
 pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
-    let line = |line: &analysis::HealthLine| Health {
+    let line = |line: &diagnosis::HealthLine| Health {
         state: line.state.name(),
         label: format!("{}:", line.label),
         text: line.text.clone(),

@@ -7,9 +7,9 @@ use crate::comparison::{
     SHOWN, Titles, answer, group_titles, mark, metric_noise, metrics_title, name, notes, signed, state,
 };
 use crate::units::{count, duration};
-use analysis::compare::gate::GateState;
-use analysis::compare::{Change, Comparison, GateResult, Group, relative};
-use analysis::named::{METRICS, Unit};
+use diagnosis::compare::gate::GateState;
+use diagnosis::compare::{Change, Comparison, GateResult, Group, relative};
+use diagnosis::named::{METRICS, Unit};
 use std::io::{self, Write};
 
 pub fn write(

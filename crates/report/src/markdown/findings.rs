@@ -3,7 +3,9 @@
 use super::code::{code, place};
 use super::words::prose;
 use crate::units::{counted, duration};
-use analysis::{Diagnosis, Evidence, Finding, Gain, StepSource};
+use analysis::StepSource;
+use diagnosis::{Diagnosis, Evidence, Finding};
+use replay::Gain;
 use std::io::{self, Write};
 use timeline::Timeline;
 

@@ -7,8 +7,8 @@ use super::words::prose;
 use crate::gpu_words::{at_least, causes, in_no_layer, kernel_ns, overhead, place, title, top, window};
 use crate::in_steps;
 use crate::units::{bytes, count, counted, duration, percent};
-use analysis::Diagnosis;
-use analysis::gpu::{GpuMetrics, KernelLayer};
+use analysis::device::gpu::{GpuMetrics, KernelLayer};
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
 

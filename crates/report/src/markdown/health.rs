@@ -3,7 +3,8 @@
 use super::table::Table;
 use super::words::prose;
 use crate::units::count;
-use analysis::{Diagnosis, HealthState, Metrics};
+use analysis::Metrics;
+use diagnosis::{Diagnosis, HealthState};
 use std::io::{self, Write};
 
 /// The label of the lines about collectors that were not on.

@@ -5,9 +5,9 @@ use super::table::Table;
 use super::words::prose;
 use crate::picture::{drawn, legend, said, several, title};
 use crate::units::{count, duration};
-use analysis::Diagnosis;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::Waterfall;
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
 

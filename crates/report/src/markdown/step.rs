@@ -7,7 +7,8 @@ use super::table::{Table, bar, stretch};
 use super::words::prose;
 use crate::percentages;
 use crate::units::{count, counted, duration};
-use analysis::{Breakdown, Diagnosis, Part, StepSource};
+use analysis::{Breakdown, Part, StepSource};
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
 

@@ -8,9 +8,9 @@ use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, over
 use crate::in_steps;
 use crate::style::Ink;
 use crate::units::{bytes, count, percent};
-use analysis::Diagnosis;
-use analysis::gpu::GpuMetrics;
-use analysis::kernel_name;
+use analysis::device::gpu::GpuMetrics;
+use analysis::device::kernel_name;
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 
 impl Page<'_> {

@@ -10,7 +10,8 @@ mod verdict;
 
 use crate::style::{Ink, Style, left};
 use crate::units::{bytes, count, counted, date, duration};
-use analysis::{Curve, Diagnosis, HealthState, Metrics};
+use analysis::{Curve, Metrics};
+use diagnosis::{Diagnosis, HealthState};
 use spark::sparkline;
 use std::io::{self, Write};
 use timeline::{Exit, State, Timeline};
@@ -145,7 +146,7 @@ impl Page<'_> {
             lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.what)));
         }
         for note in &self.timeline.notes {
-            let plain = analysis::health::note_state(note) == HealthState::Info;
+            let plain = diagnosis::health::note_state(note) == HealthState::Info;
             lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.clone()));
         }
         let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));

@@ -6,8 +6,8 @@ use super::verdict::wrapped;
 use crate::markdown::{more, number};
 use crate::picture::{drawn, legend, said, several, title};
 use crate::style::{Ink, left};
-use analysis::Diagnosis;
 use analysis::phrase;
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 

@@ -3,7 +3,8 @@
 use super::Page;
 use crate::escape::visible;
 use crate::style::{Ink, Style};
-use analysis::{Diagnosis, Finding, HealthState, Severity, StepSource};
+use analysis::StepSource;
+use diagnosis::{Diagnosis, Finding, HealthState, Severity};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 

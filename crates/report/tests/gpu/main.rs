@@ -4,12 +4,13 @@
 mod exports;
 mod timelines;
 
-use analysis::{Diagnosis, Metrics};
+use analysis::Metrics;
+use diagnosis::Diagnosis;
 use std::path::PathBuf;
 use timeline::Timeline;
 
 fn analysed(timeline: &Timeline) -> (Metrics, Diagnosis) {
-    (analysis::measure(timeline), analysis::diagnose(timeline, &analysis::Options::default()))
+    (analysis::measure(timeline), diagnosis::diagnose(timeline, &diagnosis::Options::default()))
 }
 
 fn page(timeline: &Timeline) -> String {

@@ -2,7 +2,7 @@
 
 use crate::analysis_json::check;
 use crate::timelines;
-use analysis::compare::{Gate, Side, compare};
+use diagnosis::compare::{Gate, Side, compare};
 use report::comparison::Titles;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn compared(a: &timeline::Timeline, b: &timeline::Timeline, gates: &[&str]) -> V
 
 /// JSON and Markdown.
 fn both(a: &timeline::Timeline, b: &timeline::Timeline, gates: &[&str]) -> (String, String) {
-    let measured = [a, b].map(|one| (analysis::measure(one), analysis::diagnose(one, &analysis::Options::default())));
+    let measured = [a, b].map(|one| (analysis::measure(one), diagnosis::diagnose(one, &diagnosis::Options::default())));
     let side = |timeline, place: usize| Side { timeline, metrics: &measured[place].0, diagnosis: &measured[place].1 };
     let comparison = compare(side(a, 0), side(b, 1)).unwrap();
     let gates: Vec<_> = gates.iter().map(|gate| Gate::parse(gate).unwrap().judge(&comparison)).collect();

@@ -13,7 +13,7 @@ use timeline::Timeline;
 /// Both reports of a timeline.
 fn reports(timeline: &Timeline) -> (String, String) {
     let metrics = analysis::measure(timeline);
-    let diagnosis = analysis::diagnose(timeline, &analysis::Options::default());
+    let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
     let (mut markdown, mut json) = (Vec::new(), Vec::new());
     report::markdown::write(timeline, &metrics, &diagnosis, &mut markdown).unwrap();
     report::analysis_json::write(timeline, &metrics, &diagnosis, &mut json).unwrap();
@@ -58,7 +58,7 @@ fn writing_to_a_full_disk_is_an_error_and_nothing_worse() {
     }
     let timeline = timelines::parse(timelines::SERVICE);
     let metrics = analysis::measure(&timeline);
-    let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+    let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
     for room in [0, 100, 1000, 4000] {
         let said = report::markdown::write(&timeline, &metrics, &diagnosis, &mut Full(room)).unwrap_err();
         assert_eq!(said.kind(), std::io::ErrorKind::StorageFull);

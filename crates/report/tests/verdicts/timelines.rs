@@ -203,12 +203,12 @@ pub fn all() -> [(&'static str, Timeline); 7] {
 
 /// What `check` writes of a timeline: a limit that a service fails, one that it keeps, and one of a GPU.
 pub fn limits(timeline: &Timeline, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    let (metrics, diagnosis) = (analysis::measure(timeline), analysis::diagnose(timeline, &Default::default()));
-    let named = analysis::named::Named::new(timeline, &metrics, &diagnosis);
+    let (metrics, diagnosis) = (analysis::measure(timeline), diagnosis::diagnose(timeline, &Default::default()));
+    let named = diagnosis::named::Named::new(timeline, &metrics, &diagnosis);
     let limits =
         [("--max-step-ms", "step_p50", 1.0), ("--max-step-ms", "step_p99", 1e6), ("--max-kernels", "kernels", 2.0)];
     let judged = limits.map(|(flag, name, limit)| {
-        let metric = analysis::named::find(name).unwrap();
+        let metric = diagnosis::named::find(name).unwrap();
         report::limits::Judged { flag, metric, least: false, limit, measured: named.get(metric).clone() }
     });
     report::limits::write_json("trace", &diagnosis.steps, &judged, out)
@@ -217,7 +217,7 @@ pub fn limits(timeline: &Timeline, out: &mut impl std::io::Write) -> std::io::Re
 /// What `whatif` writes of a timeline.
 pub fn whatif(timeline: &Timeline, changes: &str, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let steps = analysis::Steps::find(timeline, None);
-    let asked = analysis::replay::parse(changes).unwrap();
-    let answer = analysis::replay::replay(timeline, &steps, &asked).unwrap();
+    let asked = replay::parse(changes).unwrap();
+    let answer = replay::replay(timeline, &steps, &asked).unwrap();
     report::whatif_json::write("trace", changes, &steps, &answer, out)
 }

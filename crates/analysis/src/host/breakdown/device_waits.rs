@@ -42,7 +42,7 @@ pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Case;
+    use crate::host::StepContext;
 
     fn waited(copy: &str, returns: &str) -> f64 {
         let text = format!(
@@ -50,7 +50,7 @@ mod tests {
              api cudaMemcpyAsync 20us..{returns}\n copy {copy}\n end\n samples 0..200ms every 1ms active main>read:5"
         );
         let timeline = Timeline::from_text(&text).unwrap();
-        Case::new(&timeline, None).breakdown.share(PartKind::Gpu)
+        StepContext::new(&timeline, None).breakdown.share(PartKind::Gpu)
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
                 text += &format!("api cudaLaunchKernel {from}us..{to}us\n kernel k {at}us..{}us\n", at + 195);
             }
             let timeline = Timeline::from_text(&text).unwrap();
-            Case::new(&timeline, None).breakdown.share(PartKind::Gpu)
+            StepContext::new(&timeline, None).breakdown.share(PartKind::Gpu)
         };
         assert!((launches(true) - 80.0 / 300.0).abs() < 0.01, "{}", launches(true));
         assert_eq!(launches(false), 0.0);

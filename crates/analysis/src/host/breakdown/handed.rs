@@ -77,8 +77,8 @@ fn works_for(calls: &Spans, steps: &Spans, silent: &Spans) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::host::StepContext;
     use crate::host::breakdown::PartKind;
-    use crate::rule::Case;
     use timeline::Timeline;
 
     /// The other thread makes `calls` calls of 1 ms in the 40 ms for which the step's own thread makes none.
@@ -90,7 +90,7 @@ mod tests {
             text += &format!(" ccall aten::mm {}ms..{}ms\n", 10 + number, 11 + number);
         }
         let timeline = Timeline::from_text(&text).unwrap();
-        let breakdown = &Case::new(&timeline, None).breakdown;
+        let breakdown = &StepContext::new(&timeline, None).breakdown;
         (breakdown.share(PartKind::Native), breakdown.share(PartKind::Unknown))
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn native(active: u64, other: &str) -> f64 {
         let text = format!("track main\n step r 0..100ms\n ccall aten::linear 0..{active}ms\n track other\n{other}");
         let timeline = Timeline::from_text(&text).unwrap();
-        Case::new(&timeline, None).breakdown.share(PartKind::Native)
+        StepContext::new(&timeline, None).breakdown.share(PartKind::Native)
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What made the slow steps slow, and the picture of the median step: planted reasons are named with their place, and the lanes of
 //! the picture account for the whole step.
 
+use analysis::SlowSteps;
 use analysis::slow_steps::Side;
 use analysis::waterfall::{Lane, LaneKind};
-use analysis::{Diagnosis, Options, SlowSteps, diagnose};
+use diagnosis::{Diagnosis, Options, diagnose};
 use std::path::Path;
 use timeline::Timeline;
 

@@ -1,7 +1,8 @@
 //! Advice fits the recording: nobody who has another tool's file, or a program without PyTorch, is told to use what is not
 //! theirs.
 
-use analysis::{Diagnosis, Options, diagnose, measure};
+use analysis::measure;
+use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::Timeline;
 
 /// A recording without steps, with a call every microsecond, and GPU work that was launched before it.

@@ -1,7 +1,7 @@
 //! What a real GPU said, as it was recorded on one (tests/traces/README.md): every piece of work is linked to its call, none starts
 //! before it, and the numbers are those of the programs.
 
-use analysis::{Diagnosis, Options, diagnose};
+use diagnosis::{Diagnosis, Options, diagnose};
 use std::path::Path;
 use timeline::{Timeline, WorkKind};
 

@@ -1,6 +1,6 @@
 //! The word and the first finding for small programs with one thing wrong with each, and for some with nothing wrong.
 
-use analysis::{BottleneckKind, Diagnosis, Options, diagnose};
+use diagnosis::{BottleneckKind, Diagnosis, Options, diagnose};
 use timeline::Timeline;
 
 fn of(text: &str) -> Diagnosis {

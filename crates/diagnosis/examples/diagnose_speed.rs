@@ -1,8 +1,8 @@
-//! How long a diagnosis takes: `cargo run --release -p inferscope-analysis --example diagnose_speed [SLICES] [SAMPLES] [TRACKS]` makes
+//! How long a diagnosis takes: `cargo run --release -p inferscope-diagnosis --example diagnose_speed [SLICES] [SAMPLES] [TRACKS]` makes
 //! a service with that many slices and samples and prints the seconds; with a path as the only argument it opens that trace
 //! and prints what is said of it.
 
-use analysis::{Options, diagnose};
+use diagnosis::{Options, diagnose};
 use std::path::Path;
 use std::time::Instant;
 use timeline::{Builder, More, Process, SliceKind, StackIndex, Timeline, TrackIndex};

@@ -1,6 +1,7 @@
 //! The whole diagnosis on small timelines: which steps, where their time goes to the last nanosecond, and what is said.
 
-use analysis::{BottleneckKind, Diagnosis, HealthState, Options, PartKind, StepSource, diagnose};
+use analysis::{PartKind, StepSource};
+use diagnosis::{BottleneckKind, Diagnosis, HealthState, Options, diagnose};
 use timeline::Timeline;
 
 fn of(text: &str) -> Diagnosis {

@@ -1,12 +1,13 @@
 //! Two small timelines side by side: what is told of them, what is called noise, what gates and user rules make of it.
 
-use analysis::compare::gate::GateState;
-use analysis::compare::{Comparison, Gate, Group, Side, compare};
-use analysis::expression::Condition;
-use analysis::named::noise::Noise;
-use analysis::named::{METRICS, Named};
-use analysis::user_rules::{UserRule, apply};
-use analysis::{Diagnosis, Metrics, Options, Severity, diagnose, measure};
+use analysis::{Metrics, measure};
+use diagnosis::compare::gate::GateState;
+use diagnosis::compare::{Comparison, Gate, Group, Side, compare};
+use diagnosis::expression::Condition;
+use diagnosis::named::noise::Noise;
+use diagnosis::named::{METRICS, Named};
+use diagnosis::user_rules::{UserRule, apply};
+use diagnosis::{Diagnosis, Options, Severity, diagnose};
 use timeline::Timeline;
 
 fn of(text: &str) -> (Timeline, Metrics, Diagnosis) {
@@ -291,7 +292,7 @@ fn parts_of_steps_that_overlap_make_up_the_step() {
         format!("track main\n{steps} samples 0..{}ms every 1ms active gil f@a.py:1", 590 + step)
     };
     let found = between(&of(30), &of(50)).unwrap();
-    let sum = |of: fn(&analysis::compare::Change) -> f64| {
+    let sum = |of: fn(&diagnosis::compare::Change) -> f64| {
         found.changes.iter().filter(|change| change.group == Group::Kind).map(of).sum::<f64>() / 1e6
     };
     let (a, b) = (sum(|change| change.a.value), sum(|change| change.b.value));

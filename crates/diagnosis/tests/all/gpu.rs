@@ -1,7 +1,8 @@
 //! What is said of devices, on small timelines: busy time, kernels, copies, calls, launches, ranges, steps, overhead.
 
-use analysis::gpu::OverheadBy;
-use analysis::{BottleneckKind, Diagnosis, GpuMetrics, Options, StepSource, diagnose};
+use analysis::device::gpu::OverheadBy;
+use analysis::{GpuMetrics, StepSource};
+use diagnosis::{BottleneckKind, Diagnosis, Options, diagnose};
 use timeline::Timeline;
 
 fn of(text: &str) -> (Timeline, Diagnosis) {

@@ -1,7 +1,8 @@
 //! Whatever a trace holds, the diagnosis ends, adds up and invents nothing: no events, one event, nothing closed, clocks that
 //! step back, zero lengths, absurd lengths, references to nothing, a great many tracks.
 
-use analysis::{Diagnosis, Options, StepSource, diagnose};
+use analysis::StepSource;
+use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::gpu::{self, Job, Shape, Site, WorkKind};
 use timeline::{Builder, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
 
@@ -270,7 +271,7 @@ fn files_that_cannot_be_read_are_said_first_and_are_nobodys_choice() {
     );
     assert!(diagnosis.answer[2].starts_with("Record again"), "{:?}", diagnosis.answer);
     let line = |label: &str| diagnosis.health.iter().find(|line| line.label == label).unwrap();
-    assert_eq!(line("recording").state, analysis::HealthState::Bad);
+    assert_eq!(line("recording").state, diagnosis::HealthState::Bad);
     assert_eq!(line("losses").text, "what the damaged files held");
     assert!(line("samples").text.contains("damaged"), "{:?}", line("samples"));
 }

@@ -1,8 +1,8 @@
 //! Replays: an unchanged step comes out as it was recorded, and a change gains what the graph says, on small timelines and on
 //! those recorded on real hardware.
 
-use analysis::replay::{Answer, Change, On, Refusal, check, parse, replay};
 use analysis::steps::Steps;
+use replay::{Answer, Change, On, Refusal, check, parse, replay};
 use std::path::Path;
 use timeline::Timeline;
 

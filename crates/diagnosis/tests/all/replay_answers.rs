@@ -1,8 +1,8 @@
 //! What a replay tells a person who asks: how sure it is where only samples show a function, in words that fit the recording,
 //! and which names there are where the one that was asked for is not.
 
-use analysis::replay::{Answer, Refusal, parse, replay};
 use analysis::steps::Steps;
+use replay::{Answer, Refusal, parse, replay};
 use timeline::Timeline;
 
 fn ask(text: &str, changes: &str) -> Result<Answer, Refusal> {

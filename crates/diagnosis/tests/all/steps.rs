@@ -134,7 +134,7 @@ fn a_device_alone_has_steps_too() {
     let found = Steps::find(&timeline, None);
     assert_eq!((found.source, found.p50()), (StepSource::Sequence, 500_000), "{}", found.why);
     assert!(found.count() >= 11 && found.confidence < 0.6, "{}", found.why);
-    let diagnosis = analysis::diagnose(&timeline, &analysis::Options::default());
+    let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
     assert!(diagnosis.answer[0].contains("the GPU is at work in 25 % of it"), "{:?}", diagnosis.answer);
     assert_eq!(&*timeline.tracks[0].name, "(no thread recorded)");
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 /// Every rule's file up to its tests, by name.
 fn rules() -> Vec<(String, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/rules");
-    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let files = files.filter(|file| file.extension().is_some_and(|ending| ending == "rs"));
+    let inside = |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let families = inside(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/rules")).filter(|path| path.is_dir());
+    let files = families.flat_map(inside).filter(|file| file.extension().is_some_and(|ending| ending == "rs"));
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or("").to_owned();

@@ -1,13 +1,13 @@
 //! docs/rules.md is made from the rules, and is current; every rule documents itself in the same way.
 
-use analysis::rules::{RULES, page};
+use diagnosis::rules::{RULES, page};
 use std::collections::HashSet;
 
 #[test]
 fn the_page_is_current() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
     let written = std::fs::read_to_string(file).unwrap_or_default();
-    let hint = "run `cargo run -p inferscope-analysis --example rules_page > docs/rules.md`";
+    let hint = "run `cargo run -p inferscope-diagnosis --example rules_page > docs/rules.md`";
     assert!(written == page(), "docs/rules.md is not what the rules say: {hint}");
 }
 

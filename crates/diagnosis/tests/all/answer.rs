@@ -1,11 +1,12 @@
 //! What the answer promises: times that are of the same kind as its gains, and no more than the blamed share without a word.
 
-use analysis::{Diagnosis, Options, SlowSteps};
+use analysis::SlowSteps;
+use diagnosis::{Diagnosis, Options};
 use std::path::Path;
 use timeline::Timeline;
 
 fn of(timeline: &Timeline) -> Diagnosis {
-    analysis::diagnose(timeline, &Options::default())
+    diagnosis::diagnose(timeline, &Options::default())
 }
 
 fn recorded(name: &str) -> Diagnosis {

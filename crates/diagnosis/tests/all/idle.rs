@@ -1,6 +1,7 @@
 //! Why devices were idle, on small timelines: each cause where it belongs, and always the whole of the time.
 
-use analysis::{Cause, DeviceIdle, Diagnosis, Options, diagnose};
+use analysis::{Cause, DeviceIdle};
+use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::Timeline;
 
 fn of(text: &str) -> Diagnosis {

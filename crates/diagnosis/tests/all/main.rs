@@ -1,0 +1,16 @@
+//! The integration tests of this crate, in one binary: linking many takes longer than running them.
+
+mod advice;
+mod answer;
+mod bad_input;
+mod bound;
+mod compare;
+mod diagnose;
+mod gpu;
+mod idle;
+mod no_constants;
+mod recorded_traces;
+mod replay_answers;
+mod rules_page;
+mod slow_steps;
+mod steps;

@@ -1,0 +1,3 @@
+//! The integration tests of this crate, in one binary: linking many takes longer than running them.
+
+mod replay;
