@@ -95,7 +95,7 @@ fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {
     let style = terminal::stderr_style(&settings.color);
     let Verdict { timeline, metrics, diagnosis } = verdict;
     // Nobody is left to read it if stderr is gone.
-    _ = report::brief::write(timeline, metrics, diagnosis, &style, &mut std::io::stderr().lock());
+    _ = report::reports::brief::write(timeline, metrics, diagnosis, &style, &mut std::io::stderr().lock());
     terminal::tell(format_args!("report   {}\nlook at  inferscope analyze {}\n", page.display(), quoted(trace)));
 }
 

@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod args;
+mod command_line;
 mod commands;
 mod config;
 mod confine;
@@ -26,8 +27,8 @@ mod unfinished;
 mod verdict;
 mod verify;
 
-use args::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use command_line::{Arguments, Command};
 use config::Settings;
 use ending::Ending;
 use failure::Failure;
@@ -56,6 +57,6 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Export(export) => commands::export::run(&Settings::load(base.over(export.reading.layer()))?, export),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),
-        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Completions { shell } => commands::completions::run(*shell, &mut Arguments::command()),
     }
 }

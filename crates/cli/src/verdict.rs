@@ -60,10 +60,12 @@ impl Verdict {
     ) -> io::Result<()> {
         let Verdict { timeline, metrics, diagnosis } = self;
         match format {
-            ReportFormat::Text => report::text::write(timeline, metrics, diagnosis, settings.top, style, &mut out),
-            ReportFormat::Markdown => report::markdown::write(timeline, metrics, diagnosis, &mut out),
-            ReportFormat::Html => report::html::write(timeline, metrics, diagnosis, &mut out),
-            ReportFormat::Json => report::analysis_json::write(timeline, metrics, diagnosis, &mut out),
+            ReportFormat::Text => {
+                report::reports::text::write(timeline, metrics, diagnosis, settings.top, style, &mut out)
+            }
+            ReportFormat::Markdown => report::reports::markdown::write(timeline, metrics, diagnosis, &mut out),
+            ReportFormat::Html => report::reports::html::write(timeline, metrics, diagnosis, &mut out),
+            ReportFormat::Json => report::reports::analysis_json::write(timeline, metrics, diagnosis, &mut out),
         }
     }
 }

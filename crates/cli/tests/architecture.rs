@@ -1,7 +1,8 @@
-//! The shape of the workspace, proved: crates depend only on earlier ones, what runs inside the workload stays small,
-//! and one version stands in one place.
+//! The shape of the workspace, proved: crates depend only on earlier ones, so do the modules inside each crate, what runs inside
+//! the workload stays small, and one version stands in one place.
 
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -97,4 +98,117 @@ fn architecture_md_names_every_crate() {
         let short = name.trim_start_matches("inferscope-");
         assert!(page.contains(&format!("| `{short}` |")), "ARCHITECTURE.md has no row for `{short}`");
     }
+}
+
+/// The crates whose lib.rs lists its modules in the order in which they use each other.
+const WRITTEN_IN_ORDER: [&str; 2] = ["analysis", "diagnosis"];
+
+/// The sources of a crate without their tests, each with its path below src/.
+fn sources(folder: &Path, below: &str, all: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() && name != "tests" {
+            sources(&path, &format!("{below}{name}/"), all);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            // Tests stand at the end of a file; they may ask anybody.
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            all.push((format!("{below}{name}"), code.join("\n")));
+        }
+    }
+}
+
+/// The names that follow `prefix` in a piece of code: of `crate::{a::b, c}` these are `a` and `c`.
+fn named_after(code: &str, prefix: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let word =
+        |text: &str| text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect::<String>();
+    for (at, _) in code.match_indices(prefix) {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_' || letter == ':') {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.insert(word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begins = true;
+        for (place, letter) in group.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                _ if begins && !letter.is_whitespace() => {
+                    names.insert(word(&group[place..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+/// The top-level modules of a crate as its root lists them, and for each the others that it uses.
+fn modules(short: &str) -> (Vec<String>, BTreeMap<String, BTreeSet<String>>) {
+    let source = root().join("crates").join(short).join("src");
+    let file = if source.join("lib.rs").exists() { "lib.rs" } else { "main.rs" };
+    let text = std::fs::read_to_string(source.join(file)).unwrap_or_else(|error| panic!("{short}: {error}"));
+    let listed: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").strip_prefix("mod "))
+        .filter_map(|rest| rest.strip_suffix(';'))
+        .map(str::to_owned)
+        .collect();
+    let mut files = Vec::new();
+    sources(&source, "", &mut files);
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in files {
+        let own = path.split('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned();
+        if !listed.contains(&own) {
+            continue;
+        }
+        let mut named = named_after(&code, "crate::");
+        // Only from here is `super` the root of the crate.
+        if path == format!("{own}.rs") || path == format!("{own}/mod.rs") {
+            named.extend(named_after(&code, "super::"));
+        }
+        let others = named.into_iter().filter(|name| *name != own && listed.contains(name));
+        uses.entry(own.clone()).or_default().extend(others);
+    }
+    (listed, uses)
+}
+
+#[test]
+fn the_modules_of_a_crate_have_an_order() {
+    for name in order() {
+        let short = name.trim_start_matches("inferscope-");
+        let (listed, mut uses) = modules(short);
+        if WRITTEN_IN_ORDER.contains(&short) {
+            for (module, others) in &uses {
+                let place = |name: &String| listed.iter().position(|one| one == name);
+                let later: Vec<&String> = others.iter().filter(|other| place(other) > place(module)).collect();
+                assert!(later.is_empty(), "{short}: `{module}` uses {later:?}, which stand after it in lib.rs");
+            }
+        }
+        // Whoever uses nobody that is left is next; when there is none, those that are left form a circle.
+        while !uses.is_empty() {
+            let next: Vec<String> =
+                uses.iter().filter(|(_, others)| others.is_empty()).map(|one| one.0.clone()).collect();
+            assert!(!next.is_empty(), "{short}: modules that use each other in a circle: {uses:#?}");
+            next.iter().for_each(|module| _ = uses.remove(module));
+            uses.values_mut().for_each(|others| others.retain(|other| !next.contains(other)));
+        }
+    }
+}
+
+#[test]
+fn names_are_found_behind_a_prefix() {
+    let of = |code: &str| named_after(code, "crate::").into_iter().collect::<Vec<_>>();
+    assert_eq!(of("use crate::{b::{x, y}, a, c::d};\nlet z = crate::e::f();"), ["a", "b", "c", "e"]);
+    assert_eq!(of("use other_crate::a; use $crate::b; my::crate::c"), ["b"]);
 }

@@ -8,7 +8,7 @@ use analysis::measure;
 use diagnosis::compare::{Gate, Side, compare};
 use diagnosis::{Options, diagnose};
 use report::comparison::Titles;
-use report::{analysis_json, comparison_json, markdown};
+use report::reports::{analysis_json, markdown};
 use std::error::Error;
 use std::fs::File;
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let gates = [Gate::parse("step_p50 > +5%")?.judge(&comparison)];
         let create = |end: &str| File::create(folder.join(format!("{name}.comparison.{end}")));
         let titles = Titles { a: "before", b: "after" };
-        comparison_json::write(&comparison, &titles, &gates, &mut create("json")?)?;
-        markdown::comparison::write(&comparison, &titles, &gates, 12, &mut create("md")?)?;
+        report::comparison::json::write(&comparison, &titles, &gates, &mut create("json")?)?;
+        report::comparison::markdown::write(&comparison, &titles, &gates, 12, &mut create("md")?)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 #[path = "../tests/formats/timelines.rs"]
 mod timelines;
 
-use report::{collapsed, perfetto, pprof, speedscope};
+use report::exports::{collapsed, perfetto, pprof, speedscope};
 use std::error::Error;
 use std::fs::File;
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let metrics = analysis::measure(timeline);
         let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
         let mut page = BufWriter::new(File::create(folder.join(format!("{name}.html")))?);
-        report::html::write(timeline, &metrics, &diagnosis, &mut page)?;
+        report::reports::html::write(timeline, &metrics, &diagnosis, &mut page)?;
     }
     Ok(())
 }

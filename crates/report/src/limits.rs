@@ -1,8 +1,8 @@
 //! What a recording was held against: a line for each limit, or JSON. The metrics are measured in `analysis`, and the command
 //! ends by what is said here.
 
+use crate::comparison::json::state_name;
 use crate::comparison::state;
-use crate::comparison_json::state_name;
 use crate::style::{Ink, Style};
 use analysis::steps::{StepSource, Steps};
 use diagnosis::compare::gate::GateState;

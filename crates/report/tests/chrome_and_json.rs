@@ -49,7 +49,7 @@ fn nanos(value: &Value) -> u64 {
 #[test]
 fn chrome_has_every_event() {
     let timeline = open(SERVICE);
-    let root = parse(|out| report::chrome::write(&timeline, out));
+    let root = parse(|out| report::exports::chrome::write(&timeline, out));
     let events = root["traceEvents"].as_array().unwrap();
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     // tail and task-b outlast what is open around them on their thread: they are asynchronous.
@@ -90,7 +90,7 @@ fn chrome_has_every_event() {
 #[test]
 fn json_has_every_event_and_the_scopes_tree() {
     let timeline = open(SERVICE);
-    let root = parse(|out| report::json::write(&timeline, out));
+    let root = parse(|out| report::exports::json::write(&timeline, out));
     check(&timeline, &root);
     let scopes = root["relationships"]["scopes"].as_array().unwrap();
     let by_name = |name: &str| scopes.iter().find(|scope| scope["name"] == name).unwrap();
@@ -193,8 +193,8 @@ fn json_and_chrome_hold_for_slices_that_do_not_nest() {
             }
         }
         let timeline = open(&text);
-        check(&timeline, &parse(|out| report::json::write(&timeline, out)));
-        let root = parse(|out| report::chrome::write(&timeline, out));
+        check(&timeline, &parse(|out| report::exports::json::write(&timeline, out)));
+        let root = parse(|out| report::exports::chrome::write(&timeline, out));
         nests(root["traceEvents"].as_array().unwrap(), case);
     }
 }
@@ -216,8 +216,8 @@ fn nests(events: &[Value], case: i32) {
 #[test]
 fn an_empty_trace_is_still_a_file() {
     let timeline = open("process 100 a 3.12");
-    let root = parse(|out| report::json::write(&timeline, out));
+    let root = parse(|out| report::exports::json::write(&timeline, out));
     check(&timeline, &root);
     assert_eq!(root["events"], json!([]));
-    assert_eq!(parse(|out| report::chrome::write(&timeline, out))["traceEvents"].as_array().unwrap().len(), 1);
+    assert_eq!(parse(|out| report::exports::chrome::write(&timeline, out))["traceEvents"].as_array().unwrap().len(), 1);
 }

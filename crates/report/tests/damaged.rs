@@ -47,19 +47,20 @@ fn write_everything(timeline: &Timeline) {
     let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
     for style in [Style::default(), Style { colour: true, unicode: false, width: 60 }] {
         let mut text = Vec::new();
-        report::text::write(timeline, &metrics, &diagnosis, 20, &style, &mut text).unwrap();
-        report::brief::write(timeline, &metrics, &diagnosis, &style, &mut text).unwrap();
+        report::reports::text::write(timeline, &metrics, &diagnosis, 20, &style, &mut text).unwrap();
+        report::reports::brief::write(timeline, &metrics, &diagnosis, &style, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.chars().all(|c| !c.is_control() || c == '\n' || c == '\x1b' && style.colour), "{text:?}");
     }
     let mut bytes = Vec::new();
-    report::html::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
-    report::markdown::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
-    report::perfetto::write(timeline, &mut bytes).unwrap();
+    report::reports::html::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
+    report::reports::markdown::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
+    report::exports::perfetto::write(timeline, &mut bytes).unwrap();
     bytes.clear();
-    report::analysis_json::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
+    report::reports::analysis_json::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
     serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).unwrap();
-    for write in [report::chrome::write, report::json::write] as [fn(&Timeline, &mut Vec<u8>) -> std::io::Result<()>; 2]
+    for write in [report::exports::chrome::write, report::exports::json::write]
+        as [fn(&Timeline, &mut Vec<u8>) -> std::io::Result<()>; 2]
     {
         let mut bytes = Vec::new();
         write(timeline, &mut bytes).unwrap();

@@ -49,7 +49,7 @@ const PAUSES: &str = "
 
 fn written(timeline: &Timeline) -> Vec<u8> {
     let mut bytes = Vec::new();
-    report::json::write(timeline, &mut bytes).unwrap();
+    report::exports::json::write(timeline, &mut bytes).unwrap();
     bytes
 }
 

@@ -41,7 +41,7 @@ fn open(text: &str) -> Timeline {
 fn render(timeline: &Timeline, style: Style) -> String {
     let mut bytes = Vec::new();
     let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
-    report::text::write(timeline, &analysis::measure(timeline), &diagnosis, 10, &style, &mut bytes).unwrap();
+    report::reports::text::write(timeline, &analysis::measure(timeline), &diagnosis, 10, &style, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -96,7 +96,8 @@ fn an_empty_trace_says_what_is_not_there() {
 fn brief(timeline: &Timeline) -> String {
     let mut bytes = Vec::new();
     let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
-    report::brief::write(timeline, &analysis::measure(timeline), &diagnosis, &Style::default(), &mut bytes).unwrap();
+    report::reports::brief::write(timeline, &analysis::measure(timeline), &diagnosis, &Style::default(), &mut bytes)
+        .unwrap();
     String::from_utf8(bytes).unwrap()
 }
 

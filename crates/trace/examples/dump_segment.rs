@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::process::ExitCode;
-use trace::event::{EVENT_WORDS, TextGatherer};
+use trace::event::EVENT_WORDS;
+use trace::gathered::TextGatherer;
 use trace::names::NameCursor;
 use trace::ring::Reader;
 use trace::status::Collector;

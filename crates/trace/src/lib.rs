@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod device;
 pub mod event;
+pub mod gathered;
 pub mod names;
 pub mod plain_file;
 pub mod ring;

@@ -1,7 +1,8 @@
 //! What of a command line is ours, and what belongs to the recorded command.
 
 use super::*;
-use clap::CommandFactory;
+use crate::command_line::{Arguments, Command};
+use clap::{CommandFactory, Parser};
 
 #[test]
 fn the_command_line_is_consistent() {

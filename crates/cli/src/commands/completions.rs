@@ -1,15 +1,13 @@
 //! `inferscope completions`: a script that teaches a shell our commands and flags.
 
-use crate::args::Arguments;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::output;
-use clap::CommandFactory;
 
-pub fn run(shell: clap_complete::Shell) -> Result<Ending, Failure> {
+pub fn run(shell: clap_complete::Shell, command: &mut clap::Command) -> Result<Ending, Failure> {
     // The generator writes in one go and panics if it cannot; memory it can always write to.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "inferscope", &mut script);
+    clap_complete::generate(shell, command, "inferscope", &mut script);
     output::write_to(None, |out| out.write_all(&script))?;
     Ok(Ending::FINE)
 }

@@ -13,7 +13,6 @@ use clap::{Args, ValueEnum};
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{self, Gate, GateResult, Side};
 use report::comparison::Titles;
-use report::markdown;
 use std::path::{Path, PathBuf};
 use timeline::Timeline;
 
@@ -119,8 +118,10 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
     };
     output::write_to(diff.file(), |mut out| match format {
         DiffFormat::Text => report::comparison::write(&comparison, &titles, &results, settings.top, &style, &mut out),
-        DiffFormat::Markdown => markdown::comparison::write(&comparison, &titles, &results, settings.top, &mut out),
-        DiffFormat::Json => report::comparison_json::write(&comparison, &titles, &results, &mut out),
+        DiffFormat::Markdown => {
+            report::comparison::markdown::write(&comparison, &titles, &results, settings.top, &mut out)
+        }
+        DiffFormat::Json => report::comparison::json::write(&comparison, &titles, &results, &mut out),
     })?;
     if let Some(path) = diff.file() {
         settings.say(format_args!("wrote {}", path.display()));

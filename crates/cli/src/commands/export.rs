@@ -6,7 +6,7 @@ use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::{open, output};
-use report::collapsed;
+use report::exports::collapsed;
 use std::fs::File;
 use std::path::Path;
 use timeline::Timeline;
@@ -31,12 +31,12 @@ pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
         _ => {}
     }
     output::write_to(file, |mut out| match export.format {
-        Format::Chrome => report::chrome::write(&timeline, &mut out),
-        Format::Json => report::json::write(&timeline, &mut out),
-        Format::Perfetto => report::perfetto::write(&timeline, &mut out),
-        Format::Speedscope => report::speedscope::write(&timeline, &mut out),
+        Format::Chrome => report::exports::chrome::write(&timeline, &mut out),
+        Format::Json => report::exports::json::write(&timeline, &mut out),
+        Format::Perfetto => report::exports::perfetto::write(&timeline, &mut out),
+        Format::Speedscope => report::exports::speedscope::write(&timeline, &mut out),
         Format::Collapsed => collapsed::write(&timeline, collapsed::Options { idle: false, lines: false }, &mut out),
-        Format::Pprof => report::pprof::write(&timeline, &mut out),
+        Format::Pprof => report::exports::pprof::write(&timeline, &mut out),
         Format::Parquet => Ok(()),
     })?;
     if let Some(path) = file {

@@ -75,7 +75,7 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     let style = terminal::stdout_style(&settings.color);
     output::write_to(None, |mut out| match whatif.format {
         DataFormat::Text => report::whatif::write(&asked, &steps, &answer, &style, &mut out),
-        DataFormat::Json => report::whatif_json::write(&trace, &asked, &steps, &answer, &mut out),
+        DataFormat::Json => report::whatif::json::write(&trace, &asked, &steps, &answer, &mut out),
     })?;
     Ok(Ending::FINE)
 }

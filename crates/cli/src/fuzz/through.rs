@@ -7,7 +7,8 @@ use crate::verdict::Verdict;
 use diagnosis::compare::{self, Side};
 use diagnosis::named::{METRICS, Named};
 use replay;
-use report::{Style, collapsed};
+use report::Style;
+use report::exports::collapsed;
 use serde_json::Value;
 use std::path::Path;
 use timeline::Timeline;
@@ -86,18 +87,18 @@ fn exports(random: &mut Random, timeline: &Timeline, path: &Path) {
     let mut out = Vec::new();
     match random.below(6) {
         0 => {
-            report::chrome::write(timeline, &mut out).expect("written");
+            report::exports::chrome::write(timeline, &mut out).expect("written");
             serde_json::from_slice::<Value>(&out).expect("JSON");
         }
-        1 => report::perfetto::write(timeline, &mut out).expect("written"),
+        1 => report::exports::perfetto::write(timeline, &mut out).expect("written"),
         2 => {
-            report::speedscope::write(timeline, &mut out).expect("written");
+            report::exports::speedscope::write(timeline, &mut out).expect("written");
             serde_json::from_slice::<Value>(&out).expect("JSON");
         }
         3 => collapsed::write(timeline, collapsed::Options { idle: true, lines: true }, &mut out).expect("written"),
-        4 => report::pprof::write(timeline, &mut out).expect("written"),
+        4 => report::exports::pprof::write(timeline, &mut out).expect("written"),
         _ => {
-            report::json::write(timeline, &mut out).expect("written");
+            report::exports::json::write(timeline, &mut out).expect("written");
             let again = path.with_extension("again.json");
             std::fs::write(&again, &out).expect("written");
             let again = timeline::open(&again).expect("our own file opens");

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use trace::NameId;
 use trace::device::{Numbers, Work, payload};
-use trace::event::{EVENT_WORDS, Event, Kind, TextGatherer};
+use trace::event::{EVENT_WORDS, Event, Kind};
+use trace::gathered::TextGatherer;
 
 fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")

@@ -7,7 +7,8 @@ use crate::store::{Cell, Columns};
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
-use trace::event::{Event, Gathered, Kind};
+use trace::event::{Event, Kind};
+use trace::gathered::Gathered;
 use trace::names::NameCursor;
 use trace::tables::{Table, WorkKind};
 

@@ -1,7 +1,7 @@
 //! The collapsed stacks: counts add up, idle samples are there when asked for, and no name breaks a line.
 
 use crate::{parse, timelines};
-use report::collapsed::{self, Options};
+use report::exports::collapsed::{self, Options};
 use timeline::Timeline;
 
 fn read(timeline: &Timeline, options: Options) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use crate::parse;
 use prost::Message;
-use report::perfetto::{self, messages::*};
+use report::exports::perfetto::{self, messages::*};
 use std::collections::HashMap;
 use std::fmt::Write;
 use timeline::Timeline;
@@ -26,7 +26,7 @@ fn lanes(timeline: &Timeline) -> usize {
     }
     assert!(tracks.values().all(|(depth, _)| *depth == 0));
     let mut json = Vec::new();
-    report::speedscope::write(timeline, &mut json).unwrap();
+    report::exports::speedscope::write(timeline, &mut json).unwrap();
     let file: serde_json::Value = serde_json::from_slice(&json).unwrap();
     for profile in file["profiles"].as_array().unwrap().iter().filter(|profile| profile["type"] == "evented") {
         let mut open = Vec::new();

@@ -3,7 +3,7 @@
 
 use crate::{parse, timelines};
 use prost::Message;
-use report::perfetto::{self, messages::*};
+use report::exports::perfetto::{self, messages::*};
 use std::collections::HashMap;
 use timeline::Timeline;
 

@@ -4,7 +4,7 @@
 use crate::{parse, timelines};
 use flate2::read::GzDecoder;
 use prost::Message;
-use report::pprof::{self, messages::*};
+use report::exports::pprof::{self, messages::*};
 use std::collections::HashMap;
 use std::io::Read;
 use timeline::Timeline;

@@ -2,7 +2,7 @@
 //! timeline says.
 
 use crate::timelines;
-use report::speedscope;
+use report::exports::speedscope;
 use serde_json::Value;
 use timeline::Timeline;
 

@@ -3,14 +3,14 @@
 
 use crate::timelines;
 use prost::Message;
-use report::perfetto::messages::{EventType, Trace, TrackEvent};
+use report::exports::perfetto::messages::{EventType, Trace, TrackEvent};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use timeline::{Timeline, WorkKind};
 
 fn chrome(timeline: &Timeline) -> Vec<Value> {
     let mut bytes = Vec::new();
-    report::chrome::write(timeline, &mut bytes).unwrap();
+    report::exports::chrome::write(timeline, &mut bytes).unwrap();
     let root: Value = serde_json::from_slice(&bytes).unwrap();
     root["traceEvents"].as_array().unwrap().clone()
 }
@@ -63,7 +63,7 @@ fn chrome_arrows_lead_from_a_call_to_its_work() {
 fn perfetto_has_a_track_a_stream_and_flows_from_the_calls() {
     let timeline = timelines::small();
     let mut bytes = Vec::new();
-    report::perfetto::write(&timeline, &mut bytes).unwrap();
+    report::exports::perfetto::write(&timeline, &mut bytes).unwrap();
     let packets = Trace::decode(&*bytes).unwrap().packet;
     let tracks: HashMap<u64, _> =
         packets.iter().filter_map(|packet| packet.track_descriptor.clone()).map(|t| (t.uuid.unwrap(), t)).collect();
@@ -118,7 +118,7 @@ fn perfetto_joins_a_wait_to_what_it_waited_for() {
     )
     .unwrap();
     let mut bytes = Vec::new();
-    report::perfetto::write(&timeline, &mut bytes).unwrap();
+    report::exports::perfetto::write(&timeline, &mut bytes).unwrap();
     let packets = Trace::decode(&*bytes).unwrap().packet;
     let events: Vec<(u64, TrackEvent)> =
         packets.into_iter().filter_map(|packet| Some((packet.timestamp?, packet.track_event?))).collect();
@@ -138,7 +138,7 @@ fn perfetto_joins_a_wait_to_what_it_waited_for() {
 fn json_has_kernels_copies_and_memory() {
     let timeline = timelines::small();
     let mut bytes = Vec::new();
-    report::json::write(&timeline, &mut bytes).unwrap();
+    report::exports::json::write(&timeline, &mut bytes).unwrap();
     let root: Value = serde_json::from_slice(&bytes).unwrap();
     let events = root["events"].as_array().unwrap();
     let of = |sort: &str| events.iter().filter(|event| event["type"] == sort).collect::<Vec<_>>();
@@ -166,7 +166,7 @@ fn a_recording_with_devices_opens_again_from_its_json() {
     let folder = timeline::fixture::TemporaryFolder::new("gpu-json");
     std::fs::create_dir_all(folder.path()).unwrap();
     let path = folder.path().join("trace.json");
-    report::json::write(&timeline, &mut std::fs::File::create(&path).unwrap()).unwrap();
+    report::exports::json::write(&timeline, &mut std::fs::File::create(&path).unwrap()).unwrap();
     let again = timeline::open(&path).unwrap();
     for kind in [WorkKind::Kernel, WorkKind::Memcpy] {
         let of = |timeline: &Timeline| {

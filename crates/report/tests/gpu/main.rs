@@ -16,7 +16,7 @@ fn analysed(timeline: &Timeline) -> (Metrics, Diagnosis) {
 fn page(timeline: &Timeline) -> String {
     let (metrics, diagnosis) = analysed(timeline);
     let mut bytes = Vec::new();
-    report::html::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
+    report::reports::html::write(timeline, &metrics, &diagnosis, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -52,9 +52,9 @@ fn the_reports_look_as_they_did() {
     let (metrics, diagnosis) = analysed(&timeline);
     let style = report::Style::default();
     let (mut text, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
-    report::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut text).unwrap();
-    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
-    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut text).unwrap();
+    report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     for (file, bytes) in [("small.txt", text), ("small.md", markdown), ("small.json", json)] {
         same(file, &String::from_utf8(bytes).unwrap());
     }
@@ -67,7 +67,7 @@ fn slow_steps_are_explained_everywhere() {
     let timeline = timelines::tail();
     let (metrics, diagnosis) = analysed(&timeline);
     let (mut text, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
-    report::text::write(
+    report::reports::text::write(
         &timeline,
         &metrics,
         &diagnosis,
@@ -76,8 +76,8 @@ fn slow_steps_are_explained_everywhere() {
         &mut text,
     )
     .unwrap();
-    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
-    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let page = payload(&timeline);
     let said = "The slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41.";
@@ -105,7 +105,7 @@ fn ascii_is_ascii_and_narrow_is_narrow() {
     let (metrics, diagnosis) = analysed(&timeline);
     let style = report::Style { colour: false, unicode: false, width: 80 };
     let mut text = Vec::new();
-    report::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut text).unwrap();
+    report::reports::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.is_ascii(), "{text}");
     let widest = text.lines().map(str::len).max().unwrap();
@@ -119,8 +119,8 @@ fn a_timeline_without_devices_is_told_of_none() {
     assert!(page["gpu"].is_null() && page["devices"].as_array().unwrap().is_empty());
     let (metrics, diagnosis) = analysed(&timeline);
     let mut text = Vec::new();
-    report::text::write(&timeline, &metrics, &diagnosis, 10, &report::Style::default(), &mut text).unwrap();
-    report::markdown::write(&timeline, &metrics, &diagnosis, &mut text).unwrap();
+    report::reports::text::write(&timeline, &metrics, &diagnosis, 10, &report::Style::default(), &mut text).unwrap();
+    report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap().to_lowercase();
     assert!(!text.contains("gpu") && !text.contains("kernel"), "{text}");
 }
@@ -206,9 +206,9 @@ fn a_step_of_one_rank_is_not_shared_out_over_all_ranks() {
     let (metrics, diagnosis) = analysed(&timeline);
     assert_eq!((diagnosis.steps.count(), diagnosis.gpu.as_ref().unwrap().devices.len()), (60, 2));
     let (mut text, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
-    report::text::write(&timeline, &metrics, &diagnosis, 10, &report::Style::default(), &mut text).unwrap();
-    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
-    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::text::write(&timeline, &metrics, &diagnosis, 10, &report::Style::default(), &mut text).unwrap();
+    report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let rows = json["idle_breakdown"].as_array().unwrap();
     for (place, device) in json["gpu"].as_array().unwrap().iter().enumerate() {
@@ -247,9 +247,9 @@ fn a_kernel_of_every_block_is_not_said_to_be_of_the_first() {
     let (metrics, diagnosis) = analysed(&timeline);
     let (mut said, mut markdown, mut json) = (Vec::new(), Vec::new(), Vec::new());
     let style = report::Style { width: 160, ..Default::default() };
-    report::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut said).unwrap();
-    report::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
-    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::text::write(&timeline, &metrics, &diagnosis, 10, &style, &mut said).unwrap();
+    report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     let (said, markdown) = (String::from_utf8(said).unwrap(), String::from_utf8(markdown).unwrap());
     assert!(said.contains("gemmSN  layers.*.attention.qkv"), "{said}");
     assert!(markdown.contains("| `layers.*.attention.qkv` |"), "{markdown}");
@@ -280,13 +280,13 @@ fn every_device_of_every_process_is_told_of() {
     assert_eq!(page["devices"].as_array().unwrap().len(), 3);
     let (metrics, diagnosis) = analysed(&timeline);
     let mut json = Vec::new();
-    report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let busy = |place: usize| json["gpu"][place]["busy_percent_of_step"].as_f64().unwrap();
     assert_eq!([busy(0), busy(1), busy(2)], [25.0, 50.0, 12.5]);
     // Work is linked inside its process: the same correlation elsewhere is another call.
     let mut chrome = Vec::new();
-    report::chrome::write(&timeline, &mut chrome).unwrap();
+    report::exports::chrome::write(&timeline, &mut chrome).unwrap();
     let chrome: serde_json::Value = serde_json::from_slice(&chrome).unwrap();
     let events = chrome["traceEvents"].as_array().unwrap();
     let begins: Vec<_> = events.iter().filter(|event| event["ph"] == "s").map(|event| event["id"].as_u64()).collect();

@@ -20,8 +20,8 @@ fn both(a: &timeline::Timeline, b: &timeline::Timeline, gates: &[&str]) -> (Stri
     let gates: Vec<_> = gates.iter().map(|gate| Gate::parse(gate).unwrap().judge(&comparison)).collect();
     let (mut json, mut markdown) = (Vec::new(), Vec::new());
     let titles = Titles { a: "before", b: "after" };
-    report::comparison_json::write(&comparison, &titles, &gates, &mut json).unwrap();
-    report::markdown::comparison::write(&comparison, &titles, &gates, 3, &mut markdown).unwrap();
+    report::comparison::json::write(&comparison, &titles, &gates, &mut json).unwrap();
+    report::comparison::markdown::write(&comparison, &titles, &gates, 3, &mut markdown).unwrap();
     (String::from_utf8(json).unwrap(), String::from_utf8(markdown).unwrap())
 }
 

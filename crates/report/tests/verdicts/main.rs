@@ -15,8 +15,8 @@ fn reports(timeline: &Timeline) -> (String, String) {
     let metrics = analysis::measure(timeline);
     let diagnosis = diagnosis::diagnose(timeline, &diagnosis::Options::default());
     let (mut markdown, mut json) = (Vec::new(), Vec::new());
-    report::markdown::write(timeline, &metrics, &diagnosis, &mut markdown).unwrap();
-    report::analysis_json::write(timeline, &metrics, &diagnosis, &mut json).unwrap();
+    report::reports::markdown::write(timeline, &metrics, &diagnosis, &mut markdown).unwrap();
+    report::reports::analysis_json::write(timeline, &metrics, &diagnosis, &mut json).unwrap();
     (String::from_utf8(markdown).unwrap(), String::from_utf8(json).unwrap())
 }
 
@@ -60,9 +60,9 @@ fn writing_to_a_full_disk_is_an_error_and_nothing_worse() {
     let metrics = analysis::measure(&timeline);
     let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
     for room in [0, 100, 1000, 4000] {
-        let said = report::markdown::write(&timeline, &metrics, &diagnosis, &mut Full(room)).unwrap_err();
+        let said = report::reports::markdown::write(&timeline, &metrics, &diagnosis, &mut Full(room)).unwrap_err();
         assert_eq!(said.kind(), std::io::ErrorKind::StorageFull);
-        let said = report::analysis_json::write(&timeline, &metrics, &diagnosis, &mut Full(room)).unwrap_err();
+        let said = report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut Full(room)).unwrap_err();
         assert_eq!(said.kind(), std::io::ErrorKind::StorageFull);
     }
 }

@@ -219,5 +219,5 @@ pub fn whatif(timeline: &Timeline, changes: &str, out: &mut impl std::io::Write)
     let steps = analysis::Steps::find(timeline, None);
     let asked = replay::parse(changes).unwrap();
     let answer = replay::replay(timeline, &steps, &asked).unwrap();
-    report::whatif_json::write("trace", changes, &steps, &answer, out)
+    report::whatif::json::write("trace", changes, &steps, &answer, out)
 }

@@ -1,11 +1,11 @@
 //! The median step and the slow ones in the summary: lanes of letters under each other, then what differs.
 
 use super::Page;
-use super::table::Table;
 use super::verdict::wrapped;
-use crate::markdown::{more, number};
 use crate::picture::{drawn, legend, said, several, title};
+use crate::reports::markdown::{more, number};
 use crate::style::{Ink, left};
+use crate::table::Table;
 use analysis::phrase;
 use diagnosis::Diagnosis;
 use std::io::{self, Write};

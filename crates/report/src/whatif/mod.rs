@@ -1,6 +1,8 @@
 //! The steps replayed with something changed, as text: what a step takes now and then, what was changed, what limits it, and
 //! what was assumed.
 
+pub mod json;
+
 use crate::style::{Ink, Style, left};
 use crate::units::{count, duration};
 use analysis::device::kernel_name;

@@ -1,9 +1,12 @@
 //! Two recordings side by side, as text: what is different around them, the answer in one sentence, the metrics, and the
 //! largest changes of a step in each group. What may be noise is said to be.
 
+pub mod json;
+pub mod markdown;
+
 use crate::escape::visible;
 use crate::style::{Ink, Style};
-use crate::text::table::Table;
+use crate::table::Table;
 use crate::units::{count, duration};
 use analysis::PartKind;
 use analysis::device::kernel_name;

@@ -3,10 +3,10 @@
 
 use super::Page;
 use super::spark::bar;
-use super::table::Table;
 use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, overhead, place, title, top, window};
 use crate::in_steps;
 use crate::style::Ink;
+use crate::table::Table;
 use crate::units::{bytes, count, percent};
 use analysis::device::gpu::GpuMetrics;
 use analysis::device::kernel_name;

@@ -22,22 +22,22 @@ use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
 
-const PAGE: &str = include_str!("../assets/report.html");
-const STYLE: &str = include_str!("../assets/report.css");
+const PAGE: &str = include_str!("../../assets/report.html");
+const STYLE: &str = include_str!("../../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
 const MODULES: [&str; 12] = [
-    include_str!("../assets/data.js"),
-    include_str!("../assets/colours.js"),
-    include_str!("../assets/view.js"),
-    include_str!("../assets/pointer.js"),
-    include_str!("../assets/gpu.js"),
-    include_str!("../assets/links.js"),
-    include_str!("../assets/timeline.js"),
-    include_str!("../assets/flame.js"),
-    include_str!("../assets/tables.js"),
-    include_str!("../assets/gpu_tables.js"),
-    include_str!("../assets/picture.js"),
-    include_str!("../assets/main.js"),
+    include_str!("../../assets/data.js"),
+    include_str!("../../assets/colours.js"),
+    include_str!("../../assets/view.js"),
+    include_str!("../../assets/pointer.js"),
+    include_str!("../../assets/gpu.js"),
+    include_str!("../../assets/links.js"),
+    include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/flame.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/gpu_tables.js"),
+    include_str!("../../assets/picture.js"),
+    include_str!("../../assets/main.js"),
 ];
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {

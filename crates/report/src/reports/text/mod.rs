@@ -4,8 +4,7 @@
 mod gpu;
 mod picture;
 mod spark;
-pub(crate) mod table;
-mod tables;
+pub(crate) mod tables;
 mod verdict;
 
 use crate::style::{Ink, Style, left};

@@ -1,11 +1,11 @@
 //! Two recordings side by side, for a pull request: what the text says, as tables, with the answer and the gates on top.
 
-use super::code::{code, short_place};
-use super::table::Table;
-use super::words::prose;
 use crate::comparison::{
     SHOWN, Titles, answer, group_titles, mark, metric_noise, metrics_title, name, notes, signed, state,
 };
+use crate::reports::markdown::code::{code, short_place};
+use crate::reports::markdown::table::Table;
+use crate::reports::markdown::words::prose;
 use crate::units::{count, duration};
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{Change, Comparison, GateResult, Group, relative};

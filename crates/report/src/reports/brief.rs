@@ -21,7 +21,7 @@ pub fn write(
     let mut facts = vec![duration(metrics.duration)];
     // That it ended as it should need not be said.
     let failed = timeline.info.exit.filter(|exit| *exit != Exit::Code(0));
-    facts.extend(failed.map(crate::text::ended));
+    facts.extend(failed.map(crate::reports::text::ended));
     facts.push(counted(metrics.processes.len(), "process", "processes"));
     facts.push(counted(metrics.threads.len(), "thread", "threads"));
     facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken as usize, "sample", "samples")));

@@ -2,8 +2,8 @@
 
 use super::Page;
 use super::spark::bar;
-use super::table::Table;
 use crate::style::Ink;
+use crate::table::Table;
 use crate::units::{bytes, count, counted, duration, percent};
 use analysis::{CallMetrics, SampleMetrics, Spread};
 use std::io::{self, Write};

@@ -1,8 +1,7 @@
 //! The report as Markdown: made to be read in a pull request. The answer first, then the key figures, where the step's time
 //! goes, what was found and what to do about it; the tables and how far the recording can be trusted come after.
 
-mod code;
-pub mod comparison;
+pub(crate) mod code;
 mod findings;
 mod gpu;
 mod health;
@@ -10,8 +9,8 @@ mod hot;
 mod picture;
 mod recorded;
 mod step;
-mod table;
-mod words;
+pub(crate) mod table;
+pub(crate) mod words;
 
 use crate::gpu_words;
 use crate::units::{bytes, count, counted, duration, percent};
