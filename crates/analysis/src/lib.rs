@@ -10,6 +10,8 @@ pub mod place;
 
 pub mod phrase;
 
+pub mod spelling;
+
 pub mod origin;
 
 pub mod frames;

@@ -7,7 +7,7 @@ pub mod per_step;
 mod table;
 
 pub(crate) use gather::{durations, part_time};
-pub use table::{METRICS, Metric, Unit, find, nearest, nearest_of};
+pub use table::{METRICS, Metric, Unit, find, nearest};
 
 use crate::Diagnosis;
 use analysis::Metrics;

@@ -1,6 +1,7 @@
 //! What a person may ask: `remove sync-api; scale kernel:flash* 0.5`. A wrong expression is refused with the position of the
 //! word that is wrong and the nearest one that is known.
 
+use analysis::spelling::distance;
 use std::fmt;
 use timeline::TrackIndex;
 
@@ -163,21 +164,6 @@ fn unknown(word: &str, known: &[&str]) -> String {
         Some(near) => format!("{word:?} is not known; did you mean {near:?}?"),
         None => format!("{word:?} is not known; known are {}", known.join(", ")),
     }
-}
-
-/// Letters to change, add or take away.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (line, letter) in a.chars().take(100).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(!letter.eq_ignore_ascii_case(other));
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Whether a name is what a pattern with `*` means.

@@ -1,5 +1,6 @@
 //! How long slices of one name took: count, total, and the spread from shortest to longest.
 
+use super::percentile;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline};
 
@@ -48,22 +49,9 @@ fn spread(name: NameIndex, mut times: Vec<u64>, open: u64) -> Spread {
     }
 }
 
-/// The smallest recorded value that at least `percent` of the values do not exceed: always one that was recorded.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_are_recorded_values() {
-        let times: Vec<u64> = (1..=200).collect();
-        assert_eq!((percentile(&times, 50), percentile(&times, 99)), (100, 198));
-        assert_eq!((percentile(&[7], 50), percentile(&[7], 99), percentile(&[], 50)), (7, 7, 0));
-    }
 
     #[test]
     fn open_slices_are_counted_but_not_timed() {

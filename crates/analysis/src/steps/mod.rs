@@ -13,6 +13,7 @@ pub mod spans;
 mod steady;
 pub mod windows;
 
+use crate::stats::percentile;
 use timeline::{Timeline, TrackIndex};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -121,8 +122,7 @@ impl Steps {
 
     /// The smallest recorded duration that `percent` of the steps do not exceed.
     pub fn percentile(&self, percent: usize) -> u64 {
-        let rank = (self.sorted.len() * percent).div_ceil(100);
-        self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+        percentile(&self.sorted, percent)
     }
 
     pub fn p50(&self) -> u64 {

@@ -3,7 +3,7 @@
 use super::key::KEYS;
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
-use diagnosis::named::nearest_of;
+use analysis::spelling::nearest_of;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! may be meant for another version, so they are told and no error.
 
 use super::key::KEYS;
-use diagnosis::named::nearest_of;
+use analysis::spelling::nearest_of;
 
 const PREFIX: &str = "INFERSCOPE_";
 /// What our parts tell each other, and where tests put a library of their own.

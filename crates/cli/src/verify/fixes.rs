@@ -2,7 +2,7 @@
 //! is switched. What happens inside the process is in the Python package (`_fix.py`); the names are the same there.
 
 use super::machine;
-use diagnosis::named::nearest_of;
+use analysis::spelling::nearest_of;
 use std::ffi::OsString;
 
 pub struct Fix {

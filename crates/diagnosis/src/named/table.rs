@@ -1,6 +1,7 @@
 //! The table of metrics: name, unit and meaning. docs/user-rules.md shows it.
 
 use analysis::phrase;
+use analysis::spelling::nearest_of;
 
 /// What a number counts, and so how it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,35 +105,6 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     nearest_of(word, METRICS.iter().map(|metric| metric.name))
 }
 
-/// The known word that a mistyped one is nearest to. None: nothing is near, and a suggestion would only confuse.
-pub fn nearest_of<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let even = |word: &str| word.chars().take(100).collect::<String>().to_lowercase().replace('-', "_");
-    let word = even(word);
-    // The beginning of a word is more than some of its letters.
-    let begins = |name: &str| word.len() >= BEGINNING && even(name).starts_with(&word);
-    let near = known.min_by_key(|name| (!begins(name), distance(&word, &even(name))))?;
-    let slip = distance(&word, &even(near)) <= (word.len().max(near.len()) / 3).max(2);
-    (slip || begins(near)).then_some(near)
-}
-
-/// With fewer letters too many words begin.
-const BEGINNING: usize = 3;
-
-/// Letters to change, add or take away.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (line, letter) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,19 +116,12 @@ mod tests {
         }
         assert_eq!((nearest("step-p5O"), nearest("kernal_time")), (Some("step_p50"), Some("kernel_time")));
         assert_eq!(nearest("xylophone_quartet_of_the_north"), None);
-        let known = || ["rats", "rate_hz", "memory_hz", "trace_size_mb"].into_iter();
-        for (word, near) in
-            [("rate", "rate_hz"), ("rate_hertz", "rate_hz"), ("Trace-Size", "trace_size_mb"), ("rat", "rats")]
-        {
-            assert_eq!(nearest_of(word, known()), Some(near), "{word}");
-        }
-        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
     }
 
     #[test]
     fn values_read_well() {
         assert_eq!(Unit::Milliseconds.say(12.345), "12.3 ms");
         assert_eq!((Unit::Share.say(0.414), Unit::Count.say(3.0)), ("41.4 %".into(), "3".into()));
-        assert_eq!((Unit::Mebibytes.say(2048.0), Unit::Count.say(2.5)), ("2.0 GiB".into(), "2.50".into()));
+        assert_eq!((Unit::Mebibytes.say(2048.0), Unit::Count.say(2.5)), ("2.00 GiB".into(), "2.50".into()));
     }
 }

@@ -167,7 +167,7 @@ mod tests {
         let found = found(&CopiesExposed, &steps(COPY, AFTER));
         assert_eq!(
             found[0].title,
-            "40 % of the step is copies with no kernel beside them: 103.0 MiB a step, host → device, pinned, at 27.0 GB/s"
+            "40 % of the step is copies with no kernel beside them: 103 MiB a step, host → device, pinned, at 27.0 GB/s"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && gain.high > 0.0 && gain.high <= 41.0 && gain.mid == gain.high / 2.0, "{gain:?}");

@@ -32,7 +32,7 @@ impl Rule for ManySmallCopies {
                   What counts is their time that no kernel hides and the time in which the device waited for the calls; the gain is all of that \
                   but for one copy a step, and what the host does from one of their calls to the next.",
             needs: "GPU copies.",
-            example: "64 copies of 2.0 KiB to the device in every step take 11 % of it",
+            example: "64 copies of 2.00 KiB to the device in every step take 11 % of it",
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let found = found(&ManySmallCopies, &steps(32, 2048));
         assert_eq!(
             found[0].title,
-            "32 copies of 2.0 KiB to the device in every step take 19 % of it, 31 % with what the host does between them"
+            "32 copies of 2.00 KiB to the device in every step take 19 % of it, 31 % with what the host does between them"
         );
         let gain = found[0].gain.unwrap();
         // 31 of the copies, and 6 µs of host code from each call to the next.

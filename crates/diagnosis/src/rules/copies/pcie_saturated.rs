@@ -114,7 +114,7 @@ mod tests {
         let found = found(&PcieSaturated, &steps(216_000_000, GEN5));
         assert_eq!(
             found[0].title,
-            "The link is full: 206.0 MiB a step cross it at 54.0 of 63.0 GB/s, and take 40 % of the step that no kernel hides"
+            "The link is full: 206 MiB a step cross it at 54.0 of 63.0 GB/s, and take 40 % of the step that no kernel hides"
         );
         assert_eq!(found[0].gain.map(|gain| (gain.low, gain.high.round())), Some((0.0, 40.0)));
     }

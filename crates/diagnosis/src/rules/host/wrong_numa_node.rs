@@ -123,7 +123,7 @@ mod tests {
             found(&WrongNumaNode, &format!("{NODES} counter process numa_remote_bytes 1s=3000000000 5s=3000000000"));
         assert_eq!(
             found[0].title,
-            "75 % of the memory of app.py (2.8 GiB) lies on another node than the one it runs on"
+            "75 % of the memory of app.py (2.79 GiB) lies on another node than the one it runs on"
         );
         assert!(found[0].gain.is_none() && found[0].confidence > 0.7);
     }
