@@ -1,0 +1,79 @@
+"""Prints, for every crate, its lines and its top-level modules in the order in which they use each other; modules that
+use each other in a circle stand in one line. crates/cli/tests/architecture.rs proves that there are none."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def code_of(file: Path) -> str:
+    """Without tests and comments: both may name anything."""
+    text = file.read_text(encoding="utf-8").split("#[cfg(test)]\nmod tests")[0]
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+
+
+def named_after(prefix: str, code: str) -> set[str]:
+    """Of `crate::{a::b, c}` these are `a` and `c`."""
+    names = set(re.findall(rf"(?<![\w:]){prefix}::(\w+)", code))
+    for group in re.findall(rf"(?<![\w:]){prefix}::\{{([^;]*?)\}};", code, re.DOTALL):
+        flat = re.sub(r"\{[^{}]*\}", "", group)
+        names.update(part.strip().split("::")[0].split(" ")[0] for part in flat.split(","))
+    return names
+
+
+def uses(source: Path) -> dict[str, set[str]]:
+    """For each top-level module, the others that it uses."""
+    root = next(file for file in (source / "lib.rs", source / "main.rs") if file.exists())
+    listed = re.findall(r"^(?:pub(?:\(crate\))? )?mod (\w+);", root.read_text(encoding="utf-8"), re.MULTILINE)
+    found: dict[str, set[str]] = {module: set() for module in listed}
+    for file in source.rglob("*.rs"):
+        path = file.relative_to(source)
+        own = path.parts[0].removesuffix(".rs")
+        if own not in found or "tests" in path.parts or file.name == "tests.rs":
+            continue
+        code = code_of(file)
+        named = named_after("crate", code)
+        if len(path.parts) == 1 or path.parts[1:] == ("mod.rs",):
+            named |= named_after("super", code)
+        found[own] |= (named & found.keys()) - {own}
+    return found
+
+
+def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    left = [start]
+    while left:
+        for other in graph[left.pop()] - seen:
+            seen.add(other)
+            left.append(other)
+    return seen
+
+
+def order(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules, the ones that use nobody first. A group of several is a circle."""
+    far = {module: reached(module, graph) for module in graph}
+    groups = {frozenset({one, *(other for other in far[one] if one in far[other])}) for one in graph}
+    return [sorted(group) for group in sorted(groups, key=lambda group: (len(far[min(group)]), sorted(group)))]
+
+
+def main() -> int:
+    listed = (ROOT / "Cargo.toml").read_text(encoding="utf-8").split("members = [")[1].split("]")[0]
+    members = re.findall(r'"crates/([\w-]+)"', listed)
+    circles = 0
+    for member in members:
+        source = ROOT / "crates" / member / "src"
+        files = list(source.rglob("*.rs"))
+        lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+        print(f"{member}: {lines:,} lines in {len(files)} files")
+        for group in order(uses(source)):
+            circles += len(group) > 1
+            print(f"  {', '.join(group)}{'   <- a circle' if len(group) > 1 else ''}")
+    return 1 if circles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
