@@ -2,20 +2,13 @@
 //! changed must come out as it was recorded; where it does not, there is no answer. What to change is read in `expression`.
 
 mod apply;
-mod copies;
 mod critical;
 mod expression;
-mod floors;
-mod follows;
 pub mod gain;
 mod graph;
-mod held;
-mod host;
 mod plan;
 mod player;
 mod run;
-mod stretches;
-mod waits;
 
 pub use critical::{Limit, On};
 pub use expression::{Change, Target, Wrong, parse};
@@ -149,7 +142,7 @@ impl Check {
             replayed_ns: is.max(0) as u64,
             off: off(was, is),
             worst,
-            held: held::share(graphs),
+            held: graph::held::share(graphs),
         };
         Ok((check, explained))
     }

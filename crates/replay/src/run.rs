@@ -2,7 +2,7 @@
 //! comes out as it was recorded: what holds a thing back keeps its recorded distance, what did not keeps its usual one.
 
 use super::Assume;
-use super::floors::Usual;
+use super::graph::floors::Usual;
 use super::graph::{Graph, Job, StepNode, What};
 use super::plan::Plan;
 use timeline::WorkKind;

@@ -1,7 +1,7 @@
 //! Work that started long after everything that is known to hold it back, and directly after work of another stream, or while
 //! the last of that was still running: it waited for that one, by an event that was not recorded or for room on the device.
 
-use super::graph::{Graph, Job};
+use super::{Graph, Job};
 use std::ops::Range;
 
 /// Directly after: an event takes some microseconds from one stream to another. After a long wait a little more tells as much.

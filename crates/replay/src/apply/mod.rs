@@ -1,11 +1,15 @@
 //! Puts changes into a plan. What a change means under the best, usual and worst assumption is said here, in words and in
 //! numbers; a change that finds nothing, or has nothing to be computed from, is refused.
 
-use super::expression::{Change, Target, fits};
-use super::graph::{Graph, Job};
-use super::plan::Plan;
-use super::waits::{Does, does};
-use super::{Assume, Refusal, copies, host, stretches};
+mod copies;
+mod host;
+mod stretches;
+
+use crate::expression::{Change, Target, fits};
+use crate::graph::waits::{Does, does};
+use crate::graph::{Graph, Job};
+use crate::plan::Plan;
+use crate::{Assume, Refusal};
 use analysis::device::kernel_name;
 use analysis::spelling::distance;
 use std::collections::{BTreeMap, HashMap};

@@ -1,7 +1,7 @@
 //! Who waits for what beyond thread and stream order: calls that end when work ends or a full queue has room, streams that wait for an event, nodes of
 //! a graph for nodes before them. Where the recording does not name it, it is the work that ended last before.
 
-use super::graph::{Graph, What};
+use super::{Graph, What};
 use analysis::host::full_queue::FullQueue;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -132,7 +132,7 @@ fn own(graph: &Graph, call: u32, job_of: impl Fn(usize) -> Option<u32>) -> Optio
 /// Nodes of one launch of a graph come after the node that ended last before them, in whatever stream.
 fn graphs(graph: &mut Graph) {
     let work = &graph.timeline.gpu.work;
-    let of_graph = |job: &super::graph::Job| {
+    let of_graph = |job: &super::Job| {
         job.call != 0 && work.kind(job.work as usize) != WorkKind::Sync && graph.calls[job.call as usize - 1].jobs > 1
     };
     let mut nodes: Vec<(u32, i64, u32)> = Vec::new();

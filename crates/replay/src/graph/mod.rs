@@ -1,11 +1,15 @@
 //! The dependency graph of a process's recorded steps: calls of its threads in order, work in order of its stream, what each
 //! waits for, and the events in the order in which they can be replayed. What the edges cost is left to `run`.
 
-use super::floors::Floors;
-use super::{follows, held, waits};
+pub mod floors;
+mod follows;
+pub mod held;
+pub mod waits;
+
 use analysis::host::full_queue::FullQueue;
 use analysis::steps::Steps;
 use analysis::steps::chosen::Chosen;
+use floors::Floors;
 use timeline::{ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 /// Thirteen days: times further off are damaged, and must not make sums of a few overflow.

@@ -2,7 +2,7 @@
 //! is launched and not done (nodes of it were not recorded), or the work is the first of its stream or was itself launched before the
 //! recording (its stream had work from before). A replay keeps such a hole as long as it was, and says how much it kept. Any other hole is not explained.
 
-use super::graph::Graph;
+use super::Graph;
 use analysis::steps::spans::Spans;
 use std::ops::Range;
 use timeline::NameIndex;

@@ -1,8 +1,8 @@
 //! What the recording itself shows to be the least, usual and most cost of the small things: from a launch to its start in an
 //! idle stream, from one work to the next in a busy one, from the end of work to the return of a wait for it.
 
-use super::Assume;
-use super::graph::{Call, Graph, Job};
+use super::{Call, Graph, Job};
+use crate::Assume;
 use std::collections::HashMap;
 
 /// So many times the 95th percentile is out of the usual.

@@ -1,9 +1,9 @@
 //! `pin copies`: pageable copies as fast as the pinned ones of the same recording. Without such there is no number to take.
 
-use super::apply::{Changed, note};
-use super::graph::Graph;
-use super::plan::Plan;
-use super::{Assume, Refusal};
+use super::{Changed, note};
+use crate::graph::Graph;
+use crate::plan::Plan;
+use crate::{Assume, Refusal};
 use analysis::device::link::Link;
 use analysis::phrase;
 use timeline::WorkKind;

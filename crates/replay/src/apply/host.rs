@@ -1,9 +1,9 @@
 //! Where a function of the host ran, with what it calls: by the slices that have its name, else by the samples that show it.
 
-use super::apply::Changed;
-use super::expression::fits;
-use super::graph::Graph;
-use super::plan::{Cut, Plan};
+use super::Changed;
+use crate::expression::fits;
+use crate::graph::Graph;
+use crate::plan::{Cut, Plan};
 use analysis::steps::spans::Spans;
 use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
 

@@ -2,10 +2,10 @@
 //! them become one launch of a graph. What that costs is what this recording's graph launches cost for each node, or lies between nothing and one of its
 //! launches; never more than the launches that it replaces.
 
-use super::apply::{Changed, note};
-use super::graph::{Call, Graph};
-use super::plan::{Cut, Plan};
-use super::{Assume, Refusal};
+use super::{Changed, note};
+use crate::graph::{Call, Graph};
+use crate::plan::{Cut, Plan};
+use crate::{Assume, Refusal};
 use analysis::idle::is_synchronous;
 use analysis::steps::spans::Spans;
 use timeline::cuda_calls::{ApiClass, class_of};
