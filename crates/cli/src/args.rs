@@ -34,7 +34,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE", value_parser = report_file())]
     pub report: Option<PathBuf>,
 
-    /// Your own rules [default: the nearest .inferscope_rules.yaml]
+    /// Your rules file [default: the nearest .inferscope_rules.yaml]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
@@ -87,23 +87,23 @@ const INSIDE_ONLY: [&str; 7] = ["calls", "include", "exclude", "min_us", "layers
 /// What to record: the flags of settings.
 #[derive(Args, Debug)]
 pub struct Recording {
-    /// The trace's folder, exactly [default: a new one in ./inferscope-traces]
+    /// Write the trace to this folder [default: a new one in ./inferscope-traces]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Stack samples a second, 1 to 1000 [default: 100]
+    /// Stack samples per second, 1 to 1000 [default: 100]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     rate: Option<String>,
 
-    /// No stack samples
+    /// Do not sample stacks
     #[arg(long, conflicts_with_all = ["rate", "native"])]
     no_stacks: bool,
 
-    /// Native frames below the Python ones; `=false` takes back what a file says
+    /// Also sample native (C/C++/Rust) frames; `=false` overrides a settings file
     #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     native: Option<String>,
 
-    /// Every Python call; with `=c` also calls of C functions
+    /// Record every Python call; `=c` also calls of C functions
     #[arg(long, value_name = "c", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     calls: Option<String>,
 
@@ -111,36 +111,36 @@ pub struct Recording {
     #[arg(long, value_name = "PATTERN")]
     include: Vec<String>,
 
-    /// Leave out calls in these modules, packages or path patterns
+    /// Skip calls in these modules, packages or path patterns
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
 
-    /// Leave out calls shorter than this
+    /// Skip calls shorter than this
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
     min_us: Option<String>,
 
-    /// Shared memory that each process may use; with CUDA as much again, up to 64 [default: 100]
+    /// Shared memory per process; CUDA programs use as much again, up to 64 [default: 100]
     #[arg(long, value_name = "MB", allow_negative_numbers = true)]
     trace_size_mb: Option<String>,
 
-    /// How often memory and threads are read, a second; 0 for never [default: 10]
+    /// Memory and thread readings per second; 0 turns them off [default: 10]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     memory_hz: Option<String>,
 
-    /// Of CUDA: off, kernel (what GPUs did), launch (and the calls that asked for it), all (every call) [default: launch]
+    /// CUDA detail: off, kernel (GPU work only), launch (and its launch calls), all (every CUDA call) [default: launch]
     #[arg(long, value_name = "DETAIL")]
     gpu_detail: Option<String>,
 
-    /// Record CUDA in windows, so that it costs no more than this on average; auto: 10% (1% of CUDA graphs), and only where
-    /// recording all would cost more; none: all, whatever it costs [default: auto]
+    /// Record CUDA in windows so that recording slows the program by at most this on average; auto: 10% (1% for CUDA
+    /// graphs), only if recording everything would exceed it; none: record everything [default: auto]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     overhead_budget: Option<String>,
 
-    /// Name the nn.Module that launched each kernel; `=false` takes back what a file says
+    /// Attribute each kernel to its nn.Module; `=false` overrides a settings file
     #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     layers: Option<String>,
 
-    /// How often GPUs are asked for clocks, power and memory, a second; 0 for never [default: 10]
+    /// GPU clock, power and memory readings per second; 0 turns them off [default: 10]
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     device_hz: Option<String>,
 }
@@ -156,11 +156,11 @@ pub struct Recording {
 A trace whose recorder was killed is completed first, from the shared memory
 that was left.")]
 pub struct Analyze {
-    /// The trace's folder, or a file of torch.profiler, Nsight Systems (SQLite) or InferScope JSON [default: the newest in ./inferscope-traces]
+    /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest in ./inferscope-traces]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// What to write [default: text; with --output by the file's ending, markdown if it has none]
+    /// Output format [default: text; with --output, by file extension, else markdown]
     #[arg(short, long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
 
@@ -168,11 +168,11 @@ pub struct Analyze {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// The step or scope whose time is explained [default: the step with most time]
+    /// The step or scope to explain [default: the step with the most time]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
 
-    /// Your own rules [default: the nearest .inferscope_rules.yaml]
+    /// Your rules file [default: the nearest .inferscope_rules.yaml]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
@@ -196,7 +196,7 @@ pub struct Export {
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// What to write
+    /// Output format
     #[arg(short, long, value_name = "FORMAT")]
     pub format: Format,
 
@@ -218,7 +218,7 @@ pub enum Format {
     Perfetto,
     /// Samples and slices for speedscope.app
     Speedscope,
-    /// One line a stack with its count, for flame graph scripts
+    /// One line per stack with its count, for flame graph scripts
     Collapsed,
     /// Samples for `go tool pprof`
     Pprof,

@@ -9,15 +9,15 @@ use clap::{Parser, Subcommand};
 #[derive(Parser, Debug)]
 #[command(name = "inferscope", version, propagate_version = false)]
 #[command(after_help = "Examples:
-  inferscope run serve.py                  record a program; it does not notice
-  inferscope run --calls -- python -m app  every Python call, too
-  inferscope attach 4711 --duration 30     a process that runs already
-  inferscope analyze                       look at the newest trace again
+  inferscope run serve.py                  record a program; output and exit code are unchanged
+  inferscope run --calls -- python -m app  also record every Python call
+  inferscope attach 4711 --duration 30     record a running process
+  inferscope analyze                       report on the newest trace again
   inferscope export trace --format chrome --output trace.json
                                            open it in ui.perfetto.dev
   inferscope verify --fix gc-freeze -- serve.py
-                                           try a fix without editing anything
-  inferscope doctor                        what can be recorded here
+                                           measure a fix without editing code
+  inferscope doctor                        what can be recorded on this machine
 
 Settings: flags, then INFERSCOPE_* variables, then .inferscope.yaml, then
 defaults. `inferscope config show` says which is which.")]
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Say more on stderr about what is done
+    /// Print more on stderr about what is being done
     #[arg(short, long, global = true)]
     pub verbose: bool,
 
@@ -40,27 +40,27 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Start a command and record it until it ends
+    /// Run a command and record it until it exits
     Run(Run),
-    /// Record a process that runs already: its stacks, threads and memory
+    /// Record a running process: stacks, threads and memory
     Attach(Attach),
-    /// Say what holds a trace back, as text, Markdown, a page or JSON
+    /// Report the bottlenecks in a trace, as text, Markdown, HTML or JSON
     Analyze(Analyze),
-    /// Say what got slower from one trace to another, where, and whether it is noise
+    /// Compare two traces: what got slower, where, and whether it is noise
     Diff(commands::diff::Diff),
-    /// Hold a trace against limits, for CI: exit code 4 when one does not hold
+    /// Fail if a trace exceeds limits (for CI): exit code 4
     Check(commands::check::Check),
-    /// Show, explain and check rules, ours and yours
+    /// List, explain and validate rules, built-in and your own
     Rules(commands::rules::Rules),
-    /// Replay the recorded steps with something changed, and say what that would gain
+    /// Predict the gain of a change by replaying the recorded steps
     Whatif(commands::whatif::Whatif),
-    /// Run a command with and without a fix, and say whether it gains what was predicted
+    /// Run a command with and without a fix, and compare the gain with the prediction
     Verify(commands::verify::Verify),
-    /// Write every event of a trace for another tool
+    /// Export a trace for another tool
     Export(Export),
-    /// Say what can be recorded on this machine, and why not
+    /// Show what can be recorded on this machine, and why something cannot
     Doctor,
-    /// Show the settings, and where each comes from
+    /// Show the settings and where each value comes from
     Config(Config),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },

@@ -27,35 +27,35 @@ pub struct Check {
     #[arg(value_name = "TRACE")]
     trace: Option<PathBuf>,
 
-    /// The step or scope to look at [default: the step with most time]
+    /// The step or scope to check [default: the step with the most time]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 
-    /// Kernels in a step
+    /// Maximum kernels per step
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     max_kernels: Option<f64>,
 
-    /// Small copies to the host that it waits for: `.item()`, `nonzero`
+    /// Maximum blocking small copies to the host per step: `.item()`, `nonzero`
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     max_implicit_syncs: Option<f64>,
 
-    /// GPU memory of the recorded processes, the most at one time
+    /// Maximum GPU memory of the recorded processes at any time
     #[arg(long, value_name = "MIB", value_parser = number, allow_negative_numbers = true)]
     max_mib: Option<f64>,
 
-    /// Copied between host and GPU in a step
+    /// Maximum copied between host and GPU per step
     #[arg(long, value_name = "MIB", value_parser = number, allow_negative_numbers = true)]
     max_copied_mib: Option<f64>,
 
-    /// The part of a step in which a GPU is at work: 60% or 0.6
+    /// Minimum share of the step in which the GPU is busy: 60% or 0.6
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     min_gpu_busy: Option<f64>,
 
-    /// Milliseconds that half of the steps do not exceed
+    /// Maximum median step time (ms)
     #[arg(long, value_name = "MS", value_parser = number, allow_negative_numbers = true)]
     max_step_ms: Option<f64>,
 
-    /// What to write; schema/check.schema.json describes the JSON
+    /// Output format; schema/check.schema.json describes the JSON
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     format: DataFormat,
 

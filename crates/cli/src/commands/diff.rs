@@ -27,23 +27,23 @@ A sign makes a gate a change against A; without one it is a limit for B. A
 change within the noise of the steps fails no gate. Exit code 4: a gate failed;
 5: the two cannot be compared.")]
 pub struct Diff {
-    /// The trace to compare with: a folder, or a file of another profiler
+    /// The baseline trace: a folder, or a file of another profiler
     #[arg(value_name = "A")]
     a: PathBuf,
 
-    /// The trace that may have got slower
+    /// The trace to compare with the baseline
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// The step or scope to compare [default: the step with most time that both have]
+    /// The step or scope to compare [default: the step with the most time that both have]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 
-    /// A gate such as "step_p50 > +5%"; several may be given
+    /// Fail if this holds, such as "step_p50 > +5%"; may be repeated
     #[arg(long, value_name = "GATE", allow_hyphen_values = true)]
     fail_on: Vec<String>,
 
-    /// What to write [default: text; with --output by the file's ending, markdown if it has none]
+    /// Output format [default: text; with --output, by file extension, else markdown]
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<DiffFormat>,
 

@@ -28,7 +28,7 @@ Changes, joined by `;`:
 Exit code 1: what was recorded gives no answer; 2: a change is not understood;
 5: no such trace or step, or nothing in the steps has the name (no such kernel).")]
 pub struct Whatif {
-    /// The trace's folder, or a file of another tool
+    /// A trace folder, or a file of another profiler
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
 
@@ -36,11 +36,11 @@ pub struct Whatif {
     #[arg(value_name = "CHANGES", required = true)]
     changes: Vec<String>,
 
-    /// The step or scope whose time is replayed [default: the step with most time]
+    /// The step or scope to replay [default: the step with the most time]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
 
-    /// What to write; schema/whatif.schema.json describes the JSON
+    /// Output format; schema/whatif.schema.json describes the JSON
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub format: DataFormat,
 
