@@ -1,5 +1,5 @@
-"""The native parts of the package: the two in-target libraries, which `import inferscope`, the CUDA driver and NVTX load,
-and the `inferscope` command itself. Everything else about the package is in pyproject.toml."""
+"""The native parts of the package: the two in-target libraries, which `import inferscope` and the CUDA driver load, and
+the `inferscope` command itself. Everything else about the package is in pyproject.toml."""
 
 import re
 from pathlib import Path
