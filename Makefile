@@ -75,7 +75,6 @@ bench: dist/built ## Measure every promised figure beside the peers. BENCH=quick
 lint: $(TOOLS)/installed ## Check formatting, warnings, types and the house rules.
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked -p inferscope-collectors --no-default-features -- -D warnings
 	$(TOOLS)/ruff check
 	$(TOOLS)/ruff format --check
 	$(TOOLS)/mypy

@@ -1,5 +1,5 @@
-"""The native parts of the package: the in-target library, which `import inferscope` loads, and the `inferscope`
-command itself. Everything else about the package is in pyproject.toml."""
+"""The native parts of the package: the two in-target libraries, which `import inferscope` and the CUDA driver load, and
+the `inferscope` command itself. Everything else about the package is in pyproject.toml."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ setup(
     rust_extensions=[
         RustExtension(
             "inferscope._native",
-            path="crates/collectors/Cargo.toml",
+            path="crates/collector-python/Cargo.toml",
             binding=Binding.PyO3,
             py_limited_api=True,
             args=whole,
@@ -30,12 +30,12 @@ setup(
             strip=Strip.All,
             cargo_manifest_args=locked,
         ),
-        # The same source without Python: what the CUDA driver and NVTX load into any program.
+        # What the CUDA driver and NVTX load into any program, with Python or without.
         RustExtension(
             "inferscope._cuda",
-            path="crates/collectors/Cargo.toml",
+            path="crates/collector-cuda/Cargo.toml",
             binding=Binding.NoBinding,
-            args=["--no-default-features", *whole],
+            args=whole,
             debug=False,
             strip=Strip.All,
             cargo_manifest_args=locked,

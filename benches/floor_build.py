@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-GPU = ROOT / "crates" / "collectors" / "src" / "gpu"
+GPU = ROOT / "crates" / "collector-cuda" / "src" / "gpu"
 GCC = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 

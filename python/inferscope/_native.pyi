@@ -1,4 +1,4 @@
-"""The in-target library (crates/collectors)."""
+"""The in-target library (crates/collector-python)."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec

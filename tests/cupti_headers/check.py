@@ -15,7 +15,7 @@ from parameters import faults_of_parameters, parameters
 from probe import RECORDS, probe
 
 EXPECTED = Path(__file__).with_name("expected.json")
-GPU = ROOT / "crates" / "collectors" / "src" / "gpu"
+GPU = ROOT / "crates" / "collector-cuda" / "src" / "gpu"
 # The decoder's tables: record! { Name, kind, "CUpti_..." { field: type = offset, "cuptiField"; ... } } ...
 RECORD = re.compile(r"(\w+), (\d+), \"(CUpti_\w+)\" \{(.*?)\n    \}", re.DOTALL)
 FIELD = re.compile(r"\w+: ([\w\[\]; ]+) = (\d+), \"([\w.]+)\";")

@@ -1,5 +1,5 @@
 """What the structs with a CUDA call's parameters look like, for the calls whose parameters the collector reads, and
-whether it reads them right: crates/collectors/src/gpu/parameters.rs says for each call which shape it has."""
+whether it reads them right: crates/collector-cuda/src/gpu/parameters.rs says for each call which shape it has."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from calls import class_of, ids
 
 FILES = {"runtime": "generated_cuda_runtime_api_meta.h", "driver": "generated_cuda_meta.h"}
 READ = ("alloc", "sync")
-# (RUNTIME, 20) | (DRIVER, 243 | 549) => Shape::Taken(DEVICE, false),
+# (RUNTIME, 20) | (DRIVER, 243 | 549) => Shape::Alloc(DEVICE, false),
 LINE = re.compile(r"((?:\((?:RUNTIME|DRIVER), [\d |]+\)\s*\|?\s*)+)=> Shape::(\w+)")
 ADDRESS = r"(?:void|CUdeviceptr|CUmemGenericAllocationHandle|CUdeviceptr_v2)"
 # What each shape reads, by position: a pattern of the C type. Every parameter in front of the last one read takes eight
 # bytes, for the collector counts in eights.
 SHAPES = {
-    "Taken": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t"},
-    "Pitched": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t \*", 3: r"size_t"},
-    "Registered": {0: r"void \*", 1: r"size_t"},
-    "Given": {0: r"void \*|CUdeviceptr|CUmemGenericAllocationHandle"},
+    "Alloc": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t"},
+    "AllocPitch": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t \*", 3: r"size_t"},
+    "Register": {0: r"void \*", 1: r"size_t"},
+    "Free": {0: r"void \*|CUdeviceptr|CUmemGenericAllocationHandle"},
     "WaitFor": {0: r"cudaStream_t|CUstream"},
     "Wait": {},
 }

@@ -6,9 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `trace` and `collectors` may depend on: everything in this list gets mapped into the user's process.
-const IN_THE_WORKLOAD: [(&str, &[&str]); 2] =
-    [("inferscope-trace", &["libc"]), ("inferscope-collectors", &["inferscope-trace", "libc", "pyo3"])];
+/// What runs inside the workload, and what it may depend on: everything in this list gets mapped into the user's process.
+const IN_THE_WORKLOAD: [(&str, &[&str]); 4] = [
+    ("inferscope-trace", &["libc"]),
+    ("inferscope-workload", &["inferscope-trace", "libc"]),
+    ("inferscope-collector-python", &["inferscope-workload", "inferscope-trace", "libc", "pyo3"]),
+    ("inferscope-collector-cuda", &["inferscope-workload", "inferscope-trace", "libc"]),
+];
+
+/// Who may link what is for the workload alone.
+const LINKED_BY: [(&str, &[&str]); 3] = [
+    ("inferscope-workload", &["inferscope-collector-python", "inferscope-collector-cuda"]),
+    ("inferscope-collector-python", &[]),
+    ("inferscope-collector-cuda", &[]),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's folder")
@@ -63,7 +74,9 @@ fn no_crate_depends_on_a_later_one() {
         for dependency in dependencies(&package) {
             if let Some(other) = place(dependency) {
                 assert!(other < own, "{name} may not depend on {dependency}: data flows the other way");
-                assert!(dependency != "inferscope-collectors", "{name} may not link what runs inside the workload");
+                let may_link = LINKED_BY.iter().find(|(known, _)| *known == dependency);
+                let allowed = may_link.is_none_or(|(_, linkers)| linkers.contains(&name));
+                assert!(allowed, "{name} may not link {dependency}, which is for the workload alone");
             }
         }
     }
@@ -71,11 +84,24 @@ fn no_crate_depends_on_a_later_one() {
 
 #[test]
 fn nothing_heavy_is_mapped_into_the_workload() {
+    let packages = packages();
+    for (name, allowed) in IN_THE_WORKLOAD {
+        let package = packages.iter().find(|package| text(package, "name") == name);
+        let package = package.unwrap_or_else(|| panic!("{name} is no crate"));
+        for dependency in dependencies(package) {
+            assert!(allowed.contains(&dependency), "{name} runs inside the workload and may not need {dependency}");
+        }
+    }
+}
+
+/// A feature of one crate is switched on for all who build with it: what is built must not depend on who else is.
+#[test]
+fn nothing_in_the_workload_has_a_feature() {
     for package in packages() {
         let name = text(&package, "name");
-        let Some((_, allowed)) = IN_THE_WORKLOAD.iter().find(|(known, _)| *known == name) else { continue };
-        for dependency in dependencies(&package) {
-            assert!(allowed.contains(&dependency), "{name} runs inside the workload and may not need {dependency}");
+        if IN_THE_WORKLOAD.iter().any(|(known, _)| *known == name) {
+            let features = package["features"].as_object().expect("features");
+            assert!(features.is_empty(), "{name} has features: {features:?}");
         }
     }
 }

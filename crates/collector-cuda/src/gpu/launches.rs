@@ -1,0 +1,353 @@
+//! The host side of every launch: CUPTI calls back at the begin and the end of each chosen CUDA call, on the thread that makes
+//! it, and the call goes into that thread's ring. A driver call inside a runtime call is the same launch and is left out.
+//! What a call allocated, freed or waited for follows it (`parameters`).
+
+use super::api::{CallbackData, Cupti, SUCCESS};
+use super::calls::{BEATS, CAPTURE, CAPTURE_END, DRIVER, LAUNCH, NO_WORK, RUNTIME, WORK};
+use super::parameters::{self, CallEffect, Stream};
+use crate::thread::{self, Writing};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use trace::clock::now;
+use trace::device::{Allocation, Work};
+use trace::event::{Event, Kind};
+use trace::status::Collector;
+use workload::session::Session;
+use workload::{cost, guard, session};
+
+/// Callback ids run to about 850 in either domain.
+const MOST_IDS: usize = 2048;
+/// By domain and id what a call counts as, and above it the number of its name; 0: not asked for yet. One load, for what is
+/// known of a call is rarely in the nearest cache.
+static KNOWN: [[AtomicU64; MOST_IDS]; 2] = [const { [const { AtomicU64::new(0) }; MOST_IDS] }; 2];
+const BEAT: u64 = 1;
+const GIVES_WORK: u64 = 2;
+const CAPTURES: u64 = 4;
+/// Its parameters say something.
+const TELLS: u64 = 8;
+const LAUNCHES: u64 = 16;
+const ENDS_CAPTURE: u64 = 32;
+/// There was no more room for its name.
+const NAMELESS: u64 = 64;
+const NAME_AT: u32 = 32;
+
+/// Odd while calls are recorded, not only counted as beats; above that, how often this changed: a call that was under way
+/// then may never call back at its end.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+const RECORDED: u32 = 1;
+/// Waits and graph launches so far: by these the program's progress is told.
+pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
+/// When the last of them was, in nanoseconds of CLOCK_MONOTONIC.
+pub static LAST_BEAT: AtomicU64 = AtomicU64::new(0);
+/// The correlation of the last recorded call that gave a device something to do: work has to be reported for it.
+pub static GIVEN: AtomicU32 = AtomicU32::new(0);
+/// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
+pub static CAPTURED: AtomicU64 = AtomicU64::new(0);
+/// Whether a graph was captured while CUPTI records, and kernels launched one by one since then, as far as launches had
+/// callbacks. Both are of the process, whatever recording comes next: what CUPTI keeps, it keeps (`kept`).
+static HAS_CAPTURED: AtomicBool = AtomicBool::new(false);
+pub static AFTER_CAPTURE: AtomicU64 = AtomicU64::new(0);
+
+/// Calls that CUDA refused, of those that give work or wait for it; what the first one got, and its name.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+static FIRST_ERROR: AtomicU32 = AtomicU32::new(0);
+static FIRST_FAILED: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+/// The names of waits, by their sort.
+static WAITS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+const WAIT_WORDS: [&str; 4] =
+    ["wait for the device", "wait for an event", "stream waits for an event", "wait for a stream"];
+
+/// CUPTI's functions, for what a callback asks of them.
+static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
+
+/// One call in this many is timed, for our own cost.
+const TIMED: u32 = 64;
+
+/// What a thread remembers between callbacks.
+struct Thread {
+    /// Calls of the runtime that it is in, and the epoch in which that is so: what the driver is asked for meanwhile is a
+    /// part of them.
+    inside: Cell<u32>,
+    epoch: Cell<u32>,
+    count: Cell<u32>,
+    /// What the end of the next call will need and the program's own work has driven out of the caches by then.
+    needed: Cell<[*const u8; 4]>,
+}
+
+thread_local! {
+    // The first call finds a ring and a name, which no later one does: it is not the one that is timed.
+    static THREAD: Thread = const {
+        Thread {
+            inside: Cell::new(0),
+            epoch: Cell::new(0),
+            count: Cell::new(1),
+            needed: Cell::new([std::ptr::null(); 4]),
+        }
+    };
+}
+
+/// Before the first call of a recording: numbers of names belong to one segment.
+pub fn prepare(cupti: &'static Cupti, session: &Session) {
+    FAILED.store(0, Ordering::Relaxed);
+    FIRST_ERROR.store(0, Ordering::Relaxed);
+    for (wait, words) in WAITS.iter().zip(WAIT_WORDS) {
+        wait.store(session.intern(words).0, Ordering::Relaxed);
+    }
+    CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
+    for (row, domain) in KNOWN.iter().zip([DRIVER, RUNTIME]) {
+        for (known, id) in row.iter().zip(0..) {
+            known.store(if parameters::is_read(domain, id) { TELLS } else { 0 }, Ordering::Relaxed);
+        }
+    }
+    let sorts =
+        [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES), (LAUNCH, LAUNCHES), (CAPTURE_END, ENDS_CAPTURE)];
+    for (calls, sort) in sorts {
+        for (domain, ids) in calls {
+            for id in *ids {
+                KNOWN[*domain as usize - 1][*id as usize].fetch_or(sort, Ordering::Relaxed);
+            }
+        }
+    }
+    for (domain, ids) in NO_WORK {
+        for id in *ids {
+            KNOWN[*domain as usize - 1][*id as usize].fetch_and(!GIVES_WORK, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Calls are recorded from now on, or no longer. What was given before is not asked for any more.
+pub fn record(on: bool) {
+    GIVEN.store(0, Ordering::Relaxed);
+    let change = |epoch: u32| Some(((epoch | RECORDED).wrapping_add(1)) | u32::from(on));
+    let _ = EPOCH.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+}
+
+/// What CUDA refused, in words.
+pub fn failures() -> Option<String> {
+    let count = FAILED.load(Ordering::Relaxed);
+    let name = FIRST_FAILED.load(Ordering::Acquire);
+    if count == 0 || name.is_null() {
+        return None;
+    }
+    // SAFETY: CUPTI's constant.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let (name, code) = (plain(&name), FIRST_ERROR.load(Ordering::Relaxed));
+    Some(format!(
+        "CUDA refused {count} of the calls that give a device work or wait for it: the first was {name}, with error {code}"
+    ))
+}
+
+/// CUPTI's callback.
+///
+/// # Safety
+/// Called by CUPTI, with the data that belongs to the domain.
+pub unsafe extern "C" fn called(_: *mut c_void, domain: u32, id: u32, data: *const c_void) {
+    if (domain != DRIVER && domain != RUNTIME) || data.is_null() || id as usize >= MOST_IDS {
+        return;
+    }
+    // SAFETY: the data of these domains is a CallbackData.
+    let data = unsafe { &*data.cast::<CallbackData>() };
+    guard::guarded(Collector::Launches, (), || {
+        if data.site == 0 { begin(domain, id, data) } else { end(domain, id, data) }
+    });
+}
+
+fn keep(data: &CallbackData, value: u64) {
+    if !data.keep.is_null() {
+        // SAFETY: CUPTI's cell for this call, ours from its begin to its end.
+        unsafe { *data.keep = value };
+    }
+}
+
+#[inline]
+fn begin(domain: u32, id: u32, data: &CallbackData) {
+    THREAD.with(|thread| {
+        let epoch = EPOCH.load(Ordering::Relaxed);
+        let inside = if thread.epoch.replace(epoch) == epoch { thread.inside.get() } else { 0 };
+        thread.inside.set(inside + u32::from(domain == RUNTIME));
+        if domain == DRIVER && inside > 0 {
+            return keep(data, 0);
+        }
+        // While CUDA does the call, which takes microseconds, they come back.
+        thread.needed.get().into_iter().for_each(fetch);
+        fetch((&raw const KNOWN[domain as usize - 1][id as usize]).cast());
+        keep(data, now());
+    });
+}
+
+/// Brings a line of memory near without waiting for it.
+#[inline(always)]
+fn fetch(line: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(line.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}
+
+#[inline]
+fn end(domain: u32, id: u32, data: &CallbackData) {
+    // SAFETY: as in `keep`.
+    let start = if data.keep.is_null() { 0 } else { unsafe { *data.keep } };
+    if start == 0 {
+        return; // Part of another call, or its begin was before we came.
+    }
+    let now = now();
+    let count = THREAD.with(|thread| {
+        if domain == RUNTIME {
+            thread.inside.set(thread.inside.get().saturating_sub(1));
+        }
+        thread.count.replace(thread.count.get().wrapping_add(1))
+    });
+    let cell = &KNOWN[domain as usize - 1][id as usize];
+    let known = cell.load(Ordering::Relaxed);
+    let recorded = EPOCH.load(Ordering::Relaxed) & RECORDED != 0;
+    if known & (BEAT | GIVES_WORK | CAPTURES) != 0 {
+        notice(known, data, recorded);
+    }
+    if start > now || !recorded {
+        return;
+    }
+    let Some(session) = session::current() else { return };
+    let name = match (known >> NAME_AT) as u32 {
+        0 if known & NAMELESS == 0 => name(cell, id, data, session),
+        name => name,
+    };
+    let Some(writing) = thread::writing(session, Collector::Launches) else { return };
+    let event = Event {
+        time: start,
+        value: now - start,
+        thread: writing.tid,
+        name: trace::NameId(name),
+        kind: Kind::ApiCall as u16,
+        flags: 0,
+        extra: data.correlation,
+    };
+    writing.push(event.to_words());
+    let [slot, head] = writing.ring.writer.upcoming();
+    let needed = [slot, head, std::ptr::from_mut(writing).cast_const().cast(), session.wanted_at()];
+    THREAD.with(|thread| thread.needed.set(needed));
+    if known & TELLS != 0 {
+        tell(writing, domain, id, data, &event);
+    }
+    if count.is_multiple_of(TIMED) {
+        // Its begin cost about as much as its end.
+        cost::add(session.status(Collector::Launches), now, 2 * u64::from(TIMED));
+    }
+}
+
+/// What CUDA said at the end of a call; 0: it is fine.
+#[inline]
+fn result(data: &CallbackData) -> u32 {
+    // SAFETY: null, or a result code, at the end of a call.
+    unsafe { data.result.cast::<u32>().as_ref() }.copied().unwrap_or(0)
+}
+
+/// Counts what the worker goes by.
+#[inline]
+fn notice(known: u64, data: &CallbackData, recorded: bool) {
+    let code = result(data);
+    if code != 0 {
+        return refused(known, data, code);
+    }
+    if known & BEAT != 0 {
+        BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
+        LAST_BEAT.store(trace::clock::monotonic().0, Ordering::Relaxed);
+    }
+    if known & GIVES_WORK != 0 {
+        if recorded {
+            GIVEN.store(data.correlation, Ordering::Relaxed);
+        }
+        // Most programs capture nothing, and pay for a look.
+        if known & (LAUNCHES | BEAT) == LAUNCHES && HAS_CAPTURED.load(Ordering::Relaxed) {
+            AFTER_CAPTURE.fetch_add(1, Ordering::Relaxed);
+        }
+    } else if known & CAPTURES != 0 {
+        CAPTURED.fetch_add(1, Ordering::Relaxed);
+        if known & ENDS_CAPTURE != 0 {
+            HAS_CAPTURED.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cold]
+fn refused(known: u64, data: &CallbackData, code: u32) {
+    if known & (BEAT | GIVES_WORK) != 0 && FAILED.fetch_add(1, Ordering::Relaxed) == 0 {
+        FIRST_ERROR.store(code, Ordering::Relaxed);
+        FIRST_FAILED.store(data.function.cast_mut(), Ordering::Release);
+    }
+}
+
+/// Writes down what a call did beside taking time.
+#[cold]
+fn tell(writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: &Event) {
+    if result(data) != 0 {
+        return;
+    }
+    // SAFETY: the parameters of this successful call.
+    let Some(effect) = (unsafe { parameters::read(domain, id, data.parameters.cast()) }) else { return };
+    // SAFETY: null, or a table that is never freed.
+    let Some(cupti) = (unsafe { CUPTI.load(Ordering::Acquire).as_ref() }) else { return };
+    let mut device = 0;
+    if let Some(ask) = cupti.device_id.filter(|_| !data.context.is_null()) {
+        // SAFETY: the context of this call; it only stores a number.
+        unsafe { ask(data.context, &mut device) };
+    }
+    let (name, context, correlation) = (call.name, data.context_uid, data.correlation);
+    let (time, pool, memory) = (call.time + call.value, false, 0);
+    let allocation = Allocation { time, name, device, context, correlation, pool, memory, ..Allocation::default() };
+    let (records, count) = match effect {
+        CallEffect::Alloc { address, bytes, memory, pool } => {
+            Allocation { address, bytes, memory, pool, ..allocation }.records()
+        }
+        CallEffect::Free { address: 0, .. } => return,
+        CallEffect::Free { address, memory, pool } => {
+            Allocation { address, memory, pool, freed: true, ..allocation }.records()
+        }
+        CallEffect::Wait { sort, stream } => {
+            let mut number = 0;
+            if let (Some(Stream { handle, per_thread }), Some(ask)) = (stream, cupti.stream_id) {
+                // SAFETY: context and stream of this call; it only stores a number.
+                let code = unsafe { ask(data.context, handle as *const c_void, per_thread.into(), &mut number) };
+                number = if code == SUCCESS { number } else { 0 };
+            }
+            let name = trace::NameId(WAITS[sort as usize % WAITS.len()].load(Ordering::Relaxed));
+            let (start, dur, stream, detail) = (call.time, call.value, number, sort);
+            Work { start, dur, name, device, context, stream, correlation, detail, ..Work::default() }
+                .records(Kind::Sync)
+        }
+    };
+    writing.push_all(&records[..count]);
+}
+
+/// The function's name as people write it: no version and no stream suffix.
+#[cold]
+fn name(cell: &AtomicU64, id: u32, data: &CallbackData, session: &Session) -> u32 {
+    let text = if data.function.is_null() {
+        format!("CUDA call {id}")
+    } else {
+        // SAFETY: CUPTI's constant.
+        unsafe { CStr::from_ptr(data.function) }.to_string_lossy().into_owned()
+    };
+    let interned = session.intern(plain(&text));
+    if interned == trace::NameId::INLINE {
+        cell.fetch_or(NAMELESS, Ordering::Relaxed);
+        return 0;
+    }
+    cell.fetch_or(u64::from(interned.0) << NAME_AT, Ordering::Relaxed);
+    interned.0
+}
+
+/// `cudaLaunchKernel` of `cudaLaunchKernel_ptsz_v7000`.
+fn plain(name: &str) -> &str {
+    let version = name.rfind("_v").filter(|at| {
+        let digits = &name[at + 2..];
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let name = version.map_or(name, |at| &name[..at]);
+    name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
+}

@@ -1,0 +1,9 @@
+//! Inside any program that uses CUDA or NVTX, with Python or without: callbacks that write records into the segment and return.
+//! `injection` is how the library gets in.
+
+mod gpu;
+mod injection;
+mod nvtx;
+mod recorded;
+mod steps;
+mod thread;
