@@ -3,13 +3,9 @@
 
 use crate::{gpu, nvtx, recorded};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
-use std::sync::Mutex;
 use trace::status::Collector;
 use workload::guard;
-use workload::library::Library;
-use workload::session::{self, Session};
-use workload::settings::Settings;
+use workload::session;
 
 /// Called by the driver inside the program's first `cuInit`. 1 means that we are content; whatever happens, we are.
 #[unsafe(no_mangle)]
@@ -86,24 +82,4 @@ pub extern "C" fn inferscope_gpu_window() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn inferscope_gpu_window_wait(seen: u32, milliseconds: u32) {
     recorded::wait(seen, milliseconds);
-}
-
-/// The recording of this process, begun by whoever comes first.
-pub fn session() -> Result<&'static Session, String> {
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(session) = session::current() {
-        return Ok(session);
-    }
-    if let Some(child) = session::after_fork() {
-        return child;
-    }
-    let settings = Settings::from_environment().ok_or("INFERSCOPE_SEGMENTS is not set: no recorder is there")?;
-    session::start(Library::Cuda, settings, program(), String::new())
-}
-
-/// The program's file name; never its arguments.
-fn program() -> String {
-    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-    path.file_name().unwrap_or(Path::new("?").as_os_str()).to_string_lossy().into_owned()
 }

@@ -5,5 +5,5 @@ mod gpu;
 mod injection;
 mod nvtx;
 mod recorded;
-mod steps;
+mod recording;
 mod thread;

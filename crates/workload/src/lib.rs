@@ -8,4 +8,5 @@ pub mod library;
 pub mod place;
 pub mod session;
 pub mod settings;
-pub mod thread;
+
+pub use session::thread;

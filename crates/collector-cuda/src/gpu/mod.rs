@@ -17,6 +17,7 @@ mod lifecycle_lock;
 mod names;
 mod parameters;
 mod quiet;
+mod steps;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ mod waiting;
 mod windows;
 mod worker;
 
-use crate::injection;
+use crate::recording;
 use crate::{recorded, thread};
 use api::{Cupti, MULTIPLE_SUBSCRIBERS, Subscriber};
 use clock::Clock;
@@ -96,9 +97,9 @@ pub fn start(entry: Entry) -> Result<(), String> {
     // Whoever else holds it begins the same recording, or this very thread does.
     let Some(_held) = lifecycle_lock::try_acquire(timeout) else { return Ok(()) };
     if let Some(driver) = not_yet {
-        return waiting::begin(driver).or_else(|why| refuse(injection::session()?, why));
+        return waiting::begin(driver).or_else(|why| refuse(recording::session()?, why));
     }
-    let session = injection::session()?;
+    let session = recording::session()?;
     if session.settings.gpu_detail == GpuDetail::Off {
         return Err("recording the GPU is switched off (--gpu-detail off)".to_owned());
     }

@@ -4,10 +4,10 @@
 use super::api::SUCCESS;
 use super::decode::Decoder;
 use super::kept::{Kept, Progress};
+use super::steps::Steps;
 use super::target::Ring;
 use super::windows::{Beats, Windows};
 use super::{Collecting, buffers, launches, library, quiet, say};
-use crate::steps::Steps;
 use crate::thread;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -9,7 +9,7 @@ mod ranges;
 mod record;
 mod stacks;
 
-use crate::injection;
+use crate::recording;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Once;
 
@@ -35,7 +35,7 @@ pub unsafe fn start(export_table: *const c_void) -> c_int {
         return CONTENT;
     }
     // No recorder, or no room: the program runs as without us.
-    let Ok(session) = injection::session() else { return CONTENT };
+    let Ok(session) = recording::session() else { return CONTENT };
     // SAFETY: by the caller's promise.
     let callbacks = unsafe {
         let get = std::mem::transmute::<*const c_void, GetExportTable>(export_table);

@@ -2,7 +2,7 @@
 
 use super::domains::Args;
 use super::names::Named;
-use crate::{injection, thread};
+use crate::{recording, thread};
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::event::{Event, Kind, TextRole, text_count, text_records};
 use trace::status::{Collector, State};
@@ -29,7 +29,7 @@ pub fn session() -> Option<&'static Session> {
 #[cold]
 fn in_a_child() -> Option<&'static Session> {
     if FORKED.load(Ordering::Relaxed) && FORKED.swap(false, Ordering::Relaxed) {
-        injection::session().ok()
+        recording::session().ok()
     } else {
         None
     }

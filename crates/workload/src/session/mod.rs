@@ -1,9 +1,11 @@
 //! The recording of this process: its segment and its names. There is at most one at a time; collectors ask for it at
 //! every event, and find none when nobody records, when the recorder has left, or right after a fork.
 
+pub mod thread;
+
 use crate::library::Library;
 use crate::settings::Settings;
-use crate::{cost, place, thread};
+use crate::{cost, place};
 use std::fs;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};

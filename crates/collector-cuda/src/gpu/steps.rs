@@ -1,7 +1,7 @@
 //! How long the steps take that the program itself marks, so that a window of the overhead budget holds a whole one: the Python
 //! extension, in the same process, remembers the longest.
 
-use crate::gpu::dynamic::{Library, mapped_files};
+use super::dynamic::{Library, mapped_files};
 use workload::cost;
 
 type Longest = unsafe extern "C" fn() -> u64;
