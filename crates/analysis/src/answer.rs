@@ -2,13 +2,14 @@
 //! costs the most and where, and what to do first.
 
 use crate::advice::{self, Recorder};
-use crate::finding::{Abstention, Finding, Gain};
+use crate::finding::{Abstention, Finding, Gain, healthy_fact};
 use crate::health::{self, HealthLine, HealthState, LOST};
 use crate::idle::Cause;
 use crate::kernel_name;
 use crate::phrase;
 use crate::rank::{self, PACE};
 use crate::rule::Case;
+use crate::rules;
 use crate::rules::dropped_records::{share_without_stacks, totals};
 use crate::steps::StepSource;
 use crate::too_short::ended;
@@ -168,8 +169,8 @@ fn name(name: &str) -> String {
 /// Why there is nothing to fix, where the device sets the pace and nothing surely gains enough.
 fn pace(case: &Case, best: Option<&Finding>) -> Option<String> {
     let Some(finding) = best else { return device(case) };
-    let healthy = finding.gain.is_none() && busiest(case) > HALF && finding.title.starts_with("Healthy");
-    healthy.then(|| lower(finding.title.trim_end_matches('.')))
+    let healthy = finding.gain.is_none() && busiest(case) > HALF && rules::finds_health(finding.code);
+    healthy.then(|| lower(healthy_fact(&finding.title).trim_end_matches('.')))
 }
 
 fn what(case: &Case, best: Option<&Finding>) -> String {
@@ -227,7 +228,6 @@ fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
 
 /// A sentence after a colon.
 fn lower(title: &str) -> String {
-    let title = title.strip_prefix("Healthy: ").unwrap_or(title);
     let mut letters = title.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

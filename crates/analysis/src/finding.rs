@@ -22,6 +22,19 @@ pub struct Finding {
     pub verify: String,
 }
 
+/// How the title of a finding begins by which nothing is wrong. Whether that is so is said by its rule, never by this.
+const HEALTHY: &str = "Healthy: ";
+
+/// The title of what is as it should be.
+pub fn healthy_title(fact: &str) -> String {
+    format!("{HEALTHY}{fact}")
+}
+
+/// The inverse of [`healthy_title`].
+pub fn healthy_fact(title: &str) -> &str {
+    title.get(HEALTHY.len()..).unwrap_or_default()
+}
+
 /// Where in the program. What is not known is not said.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Place {

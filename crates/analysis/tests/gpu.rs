@@ -262,7 +262,7 @@ fn windows(recorded: &str, unrecorded: &str) -> String {
           repeat 60 every 10ms\n step r 201ms..{unrecorded}\n end
         end
         track inferscope-gpu
-        repeat 2 every 1s\n mark GPU~recording~on 0\n mark GPU~recording~off 200ms\n end"
+        repeat 2 every 1s\n window on 0\n window off 200ms\n end"
     )
 }
 

@@ -3,7 +3,7 @@
 
 use crate::device::found::Found;
 use crate::dictionary::Dictionary;
-use crate::drain::{AWAY, Clock, Drain, Shared, not_kept};
+use crate::drain::{Clock, Drain, Shared, not_kept};
 use crate::host;
 use crate::journal::Journal;
 use crate::lock::Lock;
@@ -19,6 +19,7 @@ use std::io;
 use std::sync::Arc;
 use trace::Source;
 use trace::clock::Anchor;
+use trace::codes::LossReason;
 use trace::tables::{LOCK, MANIFEST, Table};
 
 pub(crate) struct Resumed {
@@ -123,6 +124,6 @@ pub(crate) fn restart_note(restarts: u32, away: u64) -> String {
 impl Drain {
     /// Records that were overwritten while no recorder ran, in all.
     pub fn lost_away(&self) -> u64 {
-        self.left.losses.get(AWAY).copied().unwrap_or(0) + self.losses.away
+        self.left.losses.get(&LossReason::OverwrittenDuringRestart).copied().unwrap_or(0) + self.losses.away
     }
 }

@@ -195,7 +195,7 @@ fn what_is_overwritten_while_no_recorder_runs_is_counted_once() {
     recording.send(libc::SIGCONT);
     let outcome = recording.finish();
     let (there, missing) = (calls(&recording.trace), lost(&recording.trace));
-    let started_again = |row: &parquet::record::Row| text(row, "what").unwrap().contains("started again");
+    let started_again = |row: &parquet::record::Row| text(row, "reason").unwrap() == "overwritten-during-restart";
     let away = rows(&recording.trace, Table::Losses).into_iter().filter(started_again);
     let away: i64 = away.map(|row| integer(&row, "count").unwrap()).sum();
     assert!(away > 0, "the ring held everything");

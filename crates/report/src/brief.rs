@@ -69,7 +69,7 @@ pub fn write(
         line(out, style, Ink::Plain, "gpu", &text)?;
     }
     for loss in metrics.losses.iter().take(MOST_NOTES) {
-        line(out, style, Ink::Warn, "lost", &format!("{} ({}): {}", count(loss.count), loss.collector, loss.what))?;
+        line(out, style, Ink::Warn, "lost", &format!("{} ({}): {}", count(loss.count), loss.collector, loss.reason.said(loss.count)))?;
     }
     for note in timeline.notes.iter().take(MOST_NOTES) {
         line(out, style, Ink::Warn, "note", note)?;

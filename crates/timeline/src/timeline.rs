@@ -5,6 +5,7 @@ use crate::{Gpu, Names, Slices, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use trace::codes::LossReason;
 
 /// Index into [`Timeline::processes`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -220,6 +221,6 @@ pub struct Loss {
     /// None: the recorder as a whole.
     pub process: Option<ProcessIndex>,
     pub collector: String,
-    pub what: String,
+    pub reason: LossReason,
     pub count: u64,
 }

@@ -18,7 +18,7 @@ const TRACE: &str = r#"
     sample 0 100 35 idle main@a.py:3
     counter 0 0 10 rss_bytes 4096
     counter 0 100 20 cpu_ns 5000
-    loss 0 calls 3 records overwritten
+    loss 0 calls 3 overwritten
     device 0 {"ordinal":0,"name":"NVIDIA H200"}
     api 0 100 40..45 cudaLaunchKernel #7
     kernel 0 0 7 50..60 gemm #7 grid 8 block 128 graph 3 node 5

@@ -1,7 +1,7 @@
 //! Opens traces written by the fixture: what belongs together comes together, and what is damaged is said.
 
 use timeline::fixture::{Fixture, TemporaryFolder, Value};
-use timeline::{OpenError, Timeline};
+use timeline::{LossReason, OpenError, Timeline};
 use trace::tables::Table;
 
 fn open(text: &str) -> Timeline {
@@ -127,7 +127,7 @@ fn samples_walk_to_their_root_and_counters_are_series() {
         counter 0 0 20 rss_bytes 8192
         counter 0 100 20 cpu_ns 5
         counter -1 0 20 psi_cpu_some_us 1
-        loss 0 calls 3 records overwritten",
+        loss 0 calls 3 overwritten",
     );
     let first = timeline.samples.get(0);
     assert!(first.active && first.gil && !timeline.samples.get(1).active);
@@ -139,7 +139,7 @@ fn samples_walk_to_their_root_and_counters_are_series() {
         series,
         [("rss_bytes", true, None, 2), ("cpu_ns", true, Some(100), 1), ("psi_cpu_some_us", false, None, 1)]
     );
-    assert_eq!((timeline.losses[0].count, timeline.losses[0].what.as_str()), (3, "records overwritten"));
+    assert_eq!((timeline.losses[0].count, timeline.losses[0].reason), (3, LossReason::Overwritten));
     assert!(timeline.slices.is_empty());
 }
 

@@ -21,8 +21,8 @@ const TWO_RANKS: &str = r#"
     counter -1 0 10 gpu_power_mw 500
     counter 1 0 10 rss_bytes 1000
     counter 2 0 10 rss_bytes 2000
-    loss 1 calls 3 records overwritten
-    loss 2 calls 5 records overwritten
+    loss 1 calls 3 overwritten
+    loss 2 calls 5 overwritten
     device 1 {"ordinal":0,"name":"A"}
     device 2 {"ordinal":0,"name":"B"}
     api 1 200 20..25 cudaLaunchKernel #7

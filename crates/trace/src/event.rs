@@ -46,7 +46,7 @@ pub enum Kind {
     Allocation = 15,
     /// A whole NVTX range (a mark if it lasts 0), as `Call`; `extra` is 1 for a range that may end in another thread.
     Nvtx = 16,
-    /// What CUPTI says that it took itself, as `Call`.
+    /// What CUPTI calls an overhead, as `Call`; `extra` is CUPTI's number of what it is.
     Overhead = 17,
     /// Pages moved between host and device; as work.
     Migration = 18,
@@ -59,6 +59,8 @@ pub enum Kind {
     /// As `ScopeBegin`, for the forward of an `nn.Module`.
     LayerBegin = 22,
     LayerEnd = 23,
+    /// A turn of recording in windows: `time`, `value` is a [`crate::codes::RecordingWindow`].
+    RecordingWindow = 24,
 }
 
 impl Kind {
@@ -92,6 +94,7 @@ impl Kind {
             21 => Kind::Device,
             22 => Kind::LayerBegin,
             23 => Kind::LayerEnd,
+            24 => Kind::RecordingWindow,
             _ => return None,
         })
     }

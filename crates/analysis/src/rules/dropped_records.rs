@@ -6,7 +6,7 @@ use crate::finding::{Evidence, Finding, Place, Severity};
 use crate::phrase;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use std::collections::BTreeMap;
-use timeline::Timeline;
+use timeline::{LossReason, Timeline};
 
 pub struct DroppedRecords;
 
@@ -76,7 +76,7 @@ fn actions(timeline: &Timeline, losses: &[LossTotal]) -> Vec<String> {
         Some(most) if is_torn(most) && settings.calls == Some(true) => {
             actions.push("Code that calls and returns all the time cannot always be read without stopping it: go by its recorded calls, of which none is lost so.");
         }
-        Some(most) if most.what.contains("the disk") => {
+        Some(most) if most.reason == LossReason::SamplesNotWritten => {
             actions.push("Write the trace to a disk that keeps up: inferscope run --output DIR -- ...");
         }
         Some(most) if is_torn(most) => {
@@ -94,7 +94,7 @@ fn actions(timeline: &Timeline, losses: &[LossTotal]) -> Vec<String> {
 }
 
 fn is_torn(loss: &LossTotal) -> bool {
-    loss.what.ends_with("changed meanwhile")
+    loss.reason == LossReason::StackChanged
 }
 
 /// Of what was to be recorded, by kind: a few thousand stacks are nothing beside a million kernels, and may be half of all stacks.
@@ -118,7 +118,7 @@ fn share_of(losses: &[LossTotal], stacks: bool, kept: usize) -> f64 {
 
 pub struct LossTotal {
     pub collector: String,
-    pub what: String,
+    pub reason: LossReason,
     pub count: u64,
     pub first: u64,
     pub last: u64,
@@ -126,29 +126,17 @@ pub struct LossTotal {
 
 impl LossTotal {
     pub fn said(&self) -> String {
-        let what = if self.count == 1 { of_one(&self.what) } else { self.what.clone() };
-        format!("{} {what} ({})", phrase::count(self.count), self.collector)
+        format!("{} {} ({})", phrase::count(self.count), self.reason.said(self.count), self.collector)
     }
-}
-
-/// What was lost is written down for many: "stacks that changed while they were read".
-fn of_one(what: &str) -> String {
-    let mut words: Vec<&str> = what.split(' ').collect();
-    // The noun is the first word or, as in "stack samples", the second.
-    if let Some(noun) = words.iter_mut().take(2).find(|word| word.ends_with('s')) {
-        *noun = &noun[..noun.len() - 1];
-    }
-    words.iter_mut().filter(|word| **word == "they").for_each(|word| *word = "it");
-    words.join(" ").replace(" it were ", " it was ")
 }
 
 /// Losses of one kind added up, most first.
 pub fn totals(timeline: &Timeline) -> Vec<LossTotal> {
-    let mut all: BTreeMap<(&str, &str), LossTotal> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, LossReason), LossTotal> = BTreeMap::new();
     for loss in timeline.losses.iter().filter(|loss| loss.count > 0) {
-        let total = all.entry((&loss.collector, &loss.what)).or_insert_with(|| LossTotal {
+        let total = all.entry((&loss.collector, loss.reason)).or_insert_with(|| LossTotal {
             collector: loss.collector.clone(),
-            what: loss.what.clone(),
+            reason: loss.reason,
             count: 0,
             first: loss.time,
             last: loss.time,
@@ -171,9 +159,9 @@ mod tests {
     fn losses_are_added_up_and_named() {
         let found = found(
             &DroppedRecords,
-            "track main\n step r 0..1s\n loss scopes 12000 records overwritten\n loss scopes 4 records overwritten\n loss stacks 1 torn",
+            "track main\n step r 0..1s\n loss scopes 12000 overwritten\n loss scopes 4 overwritten\n loss stacks 1 stack-changed",
         );
-        assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten (scopes)");
+        assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten before they could be written to disk (scopes)");
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
     }
 
@@ -183,18 +171,17 @@ mod tests {
             |loss: &str| found(&DroppedRecords, &format!("track main\n step r 0..1s\n loss {loss}"))[0].title.clone();
         let torn = "stacks that could not be read because they changed meanwhile";
         assert_eq!(
-            title(&format!("stacks 1 {torn}")),
+            title("stacks 1 stack-changed"),
             "Lost: 1 stack that could not be read because it changed meanwhile (stacks)"
         );
-        assert_eq!(title(&format!("stacks 2 {torn}")), format!("Lost: 2 {torn} (stacks)"));
-        let waiting = title("stacks 1 stack samples dropped while the disk took nothing");
+        assert_eq!(title("stacks 2 stack-changed"), format!("Lost: 2 {torn} (stacks)"));
+        let waiting = title("stacks 1 samples-not-written");
         assert_eq!(waiting, "Lost: 1 stack sample dropped while the disk took nothing (stacks)");
-        assert_eq!(title("gpu 1 torn"), "Lost: 1 torn (gpu)");
     }
 
     #[test]
     fn half_of_all_stacks_are_many_however_much_else_was_recorded() {
-        let torn = "loss stacks 60 stacks that could not be read because they changed meanwhile";
+        let torn = "loss stacks 60 stack-changed";
         let kernels: String = (0..9_000).map(|at| format!("kernel k {}us..{}us\n", at * 10, at * 10 + 5)).collect();
         let text = format!("track main\n step r 0..1s\n stream 7\n{kernels} {torn}");
         let found = found(&DroppedRecords, &text);
@@ -208,8 +195,8 @@ mod tests {
     fn what_was_lost_most_is_what_is_helped_and_nothing_is_asked_for_that_is_on() {
         let actions = |settings: &str, late: u32, torn: u32| {
             let text = format!(
-                "{settings}track main\n step r 0..1s\n loss stacks {torn} stacks that could not be read because they changed meanwhile\n \
-                 loss stacks {late} stack samples skipped because the machine or the sampler was late"
+                "{settings}track main\n step r 0..1s\n loss stacks {torn} stack-changed\n \
+                 loss stacks {late} sampler-late"
             );
             found(&DroppedRecords, &text)[0].actions.join(" ")
         };
@@ -226,7 +213,7 @@ mod tests {
 
     #[test]
     fn lost_device_records_are_helped_by_recording_devices_less() {
-        let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 activity records dropped by CUPTI");
+        let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 dropped-by-cupti");
         assert!(
             found[0]
                 .actions
@@ -271,6 +258,6 @@ mod tests {
 
     #[test]
     fn silent_when_nothing_was_lost() {
-        silent(&DroppedRecords, "track main\n step r 0..1s\n loss scopes 0 nothing");
+        silent(&DroppedRecords, "track main\n step r 0..1s\n loss scopes 0 overwritten");
     }
 }

@@ -35,6 +35,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 use trace::NameId;
 use trace::clock::monotonic;
+use trace::codes::RecordingWindow;
 use trace::event::{Event, Kind, TextRole, text_records};
 use trace::status::{Collector, State};
 
@@ -289,9 +290,12 @@ pub fn say(session: &'static Session, text: &str) {
     write(session, Kind::Note, text);
 }
 
-/// A moment on the timeline.
-fn mark(session: &'static Session, text: &str) {
-    write(session, Kind::Mark, text);
+/// From now on the GPU is recorded, or is not.
+fn turn(session: &'static Session, window: RecordingWindow) {
+    let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
+    let (time, kind, value) = (trace::clock::now(), Kind::RecordingWindow as u16, window as u64);
+    let event = Event { time, value, thread: writing.tid, name: NameId::NONE, kind, flags: 0, extra: 0 };
+    writing.push_all(&[event.to_words()]);
 }
 
 fn write(session: &'static Session, kind: Kind, text: &str) {

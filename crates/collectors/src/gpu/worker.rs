@@ -15,6 +15,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
+use trace::codes::RecordingWindow;
 use trace::status::{Collector, State};
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -171,8 +172,8 @@ impl Worker {
         windows.see_step(self.steps.get_or_insert_with(Steps::find).longest());
         if windows.turn(monotonic().0, beats()) {
             let recording = windows.settle(self.collecting.switch(windows.recording));
-            let words = if recording { "GPU recording on" } else { "GPU recording off" };
-            super::mark(self.session, words);
+            let window = if recording { RecordingWindow::On } else { RecordingWindow::Off };
+            super::turn(self.session, window);
         }
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
+use trace::codes::LossReason;
 
 /// What one sampler samples, and how.
 #[derive(Clone)]
@@ -31,10 +32,6 @@ pub(crate) struct Sampler {
     pub named: NamedByPython,
     pub stop: Arc<AtomicBool>,
 }
-
-const SKIPPED: &str = "stack samples skipped because the machine or the sampler was late";
-const TORN: &str = "stacks that could not be read because they changed meanwhile";
-const WAITING: &str = "stack samples dropped while the disk took nothing";
 
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
 const MOST_FAILURES: u32 = 20;
@@ -174,11 +171,15 @@ impl Lost {
 
     fn send(&mut self, sampler: &Sampler) {
         self.reported = Some(Instant::now());
-        for (count, what) in [(&mut self.skipped, SKIPPED), (&mut self.torn, TORN), (&mut self.waiting, WAITING)] {
+        for (count, reason) in [
+            (&mut self.skipped, LossReason::SamplerLate),
+            (&mut self.torn, LossReason::StackChanged),
+            (&mut self.waiting, LossReason::SamplesNotWritten),
+        ] {
             let count = std::mem::take(count);
             if count > 0 {
                 let process = sampler.target.process;
-                sampler.outbox.send(Message::Loss { process, collector: "stacks", what, count });
+                sampler.outbox.send(Message::Loss { process, collector: "stacks", reason, count });
             }
         }
     }

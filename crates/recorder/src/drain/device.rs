@@ -2,10 +2,10 @@
 //! Kernels come by the million, mostly two or three records each, side by side: those are read off the chunk as they lie.
 
 use super::attached::{Attached, Record, Sink};
-use super::losses::{DAMAGED, NO_NUMBERS};
 use crate::store::{Cell, Columns};
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
+use trace::codes::LossReason;
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
 use trace::event::{Event, Gathered, Kind};
 use trace::names::NameCursor;
@@ -53,7 +53,7 @@ impl Attached {
                 let mapping = (!in_nanos).then_some(mapping);
                 push_work(sink.store.batch(Table::Gpu), self.process, kind, name, &work, mapping);
             }
-            _ => sink.losses.add(self.process, "gpu", NO_NUMBERS, 1),
+            _ => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
         }
     }
 
@@ -67,7 +67,7 @@ impl Attached {
         sink: &mut Sink<'_>,
     ) {
         let Some(allocation) = Allocation::from_records(event, numbers) else {
-            return sink.losses.add(self.process, "gpu", NO_NUMBERS, 1);
+            return sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1);
         };
         let int = |number: u32| Cell::Int(number as i32);
         sink.store.batch(Table::Allocations).push(&[
@@ -90,7 +90,7 @@ impl Attached {
     pub(super) fn note(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         match self.text(event, gathered) {
             Some(text) => sink.notes.add(text),
-            None => sink.losses.add(self.process, "gpu", DAMAGED, 1),
+            None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }
 
@@ -99,7 +99,7 @@ impl Attached {
         let text = self.text(event, gathered).unwrap_or_default();
         match serde_json::from_str(&text) {
             Ok(device @ serde_json::Value::Object(_)) => sink.processes.add_device(self.process, device),
-            _ => sink.losses.add(self.process, "gpu", DAMAGED, 1),
+            _ => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }
 

@@ -166,7 +166,7 @@ fn what_was_overwritten_is_counted_exactly() {
     assert_eq!(bench.rows(Table::Slices).len(), size - 1);
     let losses = bench.rows(Table::Losses);
     assert!(has(&losses, &["overwritten", "count: 1001"]), "{losses:#?}");
-    assert!(has(&losses, &["\"calls\"", "no room", "count: 5"]), "{losses:#?}");
+    assert!(has(&losses, &["\"calls\"", "no-room", "count: 5"]), "{losses:#?}");
     // Counted once.
     bench.drain.turn();
     assert!(bench.drain.close());

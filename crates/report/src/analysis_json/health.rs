@@ -20,6 +20,8 @@ pub struct Health<'a> {
 #[derive(Serialize)]
 struct Loss<'a> {
     collector: &'a str,
+    /// A code: see `timeline::LossReason`.
+    reason: &'a str,
     what: &'a str,
     count: u64,
 }
@@ -58,7 +60,12 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
         losses: metrics
             .losses
             .iter()
-            .map(|loss| Loss { collector: &loss.collector, what: &loss.what, count: loss.count })
+            .map(|loss| Loss {
+                collector: &loss.collector,
+                reason: loss.reason.name(),
+                what: loss.reason.said(loss.count),
+                count: loss.count,
+            })
             .collect(),
         not_recorded: metrics.absent.iter().map(|absent| Missing { what: absent.what, why: &absent.why }).collect(),
         notes: &timeline.notes,

@@ -142,7 +142,7 @@ impl Page<'_> {
     fn missing(&self, out: &mut impl Write) -> io::Result<()> {
         let mut lines: Vec<(Ink, String)> = Vec::new();
         for loss in &self.metrics.losses {
-            lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.what)));
+            lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.reason.said(loss.count))));
         }
         for note in &self.timeline.notes {
             let plain = analysis::health::note_state(note) == HealthState::Info;

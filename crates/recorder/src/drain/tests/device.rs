@@ -91,7 +91,7 @@ fn every_kind_of_record_becomes_its_row() {
     assert!(has(&slices, &["kind: 9", "id: 1"]) && has(&slices, &["kind: 1", "dur_ns: null"]), "{slices:#?}");
     assert_eq!(bench.drain.shared.notes.all(), ["CUPTI 12.9 under CUDA 13", "CUPTI is taken"]);
     let losses = bench.rows(Table::Losses);
-    assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown kind", "count: 1"]), "{losses:#?}");
+    assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown-record", "count: 1"]), "{losses:#?}");
     let manifest = Manifest::read(&bench.root.join("trace")).unwrap();
     assert_eq!(serde_json::to_string(&manifest.processes[0].devices).unwrap(), format!("[{device}]"));
     assert_eq!(manifest.notes.len(), 2);
@@ -148,8 +148,8 @@ fn what_is_unknown_or_half_gone_is_counted() {
     assert!(bench.drain.close());
     assert_eq!(bench.rows(Table::Gpu).len(), 1);
     let losses = bench.rows(Table::Losses);
-    assert!(has(&losses, &["\"gpu\"", "overwritten", "count: 1"]), "{losses:#?}");
-    assert!(has(&losses, &["\"recorder\"", "unknown kind", "count: 1"]), "{losses:#?}");
+    assert!(has(&losses, &["\"gpu\"", "incomplete-device-record", "count: 1"]), "{losses:#?}");
+    assert!(has(&losses, &["\"recorder\"", "unknown-record", "count: 1"]), "{losses:#?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
 
 use super::load::Loader;
+use crate::import::before_codes;
 use crate::import::json::fields::{Raw, fields};
-use crate::{Process, StackIndex};
+use crate::{LossReason, Process, StackIndex};
 
 /// Notes beyond this are counted, not kept.
 const MOST_NOTES: usize = 200;
@@ -50,9 +51,14 @@ impl Loader {
     }
 
     fn loss(&mut self, text: &str) -> Option<()> {
-        let [collector, what, count] = take(text, ["collector", "what", "count"])?;
+        let [collector, reason, what, count] = take(text, ["collector", "reason", "what", "count"])?;
         let count = u64::try_from(count.whole()?).ok()?;
-        self.builder.loss(None, &collector.text()?, &what.text()?, count);
+        // Files of before there were codes have the sentence alone.
+        let reason = match reason.text() {
+            Some(code) => LossReason::from_name(&code),
+            None => before_codes::loss(&what.text()?),
+        };
+        self.builder.loss(None, &collector.text()?, reason.unwrap_or(LossReason::Unknown), count);
         Some(())
     }
 

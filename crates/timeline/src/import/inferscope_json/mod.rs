@@ -1,4 +1,4 @@
-//! Reads InferScope trace JSON 1.0, plain or gzip: `{"format_version":"1.0","events":[…]}`, `{"timeline":[…]}` or a bare list
+//! Reads InferScope trace JSON 1.1 and 1.0, plain or gzip: `{"format_version":"1.1","events":[…]}`, `{"timeline":[…]}` or a bare list
 //! of events. One event is in memory at a time; a broken one costs itself, and a file that ends early opens up to there.
 
 mod about;
@@ -21,6 +21,8 @@ use trace::plain_file;
 
 /// The major number of the format that we read.
 const FORMAT: u32 = 1;
+/// The minor number of the first that has codes where the ones before have sentences and marks.
+const FIRST_WITH_CODES: u64 = 1;
 
 /// None: it is a trace in Chrome's format.
 pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {

@@ -16,6 +16,8 @@ const MOST_DEVICES: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Manifest {
+    /// None: there is no manifest to say it.
+    pub version: Option<u32>,
     pub info: Info,
     pub started_ns: Option<u64>,
     pub ended_ns: Option<u64>,
@@ -26,6 +28,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Whether the tables have codes; where there is no manifest they are read as the present version writes them.
+    pub fn has_codes(&self) -> bool {
+        self.version.is_none_or(|version| version >= trace::tables::FIRST_WITH_CODES)
+    }
+
     /// Leaves the processes of one rank: itself and what it started. Gives the new number of each process, or the ranks that
     /// there are.
     pub fn only(&mut self, rank: u32) -> Result<Vec<Option<i32>>, BTreeSet<u32>> {
@@ -134,6 +141,7 @@ fn read(root: &Object<'_>) -> Manifest {
         notes.push(format!("{more} further notes of the recorder are not shown."));
     }
     Manifest {
+        version: root.number("format_version").and_then(|version| u32::try_from(version).ok()),
         info,
         started_ns: root.number("started_ns").filter(|time| *time > 0),
         ended_ns: root.number("ended_ns").filter(|time| *time > 0),
@@ -298,7 +306,7 @@ mod tests {
     fn another_format_a_newer_version_and_damage_are_told_apart() {
         assert!(matches!(parse(br#"{"format":"chrome"}"#), Err(Refused::NotOurs(_))));
         assert!(matches!(parse(br#"[1,2]"#), Err(Refused::NotOurs(_))));
-        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":2}"#), Err(Refused::Newer(2))));
+        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":3}"#), Err(Refused::Newer(3))));
         assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":"x"}"#), Err(Refused::Damaged(_))));
         assert!(matches!(parse(br#"{"format":"inferscope-tr"#), Err(Refused::Damaged(_))));
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));

@@ -6,6 +6,7 @@ use crate::builder::Mark;
 use crate::gpu::Device;
 use crate::import::json::places::Places as Order;
 use crate::import::json::{LATEST, MOST_EVENTS};
+use crate::import::overheads;
 use crate::import::window::{FAR, drop_far};
 use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, Timeline};
 use std::collections::{BTreeSet, HashMap};
@@ -111,7 +112,10 @@ impl<'d> Loader<'d> {
     fn overhead(&mut self) {
         let columns = ["start", "end", "globalTid", "nameId"];
         for table in ["CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD"] {
-            self.table(table, &columns, |loader, row| loader.slice(&row, SliceKind::Overhead, More::default()));
+            self.table(table, &columns, |loader, row| {
+                let id = overheads::kind_of(loader.text(row.number(3)).unwrap_or_default()) as u32;
+                loader.slice(&row, SliceKind::Overhead, More { id, ..More::default() });
+            });
         }
     }
 
