@@ -4,7 +4,7 @@
 mod no_torch;
 
 use crate::finding::{Abstention, Finding};
-use timeline::{NameIndex, Process, SliceKind, Timeline};
+use timeline::{NameIndex, NoteCode, Process, SliceKind, Timeline};
 
 /// Who made the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +68,8 @@ impl Outside {
         match Recorder::of(timeline) {
             Recorder::Ours if timeline.info.attached => Some(Outside::Attached),
             Recorder::Ours if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
-                let said = timeline.notes.iter().any(|note| note.contains("scopes and calls"));
+                let kept_out = [NoteCode::NotInjected, NoteCode::NoPackage];
+                let said = timeline.notes.iter().any(|note| kept_out.contains(&note.code));
                 Some(if said { Outside::KeptOut } else { Outside::Unknown })
             }
             _ => None,

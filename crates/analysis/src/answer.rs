@@ -13,6 +13,7 @@ use crate::rules;
 use crate::rules::dropped_records::{share_without_stacks, totals};
 use crate::steps::StepSource;
 use crate::too_short::ended;
+use timeline::Note;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
     let best = most_telling(case, findings);
@@ -288,10 +289,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         (None, None) => (),
     }
     if case.windows.total() == 0 {
-        let note = case.timeline.notes.first().map(String::as_str);
+        let note = case.timeline.notes.first().map(Note::said);
         let again = "Record again, for long enough";
         let ours = "Record again, for long enough: inferscope run -- <command>";
-        return full(note.unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
+        return full(note.as_deref().unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
     }
     match abstentions.first() {
         Some(one) => full(&format!(

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::Path;
+use trace::codes::Note;
 use trace::plain_file;
 use trace::tables::{FORMAT_NAME, FORMAT_VERSION, MANIFEST};
 
@@ -52,7 +53,8 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
     pub processes: Vec<Process>,
-    pub notes: Vec<String>,
+    #[serde(with = "crate::note_json")]
+    pub notes: Vec<Note>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

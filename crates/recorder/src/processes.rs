@@ -35,7 +35,7 @@ pub(crate) struct Living {
 /// More than any machine has.
 const MOST_DEVICES: usize = 64;
 /// A list that long is 15 MB; whatever starts more processes is recorded under the last number.
-const MOST: usize = 50_000;
+pub(crate) const MOST: usize = 50_000;
 
 impl Inner {
     fn touch(&mut self, number: i32) {

@@ -217,7 +217,11 @@ fn a_recorder_without_its_supervisor_completes_the_trace() {
     assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
     let manifest = state(&recording.trace);
     assert_eq!((manifest.state, manifest.exit), (recorder::manifest::State::Complete, None));
-    assert!(manifest.notes.iter().any(|note| note.contains("the supervisor was killed")), "{:?}", manifest.notes);
+    assert!(
+        manifest.notes.iter().any(|note| note.said().contains("the supervisor was killed")),
+        "{:?}",
+        manifest.notes
+    );
     assert!(!Path::new(&segments).exists());
 }
 

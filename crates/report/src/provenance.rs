@@ -2,7 +2,7 @@
 //! Formats of other tools have a comment for this at best; every export writes it where its format allows.
 
 use std::collections::BTreeMap;
-use timeline::{LossReason, Process, State, Timeline, Track};
+use timeline::{LossReason, Note, Process, State, Timeline, Track};
 
 /// One fact a line; never empty.
 pub fn lines(timeline: &Timeline) -> Vec<String> {
@@ -32,10 +32,11 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
         let count = lost.entry((&loss.collector, loss.reason)).or_default();
         *count = count.saturating_add(loss.count);
     }
-    lines.extend(lost.into_iter().map(|((collector, reason), count)| {
-        format!("lost by {collector}: {count} {}", reason.said(count))
-    }));
-    lines.extend(timeline.notes.iter().cloned());
+    lines.extend(
+        lost.into_iter()
+            .map(|((collector, reason), count)| format!("lost by {collector}: {count} {}", reason.said(count))),
+    );
+    lines.extend(timeline.notes.iter().map(Note::said));
     lines
 }
 

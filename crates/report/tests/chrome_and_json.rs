@@ -111,8 +111,11 @@ fn json_has_every_event_and_the_scopes_tree() {
     let inside =
         |name: &str, scope: &str| (range(scope)[0]..range(scope)[1]).contains(&event(name)["id"].as_u64().unwrap());
     assert!(inside("matmul", "decode") && inside("matmul", "request") && !inside("after", "request"));
-    assert_eq!(root["losses"], json!([{"collector": "calls", "reason": "overwritten",
-            "what": "records overwritten before they could be written to disk", "count": 3}]));
+    assert_eq!(
+        root["losses"],
+        json!([{"collector": "calls", "reason": "overwritten",
+            "what": "records overwritten before they could be written to disk", "count": 3}])
+    );
     assert_eq!(root["trace_metadata"]["timestamp_created"], "2026-09-21T14:13:20Z");
 }
 

@@ -92,8 +92,9 @@ fn lines(timeline: &Timeline) -> Vec<String> {
         let times: Vec<u64> = counter.time.iter().map(|time| time - timeline.start).collect();
         lines.push(format!("{pid:?} {:?} {} {times:?} {:?}", counter.tid, counter.name, counter.value));
     }
-    lines.extend(timeline.losses.iter().map(|loss| format!("{} {} {}", loss.collector, loss.reason.name(), loss.count)));
-    lines.extend(timeline.notes.iter().cloned());
+    lines
+        .extend(timeline.losses.iter().map(|loss| format!("{} {} {}", loss.collector, loss.reason.name(), loss.count)));
+    lines.extend(timeline.notes_said());
     lines
 }
 

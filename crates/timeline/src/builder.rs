@@ -6,8 +6,8 @@ use crate::link;
 use crate::names::Texts;
 use crate::slices::{Detail, OPEN};
 use crate::{
-    Counter, Gpu, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track, TrackIndex,
-    sort,
+    Counter, Gpu, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track,
+    TrackIndex, sort,
 };
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

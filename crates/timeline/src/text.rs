@@ -13,13 +13,16 @@
 //! ```
 //!
 //! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
-//! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note text`,
+//! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
 //! `api|nvtx|layer|overhead NAME RANGE`, `window on|off TIME`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 
 use crate::builder::{Builder, More};
-use crate::{CollectorState, LossReason, OverheadKind, Process, ProcessIndex, RecordingWindow, SliceKind, StackIndex, State, Timeline, TrackIndex, Windows};
+use crate::{
+    CollectorState, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow, SliceKind,
+    StackIndex, State, Timeline, TrackIndex, Windows,
+};
 
 impl Timeline {
     /// Reads the form above. The error names the line.
@@ -103,7 +106,12 @@ impl Reader {
                 }
             }
             ("attached", []) => timeline.info.attached = true,
-            ("note", _) => timeline.notes.push(rest.join(" ")),
+            ("note", [code, args @ ..]) if NoteCode::from_name(code).is_some() => {
+                let code = NoteCode::from_name(code).unwrap_or(NoteCode::Sentence);
+                let args = args.iter().map(|word| word.replace('~', " ")).collect();
+                timeline.notes.push(Note { args, ..Note::new(code) });
+            }
+            ("note", _) => timeline.notes.push(Note::sentence(rest.join(" "))),
             ("end", [at]) => self.end = Some(offset + time(at)?),
             ("loss", [collector, count, reason]) => {
                 let process = self.last_process();

@@ -83,9 +83,9 @@ fn a_table_cut_at_any_byte_is_named_and_the_rest_opens() {
             std::fs::write(file, &whole[..length]).unwrap();
             let timeline = open(folder.path()).unwrap();
             assert!(
-                timeline.notes.iter().any(|note| note.starts_with(name)),
+                timeline.notes_said().iter().any(|note| note.starts_with(name)),
                 "{name} cut at {length}: {:?}",
-                timeline.notes
+                timeline.notes_said()
             );
             assert_eq!(timeline.info.damaged, [name], "cut at {length}");
             if !name.starts_with("slices") {
@@ -105,7 +105,7 @@ fn a_manifest_cut_at_any_byte_costs_only_the_manifest() {
         std::fs::write(manifest, &whole[..length]).unwrap();
         let timeline = open(folder.path()).unwrap();
         assert_eq!(timeline.slices.len(), 7);
-        assert!(timeline.notes[0].starts_with("manifest.json"), "cut at {length}: {:?}", timeline.notes);
+        assert!(timeline.notes_said()[0].starts_with("manifest.json"), "cut at {length}: {:?}", timeline.notes_said());
     }
 }
 

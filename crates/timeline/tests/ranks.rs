@@ -71,7 +71,7 @@ fn one_rank_has_what_is_its_own_and_the_machines() {
     let counters: Vec<_> = timeline.counters.iter().map(|counter| (counter.process, &*counter.name)).collect();
     assert_eq!(counters, [(None, "gpu_power_mw"), (Some(ProcessIndex(0)), "rss_bytes")]);
     assert_eq!(timeline.losses.iter().map(|loss| loss.count).collect::<Vec<_>>(), [5]);
-    assert!(timeline.notes.iter().any(|note| note.contains("Only rank 1") && note.contains("2 of its 4")));
+    assert!(timeline.notes_said().iter().any(|note| note.contains("Only rank 1") && note.contains("2 of its 4")));
 }
 
 #[test]

@@ -139,7 +139,13 @@ impl Table {
                         int("name"),
                         // The API call that asked for it: `slices.id` of the same process where `slices.kind` is 7.
                         sequence("correlation"),
-                        optional(Column { name: "bytes", kind: ColumnType::Int64, optional: true, delta: false, before: None }),
+                        optional(Column {
+                            name: "bytes",
+                            kind: ColumnType::Int64,
+                            optional: true,
+                            delta: false,
+                            before: None,
+                        }),
                         // Of a kernel the launch type, of a copy what was copied to what: see `detail` in this file.
                         int("detail"),
                         optional(int("grid_x")),
@@ -152,7 +158,13 @@ impl Table {
                         optional(int("shared_static")),
                         optional(int("shared_dynamic")),
                         optional(int("graph")),
-                        optional(Column { name: "node", kind: ColumnType::Int64, optional: true, delta: false, before: None }),
+                        optional(Column {
+                            name: "node",
+                            kind: ColumnType::Int64,
+                            optional: true,
+                            delta: false,
+                            before: None,
+                        }),
                     ]
                 }
             }

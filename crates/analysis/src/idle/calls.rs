@@ -72,7 +72,9 @@ pub enum OverheadOf {
 pub fn overhead_of(kind: OverheadKind) -> OverheadOf {
     match kind {
         OverheadKind::CommandBufferFull => OverheadOf::Queue,
-        OverheadKind::DriverCompiler | OverheadKind::ModuleLoading | OverheadKind::FunctionLoading => OverheadOf::Loading,
+        OverheadKind::DriverCompiler | OverheadKind::ModuleLoading | OverheadKind::FunctionLoading => {
+            OverheadOf::Loading
+        }
         _ => OverheadOf::Profiler,
     }
 }

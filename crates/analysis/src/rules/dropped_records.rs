@@ -161,7 +161,10 @@ mod tests {
             &DroppedRecords,
             "track main\n step r 0..1s\n loss scopes 12000 overwritten\n loss scopes 4 overwritten\n loss stacks 1 stack-changed",
         );
-        assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten before they could be written to disk (scopes)");
+        assert_eq!(
+            found[0].title,
+            "12,005 things were lost, most of them: 12,004 records overwritten before they could be written to disk (scopes)"
+        );
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
     }
 

@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn without_windows_all_steps_count() {
-        let text: String = RUN.lines().filter(|line| !line.contains("window")).map(|line| format!("{line}\n")).collect();
+        let text: String =
+            RUN.lines().filter(|line| !line.contains("window")).map(|line| format!("{line}\n")).collect();
         let found = steps(&text);
         assert_eq!((found.steps.len(), found.apart.len()), (6, 0));
     }

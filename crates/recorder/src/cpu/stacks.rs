@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
-use trace::codes::LossReason;
+use trace::codes::{LossReason, Note, NoteCode};
 
 /// What one sampler samples, and how.
 #[derive(Clone)]
@@ -107,13 +107,8 @@ impl Sampler {
 
     fn say_slowed(&self, cost: Duration, interval: Duration, threads: usize) {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        self.shared.notes.add(format!(
-            "stacks of process {} are sampled less often than every {:.0} ms: a sample of {threads} threads takes {:.1} ms, and {}",
-            self.target.pid,
-            millis(interval),
-            millis(cost),
-            "the recorder spends at most 20 % of a core on the stacks of one process"
-        ));
+        let note = Note::new(NoteCode::SampledLessOften).with(format_args!("{:.0}", millis(interval))).with(threads);
+        self.shared.notes.add(note.with(format_args!("{:.1}", millis(cost))).of(self.target.pid));
     }
 
     /// Takes one sample and sends it. False: nothing could be read.
@@ -126,10 +121,7 @@ impl Sampler {
         }
         let time = before.midpoint(monotonic().0) as i64;
         if reader.gave_up() {
-            self.shared.notes.add(format!(
-                "process {pid}: a reused stack differed from what py-spy read; all stacks are read for every sample from now on, \
-                 which costs more"
-            ));
+            self.shared.notes.add(Note::new(NoteCode::StacksNotReused).of(pid));
         }
         if sampled.torn > 0 && !self.wanted() {
             // It ends: nothing changed meanwhile, there is nothing to read any more.

@@ -5,7 +5,7 @@ use super::attached::{Attached, Record, Sink};
 use crate::store::{Cell, Columns};
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
-use trace::codes::LossReason;
+use trace::codes::{LossReason, Note};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
 use trace::event::{Event, Gathered, Kind};
 use trace::names::NameCursor;
@@ -89,7 +89,10 @@ impl Attached {
     /// A line for the report.
     pub(super) fn note(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         match self.text(event, gathered) {
-            Some(text) => sink.notes.add(text),
+            Some(text) => match Note::from_record(event.extra, &text) {
+                Some(note) => sink.notes.add(note),
+                None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
+            },
             None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }

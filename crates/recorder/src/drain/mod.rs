@@ -17,7 +17,6 @@ mod tests;
 
 pub(crate) use attached::{Attached, Phase, Record, Sink, Visit};
 pub(crate) use clock::Clock;
-pub(crate) use close::FOLDER_REMOVED;
 pub(crate) use keep::not_kept;
 pub(crate) use losses::Losses;
 

@@ -321,3 +321,7 @@ pub fn lost(trace: &Path) -> u64 {
 pub fn state(trace: &Path) -> recorder::manifest::Manifest {
     recorder::manifest::Manifest::read(trace).unwrap()
 }
+
+pub fn sentences(notes: &[trace::codes::Note]) -> Vec<String> {
+    notes.iter().map(trace::codes::Note::said).collect()
+}

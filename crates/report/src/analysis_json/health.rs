@@ -13,7 +13,9 @@ pub struct Health<'a> {
     state: &'static str,
     losses: Vec<Loss<'a>>,
     not_recorded: Vec<Missing<'a>>,
-    notes: &'a [String],
+    notes: Vec<String>,
+    /// The codes of the notes, in their order.
+    note_codes: Vec<&'a str>,
     lines: Vec<Line<'a>>,
 }
 
@@ -68,7 +70,8 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
             })
             .collect(),
         not_recorded: metrics.absent.iter().map(|absent| Missing { what: absent.what, why: &absent.why }).collect(),
-        notes: &timeline.notes,
+        notes: timeline.notes_said(),
+        note_codes: timeline.notes.iter().map(|note| note.code.name()).collect(),
         lines: diagnosis
             .health
             .iter()

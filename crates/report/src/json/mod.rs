@@ -130,7 +130,15 @@ fn tail(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     event.raw("\n],\n\"notes\":[");
     separator = Separator::new();
     for note in &timeline.notes {
-        event.raw(separator.next()).text(note);
+        event.raw(separator.next()).raw(r#"{"code":"#).text(note.code.name());
+        if let Some(process) = note.process {
+            event.raw(r#","process":"#).number(process.into()).raw(r#","processes":"#).number(note.processes.into());
+        }
+        event.raw(r#","args":["#);
+        for (at, argument) in note.args.iter().enumerate() {
+            event.raw(if at > 0 { "," } else { "" }).text(argument);
+        }
+        event.raw(r#"],"text":"#).text(&note.said()).raw("}");
     }
     event.raw("\n]}\n").send(out)
 }

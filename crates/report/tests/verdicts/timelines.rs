@@ -2,7 +2,8 @@
 
 use timeline::gpu::{Device, Job, Site, WorkKind};
 use timeline::{
-    Builder, CollectorState, LossReason, Exit, More, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex,
+    Builder, CollectorState, Exit, LossReason, More, Note, Process, ProcessIndex, SliceKind, StackIndex, State,
+    Timeline, TrackIndex,
 };
 
 /// A service in which one function takes half of every request.
@@ -109,7 +110,7 @@ pub fn hostile() -> Timeline {
         builder.loss(Some(process), collector, LossReason::Overwritten, 3);
     }
     let timeline = &mut builder.timeline;
-    timeline.notes = TRICKS.map(String::from).into();
+    timeline.notes = TRICKS.map(Note::sentence).into();
     timeline.info.command = all.clone();
     timeline.info.version = all.clone();
     timeline.info.state = State::Complete;

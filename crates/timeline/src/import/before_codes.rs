@@ -1,7 +1,7 @@
 //! Sentences and names of before there were codes, as traces of format version 1 and JSON 1.0 have them, to codes. Used for those files only:
 //! in a newer one such a text is somebody's own, and means nothing to us.
 
-use crate::{LossReason, NameIndex, OverheadKind, RecordingWindow, SliceKind, Timeline};
+use crate::{LossReason, NameIndex, Note, NoteCode, OverheadKind, RecordingWindow, SliceKind, Timeline};
 use std::collections::HashMap;
 
 /// The sentences of version 0.1.0, frozen: today's wording may change.
@@ -37,6 +37,10 @@ const OVERHEADS: [(&str, OverheadKind); 8] = [
     ("CUPTI asks for a buffer", OverheadKind::BufferRequest),
 ];
 
+const NO_PYTHON: &str = "no stacks: no Python process was seen";
+const NO_PACKAGE: &str = "scopes and calls are recorded only of programs that import inferscope themselves: the Python \
+                          package is not installed beside the command (INFERSCOPE_PACKAGE=FOLDER names it)";
+
 const WINDOWS: [(&str, RecordingWindow); 2] =
     [("GPU recording on", RecordingWindow::On), ("GPU recording off", RecordingWindow::Off)];
 
@@ -46,6 +50,33 @@ fn find<T: Copy>(list: &[(&str, T)], text: &str) -> Option<T> {
 
 pub fn loss(text: &str) -> Option<LossReason> {
     find(&LOSSES, text)
+}
+
+/// Those notes of which readers must know what they mean. All others stay the sentences that they are.
+pub fn note(sentence: &str) -> Note {
+    let kept_out = || {
+        let (who, reason) = sentence.strip_prefix("no scopes and calls of ")?.split_once(": ")?;
+        let number = |text: &str| text.trim_end_matches(')').parse().ok();
+        let (count, first) = match who.strip_prefix("process ") {
+            Some(pid) => (1, number(pid)?),
+            None => {
+                let (count, first) = who.split_once(" Python processes (process ")?;
+                (count.parse().ok()?, number(first.strip_suffix(" first)")?)?)
+            }
+        };
+        let note = Note::new(NoteCode::NotInjected).with(reason).of(first);
+        Some(Note { processes: count, ..note })
+    };
+    let whole = [NoteCode::NoPython, NoteCode::NoPackage].map(Note::new);
+    let known = whole.into_iter().zip([NO_PYTHON, NO_PACKAGE]).find(|(_, text)| *text == sentence);
+    known.map(|(note, _)| note).or_else(kept_out).unwrap_or_else(|| Note::sentence(sentence))
+}
+
+/// The same in place.
+pub fn code(note: &mut Note) {
+    if let (NoteCode::Sentence, [sentence]) = (note.code, note.args.as_slice()) {
+        *note = self::note(sentence);
+    }
 }
 
 /// Gives overheads their kind, and makes turns of recording in windows of the marks that said so.
@@ -70,6 +101,21 @@ pub fn slices(timeline: &mut Timeline) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_that_readers_act_on_have_their_code() {
+        for (sentence, code) in [
+            (NO_PYTHON, NoteCode::NoPython),
+            (NO_PACKAGE, NoteCode::NoPackage),
+            ("no scopes and calls of process 12: it ended early", NoteCode::NotInjected),
+            ("no scopes and calls of 3 Python processes (process 12 first): it: ended", NoteCode::NotInjected),
+            ("no scopes and calls of nobody", NoteCode::Sentence),
+            ("no stacks of process 7: permission denied", NoteCode::Sentence),
+        ] {
+            let note = note(sentence);
+            assert_eq!((note.code, note.said().as_str()), (code, sentence));
+        }
+    }
 
     #[test]
     fn marks_become_turns_and_overheads_have_their_kind() {

@@ -2,10 +2,12 @@
 //! on them; [`crate::wording`] makes sentences of them. A program that happens to use our words in a name of its own says nothing by it.
 
 mod loss;
+mod note;
 mod overhead;
 mod window;
 
 pub use loss::LossReason;
+pub use note::{Note, NoteCode};
 pub use overhead::OverheadKind;
 pub use window::RecordingWindow;
 
@@ -67,6 +69,7 @@ mod tests {
     #[test]
     fn every_code_comes_back_from_its_number_and_its_name() {
         comes_back!(LossReason);
+        comes_back!(NoteCode);
         comes_back!(OverheadKind);
         comes_back!(RecordingWindow);
     }

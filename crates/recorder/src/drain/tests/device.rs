@@ -89,7 +89,7 @@ fn every_kind_of_record_becomes_its_row() {
     assert!(has(&slices, &["kind: 7", "id: 11"]) && has(&slices, &["kind: 7", "id: null"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 8", "{\"domain\":\"x\"}"]) && has(&slices, &["kind: 10"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 9", "id: 1"]) && has(&slices, &["kind: 1", "dur_ns: null"]), "{slices:#?}");
-    assert_eq!(bench.drain.shared.notes.all(), ["CUPTI 12.9 under CUDA 13", "CUPTI is taken"]);
+    assert_eq!(bench.drain.shared.notes.said(), ["CUPTI 12.9 under CUDA 13", "CUPTI is taken"]);
     let losses = bench.rows(Table::Losses);
     assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown-record", "count: 1"]), "{losses:#?}");
     let manifest = Manifest::read(&bench.root.join("trace")).unwrap();

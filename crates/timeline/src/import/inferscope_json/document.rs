@@ -4,6 +4,7 @@ use super::about;
 use super::event::Event;
 use super::foreign::{Refused, by_key};
 use super::load::Loader;
+use crate::Note;
 use crate::import::json::LARGEST;
 use crate::import::json::fields::cleaned;
 use crate::import::json::scan::{Scan, Stop};
@@ -106,7 +107,7 @@ impl<R: BufRead> Document<R> {
             }
             None => {
                 let note = format!("The file's format_version, {}, is no number; read as 1.0.", cut(&text, 60));
-                self.loader.builder.timeline.notes.push(note);
+                self.loader.builder.timeline.notes.push(Note::sentence(note));
             }
         }
         Ok(())

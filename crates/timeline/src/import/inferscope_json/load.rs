@@ -10,7 +10,9 @@ use crate::import::before_codes;
 use crate::import::json::places::Places;
 use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
-use crate::{Builder, More, NameIndex, OverheadKind, RecordingWindow, SliceKind, StackIndex, Timeline, TrackIndex};
+use crate::{
+    Builder, More, NameIndex, Note, OverheadKind, RecordingWindow, SliceKind, StackIndex, Timeline, TrackIndex,
+};
 
 #[derive(Default)]
 pub struct Loader {
@@ -61,7 +63,9 @@ impl Loader {
         // The scope around a call is known by time; the file's `parent_scope` says the same.
         let id = match kind {
             SliceKind::ApiCall => device::correlation(event),
-            SliceKind::Overhead => event.overhead.text().and_then(|code| OverheadKind::from_name(&code)).map_or(0, |k| k as u32),
+            SliceKind::Overhead => {
+                event.overhead.text().and_then(|code| OverheadKind::from_name(&code)).map_or(0, |k| k as u32)
+            }
             _ => 0,
         };
         let more = More { id, args, open: event.open.truth(), ..More::default() };
@@ -170,7 +174,7 @@ impl Loader {
         }
         timeline.names.finish();
         timeline.slices.shrink();
-        timeline.notes.extend(self.odd.lines());
+        timeline.notes.extend(self.odd.lines().into_iter().map(Note::sentence));
         timeline
     }
 }

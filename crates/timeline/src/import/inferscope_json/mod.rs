@@ -13,7 +13,7 @@ mod scopes;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};
-use crate::{Limits, OpenError, State, Timeline};
+use crate::{Limits, Note, OpenError, State, Timeline};
 use document::Document;
 use foreign::Refused;
 use std::path::Path;
@@ -67,10 +67,10 @@ pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> 
     let events = document.loader.all;
     let mut timeline = document.loader.finish();
     if let Some(stop) = stop {
-        timeline.notes.push(json::cut_note(&stop, &place, events));
+        timeline.notes.push(Note::sentence(json::cut_note(&stop, &place, events)));
         timeline.info.state = State::Cut { events: Some(events) };
     } else if events == 0 {
-        timeline.notes.push("The file holds no events.".into());
+        timeline.notes.push(Note::sentence("The file holds no events."));
     }
     Ok(Some(timeline))
 }

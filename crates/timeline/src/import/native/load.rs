@@ -9,7 +9,8 @@ use crate::import::before_codes;
 use crate::link;
 use crate::names::{IdMap, Texts};
 use crate::{
-    Counter, Gpu, Loss, LossReason, NameIndex, Names, Process, ProcessIndex, Slices, Stacks, State, Timeline, side_by_side,
+    Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Slices, Stacks, State, Timeline,
+    side_by_side,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub struct Thread {
 
 pub struct Loader {
     pub manifest: Manifest,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     pub seen: Seen,
     pub names: Names,
     pub name_ids: IdMap,
@@ -245,13 +246,12 @@ impl Loader {
         self.names.finish();
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
-            notes.push(
-                "This trace was still being recorded, or its recorder was killed: its last events may be missing."
-                    .into(),
-            );
+            notes.push(Note::sentence(
+                "This trace was still being recorded, or its recorder was killed: its last events may be missing.",
+            ));
         }
         notes.append(&mut self.notes);
-        notes.extend(odd);
+        notes.extend(odd.into_iter().map(Note::sentence));
         self.allocations.sort_by_key(|allocation| allocation.time);
         let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
         let has_codes = self.manifest.has_codes();

@@ -8,7 +8,7 @@ use crate::import::json::places::Places as Order;
 use crate::import::json::{LATEST, MOST_EVENTS};
 use crate::import::overheads;
 use crate::import::window::{FAR, drop_far};
-use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, Timeline};
+use crate::{Builder, More, NameIndex, Note, ProcessIndex, SliceKind, Timeline};
 use std::collections::{BTreeSet, HashMap};
 
 pub struct Loader<'d> {
@@ -177,9 +177,9 @@ impl<'d> Loader<'d> {
             (refused, "pieces of work are of more devices than can be, and are left out"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
-        timeline.notes.extend(self.notes.into_iter().chain(counted));
+        timeline.notes.extend(self.notes.into_iter().chain(counted).map(Note::sentence));
         if timeline.slices.is_empty() && timeline.gpu.is_empty() {
-            timeline.notes.push("The file holds no events.".into());
+            timeline.notes.push(Note::sentence("The file holds no events."));
         }
         timeline
     }

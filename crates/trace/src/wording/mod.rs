@@ -2,6 +2,8 @@
 //! the recorder at the end of a run, the analysis in a finding's title, the report. What runs in the workload says none of them, and
 //! the linker leaves them out of its libraries. Nobody reads a meaning out of them.
 
+mod notes;
+
 use crate::codes::{LossReason, RecordingWindow};
 
 /// What was lost, to stand after its number: one, and many.
@@ -42,15 +44,13 @@ const fn forms(reason: LossReason) -> [&'static str; 2] {
         LossReason::TooManyFunctions => {
             ["function beyond the limit, not recorded", "functions beyond the limit, not recorded"]
         }
-        LossReason::DroppedByCupti => [
-            "record that CUPTI dropped or that found no room",
-            "records that CUPTI dropped or that found no room",
-        ],
+        LossReason::DroppedByCupti => {
+            ["record that CUPTI dropped or that found no room", "records that CUPTI dropped or that found no room"]
+        }
         LossReason::WorkWithoutTime => ["piece of work without a time", "pieces of work without a time"],
-        LossReason::UnknownCuptiRecord => [
-            "record of a kind that this version does not know",
-            "records of a kind that this version does not know",
-        ],
+        LossReason::UnknownCuptiRecord => {
+            ["record of a kind that this version does not know", "records of a kind that this version does not know"]
+        }
         LossReason::TooManyRanges => {
             ["range, domain or name beyond the limit", "ranges, domains or names beyond the limit"]
         }
@@ -62,10 +62,9 @@ const fn forms(reason: LossReason) -> [&'static str; 2] {
             "stack that could not be read because it changed meanwhile",
             "stacks that could not be read because they changed meanwhile",
         ],
-        LossReason::SamplesNotWritten => [
-            "stack sample dropped while the disk took nothing",
-            "stack samples dropped while the disk took nothing",
-        ],
+        LossReason::SamplesNotWritten => {
+            ["stack sample dropped while the disk took nothing", "stack samples dropped while the disk took nothing"]
+        }
         LossReason::SlicesBeyondTimeline => [
             "row of slices beyond the 4294967294 that a timeline holds",
             "rows of slices beyond the 4294967294 that a timeline holds",
