@@ -62,7 +62,7 @@ def account(trace: Path, scopes: int) -> Account:
     losses = _rows(trace, "losses", "collector", "what", "count")
     lost = sum(count for collector, what, count in losses if collector == "recorder" and what.startswith("records"))
     twice = sum(1 for count in closed.values() if count > 1)
-    return Account(manifest["state"], manifest["notes"], 2 * scopes + 1, present, lost, twice)
+    return Account(manifest["state"], [note["text"] for note in manifest["notes"]], 2 * scopes + 1, present, lost, twice)
 
 
 def _rows(trace: Path, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:

@@ -1,5 +1,5 @@
-//! Notes as the manifest and the journal have them: `{"code":"no-stacks","process":12,"processes":3,"args":["..."]}`. A plain text is
-//! what versions before there were codes wrote, whose unfinished traces are still completed.
+//! Notes as the manifest and the journal have them: `{"code":"no-stacks","process":12,"processes":3,"args":["..."],
+//! "text":"..."}`. A plain text is what versions before there were codes wrote, whose unfinished traces are still completed.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use trace::codes::{Note, NoteCode};
@@ -13,6 +13,9 @@ struct Written {
     processes: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     args: Vec<String>,
+    /// For people who look into the file; no reader of ours takes it.
+    #[serde(default, skip_deserializing)]
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +35,7 @@ pub(crate) fn serialize<S: Serializer>(notes: &[Note], serializer: S) -> Result<
         process: note.process,
         processes: note.processes,
         args: note.args.clone(),
+        text: note.said(),
     }))
 }
 
@@ -43,7 +47,7 @@ pub(crate) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Ve
 fn read(one: Either) -> Note {
     match one {
         Either::Sentence(text) => Note::sentence(text),
-        Either::Coded(Written { code, process, processes, args }) => match NoteCode::from_name(&code) {
+        Either::Coded(Written { code, process, processes, args, .. }) => match NoteCode::from_name(&code) {
             Some(code) => Note { code, process, processes, args },
             None => Note::sentence(format!("{code}: {}", args.join(", "))),
         },
@@ -66,7 +70,7 @@ mod tests {
         let text = serde_json::to_string(&Holder { notes: notes.clone() }).unwrap();
         assert_eq!(
             text,
-            r#"{"notes":[{"code":"no-python"},{"code":"no-stacks","process":12,"processes":1,"args":["denied"]}]}"#
+            r#"{"notes":[{"code":"no-python","text":"no stacks: no Python process was seen"},{"code":"no-stacks","process":12,"processes":1,"args":["denied"],"text":"no stacks of process 12: denied"}]}"#
         );
         assert_eq!(serde_json::from_str::<Holder>(&text).unwrap(), Holder { notes });
         let older = serde_json::from_str::<Holder>(r#"{"notes":["the disk was full"]}"#).unwrap();

@@ -34,7 +34,7 @@ fn said(trace: &Path) {
     let manifest = state(trace);
     let process = manifest.processes.iter().find(|process| process.program == "cuda-server").unwrap();
     assert_eq!((process.python.as_str(), process.devices.len()), ("", 1));
-    assert_eq!(process.devices[0]["name"], "NVIDIA H200");
+    assert_eq!(process.devices[0].name, "NVIDIA H200");
     let gpu = process.collectors.iter().find(|collector| collector.name == "gpu").unwrap();
     assert_eq!((gpu.state.as_str(), gpu.reason.as_str()), ("on", "CUPTI 130001"));
     assert!(manifest.notes.iter().any(|note| note.said() == "libcupti 13 was loaded"), "{:?}", manifest.notes);

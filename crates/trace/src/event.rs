@@ -54,13 +54,15 @@ pub enum Kind {
     Numbers = 19,
     /// One line that the report must show; the text is the name.
     Note = 20,
-    /// A device of this process; the name is a JSON object, `extra` the ordinal.
+    /// A device of this process, as libraries before `DeviceFacts` wrote it: the name is a JSON object, `extra` the ordinal.
     Device = 21,
     /// As `ScopeBegin`, for the forward of an `nn.Module`.
     LayerBegin = 22,
     LayerEnd = 23,
     /// A turn of recording in windows: `time`, `value` is a [`crate::codes::RecordingWindow`].
     RecordingWindow = 24,
+    /// A device of this process: see [`crate::device_facts`].
+    DeviceFacts = 25,
 }
 
 impl Kind {
@@ -95,6 +97,7 @@ impl Kind {
             22 => Kind::LayerBegin,
             23 => Kind::LayerEnd,
             24 => Kind::RecordingWindow,
+            25 => Kind::DeviceFacts,
             _ => return None,
         })
     }

@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod codes;
 pub mod device;
+pub mod device_facts;
 pub mod event;
 pub mod names;
 pub mod plain_file;

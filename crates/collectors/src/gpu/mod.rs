@@ -6,7 +6,6 @@ mod buffers;
 mod calls;
 mod clock;
 mod decode;
-mod devices;
 mod door;
 pub mod dynamic;
 mod enable;

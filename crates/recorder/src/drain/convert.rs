@@ -63,6 +63,7 @@ impl Attached {
         match kind {
             Kind::Note => return self.note(&event, &gathered, sink),
             Kind::Device => return self.device(&event, &gathered, sink),
+            Kind::DeviceFacts => return self.device_facts(&event, &gathered, sink),
             Kind::RecordingWindow => return self.recording_window(&event, mapping, sink),
             _ => {}
         }

@@ -7,6 +7,7 @@ use trace::NameId;
 use trace::clock::{Mapping, Ticks};
 use trace::codes::{LossReason, Note};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
+use trace::device_facts::DeviceFacts;
 use trace::event::{Event, Gathered, Kind};
 use trace::names::NameCursor;
 use trace::tables::{Table, WorkKind};
@@ -97,12 +98,20 @@ impl Attached {
         }
     }
 
-    /// A device of this process, as a JSON object.
+    /// A device of this process.
+    pub(super) fn device_facts(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
+        match DeviceFacts::from_records(event, gathered.name.clone(), gathered.numbers()) {
+            Some(facts) => sink.processes.add_device(self.process, (&facts).into()),
+            None => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
+        }
+    }
+
+    /// The same in a segment that a library of before [`Kind::DeviceFacts`] left behind: a JSON object.
     pub(super) fn device(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         let text = self.text(event, gathered).unwrap_or_default();
         match serde_json::from_str(&text) {
-            Ok(device @ serde_json::Value::Object(_)) => sink.processes.add_device(self.process, device),
-            _ => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
+            Ok(device) => sink.processes.add_device(self.process, device),
+            Err(_) => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }
 

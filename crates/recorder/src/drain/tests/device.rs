@@ -2,7 +2,9 @@
 //! one process, and how large it all becomes.
 
 use super::*;
+use crate::manifest::ProcessDevice;
 use trace::device::{Allocation, Work};
+use trace::device_facts::DeviceFacts;
 
 fn work(correlation: u32) -> Work {
     let name = NameId(1);
@@ -62,9 +64,14 @@ fn every_kind_of_record_becomes_its_row() {
     bench.push(Kind::LayerEnd, gemm, 1, 7, &[]);
     bench.push(Kind::Note, note, 0, 0, &[]);
     (0..2).for_each(|_| bench.push(Kind::Note, NameId::INLINE, 0, 0, &[(TextRole::Name, "CUPTI is taken")]));
-    let device = "{\"name\":\"NVIDIA H200\",\"ordinal\":0}";
+    let device = "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}";
+    // As an older library wrote it, and as this one does.
     (0..2).for_each(|_| bench.push(Kind::Device, NameId::INLINE, 0, 0, &[(TextRole::Name, device)]));
     bench.push(Kind::Device, NameId::INLINE, 0, 0, &[(TextRole::Name, "[half")]);
+    let name = "{\"ordinal\":0}".to_owned();
+    let facts =
+        DeviceFacts { ordinal: 1, name, multiprocessors: 132, compute_capability: (9, 0), ..DeviceFacts::default() };
+    bench.ring.push_all(&facts.records(5, 77));
     bench.drain.turn();
     assert!(bench.drain.close());
 
@@ -93,7 +100,9 @@ fn every_kind_of_record_becomes_its_row() {
     let losses = bench.rows(Table::Losses);
     assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown-record", "count: 1"]), "{losses:#?}");
     let manifest = Manifest::read(&bench.root.join("trace")).unwrap();
-    assert_eq!(serde_json::to_string(&manifest.processes[0].devices).unwrap(), format!("[{device}]"));
+    let devices = &manifest.processes[0].devices;
+    assert_eq!(serde_json::to_string(&devices[..1]).unwrap(), format!("[{device}]"));
+    assert_eq!((devices.len(), &devices[1]), (2, &ProcessDevice::from(&facts)));
     assert_eq!(manifest.notes.len(), 2);
 }
 
