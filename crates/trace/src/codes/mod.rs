@@ -67,6 +67,15 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_format_has_every_code() {
+        let page = include_str!("../../../../docs/trace-format.md");
+        let names = LossReason::ALL.iter().map(|code| code.name()).chain(NoteCode::ALL.iter().map(|code| code.name()));
+        for name in names {
+            assert!(page.contains(&format!("| `{name}` |")), "{name} is not on the page");
+        }
+    }
+
+    #[test]
     fn every_code_comes_back_from_its_number_and_its_name() {
         comes_back!(LossReason);
         comes_back!(NoteCode);
