@@ -71,7 +71,7 @@ def budget_turns(command: Path, folder: Path, environ: dict[str, str], began: in
         assert start, first[:200]
         zero = int(start.group(1)) - manifest["clock"]["unix_minus_mono_ns"]
         for line in export.stdout:
-            if "GPU recording" in line and (mark := MARK.search(line)):
+            if '"recording-window"' in line and (mark := MARK.search(line)):
                 marks.append((zero + round(float(mark.group(1)) * 1000), mark.group(2)))
     # Before the first switch it was the other way round.
     before = "all" if not marks or marks[0][1] == "off" else "off"
@@ -145,7 +145,7 @@ def budget(name: str, seconds: int, asked: str, folder: Path, results: Results) 
     results.say(f"{'':10} verdict: {said['verdict']}")
     notes = json.loads((trace / "manifest.json").read_text(encoding="utf-8")).get("notes", [])
     for note in notes:
-        results.say(f"{'':10} {note}")
+        results.say(f"{'':10} {note['text']}")
 
 
 def main() -> int:

@@ -86,7 +86,7 @@ class OnGpu:
         return line
 
     def notes(self) -> str:
-        return "\n".join(self.trace.manifest["notes"])
+        return "\n".join(self.trace.notes)
 
     def lost(self) -> int:
         return self.trace.lost()

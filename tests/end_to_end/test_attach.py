@@ -95,7 +95,7 @@ def test_a_process_that_is_not_python_gives_what_there_is(tmp_path):
     trace = Trace(tmp_path / "trace")
     assert trace.table("counters")
     assert not trace.table("samples")
-    assert any("ython" in note for note in trace.manifest["notes"])
+    assert any("ython" in note for note in trace.notes)
 
 
 def test_no_permission_to_sample(busy, unprivileged):

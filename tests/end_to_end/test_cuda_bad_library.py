@@ -3,7 +3,7 @@ everything else is recorded, and the reason is in the report and in what `infers
 
 import pytest
 from fake_gpu import API_CALL, KERNEL, MEMCPY, build
-from recording import MARK, SCOPE, inferscope
+from recording import RECORDING_WINDOW, SCOPE, inferscope
 
 WORK = "repeat 5\nkernel k us=5\nend\nsync device"
 
@@ -221,7 +221,7 @@ def test_records_that_cannot_be_walked_to(gpu):
     seen = gpu.play(f"fail cuptiActivityGetNextRecord 999 after=20\nrepeat 10\n{WORK}\nend")
     unharmed(seen, "on")
     assert seen.kernels() == {"k": 19}
-    assert seen.lost() > 0 and "error" in " ".join(row["what"] for row in seen.trace.table("losses"))
+    assert seen.lost() > 0 and "collector-errors" in " ".join(row["reason"] for row in seen.trace.table("losses"))
 
 
 def test_no_clock_in_common(gpu):
@@ -230,7 +230,7 @@ def test_no_clock_in_common(gpu):
     seen = gpu.play(f"{clocks}\n{WORK}")
     assert "cuptiGetTimestamp: error 999" in unharmed(seen)
     assert seen.kernels() == {}
-    assert [row["count"] for row in seen.trace.table("losses") if "without a time" in row["what"]] == [5]
+    assert [row["count"] for row in seen.trace.table("losses") if row["reason"] == "work-without-time"] == [5]
     assert seen.calls()["cudaLaunchKernel"] == 5, "calls are on our own clock"
     told(seen, "does not take our clock and does not tell its own", "without a time")
     assert " h " not in seen.recorded.told, "a recording of as many hours as there were since 1970"
@@ -289,7 +289,7 @@ def test_kernels_are_refused_after_a_pause(gpu, times, some):
     assert "after a pause CUPTI refuses to record kernels" in reason
     told(seen, "after a pause CUPTI refuses to record kernels")
     assert (seen.kernels()["k"] > 0) == some
-    assert ("GPU recording on" in seen.trace.texts(MARK)) == some, "no mark says that it was recorded"
+    assert ("GPU recording on" in seen.trace.texts(RECORDING_WINDOW)) == some, "no turn says that it was recorded"
     if not some:
         assert "recorded for 0 % of the time, in 0 windows" in seen.notes(), seen.notes()
 

@@ -19,7 +19,7 @@ def launches(count: int) -> str:
 
 
 def notes(trace: Trace) -> list[str]:
-    return [note for note in trace.manifest["notes"] if "a CUDA graph was captured" in note]
+    return [note for note in trace.notes if "a CUDA graph was captured" in note]
 
 
 def told(gpu, script: str) -> list[str]:

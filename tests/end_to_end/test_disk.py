@@ -71,7 +71,7 @@ def test_a_full_disk_stops_the_recording_but_not_the_command(own_mounts, script,
     assert "full" in told or "No space left" in told
     trace = Trace(kept)
     assert trace.slices(SCOPE), "what was written before the disk was full is there"
-    assert any("space" in note or "full" in note for note in trace.manifest["notes"]), trace.manifest["notes"]
+    assert any("space" in note or "full" in note for note in trace.notes), trace.notes
 
 
 FILLED_BY_ANOTHER = """
@@ -108,7 +108,7 @@ def test_a_disk_that_is_full_to_the_last_page_is_told_of_in_the_trace(own_mounts
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().splitlines()[:2] == ["full", "code 6"], done.stderr.decode()
     trace = Trace(kept)
-    assert any("space" in note for note in trace.manifest["notes"]), trace.manifest["notes"]
+    assert any("space" in note for note in trace.notes), trace.notes
     assert trace.manifest["exit"] == {"code": 6}
     # With room again, the rest comes out of shared memory.
     assert Trace(Path(f"{kept}-later")).texts(SCOPE) == ["before", "after"]
@@ -139,7 +139,7 @@ def test_the_output_folder_is_removed_while_recording(script, start, tmp_path):
     assert b"done" in ours.out
     assert "panicked" not in ours.told
     if folder.exists():
-        assert ours.trace.manifest["notes"]
+        assert ours.trace.notes
         analyze(folder)
     else:
         assert str(folder) in ours.told

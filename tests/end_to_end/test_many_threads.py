@@ -152,7 +152,7 @@ def test_little_address_space_is_left_to_the_program(script, record, limit):
     ours = record(path)
     assert (ours.code, ours.out) == (0, b"alive\n"), ours.told
     assert ours.trace.texts(SCOPE).count("short of memory") == 1000
-    (note,) = [note for note in ours.trace.manifest["notes"] if "ulimit -v" in note]
+    (note,) = [note for note in ours.trace.notes if "ulimit -v" in note]
     assert "instead of 100 MB" in note
 
 
@@ -173,7 +173,7 @@ def test_equal_notes_about_many_processes_are_one(script, record):
     ours = record(path)
     assert ours.code == 0, ours.told
     assert ours.trace.texts(SCOPE) == ["child"] * 20
-    (note,) = [note for note in ours.trace.manifest["notes"] if "ulimit -v" in note]
+    (note,) = [note for note in ours.trace.notes if "ulimit -v" in note]
     assert "20 processes (process " in note
 
 
@@ -229,7 +229,7 @@ def test_a_program_that_takes_the_place_of_another_keeps_what_was_open(script, r
     assert names.count("after") == 50
     assert {row["text"] for row in rows if row["dur_ns"] is None} == {"inner", "launcher"}
     assert len({row["process"] for row in rows}) == 1
-    assert not [note for note in ours.trace.manifest["notes"] if note.startswith("no scopes")]
+    assert not [note for note in ours.trace.notes if note.startswith("no scopes")]
 
 
 # Until the recorder has looked around again: it closes a file of counters a second, and looks more often.
@@ -257,7 +257,7 @@ def test_a_replaced_program_without_collectors_is_told_of(script, record, trace)
     )
     assert ours.code == 0, ours.told
     assert ours.trace.texts(SCOPE) == ["before"]
-    (note,) = [note for note in ours.trace.manifest["notes"] if note.startswith("no scopes")]
+    (note,) = [note for note in ours.trace.notes if note.startswith("no scopes")]
     assert "started with -I" in note
 
 
@@ -299,5 +299,5 @@ def test_a_program_that_changes_its_user_is_recorded_as_far_as_it_can(script, re
     # What is mapped goes on: the new user needs no right to it.
     assert (names.count("as root"), names.count("as nobody"), ours.trace.lost()) == (1, 1000, 0)
     assert ours.trace.table("samples"), "root may read the stacks of any user"
-    (note,) = [note for note in ours.trace.manifest["notes"] if note.startswith("no scopes")]
+    (note,) = [note for note in ours.trace.notes if note.startswith("no scopes")]
     assert "user 65534" in note

@@ -63,14 +63,14 @@ def test_an_ordinary_user_records_everything_of_their_own_program(record_as_user
     assert ours.code == 6, ours.told
     assert ours.trace.texts(SCOPE) == ["recorded"]
     assert ours.trace.table("samples")
-    assert not [note for note in ours.trace.manifest["notes"] if note.startswith(("no stacks", "no scopes"))]
+    assert not [note for note in ours.trace.notes if note.startswith(("no stacks", "no scopes"))]
 
 
 def test_a_protected_program_runs_unharmed_and_the_trace_says_what_is_missing(record_as_user):
     ours = record_as_user(PROTECTED)
     assert ours.code == 6, ours.told
     assert ours.trace.texts(SCOPE) == ["recorded"], "what comes from inside needs no permission"
-    (note,) = [note for note in ours.trace.manifest["notes"] if note.startswith("no stacks")]
+    (note,) = [note for note in ours.trace.notes if note.startswith("no stacks")]
     assert "not dumpable" in note
     assert "SYS_PTRACE" in note
     assert note in ours.told

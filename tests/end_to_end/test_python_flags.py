@@ -51,7 +51,7 @@ def test_flags_never_harm_the_program(script, record, flag):
 def test_the_trace_says_that_a_flag_kept_the_collectors_out(script, record, trace, flag):
     ours = record(sys.executable, flag, script(BUSY_UNTIL_SEEN), trace / "samples.*.parquet")
     assert ours.code == 0, "no stacks were sampled"
-    notes = " ".join(ours.trace.manifest["notes"])
+    notes = " ".join(ours.trace.notes)
     assert flag in notes or "sitecustomize" in notes, notes
     # Stacks come from outside: no flag keeps them out.
     assert ours.trace.table("samples")
@@ -78,7 +78,7 @@ def test_an_unsupported_python_runs_unharmed_and_the_trace_says_so(script, recor
     ours = record(python, script(BUSY_UNTIL_SEEN + "print('ran'); sys.exit(4)"), trace / "counters.*.parquet")
     assert (ours.code, ours.out) == (4, b"ran\n"), ours.told
     assert b"Traceback" not in ours.err
-    notes = " ".join(ours.trace.manifest["notes"])
+    notes = " ".join(ours.trace.notes)
     assert "3.10" in notes, notes
 
 

@@ -42,7 +42,7 @@ def test_where_cuda_may_be_recorded_its_segment_needs_room_too(own_mounts, scrip
     inner = f"mount -t tmpfs -o size=60m tmpfs /dev/shm && {driver} && {command}"
     done = subprocess.run([*own_mounts, "sh", "-c", inner], capture_output=True, env=environment(), timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr.decode()
-    notes = [note for note in Trace(folder).manifest["notes"] if "/dev/shm" in note]
+    notes = [note for note in Trace(folder).notes if "/dev/shm" in note]
     assert bool(notes) == elsewhere, notes
     assert all("of 80 MB that one process may need" in note for note in notes)
 
@@ -57,7 +57,7 @@ def test_a_program_that_records_itself_in_a_small_shared_memory(own_mounts, scri
     assert (done.returncode, done.stdout, done.stderr) == (0, b"done\n", b"")
     trace = Trace(folder)
     assert len(trace.texts(SCOPE)) + trace.lost() == 20_000
-    assert [note for note in trace.manifest["notes"] if "/dev/shm" in note]
+    assert [note for note in trace.notes if "/dev/shm" in note]
     assert not (folder / "segments").exists()
 
 

@@ -42,7 +42,7 @@ class Ranges:
         found: Counter[str] = Counter()
         for row in self.trace.table("losses"):
             if row["collector"] == "nvtx":
-                found[row["what"]] += row["count"]
+                found[row["reason"]] += row["count"]
         return dict(found)
 
     def inside(self, inner: str, outer: str) -> bool:

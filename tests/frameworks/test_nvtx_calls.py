@@ -9,7 +9,7 @@ from pathlib import Path
 from nvtx_ranges import environment, ranges
 
 HERE = Path(__file__).resolve().parent
-PAIRS = "begins and ends that did not pair"
+PAIRS = "unpaired"
 
 CALLS = """
 import json

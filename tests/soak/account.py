@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow.parquet
 
+# Reasons for which records of the workload are missing.
+_RECORDS = {"overwritten", "overwritten-during-restart", "unknown-record"}
 _SCOPE = 1
 # A workload that is killed may have published the end of a scope that it had not counted, and the begin of the next.
 _UNCOUNTED = 2
@@ -59,10 +61,11 @@ def account(trace: Path, scopes: int) -> Account:
         if parent is not None or names[name] == "outer":
             whole.add(number)
     present = len(closed) + len(whole) + len(opened - closed.keys())
-    losses = _rows(trace, "losses", "collector", "what", "count")
-    lost = sum(count for collector, what, count in losses if collector == "recorder" and what.startswith("records"))
+    losses = _rows(trace, "losses", "collector", "reason", "count")
+    lost = sum(count for collector, reason, count in losses if collector == "recorder" and reason in _RECORDS)
     twice = sum(1 for count in closed.values() if count > 1)
-    return Account(manifest["state"], manifest["notes"], 2 * scopes + 1, present, lost, twice)
+    notes = [note["text"] for note in manifest["notes"]]
+    return Account(manifest["state"], notes, 2 * scopes + 1, present, lost, twice)
 
 
 def _rows(trace: Path, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:

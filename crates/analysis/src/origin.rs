@@ -1,7 +1,7 @@
 //! Where a recording is from: who made it, from inside the program or from outside, and what the program is built on. That decides how to
 //! record more of it, and what can be changed in the program.
 
-use timeline::{NameIndex, Process, SliceKind, Timeline};
+use timeline::{NameIndex, NoteCode, Process, SliceKind, Timeline};
 
 /// Who made the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,8 @@ impl Outside {
         match Recorder::of(timeline) {
             Recorder::Ours if timeline.info.attached => Some(Outside::Attached),
             Recorder::Ours if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
-                let said = timeline.notes.iter().any(|note| note.contains("scopes and calls"));
+                let kept_out = [NoteCode::NotInjected, NoteCode::NoPackage];
+                let said = timeline.notes.iter().any(|note| kept_out.contains(&note.code));
                 Some(if said { Outside::KeptOut } else { Outside::Unknown })
             }
             _ => None,

@@ -212,7 +212,7 @@ pub struct Export {
 pub enum Format {
     /// Chrome trace JSON, for ui.perfetto.dev and chrome://tracing
     Chrome,
-    /// InferScope trace JSON 1.0; `analyze` opens it again
+    /// InferScope trace JSON 1.1; `analyze` opens it again
     Json,
     /// Perfetto protobuf, for ui.perfetto.dev
     Perfetto,

@@ -1,18 +1,20 @@
 //! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
 //! costs the most and where, and what to do first.
 
-use crate::finding::{Abstention, Finding};
+use crate::finding::{Abstention, Finding, healthy_fact};
 use crate::health::{self, HealthLine, HealthState, LOST};
 use crate::losses::{share_without_stacks, totals};
 use crate::measures::gpu_clock;
 use crate::measures::pace::{PACES, busiest};
 use crate::rule::Case;
+use crate::rules;
 use crate::telling::{HALF, LEAST, at_work, device, most_telling, worth};
 use crate::too_short::ended;
 use analysis::origin::{self, Recorder};
 use analysis::phrase;
 use analysis::steps::StepSource;
 use replay::gain::Gain;
+use timeline::Note;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
     let best = most_telling(case, findings);
@@ -94,8 +96,8 @@ fn name(name: &str) -> String {
 /// Why there is nothing to fix, where the device sets the pace and nothing surely gains enough.
 fn pace(case: &Case, best: Option<&Finding>) -> Option<String> {
     let Some(finding) = best else { return device(case) };
-    let healthy = finding.gain.is_none() && busiest(case) > HALF && finding.title.starts_with("Healthy");
-    healthy.then(|| lower(finding.title.trim_end_matches('.')))
+    let healthy = finding.gain.is_none() && busiest(case) > HALF && rules::finds_health(finding.code);
+    healthy.then(|| lower(healthy_fact(&finding.title).trim_end_matches('.')))
 }
 
 fn what(case: &Case, best: Option<&Finding>) -> String {
@@ -153,7 +155,6 @@ fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
 
 /// A sentence after a colon.
 fn lower(title: &str) -> String {
-    let title = title.strip_prefix("Healthy: ").unwrap_or(title);
     let mut letters = title.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
@@ -202,10 +203,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         (None, None) => (),
     }
     if case.windows.total() == 0 {
-        let note = case.timeline.notes.first().map(String::as_str);
+        let note = case.timeline.notes.first().map(Note::said);
         let again = "Record again, for long enough";
         let ours = "Record again, for long enough: inferscope run -- <command>";
-        return full(note.unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
+        return full(note.as_deref().unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
     }
     match abstentions.first() {
         Some(one) => full(&format!(

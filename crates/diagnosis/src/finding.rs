@@ -24,6 +24,19 @@ pub struct Finding {
     pub verify: String,
 }
 
+/// How the title of a finding begins by which nothing is wrong. Whether that is so is said by its rule, never by this.
+const HEALTHY: &str = "Healthy: ";
+
+/// The title of what is as it should be.
+pub fn healthy_title(fact: &str) -> String {
+    format!("{HEALTHY}{fact}")
+}
+
+/// The inverse of [`healthy_title`].
+pub fn healthy_fact(title: &str) -> &str {
+    title.get(HEALTHY.len()..).unwrap_or_default()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     Info,

@@ -11,7 +11,7 @@ use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::steps::StepSource;
 use std::collections::BTreeMap;
-use timeline::{State, Timeline};
+use timeline::{Note, NoteCode, State, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HealthLine {
@@ -84,16 +84,13 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
     lines.extend(device::lines(case));
     lines.extend(layers::line(case).map(|said| line("layers", said)));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
-    lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
+    lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.said()))));
     lines
 }
 
-/// The recorder's note of a program that has nothing to sample.
-const NOT_PYTHON: &str = "no stacks: no Python process was seen";
-
-/// What a note means for the numbers.
-pub fn note_state(note: &str) -> HealthState {
-    if note == NOT_PYTHON { Info } else { Warn }
+/// What a note means for the numbers: a program that has nothing to sample lacks nothing.
+pub fn note_state(note: &Note) -> HealthState {
+    if note.code == NoteCode::NoPython { Info } else { Warn }
 }
 
 fn recording(case: &Case) -> (HealthState, String) {

@@ -3,13 +3,13 @@
 use crate::rule::Case;
 use analysis::{DeviceIdle, phrase};
 use std::collections::BTreeMap;
-use timeline::Timeline;
+use timeline::{LossReason, Timeline};
 
 /// Collectors that record devices.
 pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
 
 pub fn is_torn(loss: &LossTotal) -> bool {
-    loss.what.ends_with("changed meanwhile")
+    loss.reason == LossReason::StackChanged
 }
 
 /// Of what was to be recorded, by kind: a few thousand stacks are nothing beside a million kernels, and may be half of all stacks.
@@ -33,7 +33,7 @@ fn share_of(losses: &[LossTotal], stacks: bool, kept: usize) -> f64 {
 
 pub struct LossTotal {
     pub collector: String,
-    pub what: String,
+    pub reason: LossReason,
     pub count: u64,
     pub first: u64,
     pub last: u64,
@@ -41,29 +41,17 @@ pub struct LossTotal {
 
 impl LossTotal {
     pub fn said(&self) -> String {
-        let what = if self.count == 1 { of_one(&self.what) } else { self.what.clone() };
-        format!("{} {what} ({})", phrase::count(self.count), self.collector)
+        format!("{} {} ({})", phrase::count(self.count), self.reason.said(self.count), self.collector)
     }
-}
-
-/// What was lost is written down for many: "stacks that changed while they were read".
-fn of_one(what: &str) -> String {
-    let mut words: Vec<&str> = what.split(' ').collect();
-    // The noun is the first word or, as in "stack samples", the second.
-    if let Some(noun) = words.iter_mut().take(2).find(|word| word.ends_with('s')) {
-        *noun = &noun[..noun.len() - 1];
-    }
-    words.iter_mut().filter(|word| **word == "they").for_each(|word| *word = "it");
-    words.join(" ").replace(" it were ", " it was ")
 }
 
 /// Losses of one kind added up, most first.
 pub fn totals(timeline: &Timeline) -> Vec<LossTotal> {
-    let mut all: BTreeMap<(&str, &str), LossTotal> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, LossReason), LossTotal> = BTreeMap::new();
     for loss in timeline.losses.iter().filter(|loss| loss.count > 0) {
-        let total = all.entry((&loss.collector, &loss.what)).or_insert_with(|| LossTotal {
+        let total = all.entry((&loss.collector, loss.reason)).or_insert_with(|| LossTotal {
             collector: loss.collector.clone(),
-            what: loss.what.clone(),
+            reason: loss.reason,
             count: 0,
             first: loss.time,
             last: loss.time,

@@ -17,6 +17,11 @@ pub trait Rule: Sync {
     fn code(&self) -> &'static str;
     fn docs(&self) -> RuleDocs;
     fn look(&self, case: &Case) -> Verdict;
+
+    /// What it finds is as it should be: the title is made by [`crate::finding::healthy_title`], and nothing is to be fixed.
+    fn finds_health(&self) -> bool {
+        false
+    }
 }
 
 /// The documentation of a rule, from which docs/rules.md is made.

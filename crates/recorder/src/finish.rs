@@ -1,20 +1,20 @@
 //! The end of a recording: sampling stops, what is left is read, and the small files of each table become one. When the disk
 //! does not take it, everything stays in shared memory for a later recovery.
 
-use crate::drain::{Drain, FOLDER_REMOVED, Shared};
+use crate::drain::{Drain, Shared};
 use crate::manifest::State;
 use crate::outcome::Exit;
 use crate::proc;
-use crate::processes::Processes;
+use crate::processes::{self, Processes};
 use crate::recording::Recording;
 use crate::recover::RESCUED;
-use crate::resume::restart_note;
 use crate::supervisor::Completed;
-use crate::watch::{Seen, explain_missing};
+use crate::watch::{MOST_SAMPLERS, Seen, explain_missing};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 
 /// A round of questions takes milliseconds; the slow ones wait for nobody.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -43,7 +43,7 @@ impl Recording {
                 std::thread::sleep(Duration::from_millis(2));
             }
             if !device.is_finished() {
-                notes.add("the last samples of devices are missing: their driver did not answer in time");
+                notes.add(Note::new(NoteCode::DeviceDriverLate));
             }
         }
         self.stop_draining.store(true, Ordering::Release);
@@ -51,7 +51,7 @@ impl Recording {
         self.compactor.thread().unpark();
         let _ = self.compactor.join();
         let Ok(mut drain) = self.drain.join() else {
-            notes.add("the trace is not complete: a defect in inferscope; please report it");
+            notes.add(Note::new(NoteCode::NotCompleteByDefect));
             return false;
         };
         let end = trace::clock::monotonic().0;
@@ -59,7 +59,7 @@ impl Recording {
         let rate_hz = if self.had_samples { 0 } else { self.settings.rate_hz };
         seen.into_iter().for_each(|seen| note_what_was_seen(&seen, rate_hz, self.injected, &self.shared));
         if self.restarts > 0 {
-            notes.add(restart_note(self.restarts, drain.lost_away()));
+            notes.add(Note::new(NoteCode::RecorderRestarted).with(self.restarts).with(drain.lost_away()));
         }
         drain.manifest.ended_ns = Some(end);
         drain.manifest.exit = exit;
@@ -84,11 +84,8 @@ impl Recording {
             let _ = fs::create_dir_all(&rescued).and_then(|()| drain.manifest.write(&rescued));
         }
         let (trace, why) = (self.shown.display(), drain.failing.as_ref().map(ToString::to_string).unwrap_or_default());
-        notes.add(format!(
-            "the end of the trace could not be written ({why}) and is kept in {}: make room, then run \
-             `inferscope analyze {trace}`",
-            self.segments.display()
-        ));
+        let note = Note::new(NoteCode::EndKeptInMemory).with(why);
+        notes.add(note.with(self.segments.display()).with(trace));
         false
     }
 }
@@ -100,21 +97,21 @@ fn note_what_was_seen(seen: &Seen, rate_hz: u32, injected: bool, shared: &Shared
         explain_missing(seen, processes, notes);
     }
     if rate_hz > 0 && seen.python.is_empty() {
-        notes.add(without_stacks(processes));
+        notes.add(Note::new(without_stacks(processes)));
     }
     if seen.not_sampled > 0 {
-        notes.add("no stacks of some processes: 64 Python processes are sampled at a time");
+        notes.add(Note::new(NoteCode::SampledAtMost).with(MOST_SAMPLERS));
     }
     if processes.left_out() > 0 {
-        notes.add(format!("{} processes beyond 50000 are counted as one", processes.left_out()));
+        notes.add(Note::new(NoteCode::ProcessesCountedAsOne).with(processes.left_out()).with(processes::MOST));
     }
 }
 
 /// A Python that was never seen from outside may still have said itself that it ran.
-fn without_stacks(processes: &Processes) -> &'static str {
+fn without_stacks(processes: &Processes) -> NoteCode {
     match processes.all().iter().any(|process| !process.python.is_empty()) {
-        true => "no stacks: the program ended before the first sample",
-        false => "no stacks: no Python process was seen",
+        true => NoteCode::EndedBeforeFirstSample,
+        false => NoteCode::NoPython,
     }
 }
 
@@ -122,18 +119,17 @@ fn without_stacks(processes: &Processes) -> &'static str {
 fn finish_drain(drain: &mut Drain, segments: &Path) -> bool {
     let ended = drain.finish();
     if ended.running > 0 {
-        let (what, verb) = if ended.running == 1 { ("process", "was") } else { ("processes", "were") };
-        drain.shared.notes.add(format!("{} {what} {verb} still running when the recording ended", ended.running));
+        drain.shared.notes.add(Note::new(NoteCode::StillRunning).with(ended.running));
     }
     if ended.kept {
         return false;
     }
     let restored = drain.store.restored;
     if let Err(error) = drain.store.finish(Some(segments)) {
-        drain.shared.notes.add(format!("the trace is in many small files, because they could not be joined: {error}"));
+        drain.shared.notes.add(Note::new(NoteCode::FilesNotJoined).with(error));
     }
     if drain.store.restored > restored {
-        drain.shared.notes.add(FOLDER_REMOVED);
+        drain.shared.notes.add(Note::new(NoteCode::FilesPutBack));
     }
     true
 }
@@ -146,8 +142,8 @@ mod tests {
     fn a_python_that_said_so_itself_ended_before_it_was_sampled() {
         let processes = Processes::default();
         let number = processes.register(7, 1, 1, "python3");
-        assert_eq!(without_stacks(&processes), "no stacks: no Python process was seen");
+        assert_eq!(without_stacks(&processes), NoteCode::NoPython);
         processes.set_python(number, "3.11.7".into());
-        assert_eq!(without_stacks(&processes), "no stacks: the program ended before the first sample");
+        assert_eq!(without_stacks(&processes), NoteCode::EndedBeforeFirstSample);
     }
 }

@@ -4,16 +4,17 @@
 use crate::settings::{GpuDetail, Settings};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use trace::codes::{Note, NoteCode};
 
 /// The variable, and what is not recorded when somebody else has it.
-const VARIABLES: [(&str, &str); 2] =
-    [("CUDA_INJECTION64_PATH", "the GPU is not recorded"), ("NVTX_INJECTION64_PATH", "NVTX ranges are not recorded")];
+const VARIABLES: [(&str, NoteCode); 2] =
+    [("CUDA_INJECTION64_PATH", NoteCode::GpuInjectionTaken), ("NVTX_INJECTION64_PATH", NoteCode::NvtxInjectionTaken)];
 
 #[derive(Default)]
 pub(crate) struct Injection {
     pub variables: Vec<(&'static str, OsString)>,
     /// What is not recorded, and why.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Injection {
@@ -29,13 +30,13 @@ impl Injection {
         }
         let Some(library) = package.and_then(library) else {
             if package.is_some() && has_nvidia_driver() {
-                plan.notes.push("the GPU is not recorded: this package was built without its CUDA library".into());
+                plan.notes.push(Note::new(NoteCode::NoCudaLibrary));
             }
             return plan;
         };
-        for (name, missing) in VARIABLES {
+        for (name, code) in VARIABLES {
             match variable(name).filter(|value| !value.is_empty() && !is_ours(value)) {
-                Some(taken) => plan.notes.push(taken_by(name, &taken, missing)),
+                Some(taken) => plan.notes.push(taken_by(code, &taken)),
                 None => plan.variables.push((name, library.clone().into())),
             }
         }
@@ -43,10 +44,10 @@ impl Injection {
     }
 }
 
-fn taken_by(name: &str, path: &OsStr, missing: &str) -> String {
+fn taken_by(code: NoteCode, path: &OsStr) -> Note {
     let path = Path::new(path);
-    let who = if path.to_string_lossy().to_lowercase().contains("nsight") { " (Nsight)" } else { "" };
-    format!("{missing}: {name} is set to {}{who} already; unset it to record with inferscope", path.display())
+    let who = if path.to_string_lossy().to_lowercase().contains("nsight") { "Nsight" } else { "" };
+    Note::new(code).with(path.display()).with(who)
 }
 
 /// The library of another `inferscope run` around us, whose recorder is gone.
@@ -116,7 +117,7 @@ mod tests {
         let nsight = "/opt/nvidia/nsight-systems/libToolsInjection64.so";
         let taken = plan(&package, GpuDetail::Launch, &[("CUDA_INJECTION64_PATH", nsight)]);
         assert_eq!(taken.variables.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["NVTX_INJECTION64_PATH"]);
-        assert!(taken.notes.len() == 1 && taken.notes[0].contains("(Nsight)"), "{:?}", taken.notes);
+        assert!(taken.notes.len() == 1 && taken.notes[0].said().contains("(Nsight)"), "{:?}", taken.notes);
         // Left behind by a recorder around us: ours to replace.
         let ours = library.to_str().unwrap();
         let again = plan(&package, GpuDetail::Launch, &[("CUDA_INJECTION64_PATH", ours)]);

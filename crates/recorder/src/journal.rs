@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use trace::codes::Note;
 use trace::plain_file;
 use trace::tables::{ColumnType, Table};
 
@@ -29,7 +30,8 @@ const THERE: u8 = 1;
 pub(crate) struct Facts {
     /// With their numbers.
     pub processes: Vec<(usize, Process)>,
-    pub notes: Vec<String>,
+    #[serde(with = "crate::note_json")]
+    pub notes: Vec<Note>,
     pub devices: Option<Vec<Device>>,
 }
 
@@ -179,7 +181,7 @@ mod tests {
         let mut entries = Entries::default();
         let name = [Cell::Int(number), Cell::Text("naïve"), Cell::Null, Cell::Int(-3)];
         entries.row(Table::Names, 7, &name);
-        entries.facts(&Facts { notes: vec![format!("note {number}")], ..Facts::default() });
+        entries.facts(&Facts { notes: vec![Note::sentence(format!("note {number}"))], ..Facts::default() });
         entries
     }
 
@@ -188,7 +190,7 @@ mod tests {
         read(
             folder,
             |table, file, cells| found.borrow_mut().push(format!("{} {file} {cells:?}", table.name())),
-            |facts| found.borrow_mut().push(facts.notes.concat()),
+            |facts| found.borrow_mut().push(facts.notes[0].said()),
         );
         found.into_inner()
     }

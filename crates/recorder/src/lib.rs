@@ -18,6 +18,7 @@ mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
+mod note_json;
 mod notes;
 mod outcome;
 mod output;
@@ -60,6 +61,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use supervisor::{Alone, Order, Plan, Supervisor};
+use trace::codes::{Note, NoteCode};
 
 /// Starts a command and records it until it ends. Signals and the exit pass through.
 pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> {
@@ -78,7 +80,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     plan.injected = package.is_some();
     plan.notes.extend(injection.notes);
     if package.is_none() {
-        plan.notes.push(NO_PACKAGE.into());
+        plan.notes.push(Note::new(NoteCode::NoPackage));
     }
     let mut supervisor = Supervisor::start(plan)?;
     let running = match Running::start(&command, variables, &signals, supervisor.announcement()) {
@@ -92,9 +94,6 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let exit = running.wait(&mut signals, || supervisor.tend());
     Ok(supervisor.finish(Some(exit)).remove_segments())
 }
-
-const NO_PACKAGE: &str = "scopes and calls are recorded only of programs that import inferscope themselves: the Python \
-                          package is not installed beside the command (INFERSCOPE_PACKAGE=FOLDER names it)";
 
 fn plan<'a>(settings: &Settings, output: Output, described: String, alone: Alone<'a>) -> Plan<'a> {
     let mut manifest = Manifest::new(described, settings, trace::Source::detect());
@@ -111,8 +110,8 @@ fn run_unrecorded(command: &Command, outer: u32) -> Result<Outcome, Error> {
     let mut signals = Signals::block_and_tell_apart();
     let rest = || Duration::MAX;
     let exit = Running::start(command, Vec::new(), &signals, || ())?.wait(&mut signals, rest);
-    let note = format!("process {outer} records this command already: see its trace");
-    Ok(Outcome { trace: None, exit, notes: vec![note] })
+    let note = Note::new(NoteCode::RecordedByAnother).with(outer);
+    Ok(Outcome { trace: None, exit, notes: vec![note.said()] })
 }
 
 /// Records a process that was not started by us, until it ends, `duration` has passed, or Ctrl-C. `begun` is called when

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::Path;
+use trace::codes::Note;
+use trace::device_facts::DeviceFacts;
 use trace::plain_file;
 use trace::tables::{FORMAT_NAME, FORMAT_VERSION, MANIFEST};
 
@@ -52,7 +54,8 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
     pub processes: Vec<Process>,
-    pub notes: Vec<String>,
+    #[serde(with = "crate::note_json")]
+    pub notes: Vec<Note>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -146,7 +149,7 @@ pub struct Process {
     pub start_ticks: u64,
     /// The devices that this process uses, as its collector describes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub devices: Vec<serde_json::Value>,
+    pub devices: Vec<ProcessDevice>,
     /// Its place in a distributed program, as torchrun gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
@@ -154,6 +157,41 @@ pub struct Process {
     pub local_rank: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world_size: Option<u32>,
+}
+
+/// A device as a process numbers it, in CUDA's words. What CUDA does not tell is 0; what its collector did not ask is left out.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ProcessDevice {
+    pub ordinal: u32,
+    #[serde(default)]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uuid: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiprocessors: Option<u32>,
+    /// `9.0`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compute_capability: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Bytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
+}
+
+impl From<&DeviceFacts> for ProcessDevice {
+    fn from(facts: &DeviceFacts) -> ProcessDevice {
+        let (major, minor) = facts.compute_capability;
+        ProcessDevice {
+            ordinal: facts.ordinal,
+            name: facts.name.clone(),
+            uuid: facts.uuid_text(),
+            multiprocessors: Some(facts.multiprocessors),
+            compute_capability: format!("{major}.{minor}"),
+            memory_bytes: Some(facts.memory_bytes),
+            bandwidth: Some(facts.bandwidth),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

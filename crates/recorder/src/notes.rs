@@ -3,81 +3,73 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use trace::codes::{Note, NoteCode};
 
 #[derive(Clone, Default)]
-pub(crate) struct Notes(Arc<Mutex<Vec<Note>>>);
+pub(crate) struct Notes(Arc<Mutex<Vec<Noted>>>);
 
-struct Note {
-    /// With [`WHO`] where the processes stand.
-    text: String,
-    /// Of which processes, the first that it was noted of in front.
-    first: Option<u32>,
-    processes: BTreeSet<u32>,
-}
-
-/// In a note's text: the processes that it is about. No text of ours or of the system has this character.
-const WHO: &str = "\u{0}";
-
-impl Note {
-    fn shown(&self) -> String {
-        let Some(first) = self.first else { return self.text.clone() };
-        let who = match self.processes.len() {
-            1 => format!("process {first}"),
-            count => format!("{count} processes (process {first} first)"),
-        };
-        self.text.replace(WHO, &who)
-    }
+struct Noted {
+    note: Note,
+    /// The processes that it was noted of. None: an earlier recorder did, and which they were is not known.
+    processes: Option<BTreeSet<u32>>,
 }
 
 /// More notes than anybody reads.
 const MOST: usize = 100;
 
 impl Notes {
-    /// Adds a note, once.
-    pub fn add(&self, note: impl Into<String>) {
-        self.push(note.into().replace(WHO, ""), None);
-    }
-
-    /// Adds a note about a process: `note` puts the name that it is given, like "process 12", where it belongs. The same about
-    /// another process makes one note of both.
-    pub fn add_of(&self, pid: u32, note: impl FnOnce(&str) -> String) {
-        self.push(note(WHO), Some(pid));
-    }
-
-    fn push(&self, text: String, process: Option<u32>) {
-        let text = text.replace('\n', " ");
+    /// Adds a note, once. The same about another process makes one note of both.
+    pub fn add(&self, note: Note) {
         let mut notes = self.lock();
-        let known = notes.iter_mut().find(|note| note.text == text && note.first.is_some() == process.is_some());
-        if let Some(known) = known {
-            known.processes.extend(process);
+        let same = |noted: &Noted| (noted.note.code, &noted.note.args) == (note.code, &note.args);
+        let fits = |noted: &Noted| match note.process {
+            None => noted.note == note,
+            Some(_) => noted.processes.is_some() && noted.note.process.is_some() && same(noted),
+        };
+        if let Some(known) = notes.iter_mut().find(|noted| fits(noted)) {
+            if let (Some(pid), Some(all)) = (note.process, &mut known.processes) {
+                all.insert(pid);
+                known.note.processes = all.len() as u32;
+            }
             return;
         }
-        let len = notes.len();
-        let (text, process) = match len {
+        let note = match notes.len() {
             MOST.. => return,
-            _ if len == MOST - 1 => ("further notes were left out".into(), None),
-            _ => (text, process),
+            len if len == MOST - 1 => Note::new(NoteCode::NotesLeftOut),
+            _ => note,
         };
-        notes.push(Note { text, first: process, processes: process.into_iter().collect() });
+        let processes = Some(note.process.into_iter().collect());
+        notes.push(Noted { note, processes });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Note>> {
+    /// Takes over what an earlier recorder of the same trace noted.
+    pub fn take_over(&self, all: &[Note]) {
+        let noted = |note: &Note| Noted { note: note.clone(), processes: None };
+        self.lock().extend(all.iter().map(noted));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Noted>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All but the first so many.
-    pub fn since(&self, first: usize) -> Vec<String> {
-        self.lock().iter().skip(first).map(Note::shown).collect()
+    pub fn since(&self, first: usize) -> Vec<Note> {
+        self.lock().iter().skip(first).map(|noted| noted.note.clone()).collect()
     }
 
-    pub fn all(&self) -> Vec<String> {
+    pub fn all(&self) -> Vec<Note> {
         self.since(0)
+    }
+
+    /// As sentences.
+    pub fn said(&self) -> Vec<String> {
+        self.all().iter().map(Note::said).collect()
     }
 
     /// Runs one round of a recorder thread. A defect of ours ends neither the thread nor the workload.
     pub fn guard<T>(&self, who: &str, round: impl FnOnce() -> T) -> Option<T> {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(round));
-        result.inspect_err(|_| self.add(format!("a defect in inferscope interrupted {who}; please report it"))).ok()
+        result.inspect_err(|_| self.add(Note::new(NoteCode::Defect).with(who))).ok()
     }
 }
 
@@ -104,27 +96,35 @@ mod tests {
     #[test]
     fn what_is_true_of_many_processes_is_one_note() {
         let notes = Notes::default();
-        notes.add_of(12, |who| format!("no stacks of {who}: permission denied"));
-        assert_eq!(notes.all(), ["no stacks of process 12: permission denied"]);
-        (3..503).for_each(|pid| notes.add_of(pid, |who| format!("no stacks of {who}: permission denied")));
-        notes.add_of(7, |who| format!("no stacks of {who}: it ended"));
-        notes.add("the disk was full");
-        notes.add("the disk was full");
-        let all = [
-            "no stacks of 500 processes (process 12 first): permission denied",
-            "no stacks of process 7: it ended",
-            "the disk was full",
-        ];
+        let denied = |pid| Note::new(NoteCode::NoStacks).with("permission denied").of(pid);
+        notes.add(denied(12));
+        assert_eq!(notes.said(), ["no stacks of process 12: permission denied"]);
+        (3..503).for_each(|pid| notes.add(denied(pid)));
+        notes.add(Note::new(NoteCode::NoStacks).with("it ended").of(7));
+        notes.add(Note::new(NoteCode::DiskFailed).with("full"));
+        notes.add(Note::new(NoteCode::DiskFailed).with("full"));
+        let said = notes.said();
         assert_eq!(
-            (notes.all(), notes.since(1)),
-            (all.map(String::from).to_vec(), all[1..].iter().map(|note| (*note).to_owned()).collect())
+            said[..2],
+            ["no stacks of 500 processes (process 12 first): permission denied", "no stacks of process 7: it ended"]
         );
+        assert_eq!((said.len(), notes.since(1).len()), (3, 2));
+    }
+
+    #[test]
+    fn what_an_earlier_recorder_noted_is_not_counted_on() {
+        let notes = Notes::default();
+        let denied = |pid| Note::new(NoteCode::NoStacks).with("permission denied").of(pid);
+        notes.take_over(&[Note { processes: 5, ..denied(12) }, Note::new(NoteCode::NoPython)]);
+        notes.add(denied(13));
+        notes.add(Note::new(NoteCode::NoPython));
+        assert_eq!(notes.all().iter().map(|note| note.processes).collect::<Vec<_>>(), [5, 0, 1]);
     }
 
     #[test]
     fn notes_are_bounded() {
         let notes = Notes::default();
-        (0..1000).for_each(|number| notes.add(format!("note {number}")));
-        assert_eq!((notes.all().len(), notes.all()[MOST - 1].as_str()), (MOST, "further notes were left out"));
+        (0..1000).for_each(|number| notes.add(Note::new(NoteCode::DiskFailed).with(number)));
+        assert_eq!((notes.all().len(), notes.all()[MOST - 1].code), (MOST, NoteCode::NotesLeftOut));
     }
 }

@@ -16,6 +16,7 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use trace::codes::{Note, NoteCode};
 use trace::segment::SUFFIX;
 use trace::settings::cuda_size_mb;
 use trace::tables::{LOCK, MANIFEST, parse_file_name};
@@ -37,7 +38,7 @@ pub(crate) struct Output {
     /// Of the segments folder: held as long as a supervisor or a recorder lives, wherever the trace has gone.
     pub living: File,
     /// Why the segments are not where they should be.
-    pub note: Option<String>,
+    pub note: Option<Note>,
 }
 
 impl Output {
@@ -167,7 +168,7 @@ fn wanted_mb(settings: &Settings, cuda: bool) -> u32 {
 }
 
 /// The segments folder: in shared memory, or beside the trace where that is too small. Only this user may look in.
-fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Option<String>)> {
+fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Option<Note>)> {
     let wanted = wanted(settings);
     let make = |folder: PathBuf| private::new_folder(&folder).map(|()| folder);
     let free = free_bytes(Path::new("/dev/shm"));
@@ -183,7 +184,7 @@ fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Opti
     let why = free.map_or("cannot be used".into(), |free| {
         format!("has only {} MB free of {} MB that one process may need", free >> 20, wanted >> 20)
     });
-    let note = format!("/dev/shm {why}: the workload's segments are on disk, in the trace's folder, which is slower");
+    let note = Note::new(NoteCode::SegmentsOnDisk).with(why);
     Ok((make(trace.join("segments"))?, Some(note)))
 }
 

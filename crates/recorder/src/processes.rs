@@ -1,7 +1,7 @@
 //! The processes of a recording, numbered in the order they were found. Rows carry the number; the manifest holds
 //! the list. Shared by the drain, which finds segments, and the watcher, which finds processes in /proc.
 
-use crate::manifest::{Collector, Process};
+use crate::manifest::{Collector, Process, ProcessDevice};
 use crate::proc;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ pub(crate) struct Living {
 /// More than any machine has.
 const MOST_DEVICES: usize = 64;
 /// A list that long is 15 MB; whatever starts more processes is recorded under the last number.
-const MOST: usize = 50_000;
+pub(crate) const MOST: usize = 50_000;
 
 impl Inner {
     fn touch(&mut self, number: i32) {
@@ -118,12 +118,11 @@ impl Processes {
     }
 
     /// A device that a process uses, once: of those with its number the first, in the order of the numbers.
-    pub fn add_device(&self, number: i32, device: serde_json::Value) {
+    pub fn add_device(&self, number: i32, device: ProcessDevice) {
         let mut inner = self.lock();
         let Some(process) = inner.list.get_mut(number as usize) else { return };
-        let ordinal = |device: &serde_json::Value| device["ordinal"].as_u64();
-        let place = process.devices.partition_point(|other| ordinal(other) < ordinal(&device));
-        let known = process.devices.get(place).is_some_and(|other| ordinal(other) == ordinal(&device));
+        let place = process.devices.partition_point(|other| other.ordinal < device.ordinal);
+        let known = process.devices.get(place).is_some_and(|other| other.ordinal == device.ordinal);
         if process.devices.len() < MOST_DEVICES && !known {
             process.devices.insert(place, device);
             inner.touch(number);

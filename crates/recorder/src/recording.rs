@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+use trace::codes::{Note, NoteCode};
 
 pub(crate) struct Recording {
     pub shared: Shared,
@@ -86,7 +87,7 @@ impl Recording {
         let watch = Watch::new(&self.settings, root, lock, self.shared.clone(), self.outbox.clone(), stop);
         match Builder::new().name("watch".into()).spawn(move || watch.run()) {
             Ok(thread) => self.watch = Some(thread),
-            Err(error) => self.shared.notes.add(format!("no stacks and no memory: cannot start a thread: {error}")),
+            Err(error) => self.shared.notes.add(Note::new(NoteCode::NoWatchThread).with(error)),
         }
         self.sample_devices();
     }
@@ -101,7 +102,7 @@ impl Recording {
         let sampler = Sampler { hertz, shared, outbox, stop };
         match Builder::new().name("device".into()).spawn(move || sampler.run()) {
             Ok(thread) => self.device = Some(thread),
-            Err(error) => self.shared.notes.add(format!("no samples of devices: cannot start a thread: {error}")),
+            Err(error) => self.shared.notes.add(Note::new(NoteCode::NoDeviceThread).with(error)),
         }
     }
 

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use trace::SegmentReader;
 use trace::clock::{Anchor, Source};
+use trace::codes::{Note, NoteCode};
 use trace::plain_file;
 use trace::segment::SUFFIX;
 use trace::settings::SIZES_MB;
@@ -46,7 +47,7 @@ pub(crate) fn complete(trace: &Path, segments: &Path, lock: Lock) -> Result<Opti
     let mut left = scan(&store.files());
     take_journal(segments, &mut store, &mut manifest, &mut left);
     let mut work = Work::new(segments, store, manifest, &left, lock);
-    left.unreadable.iter().for_each(|file| work.notes.add(format!("{file} is damaged: what is in it is not shown")));
+    left.unreadable.iter().for_each(|file| work.notes.add(Note::new(NoteCode::FileDamaged).with(file)));
     work.drain_segments(segments, left).map_err(|error| unwritable(trace, error))?;
     work.finish(trace, segments).map(Some)
 }
@@ -125,7 +126,7 @@ struct Work {
 impl Work {
     fn new(segments: &Path, store: Store, manifest: Manifest, left: &Left, lock: Lock) -> Work {
         let notes = Notes::default();
-        manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
+        notes.take_over(&manifest.notes);
         let processes = Processes::continued(manifest.processes.clone());
         let dictionary = Arc::new(Dictionary::new(left.last_name));
         let devices = Found::of(manifest.devices.clone());
@@ -151,7 +152,7 @@ impl Work {
             let reader = match self.open(&entry.path(), segment) {
                 Ok(reader) => reader,
                 Err(why) => {
-                    self.notes.add(format!("the records of segment {segment} are not in the trace: {why}"));
+                    self.notes.add(Note::new(NoteCode::SegmentNotRead).with(segment).with(why));
                     continue;
                 }
             };
@@ -213,19 +214,15 @@ impl Work {
             return Err(Error::NotCompleted { path: trace.to_owned(), why });
         }
         if let Err(error) = self.drain.store.finish(Some(segments)) {
-            self.notes.add(format!("the trace is in many small files, because they could not be joined: {error}"));
+            self.notes.add(Note::new(NoteCode::FilesNotJoined).with(error));
         }
         let clean_end = self.drain.manifest.ended_ns.is_some();
         if !clean_end {
             let when = self.last_sign.map_or("an unknown time".into(), |real| local_time(real, "%H:%M:%S"));
-            self.notes.add(format!(
-                "the recorder was killed; it last wrote at {when}: {} records were recovered from shared memory, {lost} had \
-                 been overwritten; stacks, memory and threads after {when} are missing",
-                self.records
-            ));
+            self.notes.add(Note::new(NoteCode::Recovered).with(when).with(self.records).with(lost));
         }
         if ended.running > 0 {
-            self.notes.add(format!("{} processes still run; they are recorded up to now", ended.running));
+            self.notes.add(Note::new(NoteCode::RecordedUpToNow).with(ended.running));
         }
         let manifest = &mut self.drain.manifest;
         let last = manifest.created_unix_ns.max(self.last_sign.unwrap_or(0)) - manifest.created_unix_ns;
@@ -236,6 +233,6 @@ impl Work {
         if ended.running == 0 {
             output::remove_segments(segments);
         }
-        Ok(Recovered { records: self.records, lost, notes: self.notes.all() })
+        Ok(Recovered { records: self.records, lost, notes: self.notes.said() })
     }
 }

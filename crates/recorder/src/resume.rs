@@ -3,7 +3,7 @@
 
 use crate::device::found::Found;
 use crate::dictionary::Dictionary;
-use crate::drain::{AWAY, Clock, Drain, Shared, not_kept};
+use crate::drain::{Clock, Drain, Shared, not_kept};
 use crate::host;
 use crate::journal::Journal;
 use crate::lock::Lock;
@@ -19,6 +19,7 @@ use std::io;
 use std::sync::Arc;
 use trace::Source;
 use trace::clock::Anchor;
+use trace::codes::{LossReason, Note, NoteCode};
 use trace::tables::{LOCK, MANIFEST, Table};
 
 pub(crate) struct Resumed {
@@ -30,14 +31,12 @@ pub(crate) struct Resumed {
 
 /// What an earlier recorder of the same supervisor completed, and its notes; or the trace to go on with.
 pub(crate) enum Begun {
-    Complete(Vec<String>),
+    Complete(Vec<Note>),
     Open(Box<Resumed>),
 }
 
-const REMOVED: &str = "the trace's folder was removed, and the recorder killed: what was in it is lost";
-
 /// `fresh` is the manifest of a trace that has none yet. `restarts`: how many recorders of it were killed.
-pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restarts: u32) -> io::Result<Begun> {
+pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[Note], restarts: u32) -> io::Result<Begun> {
     private::folder(&output.trace)?;
     let lock_path = output.trace.join(LOCK);
     // The supervisor's lock is ours too, unless it went with the folder.
@@ -51,7 +50,7 @@ pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restar
     }
     let removed = restarts > 0 && !output.trace.join(MANIFEST).exists();
     if removed {
-        manifest.notes.push(REMOVED.into());
+        manifest.notes.push(Note::new(NoteCode::FolderLost));
     }
     if output.segments.join(RESCUED).exists() {
         manifest = take_rescued(&output.trace, &output.segments.join(RESCUED), manifest)?;
@@ -61,8 +60,8 @@ pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restar
     let whole = take_journal(&output.segments, &mut store, &mut manifest, &mut left);
     manifest.recorder_pid = std::process::id();
     let shared = shared(&manifest, &left);
-    notes.iter().for_each(|note| shared.notes.add(note.as_str()));
-    left.unreadable.iter().for_each(|file| shared.notes.add(format!("{file} is damaged: what is in it is not shown")));
+    notes.iter().for_each(|note| shared.notes.add(note.clone()));
+    left.unreadable.iter().for_each(|file| shared.notes.add(Note::new(NoteCode::FileDamaged).with(file)));
     (manifest.notes, manifest.processes) = (shared.notes.all(), shared.processes.all());
     let written = manifest.write_in_reserve(&output.trace);
     // A disk that is full by now keeps nobody from going on: records wait in shared memory.
@@ -89,7 +88,7 @@ pub(crate) fn resume(output: &Output, fresh: &Manifest, notes: &[String], restar
 
 fn shared(manifest: &Manifest, left: &Left) -> Shared {
     let notes = Notes::default();
-    manifest.notes.iter().for_each(|note| notes.add(note.as_str()));
+    notes.take_over(&manifest.notes);
     Shared {
         dictionary: Arc::new(Dictionary::after(left.last_name, left.last_stack)),
         processes: Processes::continued(manifest.processes.clone()),
@@ -107,22 +106,9 @@ fn clock(manifest: &Manifest, left: &Left) -> Clock {
     }
 }
 
-/// How often the recorder was killed, and what that cost.
-pub(crate) fn restart_note(restarts: u32, away: u64) -> String {
-    let times = if restarts == 1 { "once".into() } else { format!("{restarts} times") };
-    let records = match away {
-        0 => "no record was overwritten meanwhile".into(),
-        1 => "1 record was overwritten meanwhile".into(),
-        many => format!("{many} records were overwritten meanwhile"),
-    };
-    format!(
-        "the recorder was killed {times} and started again: {records}; stacks, memory and threads of that time are missing"
-    )
-}
-
 impl Drain {
     /// Records that were overwritten while no recorder ran, in all.
     pub fn lost_away(&self) -> u64 {
-        self.left.losses.get(AWAY).copied().unwrap_or(0) + self.losses.away
+        self.left.losses.get(&LossReason::OverwrittenDuringRestart).copied().unwrap_or(0) + self.losses.away
     }
 }

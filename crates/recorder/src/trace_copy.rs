@@ -11,6 +11,7 @@ use crate::{private, proc};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use trace::codes::{Note, NoteCode};
 use trace::plain_file;
 use trace::segment::SUFFIX;
 use trace::tables::MANIFEST;
@@ -53,17 +54,13 @@ impl TraceCopy {
         for name in names.chain(is_folder.then(|| MANIFEST.to_owned())) {
             copy(&rescued.join(&name), &ours.join(RESCUED).join(&name), &mut left)?;
         }
-        manifest.notes.push(format!("completed in a temporary copy, because {why}: the trace itself is unchanged"));
-        manifest.notes.extend(
-            damaged.iter().map(|table| format!("{} is damaged: what is in it is not shown", file_name_of(table))),
-        );
+        manifest.notes.push(Note::new(NoteCode::CompletedInCopy).with(why));
+        manifest.notes.extend(damaged.iter().map(|table| Note::new(NoteCode::FileDamaged).with(file_name_of(table))));
         let entries = fs::read_dir(segments).into_iter().flatten().flatten();
         for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
             if is_living(&name) {
                 // Its records change while they are read, and only its own recorder may hold them fast.
-                manifest
-                    .notes
-                    .push(format!("the records of segment {name} are not in the report: its process still runs"));
+                manifest.notes.push(Note::new(NoteCode::SegmentInUse).with(name));
             } else if name.ends_with(SUFFIX) || name == JOURNAL {
                 copy(&segments.join(&name), &ours.join(&name), &mut left)?;
             }

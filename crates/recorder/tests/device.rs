@@ -75,7 +75,7 @@ impl Recorded<'_> {
         until("the counters are there", || self.trace().is_dir() && so(&Counters::read(&self.trace())));
         fs::write(self.folder.path("go"), "").unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
-        (Counters::read(&self.trace()), state(&self.trace()).notes)
+        (Counters::read(&self.trace()), sentences(&state(&self.trace()).notes))
     }
 }
 
@@ -173,7 +173,8 @@ fn a_driver_that_does_not_start_is_said_and_one_that_is_not_there_is_not() {
         let nvml = if options.is_empty() { NONE.into() } else { build(&folder, options) };
         let said = "no samples of NVIDIA devices: NVML does not start: Unknown Error";
         let (trace, read) = (folder.path("trace"), recorder::manifest::Manifest::read);
-        let noted = |_: &Counters| read(&trace).is_ok_and(|now| now.notes.iter().any(|note| note == said)) || !is_said;
+        let noted =
+            |_: &Counters| read(&trace).is_ok_and(|now| now.notes.iter().any(|note| note.said() == said)) || !is_said;
         let (counters, notes) = Recorded::start(&folder, &nvml, Path::new("/nonexistent")).until(noted);
         assert!(counters.names(0).is_empty() && state(&folder.path("trace")).devices.is_empty());
         assert_eq!(notes.iter().any(|note| note == said), is_said, "{notes:?}");
@@ -235,7 +236,7 @@ fn a_sleeping_amd_device_is_left_asleep_and_a_lost_one_is_said() {
     fs::remove_dir_all(&card).unwrap();
     let lost = "device 1 (AMD device 0x731f) was lost while it was recorded: its files are gone from sysfs";
     let trace = recorded.trace();
-    let (counters, notes) = recorded.until(|_| state(&trace).notes.iter().any(|note| note == lost));
+    let (counters, notes) = recorded.until(|_| state(&trace).notes.iter().any(|note| note.said() == lost));
     assert!(notes.iter().any(|note| note == lost), "{notes:?}");
     assert!(counters.names(0).is_empty(), "{:?}", counters.names(0));
 }

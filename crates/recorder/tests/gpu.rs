@@ -34,11 +34,11 @@ fn said(trace: &Path) {
     let manifest = state(trace);
     let process = manifest.processes.iter().find(|process| process.program == "cuda-server").unwrap();
     assert_eq!((process.python.as_str(), process.devices.len()), ("", 1));
-    assert_eq!(process.devices[0]["name"], "NVIDIA H200");
+    assert_eq!(process.devices[0].name, "NVIDIA H200");
     let gpu = process.collectors.iter().find(|collector| collector.name == "gpu").unwrap();
     assert_eq!((gpu.state.as_str(), gpu.reason.as_str()), ("on", "CUPTI 130001"));
-    assert!(manifest.notes.iter().any(|note| note == "libcupti 13 was loaded"), "{:?}", manifest.notes);
-    assert!(!manifest.notes.iter().any(|note| note.contains("scopes and calls of")), "{:?}", manifest.notes);
+    assert!(manifest.notes.iter().any(|note| note.said() == "libcupti 13 was loaded"), "{:?}", manifest.notes);
+    assert!(!manifest.notes.iter().any(|note| note.said().contains("scopes and calls of")), "{:?}", manifest.notes);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_command_is_told_where_the_cuda_library_is() {
             ("RATE", Path::new("0")),
         ];
         assert_eq!(spawn("recorder", &variables).wait().unwrap().code(), Some(0));
-        (fs::read_to_string(&told).unwrap(), state(&trace).notes)
+        (fs::read_to_string(&told).unwrap(), sentences(&state(&trace).notes))
     };
     let library = package.join("_cuda.abi3.so").display().to_string();
     let (told, notes) = record("free", "");

@@ -195,7 +195,7 @@ fn what_is_overwritten_while_no_recorder_runs_is_counted_once() {
     recording.send(libc::SIGCONT);
     let outcome = recording.finish();
     let (there, missing) = (calls(&recording.trace), lost(&recording.trace));
-    let started_again = |row: &parquet::record::Row| text(row, "what").unwrap().contains("started again");
+    let started_again = |row: &parquet::record::Row| text(row, "reason").unwrap() == "overwritten-during-restart";
     let away = rows(&recording.trace, Table::Losses).into_iter().filter(started_again);
     let away: i64 = away.map(|row| integer(&row, "count").unwrap()).sum();
     assert!(away > 0, "the ring held everything");
@@ -217,7 +217,11 @@ fn a_recorder_without_its_supervisor_completes_the_trace() {
     assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
     let manifest = state(&recording.trace);
     assert_eq!((manifest.state, manifest.exit), (recorder::manifest::State::Complete, None));
-    assert!(manifest.notes.iter().any(|note| note.contains("the supervisor was killed")), "{:?}", manifest.notes);
+    assert!(
+        manifest.notes.iter().any(|note| note.said().contains("the supervisor was killed")),
+        "{:?}",
+        manifest.notes
+    );
     assert!(!Path::new(&segments).exists());
 }
 

@@ -43,7 +43,10 @@ pub fn walk<E>(timeline: &Timeline, track: &Track, mut each: impl FnMut(Edge) ->
 
 /// A moment: of our own, or of NVTX.
 pub fn is_mark(slice: &Slice) -> bool {
-    slice.kind == SliceKind::Mark || slice.kind == SliceKind::Nvtx && slice.dur == 0 && !slice.open
+    match slice.kind {
+        SliceKind::Mark | SliceKind::RecordingWindow => true,
+        kind => kind == SliceKind::Nvtx && slice.dur == 0 && !slice.open,
+    }
 }
 
 #[derive(Clone, Copy)]

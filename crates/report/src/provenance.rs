@@ -2,7 +2,7 @@
 //! Formats of other tools have a comment for this at best; every export writes it where its format allows.
 
 use std::collections::BTreeMap;
-use timeline::{Process, State, Timeline, Track};
+use timeline::{LossReason, Note, Process, State, Timeline, Track};
 
 /// One fact a line; never empty.
 pub fn lines(timeline: &Timeline) -> Vec<String> {
@@ -27,13 +27,16 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
     if empty && timeline.gpu.is_empty() {
         lines.push("nothing was recorded in this trace".into());
     }
-    let mut lost: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut lost: BTreeMap<(&str, LossReason), u64> = BTreeMap::new();
     for loss in &timeline.losses {
-        let count = lost.entry((&loss.collector, &loss.what)).or_default();
+        let count = lost.entry((&loss.collector, loss.reason)).or_default();
         *count = count.saturating_add(loss.count);
     }
-    lines.extend(lost.into_iter().map(|((collector, what), count)| format!("lost by {collector}: {count} {what}")));
-    lines.extend(timeline.notes.iter().cloned());
+    lines.extend(
+        lost.into_iter()
+            .map(|((collector, reason), count)| format!("lost by {collector}: {count} {}", reason.said(count))),
+    );
+    lines.extend(timeline.notes.iter().map(Note::said));
     lines
 }
 

@@ -27,7 +27,7 @@ const SERVICE: &str = r#"
     counter 0 0 10 rss_bytes 4096
     counter 0 100 20 cpu_ns 5000
     counter -1 0 20 psi_cpu_some_us 7
-    loss 0 calls 3 records "overwritten"
+    loss 0 calls 3 overwritten
 "#;
 
 fn open(text: &str) -> Timeline {
@@ -111,13 +111,17 @@ fn json_has_every_event_and_the_scopes_tree() {
     let inside =
         |name: &str, scope: &str| (range(scope)[0]..range(scope)[1]).contains(&event(name)["id"].as_u64().unwrap());
     assert!(inside("matmul", "decode") && inside("matmul", "request") && !inside("after", "request"));
-    assert_eq!(root["losses"], json!([{"collector": "calls", "what": "records \"overwritten\"", "count": 3}]));
+    assert_eq!(
+        root["losses"],
+        json!([{"collector": "calls", "reason": "overwritten",
+            "what": "records overwritten before they could be written to disk", "count": 3}])
+    );
     assert_eq!(root["trace_metadata"]["timestamp_created"], "2026-09-21T14:13:20Z");
 }
 
 /// What `schemas.md` asks of every file.
 fn check(timeline: &Timeline, root: &Value) {
-    assert_eq!(root["format_version"], "1.0");
+    assert_eq!(root["format_version"], "1.1");
     let events = root["events"].as_array().unwrap();
     let mut ids = HashSet::new();
     let mut times = HashMap::new();

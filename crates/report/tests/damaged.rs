@@ -32,7 +32,7 @@ const TRACE: &str = r#"
     copy 0 0 7 70..75 h2d #8 bytes 4096
     sync 0 0 7 55..76 stream #9
     alloc 0 0 45 4096 17
-    loss 0 calls 3 records overwritten
+    loss 0 calls 3 overwritten
 "#;
 
 fn random(state: &mut u64, below: usize) -> usize {

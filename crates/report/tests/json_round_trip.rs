@@ -28,7 +28,7 @@ const SERVICE: &str = r#"
     counter 0 0 20 rss_bytes -5
     counter 0 100 20 cpu_ns 5000
     counter -1 0 20 psi_cpu_some_us 7
-    loss 0 calls 3 records "overwritten"
+    loss 0 calls 3 overwritten
 "#;
 
 /// More than a fixture says: pauses, and notes. Times are nanoseconds here.
@@ -45,7 +45,7 @@ const PAUSES: &str = "
     scope never 20us..
     counter rss_bytes 0..40us every 10us grows 3
     note the first\\line
-    loss stacks 7 could not be read";
+    loss stacks 7 stack-changed";
 
 fn written(timeline: &Timeline) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -92,8 +92,9 @@ fn lines(timeline: &Timeline) -> Vec<String> {
         let times: Vec<u64> = counter.time.iter().map(|time| time - timeline.start).collect();
         lines.push(format!("{pid:?} {:?} {} {times:?} {:?}", counter.tid, counter.name, counter.value));
     }
-    lines.extend(timeline.losses.iter().map(|loss| format!("{} {} {}", loss.collector, loss.what, loss.count)));
-    lines.extend(timeline.notes.iter().cloned());
+    lines
+        .extend(timeline.losses.iter().map(|loss| format!("{} {} {}", loss.collector, loss.reason.name(), loss.count)));
+    lines.extend(timeline.notes_said());
     lines
 }
 

@@ -29,7 +29,7 @@ pub const SERVICE: &str = r#"
     counter 0 100 95000 cpu_ns 50000000
     counter 0 100 0 runqueue_wait_ns 0
     counter 0 100 95000 runqueue_wait_ns 1500000
-    loss 0 calls 12 records overwritten before they were read
+    loss 0 calls 12 overwritten
 "#;
 
 fn open(text: &str) -> Timeline {

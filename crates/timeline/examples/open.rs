@@ -10,5 +10,5 @@ fn main() {
     let (slices, samples, work) = (timeline.slices.len(), timeline.samples.len(), timeline.gpu.work.len());
     println!("{slices} slices, {samples} samples, {work} pieces of device work in {elapsed:?}");
     println!("{}\n{}", line("VmHWM"), line("VmRSS"));
-    timeline.notes.iter().for_each(|note| println!("{note}"));
+    timeline.notes_said().iter().for_each(|note| println!("{note}"));
 }

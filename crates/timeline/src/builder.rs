@@ -6,8 +6,8 @@ use crate::link;
 use crate::names::Texts;
 use crate::slices::{Detail, OPEN};
 use crate::{
-    Counter, Gpu, Loss, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track, TrackIndex,
-    sort,
+    Counter, Gpu, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track,
+    TrackIndex, sort,
 };
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -106,9 +106,9 @@ impl Builder {
         self.work.push(job);
     }
 
-    pub fn loss(&mut self, process: Option<ProcessIndex>, collector: &str, what: &str, count: u64) {
+    pub fn loss(&mut self, process: Option<ProcessIndex>, collector: &str, reason: LossReason, count: u64) {
         let time = self.timeline.start;
-        self.timeline.losses.push(Loss { time, process, collector: collector.into(), what: what.into(), count });
+        self.timeline.losses.push(Loss { time, process, collector: collector.into(), reason, count });
     }
 
     /// Puts the tracks into this order, before [`Builder::finish`].

@@ -1,6 +1,6 @@
 //! What a CUDA (or HIP) call does to the host, by its name: give work to a device, wait for one, copy, take memory, load code.
 
-use crate::Timeline;
+use crate::{OverheadKind, Timeline};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ApiClass {
@@ -55,12 +55,12 @@ pub enum OverheadOf {
     Loading,
 }
 
-pub fn overhead_of(name: &str) -> OverheadOf {
-    // As torch.profiler and Nsight Systems write them, and as our own collector does.
-    let has = |parts: &[&str]| parts.iter().any(|part| name.to_ascii_lowercase().contains(part));
-    match name {
-        _ if has(&["command buffer full", "command buffer is full"]) => OverheadOf::Queue,
-        _ if has(&["loading", "compiler", "cuda loads", "cuda compiles"]) => OverheadOf::Loading,
+pub fn overhead_of(kind: OverheadKind) -> OverheadOf {
+    match kind {
+        OverheadKind::CommandBufferFull => OverheadOf::Queue,
+        OverheadKind::DriverCompiler | OverheadKind::ModuleLoading | OverheadKind::FunctionLoading => {
+            OverheadOf::Loading
+        }
         _ => OverheadOf::Profiler,
     }
 }
@@ -85,15 +85,9 @@ mod tests {
 
     #[test]
     fn a_full_queue_and_loading_are_not_the_profilers() {
-        for name in ["Command Buffer Full", "the command buffer is full"] {
-            assert_eq!(overhead_of(name), OverheadOf::Queue);
-        }
-        for name in ["Lazy Function Loading", "Runtime Triggered Module Loading", "CUDA loads a function"] {
-            assert_eq!(overhead_of(name), OverheadOf::Loading);
-        }
-        for name in ["Buffer Flush", "CUPTI flushes", "CUPTI asks for a buffer"] {
-            assert_eq!(overhead_of(name), OverheadOf::Profiler);
-        }
+        assert_eq!(overhead_of(OverheadKind::CommandBufferFull), OverheadOf::Queue);
+        assert_eq!(overhead_of(OverheadKind::FunctionLoading), OverheadOf::Loading);
+        assert_eq!(overhead_of(OverheadKind::BufferFlush), OverheadOf::Profiler);
     }
 
     #[test]

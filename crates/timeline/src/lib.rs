@@ -31,4 +31,5 @@ pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
     Timeline, Track, TrackIndex, Windows,
 };
+pub use trace::codes::{LossReason, Note, NoteCode, OverheadKind, RecordingWindow};
 pub use trace::tables::SliceKind;

@@ -2,7 +2,7 @@
 //! They are sorted by track, start, and longer first, so that a parent comes before its children; [`crate::Track::slices`] says
 //! where a track's are.
 
-use crate::{NameIndex, SliceKind, side_by_side, sort};
+use crate::{NameIndex, OverheadKind, RecordingWindow, SliceKind, side_by_side, sort};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -118,10 +118,29 @@ impl Slices {
         self.details.shrink_to_fit();
     }
 
-    /// Unique among the scopes and steps of a process, the correlation of a CUDA call; 0: none.
+    /// Unique among the scopes and steps of a process, the correlation of a CUDA call, the code of an overhead or of a turn of
+    /// recording in windows; 0: none.
     #[inline]
     pub fn id(&self, index: usize) -> u32 {
         self.id.get(index).copied().unwrap_or(0)
+    }
+
+    /// What CUPTI says it took the time of an overhead for.
+    pub fn overhead(&self, index: usize) -> OverheadKind {
+        OverheadKind::from_i32(self.id(index) as i32).unwrap_or(OverheadKind::Other)
+    }
+
+    /// Which turn of recording in windows a slice is; None for every other slice.
+    pub fn recording_window(&self, index: usize) -> Option<RecordingWindow> {
+        let is_turn = self.kind(index) == SliceKind::RecordingWindow;
+        RecordingWindow::from_i32(self.id(index) as i32).filter(|_| is_turn)
+    }
+
+    /// Makes another kind of slice of it, with this id.
+    pub(crate) fn set_kind(&mut self, index: usize, kind: SliceKind, id: u32) {
+        self.kind[index] = kind as u8 | self.kind[index] & OPEN;
+        self.id.resize(self.start.len(), 0);
+        self.id[index] = id;
     }
 
     pub(crate) fn any_id(&self) -> bool {

@@ -13,13 +13,16 @@
 //! ```
 //!
 //! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
-//! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT what`, `note text`,
-//! `api|nvtx|layer|overhead NAME RANGE`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
+//! `api|nvtx|layer|overhead NAME RANGE`, `window on|off TIME`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 
 use crate::builder::{Builder, More};
-use crate::{CollectorState, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex, Windows};
+use crate::{
+    CollectorState, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow, SliceKind,
+    StackIndex, State, Timeline, TrackIndex, Windows,
+};
 
 impl Timeline {
     /// Reads the form above. The error names the line.
@@ -103,11 +106,17 @@ impl Reader {
                 }
             }
             ("attached", []) => timeline.info.attached = true,
-            ("note", _) => timeline.notes.push(rest.join(" ")),
+            ("note", [code, args @ ..]) if NoteCode::from_name(code).is_some() => {
+                let code = NoteCode::from_name(code).unwrap_or(NoteCode::Sentence);
+                let args = args.iter().map(|word| word.replace('~', " ")).collect();
+                timeline.notes.push(Note { args, ..Note::new(code) });
+            }
+            ("note", _) => timeline.notes.push(Note::sentence(rest.join(" "))),
             ("end", [at]) => self.end = Some(offset + time(at)?),
-            ("loss", [collector, count, what @ ..]) => {
+            ("loss", [collector, count, reason]) => {
                 let process = self.last_process();
-                self.builder.loss(Some(process), collector, &what.join(" "), number(Some(count))?);
+                let reason = LossReason::from_name(reason).ok_or_else(|| format!("no reason of a loss: {reason}"))?;
+                self.builder.loss(Some(process), collector, reason, number(Some(count))?);
             }
             ("collector", [name, state, reason @ ..]) => {
                 let process = self.last_process();
@@ -157,7 +166,16 @@ impl Reader {
             }
             ("nvtx", [name, span, ..]) => self.slice(SliceKind::Nvtx, name, span, offset, rest)?,
             ("layer", [name, span, ..]) => self.slice(SliceKind::Layer, name, span, offset, rest)?,
-            ("overhead", [name, span, ..]) => self.slice(SliceKind::Overhead, name, span, offset, rest)?,
+            ("overhead", [name, span, ..]) => {
+                let kind = OverheadKind::from_name(name).unwrap_or(OverheadKind::Other);
+                let id = (kind as u32).to_string();
+                self.slice(SliceKind::Overhead, &name.replace('~', " "), span, offset, &["id", &id])?;
+            }
+            ("window", [turn, at]) => {
+                let window = RecordingWindow::from_name(turn).ok_or("neither `on` nor `off`")?;
+                let (span, id) = (format!("{at}..{at}"), (window as u32).to_string());
+                self.slice(SliceKind::RecordingWindow, window.said(), &span, offset, &["id", &id])?;
+            }
             _ => return self.device_line(verb, rest, offset),
         }
         Ok(())

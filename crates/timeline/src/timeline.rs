@@ -5,6 +5,7 @@ use crate::{Gpu, Names, Slices, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use trace::codes::{LossReason, Note};
 
 /// Index into [`Timeline::processes`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -29,13 +30,18 @@ pub struct Timeline {
     pub counters: Vec<Counter>,
     pub gpu: Gpu,
     pub losses: Vec<Loss>,
-    /// One line each: what is missing, and why.
-    pub notes: Vec<String>,
+    /// What is missing, and why.
+    pub notes: Vec<Note>,
 }
 
 impl Timeline {
     pub fn duration(&self) -> u64 {
         self.end.saturating_sub(self.start)
+    }
+
+    /// The notes as sentences.
+    pub fn notes_said(&self) -> Vec<String> {
+        self.notes.iter().map(Note::said).collect()
     }
 
     pub fn process(&self, track: &Track) -> &Process {
@@ -220,6 +226,6 @@ pub struct Loss {
     /// None: the recorder as a whole.
     pub process: Option<ProcessIndex>,
     pub collector: String,
-    pub what: String,
+    pub reason: LossReason,
     pub count: u64,
 }

@@ -18,7 +18,7 @@ const TRACE: &str = r#"
     sample 0 100 35 idle main@a.py:3
     counter 0 0 10 rss_bytes 4096
     counter 0 100 20 cpu_ns 5000
-    loss 0 calls 3 records overwritten
+    loss 0 calls 3 overwritten
     device 0 {"ordinal":0,"name":"NVIDIA H200"}
     api 0 100 40..45 cudaLaunchKernel #7
     kernel 0 0 7 50..60 gemm #7 grid 8 block 128 graph 3 node 5
@@ -83,9 +83,9 @@ fn a_table_cut_at_any_byte_is_named_and_the_rest_opens() {
             std::fs::write(file, &whole[..length]).unwrap();
             let timeline = open(folder.path()).unwrap();
             assert!(
-                timeline.notes.iter().any(|note| note.starts_with(name)),
+                timeline.notes_said().iter().any(|note| note.starts_with(name)),
                 "{name} cut at {length}: {:?}",
-                timeline.notes
+                timeline.notes_said()
             );
             assert_eq!(timeline.info.damaged, [name], "cut at {length}");
             if !name.starts_with("slices") {
@@ -105,7 +105,7 @@ fn a_manifest_cut_at_any_byte_costs_only_the_manifest() {
         std::fs::write(manifest, &whole[..length]).unwrap();
         let timeline = open(folder.path()).unwrap();
         assert_eq!(timeline.slices.len(), 7);
-        assert!(timeline.notes[0].starts_with("manifest.json"), "cut at {length}: {:?}", timeline.notes);
+        assert!(timeline.notes_said()[0].starts_with("manifest.json"), "cut at {length}: {:?}", timeline.notes_said());
     }
 }
 

@@ -64,7 +64,7 @@ fn scopes_are_paired_by_number_or_by_name() {
     let mark = timeline.slices.len() - 1;
     assert_eq!((timeline.slices.detail(mark).parent, timeline.slices.args(mark)), (9, Some(r#"{"k":[1]}"#)));
     assert_eq!(
-        timeline.notes,
+        timeline.notes_said(),
         [
             "1 scopes are left without having been entered.",
             "2 scopes are never left in the file: shown as open to its last event.",
@@ -116,7 +116,7 @@ fn what_is_not_shown_is_counted() {
     let timeline = open(text).unwrap();
     assert_eq!(draw(&timeline), ["call (name not recorded) 3000+0"]);
     assert_eq!(
-        timeline.notes,
+        timeline.notes_said(),
         [
             "Not shown yet by this version, and left out: 1 memory_event events.",
             "1 events have no type, and are left out.",
@@ -144,7 +144,7 @@ fn control_characters_and_broken_text_cost_nothing_but_themselves() {
 #[test]
 fn a_file_without_events_says_so() {
     for text in ["[]", r#"{"events":[]}"#, r#"{"format_version":"1.0","timeline":[ ]}"#] {
-        assert_eq!(open(text).unwrap().notes, ["The file holds no events."], "{text}");
+        assert_eq!(open(text).unwrap().notes_said(), ["The file holds no events."], "{text}");
     }
 }
 
@@ -215,5 +215,5 @@ fn kernels_copies_and_memory_of_devices() {
         [(3_000, 64, 1)]
     );
     assert_eq!((gpu.allocations[0].address, gpu.work.kind(3)), (0x7f00, timeline::WorkKind::Memset));
-    assert_eq!(timeline.notes, ["Not shown yet by this version, and left out: 2 memory_event events."]);
+    assert_eq!(timeline.notes_said(), ["Not shown yet by this version, and left out: 2 memory_event events."]);
 }

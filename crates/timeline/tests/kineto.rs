@@ -94,7 +94,7 @@ fn a_trace_of_today_is_read_whole() {
         let counters: Vec<_> = timeline.counters.iter().map(|c| (&*c.name, c.tid, c.value[0])).collect();
         assert_eq!(counters, [("torch_allocated_bytes", Some(0), 1024), ("torch_reserved_bytes", Some(0), 2048)]);
         assert_eq!(timeline.info.software["cuda_runtime_version"], "12.4");
-        assert_eq!((timeline.info.state, timeline.notes.len()), (State::Complete, 0), "{:?}", timeline.notes);
+        assert_eq!((timeline.info.state, timeline.notes.len()), (State::Complete, 0), "{:?}", timeline.notes_said());
     }
 }
 
@@ -141,7 +141,7 @@ fn times_are_exact_in_either_unit_and_what_cannot_be_is_said() {
         [op("5", "1"), op("6", "-3"), op("7", "9223372036854775807"), op("-8", "1"), op("null", "1"), op("9", "NaN")];
     let timeline = open(trace(&odd.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
     assert_eq!(draw(&timeline), ["c-call a 5000+1000", "c-call a 6000+0", "c-call a 7000+0", "c-call a 9000+0"]);
-    let said = timeline.notes.join(" ");
+    let said = timeline.notes_said().join(" ");
     assert!(
         said.contains("3 events have a negative or absurd duration") && said.contains("2 events have no time"),
         "{said}"
@@ -149,7 +149,11 @@ fn times_are_exact_in_either_unit_and_what_cannot_be_is_said() {
     let far = [op("1790000000000000", "1"), op("0", "1"), op("1790000000000002", "1")];
     let timeline = open(trace(&far.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
     assert_eq!((timeline.slices.len(), timeline.duration()), (2, 3000));
-    assert!(timeline.notes[0].starts_with("1 events lie more than a week from all others"), "{:?}", timeline.notes);
+    assert!(
+        timeline.notes_said()[0].starts_with("1 events lie more than a week from all others"),
+        "{:?}",
+        timeline.notes_said()
+    );
 }
 
 #[test]
@@ -170,12 +174,12 @@ fn half_a_story_and_strange_letters_open_too() {
     let cut = &NEW[..NEW.find(r#"{"ph":"s""#).unwrap()];
     let timeline = open(cut).unwrap();
     assert_eq!((timeline.slices.len(), timeline.info.state), (6, State::Cut { events: Some(6) }));
-    let note = timeline.notes.last().unwrap();
+    let note = timeline.notes.last().unwrap().said();
     assert!(
         note.starts_with("The file ends too early, at byte ") && note.contains("6 events before that were read"),
         "{note}"
     );
-    assert_eq!(open(r#"{"traceEvents":[]}"#).unwrap().notes, ["The file holds no events."]);
+    assert_eq!(open(r#"{"traceEvents":[]}"#).unwrap().notes_said(), ["The file holds no events."]);
     let other =
         open(r#"{"traceEvents":[{"ph":"X","cat":"FEE","name":"f","ts":1,"dur":1,"pid":1,"tid":1}]}"#).unwrap_err();
     assert!(matches!(other, OpenError::Foreign { .. }) && other.to_string().contains("FEE"), "{other}");
@@ -213,7 +217,7 @@ fn a_folder_of_ranks_is_one_timeline() {
         track.process == timeline.gpu.stream_of(index).process
     };
     assert!((0..3).all(own));
-    let said = timeline.notes.join(" ");
+    let said = timeline.notes_said().join(" ");
     assert!(said.contains("config.json is left out") && said.contains("2 files say that they are of rank 1"), "{said}");
     assert!(timeline.tracks.iter().all(|track| timeline.slices.kind(track.slices.start) == SliceKind::ApiCall));
 }

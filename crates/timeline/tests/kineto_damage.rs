@@ -32,14 +32,14 @@ fn a_file_cut_at_any_byte_opens_up_to_there() {
         match place.open(&FILE.as_bytes()[..length]) {
             Ok(timeline) => {
                 assert!(length >= list, "{length}");
-                let note = timeline.notes.last().unwrap();
+                let note = timeline.notes.last().unwrap().said();
                 assert!(note.starts_with(&format!("The file ends too early, at byte {length}: ")), "{length}: {note}");
             }
             Err(error) => assert!(length < list && error.to_string().contains("not a trace"), "{length}: {error}"),
         }
     }
     let whole = place.open(FILE.as_bytes()).unwrap();
-    assert_eq!((whole.slices.len(), whole.gpu.work.len(), whole.notes.len()), (5, 3, 0), "{:?}", whole.notes);
+    assert_eq!((whole.slices.len(), whole.gpu.work.len(), whole.notes.len()), (5, 3, 0), "{:?}", whole.notes_said());
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_graph_that_was_timed_as_a_whole_keeps_its_device_busy() {
     assert_eq!((piece.start, piece.dur, piece.graph, piece.node), (5500, 3000, 42, 0));
     assert_eq!(timeline.names.text(piece.name), "CUDA graph 42, as a whole");
     assert!(timeline.gpu.work.launch(0).is_some(), "by the call that launched it");
-    let notes = timeline.notes.join("\n");
+    let notes = timeline.notes_said().join("\n");
     assert!(notes.contains("1 launches of CUDA graphs") && notes.contains("--cuda-graph-trace=node"), "{notes}");
 }
 
@@ -99,7 +99,7 @@ fn an_export_is_read_whole() {
         (timeline.info.created_unix_ns, timeline.notes.len()),
         (1_779_630_014_975_716_426, 0),
         "{:?}",
-        timeline.notes
+        timeline.notes_said()
     );
 }
 
@@ -114,9 +114,9 @@ fn what_was_not_recorded_has_no_table() {
     let old = open(&[STRINGS, RUNTIME, old]).unwrap();
     assert_eq!(old.names.text(old.gpu.work.get(2).name), "gemm");
     assert_eq!((old.gpu.work.len(), old.gpu.clock.linked), (3, 3), "work of a file with one process is that process's");
-    assert!(old.notes[0].starts_with("3 rows have times that cannot be"), "{:?}", old.notes);
+    assert!(old.notes_said()[0].starts_with("3 rows have times that cannot be"), "{:?}", old.notes_said());
     let empty = open(&["CREATE TABLE NVTX_EVENTS (start INTEGER);"]).unwrap();
-    assert_eq!(empty.notes, ["The file holds no events."]);
+    assert_eq!(empty.notes_said(), ["The file holds no events."]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Opens traces written by the fixture: what belongs together comes together, and what is damaged is said.
 
 use timeline::fixture::{Fixture, TemporaryFolder, Value};
-use timeline::{OpenError, Timeline};
+use timeline::{LossReason, OpenError, Timeline};
 use trace::tables::Table;
 
 fn open(text: &str) -> Timeline {
@@ -58,7 +58,7 @@ fn slices_nest_by_time_on_their_tracks() {
          call matmul 30..40\n100/90 early\n  call f 5..6\n"
     );
     assert_eq!(timeline.duration(), 90_000);
-    assert_eq!(timeline.notes, [] as [&str; 0]);
+    assert_eq!(timeline.notes_said(), [] as [&str; 0]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn equal_names_are_unified_and_unknown_references_are_placeholders() {
     assert_eq!(timeline.processes.len(), 3);
     assert_eq!(timeline.processes[1].program, "process 9, not in the manifest");
     assert_eq!(
-        timeline.notes,
+        timeline.notes_said(),
         [
             "1 events refer to a name that is missing.",
             "1 samples refer to a stack that is missing.",
@@ -127,7 +127,7 @@ fn samples_walk_to_their_root_and_counters_are_series() {
         counter 0 0 20 rss_bytes 8192
         counter 0 100 20 cpu_ns 5
         counter -1 0 20 psi_cpu_some_us 1
-        loss 0 calls 3 records overwritten",
+        loss 0 calls 3 overwritten",
     );
     let first = timeline.samples.get(0);
     assert!(first.active && first.gil && !timeline.samples.get(1).active);
@@ -139,7 +139,7 @@ fn samples_walk_to_their_root_and_counters_are_series() {
         series,
         [("rss_bytes", true, None, 2), ("cpu_ns", true, Some(100), 1), ("psi_cpu_some_us", false, None, 1)]
     );
-    assert_eq!((timeline.losses[0].count, timeline.losses[0].what.as_str()), (3, "records overwritten"));
+    assert_eq!((timeline.losses[0].count, timeline.losses[0].reason), (3, LossReason::Overwritten));
     assert!(timeline.slices.is_empty());
 }
 
@@ -182,7 +182,7 @@ fn files_that_are_joined_meanwhile_are_found_again() {
         }
     });
     let timeline = timeline.unwrap();
-    assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 0), "{:?}", timeline.notes);
+    assert_eq!((timeline.slices.len(), timeline.notes.len()), (1, 0), "{:?}", timeline.notes_said());
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn device_work_comes_by_stream_and_is_linked_to_its_calls() {
     assert_eq!(timeline.waited_for(2).map(name), Some("h2d"));
     assert_eq!((gpu.clock.shortest_launch_ns, gpu.clock.shortest_return_ns), (Some(10_000), Some(9_000)));
     assert_eq!(gpu.allocations.iter().map(|one| one.freed).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(timeline.notes, [] as [&str; 0]);
+    assert_eq!(timeline.notes_said(), [] as [&str; 0]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn device_work_that_cannot_be_is_counted_and_left_out() {
     let timeline = timeline::open(folder.path()).unwrap();
     assert_eq!((timeline.gpu.work.len(), timeline.start), (1, timeline::fixture::text::START_NS as u64));
     assert_eq!(
-        timeline.notes,
+        timeline.notes_said(),
         [
             "1 pieces of device work are of a kind that this version does not know, and are left out.",
             "4 pieces of device work have no time, or one that cannot be, and are left out.",
@@ -264,7 +264,7 @@ fn groups_of_one_file_do_not_get_in_each_others_way() {
     fixture.write(folder.path());
     for _ in 0..3 {
         let timeline = timeline::open(folder.path()).unwrap();
-        assert_eq!((timeline.slices.len() as i64, &timeline.notes[..]), (ROWS, &[][..]));
+        assert_eq!((timeline.slices.len() as i64, &timeline.notes_said()[..]), (ROWS, &[][..]));
         for number in 0..ROWS {
             let (slice, id) = (timeline.slices.get(number as usize), timeline.slices.id(number as usize));
             let wanted = (1_000_000 + number * 100, number * 7_919 % 90, number + 1);
@@ -286,5 +286,5 @@ fn a_program_that_does_the_same_at_an_even_pace_takes_less_than_a_byte_a_row() {
     let file = folder.path().join(trace::tables::file_name(Table::Slices, 1, 1));
     assert!(file.metadata().unwrap().len() < ROWS as u64);
     let timeline = timeline::open(folder.path()).unwrap();
-    assert_eq!((timeline.slices.len(), timeline.notes.len()), (ROWS as usize, 0), "{:?}", timeline.notes);
+    assert_eq!((timeline.slices.len(), timeline.notes.len()), (ROWS as usize, 0), "{:?}", timeline.notes_said());
 }

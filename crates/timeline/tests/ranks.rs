@@ -21,8 +21,8 @@ const TWO_RANKS: &str = r#"
     counter -1 0 10 gpu_power_mw 500
     counter 1 0 10 rss_bytes 1000
     counter 2 0 10 rss_bytes 2000
-    loss 1 calls 3 records overwritten
-    loss 2 calls 5 records overwritten
+    loss 1 calls 3 overwritten
+    loss 2 calls 5 overwritten
     device 1 {"ordinal":0,"name":"A"}
     device 2 {"ordinal":0,"name":"B"}
     api 1 200 20..25 cudaLaunchKernel #7
@@ -71,7 +71,7 @@ fn one_rank_has_what_is_its_own_and_the_machines() {
     let counters: Vec<_> = timeline.counters.iter().map(|counter| (counter.process, &*counter.name)).collect();
     assert_eq!(counters, [(None, "gpu_power_mw"), (Some(ProcessIndex(0)), "rss_bytes")]);
     assert_eq!(timeline.losses.iter().map(|loss| loss.count).collect::<Vec<_>>(), [5]);
-    assert!(timeline.notes.iter().any(|note| note.contains("Only rank 1") && note.contains("2 of its 4")));
+    assert!(timeline.notes_said().iter().any(|note| note.contains("Only rank 1") && note.contains("2 of its 4")));
 }
 
 #[test]

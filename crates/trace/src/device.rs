@@ -49,7 +49,7 @@ pub const MOST_RECORDS: usize = 3;
 /// The payload of a `Numbers` record: three words and the upper half of the last.
 pub type Numbers = ([u64; 3], u32);
 
-fn numbers(words: [u64; 3], more: u32) -> [u64; EVENT_WORDS] {
+pub(crate) fn numbers(words: [u64; 3], more: u32) -> [u64; EVENT_WORDS] {
     [words[0], words[1], words[2], Kind::Numbers as u64 | u64::from(more) << 32]
 }
 
@@ -58,11 +58,11 @@ pub fn payload(words: [u64; EVENT_WORDS]) -> Numbers {
     ([words[0], words[1], words[2]], (words[3] >> 32) as u32)
 }
 
-fn pair(low: u32, high: u32) -> u64 {
+pub(crate) fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-fn unpair(word: u64) -> (u32, u32) {
+pub(crate) fn unpair(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 

@@ -44,7 +44,7 @@ pub enum Kind {
     Allocation = 15,
     /// A whole NVTX range (a mark if it lasts 0), as `Call`; `extra` is 1 for a range that may end in another thread.
     Nvtx = 16,
-    /// What CUPTI says that it took itself, as `Call`.
+    /// What CUPTI calls an overhead, as `Call`; `extra` is CUPTI's number of what it is.
     Overhead = 17,
     /// Pages moved between host and device; as work.
     Migration = 18,
@@ -52,11 +52,15 @@ pub enum Kind {
     Numbers = 19,
     /// One line that the report must show; the text is the name.
     Note = 20,
-    /// A device of this process; the name is a JSON object, `extra` the ordinal.
+    /// A device of this process, as libraries before `DeviceFacts` wrote it: the name is a JSON object, `extra` the ordinal.
     Device = 21,
     /// As `ScopeBegin`, for the forward of an `nn.Module`.
     LayerBegin = 22,
     LayerEnd = 23,
+    /// A turn of recording in windows: `time`, `value` is a [`crate::codes::RecordingWindow`].
+    RecordingWindow = 24,
+    /// A device of this process: see [`crate::device_facts`].
+    DeviceFacts = 25,
 }
 
 impl Kind {
@@ -90,6 +94,8 @@ impl Kind {
             21 => Kind::Device,
             22 => Kind::LayerBegin,
             23 => Kind::LayerEnd,
+            24 => Kind::RecordingWindow,
+            25 => Kind::DeviceFacts,
             _ => return None,
         })
     }

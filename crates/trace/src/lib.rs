@@ -1,10 +1,12 @@
 //! The contract between the workload and everything outside it: what a record is, which clock it carries,
-//! how names are written once, how a ring and a segment are laid out, which settings are handed over, and what the tables on
-//! disk are called.
+//! how names are written once, how a ring and a segment are laid out, which settings are handed over, what the tables on
+//! disk are called, and the codes that say what is missing from them.
 //! Runs on both sides, so it depends on libc alone and never panics on what it reads.
 
 pub mod clock;
+pub mod codes;
 pub mod device;
+pub mod device_facts;
 pub mod event;
 pub mod gathered;
 pub mod names;
@@ -14,6 +16,7 @@ pub mod segment;
 pub mod settings;
 pub mod status;
 pub mod tables;
+pub mod wording;
 
 pub use clock::{Anchor, Mapping, Nanos, Source, Ticks};
 pub use event::{Event, Kind, NameId};

@@ -2,7 +2,9 @@
 //! timeline reads them, and so does any Parquet tool; docs/trace-format.md describes them for people.
 
 /// `format_version` of manifest.json. Raised when an older reader would misread a newer trace.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// The first version that has codes where the one before has sentences and marks.
+pub const FIRST_WITH_CODES: u32 = 2;
 pub const FORMAT_NAME: &str = "inferscope-trace";
 pub const MANIFEST: &str = "manifest.json";
 /// Held (flock) by the living recorder of a trace.
@@ -39,16 +41,18 @@ pub struct Column {
     pub optional: bool,
     /// Values that lie near their neighbours (times, ids): stored as differences.
     pub delta: bool,
+    /// What files of format version 1 call it.
+    pub before: Option<&'static str>,
 }
 
 const fn time(name: &'static str) -> Column {
-    Column { name, kind: ColumnType::Int64, optional: false, delta: true }
+    Column { name, kind: ColumnType::Int64, optional: false, delta: true, before: None }
 }
 const fn int(name: &'static str) -> Column {
-    Column { name, kind: ColumnType::Int32, optional: false, delta: false }
+    Column { name, kind: ColumnType::Int32, optional: false, delta: false, before: None }
 }
 const fn text(name: &'static str) -> Column {
-    Column { name, kind: ColumnType::Text, optional: false, delta: false }
+    Column { name, kind: ColumnType::Text, optional: false, delta: false, before: None }
 }
 const fn optional(column: Column) -> Column {
     Column { optional: true, ..column }
@@ -89,7 +93,7 @@ impl Table {
 
     pub fn columns(self) -> &'static [Column] {
         const fn sequence(name: &'static str) -> Column {
-            Column { name, kind: ColumnType::Int32, optional: false, delta: true }
+            Column { name, kind: ColumnType::Int32, optional: false, delta: true, before: None }
         }
         match self {
             Table::Slices => {
@@ -117,7 +121,8 @@ impl Table {
             }
             Table::Threads => const { &[time("time_ns"), int("process"), int("thread"), text("name")] },
             Table::Losses => {
-                const { &[time("time_ns"), int("process"), text("collector"), text("what"), time("count")] }
+                const REASON: Column = Column { before: Some("what"), ..text("reason") };
+                const { &[time("time_ns"), int("process"), text("collector"), REASON, time("count")] }
             }
             Table::Anchors => const { &[time("ticks"), time("mono_ns"), time("real_ns"), time("residual_ns")] },
             // What devices did. Columns that a kind of work does not have are null.
@@ -134,7 +139,13 @@ impl Table {
                         int("name"),
                         // The API call that asked for it: `slices.id` of the same process where `slices.kind` is 7.
                         sequence("correlation"),
-                        optional(Column { name: "bytes", kind: ColumnType::Int64, optional: true, delta: false }),
+                        optional(Column {
+                            name: "bytes",
+                            kind: ColumnType::Int64,
+                            optional: true,
+                            delta: false,
+                            before: None,
+                        }),
                         // Of a kernel the launch type, of a copy what was copied to what: see `detail` in this file.
                         int("detail"),
                         optional(int("grid_x")),
@@ -147,7 +158,13 @@ impl Table {
                         optional(int("shared_static")),
                         optional(int("shared_dynamic")),
                         optional(int("graph")),
-                        optional(Column { name: "node", kind: ColumnType::Int64, optional: true, delta: false }),
+                        optional(Column {
+                            name: "node",
+                            kind: ColumnType::Int64,
+                            optional: true,
+                            delta: false,
+                            before: None,
+                        }),
                     ]
                 }
             }
@@ -194,8 +211,10 @@ pub enum SliceKind {
     Nvtx = 8,
     /// An `nn.Module`'s forward (`--layers`).
     Layer = 9,
-    /// What CUPTI itself took.
+    /// What CUPTI calls an overhead; its id is an [`crate::codes::OverheadKind`].
     Overhead = 10,
+    /// A turn of recording in windows, a moment; its id is a [`crate::codes::RecordingWindow`].
+    RecordingWindow = 11,
 }
 
 impl SliceKind {
@@ -211,6 +230,7 @@ impl SliceKind {
             8 => SliceKind::Nvtx,
             9 => SliceKind::Layer,
             10 => SliceKind::Overhead,
+            11 => SliceKind::RecordingWindow,
             _ => return None,
         })
     }
@@ -227,6 +247,7 @@ impl SliceKind {
             SliceKind::Nvtx => "nvtx",
             SliceKind::Layer => "layer",
             SliceKind::Overhead => "overhead",
+            SliceKind::RecordingWindow => "recording-window",
         }
     }
 }

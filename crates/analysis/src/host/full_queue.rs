@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use timeline::cuda_calls::{OverheadOf, overhead_of};
 use timeline::side_by_side::{self, Job};
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Track};
+use timeline::{ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
 const TIMES: u64 = 10;
@@ -285,8 +285,7 @@ fn said(timeline: &Timeline, call: usize) -> bool {
     let inside = (call + 1..slices.len()).take(MOST_INSIDE).take_while(|index| {
         (slices.start[call]..end).contains(&slices.start[*index]) && slices.kind(*index) == SliceKind::Overhead
     });
-    let text = |index: usize| timeline.names.text(NameIndex(slices.name[index]));
-    inside.into_iter().any(|index| overhead_of(text(index)) == OverheadOf::Queue)
+    inside.into_iter().any(|index| overhead_of(slices.overhead(index)) == OverheadOf::Queue)
 }
 
 /// A call has a record or two of this kind.

@@ -200,11 +200,10 @@ impl<'a> DeviceWaits<'a> {
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
     pub fn until(&mut self, slice: usize) -> Option<u64> {
         let slices = &self.timeline.slices;
-        let text = |name: u32| self.timeline.names.text(NameIndex(name));
         match slices.kind(slice) {
             SliceKind::ApiCall => {}
             // CUPTI itself says that the queue was full.
-            SliceKind::Overhead if overhead_of(text(slices.name[slice])) == OverheadOf::Queue => {
+            SliceKind::Overhead if overhead_of(slices.overhead(slice)) == OverheadOf::Queue => {
                 return Some(slices.get(slice).end());
             }
             _ => return None,

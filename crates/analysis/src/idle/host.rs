@@ -146,7 +146,7 @@ impl Host {
             }
             SliceKind::Gc => Some(part(index, Cause::Gc, Who::Nobody)),
             // In a full queue the launch around it waits: what that is called is said of the launch.
-            SliceKind::Overhead => match overhead_of(scene.timeline.names.text(NameIndex(slices.name[index]))) {
+            SliceKind::Overhead => match overhead_of(slices.overhead(index)) {
                 OverheadOf::Profiler => Some(part(index, Cause::Overhead, Who::Api(slices.name[index]))),
                 OverheadOf::Loading => Some(part(index, Cause::Compile, Who::Api(slices.name[index]))),
                 OverheadOf::Queue => None,

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(of(""), "the program marks none (from inferscope import scope, step)");
         assert_eq!(of("attached\n collector stacks on\n"), "not recorded by attach: use `inferscope run`");
         assert_eq!(why(&format!("attached\n{seen}"), "calls"), "not recorded by attach: use `inferscope run`");
-        let note = "note no scopes and calls of process 7: it was started with -I\n";
+        let note = "note not-injected it~was~started~with~-I\n";
         assert_eq!(of(&format!("collector stacks on\n {note}")), "the collectors did not get into the program");
         assert!(of("collector stacks on\n").starts_with("nothing was recorded from inside the program"));
         assert_eq!(

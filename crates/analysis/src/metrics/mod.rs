@@ -12,7 +12,7 @@ use calls::CallMetrics;
 use processes::{ProcessMetrics, ThreadMetrics};
 use samples::SampleMetrics;
 use std::collections::HashMap;
-use timeline::{NameIndex, SliceKind, Timeline};
+use timeline::{LossReason, NameIndex, SliceKind, Timeline};
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -41,7 +41,7 @@ pub struct Metrics {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LossTotal {
     pub collector: String,
-    pub what: String,
+    pub reason: LossReason,
     pub count: u64,
 }
 
@@ -79,11 +79,11 @@ fn marks(timeline: &Timeline) -> Vec<(NameIndex, u64)> {
 
 fn losses(timeline: &Timeline) -> Vec<LossTotal> {
     let mut totals: Vec<LossTotal> = Vec::new();
-    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut places: HashMap<(&str, LossReason), usize> = HashMap::new();
     for loss in timeline.losses.iter().filter(|loss| loss.count > 0) {
-        let place = *places.entry((&loss.collector, &loss.what)).or_insert(totals.len());
+        let place = *places.entry((&loss.collector, loss.reason)).or_insert(totals.len());
         if place == totals.len() {
-            totals.push(LossTotal { collector: loss.collector.clone(), what: loss.what.clone(), count: 0 });
+            totals.push(LossTotal { collector: loss.collector.clone(), reason: loss.reason, count: 0 });
         }
         totals[place].count = totals[place].count.saturating_add(loss.count);
     }

@@ -5,11 +5,7 @@ use super::{Step, StepSource, Steps};
 use crate::phrase::count;
 use std::collections::HashMap;
 use std::ops::Range;
-use timeline::{NameIndex, ProcessIndex, Timeline};
-
-/// The collector's marks.
-const ON: &str = "GPU recording on";
-const OFF: &str = "GPU recording off";
+use timeline::{ProcessIndex, RecordingWindow, Timeline};
 
 /// Leaves the steps that lie in the windows, and hands on those that lie outside. Those of processes without windows all lie in them.
 pub fn keep(timeline: &Timeline, steps: &mut Steps) {
@@ -63,17 +59,12 @@ fn within(step: &Step, window: &Range<u64>) -> Option<Step> {
 
 /// When each process that has windows was recorded.
 fn windows(timeline: &Timeline) -> HashMap<ProcessIndex, Vec<Range<u64>>> {
-    let named = |text: &str| (0..timeline.names.len() as u32).find(|at| timeline.names.text(NameIndex(*at)) == text);
-    let (on, off) = (named(ON), named(OFF));
-    if on.is_none() && off.is_none() {
-        return HashMap::new();
-    }
     let mut turns: HashMap<ProcessIndex, Vec<(u64, bool)>> = HashMap::new();
     for track in &timeline.tracks {
         for at in track.slices.clone() {
-            let name = Some(timeline.slices.name[at]);
-            if name == on || name == off {
-                turns.entry(track.process).or_default().push((timeline.slices.start[at], name == on));
+            if let Some(window) = timeline.slices.recording_window(at) {
+                let on = window == RecordingWindow::On;
+                turns.entry(track.process).or_default().push((timeline.slices.start[at], on));
             }
         }
     }
@@ -113,10 +104,10 @@ mod tests {
         step request 40ms..50ms
         step request 50ms..60ms
         track inferscope-gpu
-        mark GPU~recording~on 9ms
-        mark GPU~recording~off 31ms
-        mark GPU~recording~on 39ms
-        mark GPU~recording~off 45ms";
+        window on 9ms
+        window off 31ms
+        window on 39ms
+        window off 45ms";
 
     fn steps(text: &str) -> Steps {
         Steps::find(&Timeline::from_text(text).unwrap(), None)
@@ -144,7 +135,8 @@ mod tests {
 
     #[test]
     fn without_windows_all_steps_count() {
-        let text: String = RUN.lines().filter(|line| !line.contains("mark")).map(|line| format!("{line}\n")).collect();
+        let text: String =
+            RUN.lines().filter(|line| !line.contains("window")).map(|line| format!("{line}\n")).collect();
         let found = steps(&text);
         assert_eq!((found.steps.len(), found.apart.len()), (6, 0));
     }

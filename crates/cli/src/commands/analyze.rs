@@ -9,7 +9,7 @@ use crate::output::Rights;
 use crate::verdict::Verdict;
 use crate::{open, output, rule_file, terminal};
 use std::path::Path;
-use timeline::Timeline;
+use timeline::{Note, Timeline};
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     let file = output::file(analyze.output.as_deref());
@@ -47,6 +47,6 @@ fn refuse_nothing(path: &Path, timeline: &Timeline) -> Result<(), Failure> {
     if !nothing || timeline.info.recorder.is_empty() && path.is_dir() {
         return Ok(());
     }
-    let why = timeline.notes.first().map_or("The file holds no events.", String::as_str);
+    let why = timeline.notes.first().map_or_else(|| "The file holds no events.".to_owned(), Note::said);
     Err(Failure::bad_input(format_args!("there is nothing to analyse in {}. {why}", path.display())))
 }

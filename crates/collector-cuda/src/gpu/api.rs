@@ -1,9 +1,9 @@
 //! CUPTI and the driver as tables of functions, each looked up by name at run time. Nothing is linked: a symbol that is missing
 //! is a field that is None, and who needs it says so.
 
-use super::devices::Facts;
 use super::dynamic::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use trace::device_facts::DeviceFacts;
 
 /// CUPTI's result codes that mean something to us.
 pub const SUCCESS: u32 = 0;
@@ -88,7 +88,7 @@ impl Driver {
     }
 
     /// None: the driver does not say. It makes no context for this.
-    pub fn device(&self, ordinal: u32) -> Option<Facts> {
+    pub fn device(&self, ordinal: u32) -> Option<DeviceFacts> {
         let mut device: c_int = 0;
         // SAFETY: each of these functions only stores what it was asked for, where it has room for it.
         unsafe {
@@ -109,7 +109,7 @@ impl Driver {
             // Memory does two transfers a cycle.
             let bandwidth =
                 u64::from(attribute(MEMORY_CLOCK_KHZ)) * 1000 * 2 * u64::from(attribute(MEMORY_BUS_BITS) / 8);
-            Some(Facts {
+            Some(DeviceFacts {
                 ordinal,
                 instance: name.contains(" MIG "),
                 name,

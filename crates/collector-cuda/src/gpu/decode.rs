@@ -1,14 +1,14 @@
 //! Activity records become our records. Runs on the decoder's own thread; whatever is not understood is skipped and counted.
 //! Where records go, and what is behind CUPTI's pointers, is left to a [`Target`].
 
-use super::devices::Facts;
 use super::layout::{Device, Kernel, Memcpy, MemcpyPeer, Memset, Migration, Overhead};
 use super::names::Names;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use trace::NameId;
 use trace::device::Work;
-use trace::event::{EVENT_WORDS, Event, Kind, TextRole, text_records};
+use trace::device_facts::DeviceFacts;
+use trace::event::{EVENT_WORDS, Event, Kind};
 use trace::tables::detail;
 
 /// What the decoder needs of the process around it.
@@ -282,7 +282,7 @@ impl Decoder {
         let instance = record.mig() != 0 && record.mig_uuid() != [0; 16];
         self.tell(
             target,
-            &Facts {
+            &DeviceFacts {
                 ordinal: record.ordinal(),
                 name,
                 instance,
@@ -297,14 +297,9 @@ impl Decoder {
     }
 
     /// Writes what a device is. It is not in a hurry, and there are few devices.
-    pub fn tell(&mut self, target: &mut impl Target, facts: &Facts) {
+    pub fn tell(&mut self, target: &mut impl Target, facts: &DeviceFacts) {
         self.told |= bit(facts.ordinal);
-        // With its text in front: there may be no more room for names.
-        let mut records: Vec<_> = text_records(TextRole::Name, &facts.json()).collect();
-        let (time, thread, name) = (trace::clock::now(), target.thread(), NameId::INLINE);
-        let (kind, flags) = (Kind::Device as u16, records.len() as u16);
-        records.push(Event { time, value: 0, thread, name, kind, flags, extra: facts.ordinal }.to_words());
-        target.push_all(&records);
+        target.push_all(&facts.records(trace::clock::now(), target.thread()));
     }
 
     /// The devices that work was on and of which nothing was told, each once.

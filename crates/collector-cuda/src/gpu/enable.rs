@@ -6,6 +6,7 @@ use super::library::check;
 use super::{Collecting, buffers, calls, launches, layout, say};
 use crate::recorded;
 use std::sync::atomic::Ordering;
+use trace::codes::{Note, NoteCode};
 use trace::status::{Collector, State};
 use workload::settings::{Budget, GpuDetail};
 
@@ -103,7 +104,7 @@ impl Collecting {
         while let Some((.., code)) = refused.first().copied() {
             let names: Vec<&str> = refused.iter().filter(|one| one.2 == code).map(|one| one.1).collect();
             let words = cupti.words(code);
-            say(self.session, &format!("not recorded, for CUPTI refuses it: {} ({words})", names.join(", ")));
+            say(self.session, &Note::new(NoteCode::GpuKindRefused).with(names.join(", ")).with(words));
             refused.retain(|one| one.2 != code);
         }
         Ok(())
@@ -143,7 +144,7 @@ impl Collecting {
             && status.state() != State::Failed
         {
             status.set(State::Failed, &why);
-            say(self.session, &format!("CUDA calls are not recorded: {why}"));
+            say(self.session, &Note::new(NoteCode::CudaCallsNotRecorded).with(why));
         }
     }
 
@@ -192,7 +193,7 @@ impl Collecting {
             if status.state() != State::Failed {
                 let why = format!("after a pause {why}: from there on some or all of what the GPU does is missing");
                 status.set(State::Failed, &why);
-                say(self.session, &why);
+                say(self.session, &Note::new(NoteCode::GpuRecordingStopped).with(why));
             }
         }
         let _ = self.calls(false);

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::clock::now;
+use trace::codes::{Note, NoteCode};
 use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
 use trace::status::Collector;
@@ -124,7 +125,7 @@ pub fn record(on: bool) {
 }
 
 /// What CUDA refused, in words.
-pub fn failures() -> Option<String> {
+pub fn failures() -> Option<Note> {
     let count = FAILED.load(Ordering::Relaxed);
     let name = FIRST_FAILED.load(Ordering::Acquire);
     if count == 0 || name.is_null() {
@@ -133,9 +134,7 @@ pub fn failures() -> Option<String> {
     // SAFETY: CUPTI's constant.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let (name, code) = (plain(&name), FIRST_ERROR.load(Ordering::Relaxed));
-    Some(format!(
-        "CUDA refused {count} of the calls that give a device work or wait for it: the first was {name}, with error {code}"
-    ))
+    Some(Note::new(NoteCode::CudaCallsRefused).with(count).with(name).with(code))
 }
 
 /// CUPTI's callback.

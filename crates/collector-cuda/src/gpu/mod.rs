@@ -6,7 +6,6 @@ mod buffers;
 mod calls;
 mod clock;
 mod decode;
-mod devices;
 pub mod dynamic;
 mod enable;
 mod kept;
@@ -36,6 +35,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 use trace::NameId;
 use trace::clock::monotonic;
+use trace::codes::{Note, NoteCode, RecordingWindow};
 use trace::event::{Event, Kind, TextRole, text_records};
 use trace::status::{Collector, State};
 use workload::session::Session;
@@ -130,7 +130,7 @@ fn take_current() -> Option<&'static Collecting> {
 
 fn refuse(session: &'static Session, why: String) -> Result<(), String> {
     session.status(Collector::Gpu).set(State::Failed, &why);
-    say(session, &format!("what the GPU does is not recorded: {why}"));
+    say(session, &Note::new(NoteCode::GpuNotRecorded).with(&why));
     Err(why)
 }
 
@@ -171,7 +171,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         std::thread::yield_now();
     }
     if let Some(warning) = warning {
-        say(session, &warning);
+        say(session, &Note::new(NoteCode::CuptiVersion).with(warning));
     }
     collecting.calls_back.store(collecting.is_subscribed(), Ordering::Relaxed);
     if let Err(why) = collecting.enable() {
@@ -181,7 +181,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         return Err(why);
     }
     if let Some(why) = collecting.clock().unknown(&collecting.cupti) {
-        say(session, &format!("{why}: until it does, work of the GPU has no times and is only counted"));
+        say(session, &Note::new(NoteCode::GpuClockUnknown).with(why));
     }
     session.status(Collector::Gpu).set(State::On, &collecting.words());
     static AT_EXIT: Once = Once::new();
@@ -233,13 +233,7 @@ impl Collecting {
         }
         let early = buffers::EARLY.swap(0, Ordering::Relaxed);
         if early > 0 {
-            say(
-                self.session,
-                &format!(
-                    "CUPTI handed over {early} pieces of work of an earlier recording of this process when that was over: \
-                     they are in neither"
-                ),
-            );
+            say(self.session, &Note::new(NoteCode::WorkOfEarlierRecording).with(early));
         }
     }
 
@@ -268,7 +262,7 @@ pub fn release(who: &str) {
     collecting.disable();
     let why = format!("{who} was started and has CUPTI: what the GPU does after that is not in this recording");
     collecting.session.status(Collector::Gpu).set(State::Failed, &why);
-    say(collecting.session, &why);
+    say(collecting.session, &Note::new(NoteCode::CuptiTakenOver).with(who));
 }
 
 /// The program ends in the ordinary way: what CUPTI still has goes into the ring. Bounded in time, whatever CUPTI does.
@@ -288,21 +282,24 @@ fn stop_worker() {
 }
 
 /// A line for the report.
-pub fn say(session: &'static Session, text: &str) {
-    write(session, Kind::Note, text);
+pub fn say(session: &'static Session, note: &Note) {
+    write(session, Kind::Note, &note.joined(), note.code as u32);
 }
 
-/// A moment on the timeline.
-fn mark(session: &'static Session, text: &str) {
-    write(session, Kind::Mark, text);
+/// From now on the GPU is recorded, or is not.
+fn turn(session: &'static Session, window: RecordingWindow) {
+    let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
+    let (time, kind, value) = (trace::clock::now(), Kind::RecordingWindow as u16, window as u64);
+    let event = Event { time, value, thread: writing.tid, name: NameId::NONE, kind, flags: 0, extra: 0 };
+    writing.push_all(&[event.to_words()]);
 }
 
-fn write(session: &'static Session, kind: Kind, text: &str) {
+fn write(session: &'static Session, kind: Kind, text: &str, extra: u32) {
     let Some(writing) = thread::writing(session, Collector::Gpu) else { return };
     // With its text in front: there may be no more room for names.
     let mut records: Vec<_> = text_records(TextRole::Name, text).collect();
     let (time, name, flags) = (trace::clock::now(), NameId::INLINE, records.len() as u16);
-    let event = Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra: 0 };
+    let event = Event { time, value: 0, thread: writing.tid, name, kind: kind as u16, flags, extra };
     records.push(event.to_words());
     writing.push_all(&records);
 }

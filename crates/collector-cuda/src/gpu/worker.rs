@@ -13,6 +13,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
+use trace::codes::{Note, NoteCode, RecordingWindow};
 use trace::status::{Collector, State};
 use workload::guard;
 use workload::session::{self, Session};
@@ -85,7 +86,7 @@ struct Worker {
 fn run(collecting: &'static Collecting) {
     let session = collecting.session;
     if thread::writing(session, Collector::Gpu).is_none() {
-        return say(session, "no shared memory is left for the GPU's records");
+        return say(session, &Note::new(NoteCode::GpuNoRing));
     }
     PHASE.store(1, Ordering::Release);
     let windows = match session.settings.overhead_budget {
@@ -172,8 +173,8 @@ impl Worker {
         windows.see_step(self.steps.get_or_insert_with(Steps::find).longest());
         if windows.turn(monotonic().0, beats()) {
             let recording = windows.settle(self.collecting.switch(windows.recording));
-            let words = if recording { "GPU recording on" } else { "GPU recording off" };
-            super::mark(self.session, words);
+            let window = if recording { RecordingWindow::On } else { RecordingWindow::Off };
+            super::turn(self.session, window);
         }
     }
 
@@ -202,10 +203,7 @@ impl Worker {
         }
         if self.decoder.graphs && !self.warned && self.collecting.is_old() {
             self.warned = true;
-            say(
-                self.session,
-                "CUDA graphs and a CUPTI older than 12.6 are known to hang together: if the program does, record with --gpu-detail off",
-            );
+            say(self.session, &Note::new(NoteCode::GraphsMayHang));
         }
         self.notice_kept();
         self.notice_silence();
@@ -224,7 +222,7 @@ impl Worker {
         let times = self.windows.as_ref().map_or([now - self.began, 0], |windows| windows.times(now));
         let progress = Progress { counted: launches::AFTER_CAPTURE.load(Ordering::Relaxed), times };
         if let Some(words) = self.kept.look(progress) {
-            say(self.session, words);
+            say(self.session, &Note::new(NoteCode::CuptiKeepsMemory).with(words));
         }
         progress
     }
@@ -265,7 +263,7 @@ impl Worker {
     fn lost(&mut self, why: &str) {
         if !std::mem::replace(&mut self.told, true) {
             self.session.status(Collector::Gpu).set(State::Failed, why);
-            say(self.session, why);
+            say(self.session, &Note::new(NoteCode::GpuRecordingStopped).with(why));
         }
     }
 
@@ -278,7 +276,7 @@ impl Worker {
     /// Everything that CUPTI still has.
     fn finish(&mut self) {
         if let Some(windows) = &self.windows {
-            say(self.session, &windows.describe(monotonic().0));
+            say(self.session, &Note::new(NoteCode::GpuWindows).with(windows.describe(monotonic().0)));
         }
         self.tell_cost();
         let unsubscribed = self.collecting.was_unsubscribed();
@@ -289,10 +287,10 @@ impl Worker {
         self.drain();
         let progress = self.notice_kept();
         if let Some(words) = self.kept.total(progress) {
-            say(self.session, &words);
+            say(self.session, &Note::new(NoteCode::CuptiKeepsMemory).with(words));
         }
-        if let Some(words) = launches::failures() {
-            say(self.session, &words);
+        if let Some(note) = launches::failures() {
+            say(self.session, &note);
         }
         let (given, words) = (launches::GIVEN.load(Ordering::Relaxed), self.collecting.cupti.words(flushed));
         if unsubscribed {
@@ -305,12 +303,12 @@ impl Worker {
             self.be_quiet(false);
         }
         if self.decoder.names.is_full {
-            say(self.session, "there was no more room for names: kernels that came later have none");
+            say(self.session, &Note::new(NoteCode::NoRoomForNames));
         }
         let starved = buffers::STARVED.swap(0, Ordering::Relaxed);
         let strange = buffers::STRANGE.swap(0, Ordering::Relaxed);
         if starved > 0 {
-            say(self.session, &format!("CUPTI asked {starved} times for a buffer when none was free"));
+            say(self.session, &Note::new(NoteCode::CuptiBuffersShort).with(starved));
         }
         self.session.status(Collector::Gpu).errors.fetch_add(strange, Ordering::Relaxed);
         self.collecting.conclude();

@@ -224,7 +224,7 @@ pub mod tests {
     fn work_before_its_call_losses_and_work_from_before_the_window_are_said() {
         let said = said(&format!(
             "{RUN}\n kernel early 600us..700us corr 5\n api cudaLaunchKernel 605us..606us corr 5
-            kernel old 800us..801us corr 0\n loss gpu 1 activity records dropped"
+            kernel old 800us..801us corr 0\n loss gpu 1 dropped-by-cupti"
         ));
         assert_eq!(said[0].0, Bad);
         assert_eq!(

@@ -86,6 +86,11 @@ pub static RULES: [&dyn Rule; 72] = [
     &health::overhead_in_window::OverheadInWindow,
 ];
 
+/// Whether the rule with this code says that something is as it should be.
+pub fn finds_health(code: &str) -> bool {
+    RULES.iter().any(|rule| rule.code() == code && rule.finds_health())
+}
+
 /// docs/rules.md, made from the rules themselves.
 pub fn page() -> String {
     let mut page = String::from(

@@ -4,7 +4,7 @@
 use analysis::StepSource;
 use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::gpu::{self, Job, Shape, Site, WorkKind};
-use timeline::{Builder, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+use timeline::{Builder, LossReason, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
 
 fn check(timeline: &Timeline) -> Diagnosis {
     let diagnosis = diagnose(timeline, &Options::default());
@@ -137,8 +137,8 @@ fn absurd_times_and_references_to_nothing() {
             builder.count(None, None, "psi_memory_some_us", value as u64, value);
         }
     }
-    builder.loss(None, "", "", u64::MAX);
-    builder.loss(None, "x", "", u64::MAX);
+    builder.loss(None, "", LossReason::Unknown, u64::MAX);
+    builder.loss(None, "x", LossReason::Unknown, u64::MAX);
     builder.timeline.info.host.numa_nodes = Some(u64::MAX);
     builder.timeline.info.host.cpu_count = Some(0);
     builder.timeline.info.settings.rate_hz = Some(f64::NAN);

@@ -207,7 +207,7 @@ fn health_says_what_is_missing_and_why() {
     let diagnosis = of("
         state recovered
         collector stacks failed not permitted: ptrace_scope is 2
-        loss scopes 100 records overwritten
+        loss scopes 100 overwritten
         note no NUMA readings: not permitted
         track main
         repeat 10 every 1s
@@ -217,14 +217,18 @@ fn health_says_what_is_missing_and_why() {
         diagnosis.health.iter().map(|line| (line.state, line.label, &*line.text)).collect();
     let line = |label: &str| said.iter().find(|line| line.1 == label).unwrap();
     assert!(line("recording").2.contains("killed") && line("recording").0 == HealthState::Warn);
-    assert_eq!((line("losses").0, line("losses").2), (HealthState::Bad, "100 records overwritten (scopes)"));
+    assert_eq!(
+        (line("losses").0, line("losses").2),
+        (HealthState::Bad, "100 records overwritten before they could be written to disk (scopes)")
+    );
     assert_eq!(line("samples").2, "stacks were not sampled: not permitted: ptrace_scope is 2");
     assert_eq!(line("not recorded").2, "stacks: not permitted: ptrace_scope is 2");
     assert_eq!(line("note").2, "no NUMA readings: not permitted");
     let overhead = ("overhead", "not measured");
     assert!(said.iter().any(|line| (line.1, line.2) == overhead), "without samples nothing is said of them: {said:?}");
-    let lossy = of(&format!("{SERVICE}\n loss scopes 100000 records overwritten"));
-    let care = " Read this with care: losses: 100,000 records overwritten (scopes).";
+    let lossy = of(&format!("{SERVICE}\n loss scopes 100000 overwritten"));
+    let care =
+        " Read this with care: losses: 100,000 records overwritten before they could be written to disk (scopes).";
     assert!(lossy.answer[2].starts_with("First: ") && lossy.answer[2].ends_with(care), "{:?}", lossy.answer);
 }
 

@@ -263,7 +263,7 @@ fn windows(recorded: &str, unrecorded: &str) -> String {
           repeat 60 every 10ms\n step r 201ms..{unrecorded}\n end
         end
         track inferscope-gpu
-        repeat 2 every 1s\n mark GPU~recording~on 0\n mark GPU~recording~off 200ms\n end"
+        repeat 2 every 1s\n window on 0\n window off 200ms\n end"
     )
 }
 
@@ -288,7 +288,7 @@ fn overhead_is_the_steps_inside_the_windows_against_those_outside() {
 fn a_step_without_device_work_is_no_unrecorded_one() {
     let unmarked: String = windows("2100us", "202ms")
         .lines()
-        .filter(|line| !line.contains("mark"))
+        .filter(|line| !line.trim().starts_with("window"))
         .map(|line| format!("{line}\n"))
         .collect();
     let overhead = gpu(&unmarked).1.overhead.unwrap();

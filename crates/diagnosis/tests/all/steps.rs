@@ -194,3 +194,18 @@ fn names_that_differ_in_a_number_are_one_kind_of_step() {
     assert_eq!((&*one.name, one.count()), ("iteration_3", 1));
     assert_eq!(Steps::find(&numbered("layer_"), None).source, StepSource::Whole);
 }
+
+/// Codes decide what is a turn of recording in windows: a program's own mark, scope or range of that name is none.
+#[test]
+fn a_mark_that_is_named_like_a_turn_of_ours_turns_nothing() {
+    const STEPS: &str = "end 60ms\n track main\n repeat 6 every 10ms\n step request 0..9ms\n end\n";
+    let marks: String = ["GPU~recording~on 9ms", "GPU~recording~off 31ms", "recording-window 32ms", "off 33ms"]
+        .map(|mark| format!("mark {mark}\n"))
+        .concat();
+    let found = |text: &str| Steps::find(&Timeline::from_text(text).unwrap(), None);
+    let (plain, marked) = (found(STEPS), found(&format!("{STEPS}{marks}")));
+    assert_eq!((marked.steps.len(), marked.apart.len()), (plain.steps.len(), 0));
+    assert_eq!(marked.why, plain.why);
+    let windows = found(&format!("{STEPS} window on 9ms\n window off 31ms\n"));
+    assert!(windows.steps.len() < plain.steps.len() && windows.why.contains("windows"), "{}", windows.why);
+}

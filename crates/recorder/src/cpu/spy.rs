@@ -6,6 +6,7 @@ use super::stacks::{Sampler, Target};
 use py_spy::PythonSpy;
 use py_spy::config::LockingStrategy;
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 
 /// How long a Python process may take until its stacks can be read: imports of its own start-up included.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,7 +54,7 @@ impl Sampler {
                 }
             };
             self.report("failed", &reason, None);
-            self.shared.notes.add_of(pid, |who| format!("no stacks of {who}: {reason}"));
+            self.shared.notes.add(Note::new(NoteCode::NoStacks).with(reason).of(pid));
             return None;
         }
     }

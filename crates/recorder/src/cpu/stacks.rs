@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
+use trace::codes::{LossReason, Note, NoteCode};
 
 /// What one sampler samples, and how.
 #[derive(Clone)]
@@ -31,10 +32,6 @@ pub(crate) struct Sampler {
     pub named: NamedByPython,
     pub stop: Arc<AtomicBool>,
 }
-
-const SKIPPED: &str = "stack samples skipped because the machine or the sampler was late";
-const TORN: &str = "stacks that could not be read because they changed meanwhile";
-const WAITING: &str = "stack samples dropped while the disk took nothing";
 
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
 const MOST_FAILURES: u32 = 20;
@@ -110,13 +107,8 @@ impl Sampler {
 
     fn say_slowed(&self, cost: Duration, interval: Duration, threads: usize) {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        self.shared.notes.add(format!(
-            "stacks of process {} are sampled less often than every {:.0} ms: a sample of {threads} threads takes {:.1} ms, and {}",
-            self.target.pid,
-            millis(interval),
-            millis(cost),
-            "the recorder spends at most 20 % of a core on the stacks of one process"
-        ));
+        let note = Note::new(NoteCode::SampledLessOften).with(format_args!("{:.0}", millis(interval))).with(threads);
+        self.shared.notes.add(note.with(format_args!("{:.1}", millis(cost))).of(self.target.pid));
     }
 
     /// Takes one sample and sends it. False: nothing could be read.
@@ -129,10 +121,7 @@ impl Sampler {
         }
         let time = before.midpoint(monotonic().0) as i64;
         if reader.gave_up() {
-            self.shared.notes.add(format!(
-                "process {pid}: a reused stack differed from what py-spy read; all stacks are read for every sample from now on, \
-                 which costs more"
-            ));
+            self.shared.notes.add(Note::new(NoteCode::StacksNotReused).of(pid));
         }
         if sampled.torn > 0 && !self.wanted() {
             // It ends: nothing changed meanwhile, there is nothing to read any more.
@@ -174,11 +163,15 @@ impl Lost {
 
     fn send(&mut self, sampler: &Sampler) {
         self.reported = Some(Instant::now());
-        for (count, what) in [(&mut self.skipped, SKIPPED), (&mut self.torn, TORN), (&mut self.waiting, WAITING)] {
+        for (count, reason) in [
+            (&mut self.skipped, LossReason::SamplerLate),
+            (&mut self.torn, LossReason::StackChanged),
+            (&mut self.waiting, LossReason::SamplesNotWritten),
+        ] {
             let count = std::mem::take(count);
             if count > 0 {
                 let process = sampler.target.process;
-                sampler.outbox.send(Message::Loss { process, collector: "stacks", what, count });
+                sampler.outbox.send(Message::Loss { process, collector: "stacks", reason, count });
             }
         }
     }

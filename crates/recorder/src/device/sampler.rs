@@ -10,6 +10,7 @@ use crate::pace::Pace;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 use trace::tables::HOST;
 
 #[derive(Clone)]
@@ -92,7 +93,7 @@ impl Sampler {
     fn sample_all(&self) {
         let (devices, nvidia) = super::all();
         if let Err(NoNvml::Broken(why)) = nvidia {
-            self.shared.notes.add(format!("no samples of NVIDIA devices: {why}"));
+            self.shared.notes.add(Note::new(NoteCode::NoNvidiaSamples).with(why));
         }
         if devices.is_empty() {
             return;
@@ -148,7 +149,7 @@ impl Sampler {
         if let Err(why) = done {
             counters.forget(|process, device| process == HOST && device == index);
             let name = &asked.device.about().name;
-            self.shared.notes.add(format!("device {index} ({name}) was lost while it was recorded: {why}"));
+            self.shared.notes.add(Note::new(NoteCode::DeviceLost).with(index).with(name).with(why));
             return false;
         }
         for (pid, bytes) in asked.memory() {

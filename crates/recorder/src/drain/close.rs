@@ -5,10 +5,8 @@ use crate::lock::Lock;
 use crate::recover::RESCUED;
 use crate::store::Covered;
 use std::time::Instant;
+use trace::codes::{Note, NoteCode};
 use trace::tables::Table;
-
-pub(crate) const FOLDER_REMOVED: &str =
-    "files of the trace were removed while recording; they were put back from open descriptors";
 
 /// Times that processes are read which still write although they were told to stop.
 const LAST_PASSES: u32 = 4;
@@ -45,10 +43,7 @@ impl Drain {
             self.release();
         }
         if let Some(error) = result.as_ref().err().filter(|_| self.failing.is_none()) {
-            self.shared.notes.add(format!(
-                "the trace could not be written for a while ({error}): records waited in shared memory, \
-                 and the oldest may have been overwritten"
-            ));
+            self.shared.notes.add(Note::new(NoteCode::DiskFailed).with(error));
         }
         self.failing = result.err();
         done
@@ -77,7 +72,7 @@ impl Drain {
         let restored = self.store.restored;
         self.store.close(&covered)?;
         if self.store.restored > restored {
-            self.shared.notes.add(FOLDER_REMOVED);
+            self.shared.notes.add(Note::new(NoteCode::FilesPutBack));
             self.shared.processes.set_changed();
             // The lock went with the folder.
             self.lock = Lock::take(&self.trace.join(trace::tables::LOCK)).ok();
@@ -137,7 +132,7 @@ impl Drain {
             let covered = self.covered();
             // What the disk does not take goes beside the segments; a recovery finds it there.
             if let Err(error) = self.store.rescue(&self.segments.join(RESCUED), &covered) {
-                self.shared.notes.add(format!("the last samples are lost: {error}"));
+                self.shared.notes.add(Note::new(NoteCode::LastSamplesLost).with(error));
             }
         }
         Ended { running, kept }

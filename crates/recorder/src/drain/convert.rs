@@ -3,11 +3,11 @@
 
 use super::attached::{Attached, Record, Sink};
 use super::device::whole_work;
-use super::losses::DAMAGED;
 use super::pairing::{Begun, push};
 use crate::store::CallFields;
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
+use trace::codes::{LossReason, OverheadKind, RecordingWindow};
 use trace::event::{Event, Kind};
 use trace::tables::{SliceKind, Table};
 
@@ -51,7 +51,7 @@ impl Attached {
         let event = Event::from_words(*record);
         let ring = &mut self.rings[number];
         let Some(kind) = Kind::from_u16(event.kind) else {
-            return sink.losses.add(self.process, "recorder", DAMAGED, 1);
+            return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1);
         };
         if matches!(kind, Kind::Text | Kind::Numbers) {
             ring.pending += 1;
@@ -63,6 +63,8 @@ impl Attached {
         match kind {
             Kind::Note => return self.note(&event, &gathered, sink),
             Kind::Device => return self.device(&event, &gathered, sink),
+            Kind::DeviceFacts => return self.device_facts(&event, &gathered, sink),
+            Kind::RecordingWindow => return self.recording_window(&event, mapping, sink),
             _ => {}
         }
         let name = match (event.name, &gathered.name) {
@@ -82,6 +84,17 @@ impl Attached {
             }
             _ => self.slice(kind, &event, name, gathered.args, mapping, sink),
         }
+    }
+
+    /// A turn of recording in windows. Its name is for people who look at the table; readers go by the id.
+    fn recording_window(&self, event: &Event, mapping: &Mapping, sink: &mut Sink<'_>) {
+        let Some(window) = i32::try_from(event.value).ok().and_then(RecordingWindow::from_i32) else {
+            return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1);
+        };
+        let start = mapping.nanos(Ticks(event.time)).0 as i64;
+        let (thread, name) = (event.thread as i32, sink.dictionary.segment_name(window.said()));
+        let begun = Begun { start, thread, kind: SliceKind::RecordingWindow, name, parent: None, args: None };
+        push(sink.store.batch(Table::Slices), self.process, Some(window as i32), &begun, Some(start));
     }
 
     fn slice(
@@ -111,7 +124,7 @@ impl Attached {
             Kind::ApiCall => (SliceKind::ApiCall, event.time, None, whole),
             Kind::Nvtx => (SliceKind::Nvtx, event.time, None, whole),
             Kind::Overhead => (SliceKind::Overhead, event.time, None, whole),
-            _ => return sink.losses.add(self.process, "recorder", DAMAGED, 1),
+            _ => return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1),
         };
         let args = if kind == Kind::Gc { Some(format!("{{\"generation\":{}}}", event.extra)) } else { args };
         let begun = Begun { start: time(start), thread: event.thread as i32, kind: slice, name, parent, args };
@@ -122,6 +135,10 @@ impl Attached {
                 self.pairing.end(id, begun, time(end), sink.round, rows);
             }
             (Kind::ApiCall, end) => push(rows, self.process, (id != 0).then_some(id), &begun, end.map(time)),
+            (Kind::Overhead, end) => {
+                let id = OverheadKind::from_cupti(event.extra) as i32;
+                push(rows, self.process, Some(id), &begun, end.map(time));
+            }
             (_, end) => push(rows, self.process, None, &begun, end.map(time)),
         }
     }

@@ -2,11 +2,12 @@
 //! Kernels come by the million, mostly two or three records each, side by side: those are read off the chunk as they lie.
 
 use super::attached::{Attached, Record, Sink};
-use super::losses::{DAMAGED, NO_NUMBERS};
 use crate::store::{Cell, Columns};
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
+use trace::codes::{LossReason, Note};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
+use trace::device_facts::DeviceFacts;
 use trace::event::{Event, Kind};
 use trace::gathered::Gathered;
 use trace::names::NameCursor;
@@ -54,7 +55,7 @@ impl Attached {
                 let mapping = (!in_nanos).then_some(mapping);
                 push_work(sink.store.batch(Table::Gpu), self.process, kind, name, &work, mapping);
             }
-            _ => sink.losses.add(self.process, "gpu", NO_NUMBERS, 1),
+            _ => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
         }
     }
 
@@ -68,7 +69,7 @@ impl Attached {
         sink: &mut Sink<'_>,
     ) {
         let Some(allocation) = Allocation::from_records(event, numbers) else {
-            return sink.losses.add(self.process, "gpu", NO_NUMBERS, 1);
+            return sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1);
         };
         let int = |number: u32| Cell::Int(number as i32);
         sink.store.batch(Table::Allocations).push(&[
@@ -90,17 +91,28 @@ impl Attached {
     /// A line for the report.
     pub(super) fn note(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         match self.text(event, gathered) {
-            Some(text) => sink.notes.add(text),
-            None => sink.losses.add(self.process, "gpu", DAMAGED, 1),
+            Some(text) => match Note::from_record(event.extra, &text) {
+                Some(note) => sink.notes.add(note),
+                None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
+            },
+            None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }
 
-    /// A device of this process, as a JSON object.
+    /// A device of this process.
+    pub(super) fn device_facts(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
+        match DeviceFacts::from_records(event, gathered.name.clone(), gathered.numbers()) {
+            Some(facts) => sink.processes.add_device(self.process, (&facts).into()),
+            None => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
+        }
+    }
+
+    /// The same in a segment that a library of before [`Kind::DeviceFacts`] left behind: a JSON object.
     pub(super) fn device(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         let text = self.text(event, gathered).unwrap_or_default();
         match serde_json::from_str(&text) {
-            Ok(device @ serde_json::Value::Object(_)) => sink.processes.add_device(self.process, device),
-            _ => sink.losses.add(self.process, "gpu", DAMAGED, 1),
+            Ok(device) => sink.processes.add_device(self.process, device),
+            Err(_) => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }
 

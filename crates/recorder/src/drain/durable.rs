@@ -9,34 +9,17 @@ use crate::manifest;
 use crate::store::{self, Columns, Covered};
 use std::sync::atomic::Ordering;
 use trace::clock::Ticks;
+use trace::codes::LossReason;
 use trace::status::{Collector, CollectorStatus, State};
 use trace::tables::SliceKind;
 
-/// The counters of the status page, as sentences.
-const COUNTS: [&str; 5] = [
-    "records that found no room in shared memory",
-    "errors inside the collector, survived",
-    "begins and ends that did not pair",
-    "names or metadata cut to 4096 bytes",
-    "functions beyond the limit, not recorded",
-];
-
-/// The same for what comes from CUPTI and NVTX, where it is other things that go missing.
-const GPU_COUNTS: [&str; 5] = [
-    "records that CUPTI dropped or that found no room",
-    "errors inside the collector, survived",
-    "pieces of work without a time",
-    "names or metadata cut to 4096 bytes",
-    "records of a kind that this version does not know",
-];
-const NVTX_COUNTS: [&str; 5] =
-    [COUNTS[0], COUNTS[1], COUNTS[2], COUNTS[3], "ranges, domains or names beyond the limit"];
-
-fn words(collector: Collector) -> [&'static str; 5] {
+/// What the counters of the status page count, in the order of [`counts`]. Of CUPTI and NVTX other things go missing.
+fn reasons(collector: Collector) -> [LossReason; 5] {
+    use LossReason::*;
     match collector {
-        Collector::Gpu => GPU_COUNTS,
-        Collector::Nvtx => NVTX_COUNTS,
-        _ => COUNTS,
+        Collector::Gpu => [DroppedByCupti, CollectorErrors, WorkWithoutTime, TextCut, UnknownCuptiRecord],
+        Collector::Nvtx => [NoRoom, CollectorErrors, Unpaired, TextCut, TooManyRanges],
+        _ => [NoRoom, CollectorErrors, Unpaired, TextCut, TooManyFunctions],
     }
 }
 
@@ -115,14 +98,14 @@ impl Attached {
     pub fn count_losses(&mut self, losses: &mut Losses) {
         for (collector, counted) in Collector::ALL.into_iter().zip(&mut self.counted) {
             let now = counts(self.reader.status(collector));
-            for ((now, before), what) in now.iter().zip(counted.iter()).zip(words(collector)) {
-                losses.add(self.process, collector.name(), what, now.saturating_sub(*before));
+            for ((now, before), reason) in now.iter().zip(counted.iter()).zip(reasons(collector)) {
+                losses.add(self.process, collector.name(), reason, now.saturating_sub(*before));
             }
             *counted = now;
         }
-        for (reason, what) in REASONS.into_iter().enumerate() {
-            let (lost, counted) = (self.lost[reason], &mut self.lost_counted[reason]);
-            losses.add(self.process, "recorder", what, lost.saturating_sub(*counted));
+        for (number, reason) in REASONS.into_iter().enumerate() {
+            let (lost, counted) = (self.lost[number], &mut self.lost_counted[number]);
+            losses.add(self.process, "recorder", reason, lost.saturating_sub(*counted));
             *counted = lost.max(*counted);
         }
     }

@@ -5,6 +5,7 @@ use super::{Drain, Shared};
 use crate::journal::{Facts, Journal};
 use crate::manifest::Device;
 use crate::store::Store;
+use trace::codes::{Note, NoteCode};
 
 pub(super) struct Kept {
     journal: Journal,
@@ -61,8 +62,6 @@ impl Drain {
     }
 }
 
-pub(crate) fn not_kept(error: &std::io::Error) -> String {
-    format!(
-        "samples wait in the recorder's own memory until files are closed ({error}): a kill of the recorder loses them"
-    )
+pub(crate) fn not_kept(error: &std::io::Error) -> Note {
+    Note::new(NoteCode::NoJournal).with(error)
 }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trace::SegmentReader;
+use trace::codes::{Note, NoteCode};
 use trace::segment::{Limit, SUFFIX};
 
 #[derive(Default)]
@@ -60,9 +61,7 @@ impl Drain {
                     self.attached.push(attached);
                     found += 1;
                 }
-                Err(why) => {
-                    self.shared.notes.add(format!("the records of segment {segment} are not in the trace: {why}"))
-                }
+                Err(why) => self.shared.notes.add(Note::new(NoteCode::SegmentNotRead).with(segment).with(why)),
             }
         }
         found
@@ -98,17 +97,15 @@ impl Drain {
     /// Says of a segment that is smaller than asked for how large it is, and why.
     fn note_shortage(&self, reader: &SegmentReader) {
         let Some((asked, bytes, limit)) = reader.shortage() else { return };
-        let why = match limit {
-            Limit::AddressSpace => "little address space is left (ulimit -v)",
-            Limit::FileSystem => "little space is left where segments are",
-            Limit::Cgroup => "its cgroup (memory.max) leaves little memory",
-            Limit::FileSize => "files may not be larger (ulimit -f)",
-            Limit::None => "no more was to be had",
+        let limit = match limit {
+            Limit::AddressSpace => "address-space",
+            Limit::FileSystem => "file-system",
+            Limit::Cgroup => "cgroup",
+            Limit::FileSize => "file-size",
+            Limit::None => "none",
         };
-        let megabytes = |bytes: u64| format!("{} MB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0);
-        let (asked, bytes) = (megabytes(asked), megabytes(bytes));
-        let note = |who: &str| format!("{bytes} of shared memory instead of {asked} for {who}: {why}");
-        self.shared.notes.add_of(reader.identity().pid, note);
+        let note = Note::new(NoteCode::SmallerSegment).with(bytes).with(asked).with(limit);
+        self.shared.notes.add(note.of(reader.identity().pid));
     }
 
     pub(super) fn find_dead(&mut self) {

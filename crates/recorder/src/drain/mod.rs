@@ -17,9 +17,8 @@ mod tests;
 
 pub(crate) use attached::{Attached, Phase, Record, Sink, Visit};
 pub(crate) use clock::Clock;
-pub(crate) use close::FOLDER_REMOVED;
 pub(crate) use keep::not_kept;
-pub(crate) use losses::{AWAY, Losses};
+pub(crate) use losses::Losses;
 
 use crate::device::found::Found;
 use crate::dictionary::Dictionary;
@@ -34,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
+use trace::codes::LossReason;
 use trace::tables::{HOST, Table};
 
 /// What all parts of the recorder share.
@@ -198,13 +198,13 @@ impl Drain {
                     let cells = [time, Cell::Int(process), Cell::Int(thread), Cell::Text(&name)];
                     dropped += u64::from(!store.push(Table::Threads, &cells));
                 }
-                Message::Loss { process, collector, what, count } => {
-                    self.losses.seen(store, process, collector, what, count);
+                Message::Loss { process, collector, reason, count } => {
+                    self.losses.seen(store, process, collector, reason, count);
                 }
             }
-            self.losses.seen(&mut self.store, HOST, "recorder", losses::ROWS, dropped);
+            self.losses.seen(&mut self.store, HOST, "recorder", LossReason::RowsNotWritten, dropped);
         }
         let dropped = self.inbox.take_dropped();
-        self.losses.seen(&mut self.store, HOST, "recorder", losses::QUEUE, dropped);
+        self.losses.seen(&mut self.store, HOST, "recorder", LossReason::RecorderLate, dropped);
     }
 }

@@ -166,7 +166,7 @@ fn what_was_overwritten_is_counted_exactly() {
     assert_eq!(bench.rows(Table::Slices).len(), size - 1);
     let losses = bench.rows(Table::Losses);
     assert!(has(&losses, &["overwritten", "count: 1001"]), "{losses:#?}");
-    assert!(has(&losses, &["\"calls\"", "no room", "count: 5"]), "{losses:#?}");
+    assert!(has(&losses, &["\"calls\"", "no-room", "count: 5"]), "{losses:#?}");
     // Counted once.
     bench.drain.turn();
     assert!(bench.drain.close());
@@ -182,6 +182,6 @@ fn a_file_that_is_no_segment_is_noted_and_left() {
     bench.drain.turn();
     assert!(bench.drain.close());
     assert_eq!(bench.rows(Table::Slices).len(), 1);
-    let notes = bench.drain.shared.notes.all();
+    let notes = bench.drain.shared.notes.said();
     assert!(notes.len() == 1 && notes[0].contains("1-1") && bad.exists(), "{notes:?}");
 }

@@ -10,6 +10,7 @@ use parquet::file::reader::FileReader;
 use std::collections::HashMap;
 use std::io;
 use trace::clock::Anchor;
+use trace::codes::LossReason;
 use trace::tables::Table;
 
 /// A slice that was open when it was written.
@@ -35,8 +36,7 @@ pub(crate) struct Left {
     pub last_anchor: Option<Anchor>,
     /// The largest of their residuals.
     pub residual: u64,
-    /// Losses, by what was lost.
-    pub losses: HashMap<String, u64>,
+    pub losses: HashMap<LossReason, u64>,
     /// Files that could not be read. What is in them is left out, and said so.
     pub unreadable: Vec<String>,
 }
@@ -71,8 +71,8 @@ fn scan_file(file: &SegmentFile, left: &mut Left) -> io::Result<()> {
             Table::Names => left.last_name = ints(&columns, 0).iter().copied().fold(left.last_name, i32::max),
             Table::Stacks => left.last_stack = ints(&columns, 0).iter().copied().fold(left.last_stack, i32::max),
             Table::Losses => {
-                for (what, count) in texts(&columns, 3).iter().zip(longs(&columns, 4)) {
-                    left.lost(&String::from_utf8_lossy(what.data()), *count);
+                for (reason, count) in texts(&columns, 3).iter().zip(longs(&columns, 4)) {
+                    left.lost(&String::from_utf8_lossy(reason.data()), *count);
                 }
             }
             _ => (0..columns.rows()).for_each(|row| left.anchor([0, 1, 2, 3].map(|at| longs(&columns, at)[row]))),
@@ -90,7 +90,7 @@ impl Left {
             (Table::Anchors, [Cell::Long(ticks), Cell::Long(mono), Cell::Long(real), Cell::Long(residual)]) => {
                 self.anchor([*ticks, *mono, *real, *residual]);
             }
-            (Table::Losses, [_, _, _, Cell::Text(what), Cell::Long(count)]) => self.lost(what, *count),
+            (Table::Losses, [_, _, _, Cell::Text(reason), Cell::Long(count)]) => self.lost(reason, *count),
             _ => {}
         }
     }
@@ -102,8 +102,9 @@ impl Left {
         self.residual = self.residual.max(residual as u64);
     }
 
-    fn lost(&mut self, what: &str, count: i64) {
-        *self.losses.entry(what.to_owned()).or_default() += count as u64;
+    fn lost(&mut self, reason: &str, count: i64) {
+        let reason = LossReason::from_name(reason).unwrap_or(LossReason::Unknown);
+        *self.losses.entry(reason).or_default() += count as u64;
     }
 }
 

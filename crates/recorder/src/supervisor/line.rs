@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
+use trace::codes::Note;
 
 /// To the recorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +24,8 @@ pub(crate) enum Order {
 pub(crate) struct Completed {
     /// Nothing is needed from shared memory any more.
     pub whole: bool,
-    pub notes: Vec<String>,
+    #[serde(with = "crate::note_json")]
+    pub notes: Vec<Note>,
 }
 
 /// What came from the recorder so far.
@@ -194,7 +196,7 @@ mod tests {
         assert!(near.listen(Duration::from_secs(60)));
         assert_eq!(near.answer(), Answer::Ready);
         // Longer than a reading, and than what a socket holds would not matter either.
-        let completed = Completed { whole: true, notes: vec!["n".repeat(9000)] };
+        let completed = Completed { whole: true, notes: vec![Note::sentence("n".repeat(9000))] };
         assert!(far.say_completed(&completed));
         drop(far);
         while near.listen(Duration::from_secs(60)) {}

@@ -14,6 +14,7 @@ use crate::output;
 use line::{Answer, Line};
 use std::io;
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 
 pub(crate) struct Supervisor<'a> {
     plan: Plan<'a>,
@@ -164,7 +165,7 @@ impl<'a> Supervisor<'a> {
         self.plan.root_lock = None;
         let outcome = Outcome {
             trace: Some(self.plan.output.shown.clone()),
-            notes: completed.notes,
+            notes: completed.notes.iter().map(Note::said).collect(),
             exit: exit.unwrap_or(Exit::Code(0)),
         };
         Ended { outcome, whole: completed.whole, plan: self.plan }
@@ -172,12 +173,8 @@ impl<'a> Supervisor<'a> {
 
     fn given_up(&self) -> Completed {
         let why = self.refused.as_deref().unwrap_or("it was killed each time");
-        let note = format!(
-            "the trace is not complete: the recorder did not complete it in {MOST_ATTEMPTS} attempts ({why}); \
-             run `inferscope analyze {}`",
-            self.plan.output.shown.display()
-        );
-        Completed { whole: false, notes: vec![note] }
+        let note = Note::new(NoteCode::NotCompletedByRecorder).with(MOST_ATTEMPTS).with(why);
+        Completed { whole: false, notes: vec![note.with(self.plan.output.shown.display())] }
     }
 }
 

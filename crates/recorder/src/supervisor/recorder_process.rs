@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace::codes::{Note, NoteCode};
 
 /// Everything that a recorder has to know. Each one that is started again has it from the supervisor's memory.
 pub(crate) struct Plan<'a> {
@@ -22,7 +23,7 @@ pub(crate) struct Plan<'a> {
     /// Of a trace that has none yet.
     pub manifest: Manifest,
     /// What is known to be missing before anything is recorded.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// The workload was given collectors.
     pub injected: bool,
     pub alone: Alone<'a>,
@@ -59,12 +60,10 @@ impl Plan<'_> {
 
 impl Alone<'_> {
     /// What the trace says of that.
-    fn note(&self) -> Option<&'static str> {
+    fn note(&self) -> Option<Note> {
         match self {
-            Alone::Run => Some(
-                "the supervisor was killed: the recorder went on without it, and how the command ended is not known",
-            ),
-            Alone::Attach => Some("the supervisor was killed: the recording ends there"),
+            Alone::Run => Some(Note::new(NoteCode::SupervisorKilled)),
+            Alone::Attach => Some(Note::new(NoteCode::SupervisorKilledAttached)),
             Alone::Record { .. } => None,
         }
     }

@@ -4,9 +4,10 @@
 use super::{Seen, SeenPython};
 use crate::notes::Notes;
 use crate::processes::Processes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use trace::codes::{Note, NoteCode};
 
 /// What in the way a process was started keeps the collectors out. None: nothing that we know of.
 pub(super) fn why_not(pid: u32) -> Option<String> {
@@ -46,7 +47,7 @@ fn other_user(pid: u32, segments: &str) -> Option<String> {
 
 /// Notes which Python processes have no scopes and calls, and why: one note for each reason.
 pub(crate) fn explain_missing(seen: &Seen, processes: &Processes, notes: &Notes) {
-    let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let short = |number: &i32, programs: u32| processes.python_segments(*number) < programs;
     for (number, SeenPython { pid, reason, .. }) in seen.python.iter().filter(|(at, one)| short(at, one.programs)) {
         let python = processes.python(*number);
@@ -54,14 +55,12 @@ pub(crate) fn explain_missing(seen: &Seen, processes: &Processes, notes: &Notes)
         let old = minor.is_some_and(|minor| minor < 10) || python.starts_with("2.");
         let old = old.then(|| format!("it runs Python {python}, and collectors need 3.10 or later"));
         let unknown = || "it ended early, or its start-up did not import the collectors".to_owned();
-        reasons.entry(old.or_else(|| reason.clone()).unwrap_or_else(unknown)).or_default().push(*pid);
+        reasons.entry(old.or_else(|| reason.clone()).unwrap_or_else(unknown)).or_default().insert(*pid);
     }
     for (reason, pids) in reasons {
-        let who = match pids.as_slice() {
-            [one] => format!("process {one}"),
-            many => format!("{} Python processes (process {} first)", many.len(), many.iter().min().unwrap_or(&0)),
-        };
-        notes.add(format!("no scopes and calls of {who}: {reason}"));
+        for pid in pids {
+            notes.add(Note::new(NoteCode::NotInjected).with(&reason).of(pid));
+        }
     }
 }
 

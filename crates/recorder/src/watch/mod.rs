@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 use tree::Tree;
 
 pub(crate) struct Watch {
@@ -68,7 +69,7 @@ const FIRST_LOOKS: Duration = Duration::from_millis(25);
 const START_UP: Duration = Duration::from_secs(2);
 const LATER_LOOKS: Duration = Duration::from_millis(200);
 /// Python processes sampled at a time: each takes a thread of ours.
-const MOST_SAMPLERS: usize = 64;
+pub(crate) const MOST_SAMPLERS: usize = 64;
 
 impl Watch {
     /// Watches `root` and its descendants. `lock` says that nobody else records `root`.
@@ -184,7 +185,7 @@ impl Watch {
         };
         match std::thread::Builder::new().name("stacks".into()).spawn(move || sampler.run()) {
             Ok(thread) => _ = self.samplers.insert(process.number, thread),
-            Err(error) => self.shared.notes.add_of(process.pid, |who| format!("no stacks of {who}: {error}")),
+            Err(error) => self.shared.notes.add(Note::new(NoteCode::NoStacks).with(error).of(process.pid)),
         }
     }
 
@@ -192,7 +193,7 @@ impl Watch {
         let notes = &self.shared.notes;
         self.claims.entry(process.number).or_insert_with(|| match Lock::process(process.pid) {
             Err(Refused::Held(holder)) => {
-                notes.add_of(process.pid, |who| format!("no stacks of {who}: process {holder} records it already"));
+                notes.add(Note::new(NoteCode::SampledByAnother).with(holder).of(process.pid));
                 Claim::Theirs
             }
             lock => Claim::Ours { _lock: lock.ok() },

@@ -12,6 +12,7 @@ use crate::processes::Living;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use trace::codes::{Note, NoteCode};
 
 pub(super) struct Sources {
     on: bool,
@@ -76,18 +77,14 @@ impl Sources {
             living.iter().for_each(|who| self.threads.sample(who.number, who.pid, counters, &self.outbox));
         });
         self.shared_pace.run(|| {
-            each(living, notes, "smaps_rollup", "shared memory and swap", |who| {
-                process::sample_shared(who.number, who.pid, counters)
-            });
+            each(living, notes, NoteCode::NoSharedMemory, |who| process::sample_shared(who.number, who.pid, counters));
         });
         self.numa_pace.run(|| {
-            each(living, notes, "numa_maps", "placement on NUMA nodes", |who| {
-                numa::sample(who.number, who.pid, counters)
-            });
+            each(living, notes, NoteCode::NoNumaPlacement, |who| numa::sample(who.number, who.pid, counters));
         });
         self.pressure_pace.run(|| {
             if let Err(error) = pressure::sample(counters) {
-                notes.add(format!("no pressure (PSI): /proc/pressure cannot be read: {error}"));
+                notes.add(Note::new(NoteCode::NoPressure).with(error));
             }
         });
         let rows = self.counters.take();
@@ -103,11 +100,11 @@ impl Sources {
 }
 
 /// Reads a source for each process, and notes once why it cannot be read.
-fn each(living: &[Living], notes: &Notes, file: &str, what: &str, mut read: impl FnMut(&Living) -> io::Result<()>) {
+fn each(living: &[Living], notes: &Notes, code: NoteCode, mut read: impl FnMut(&Living) -> io::Result<()>) {
     for who in living {
         match read(who) {
             Err(error) if !process::is_gone(&error, who.pid) => {
-                notes.add(format!("no {what}: /proc/PID/{file} cannot be read: {error}"));
+                notes.add(Note::new(code).with(error));
             }
             _ => {}
         }

@@ -198,7 +198,8 @@ fn write_kernels(folder: &Path, who: &Identity, count: u64) {
         records.push(Event { time: 1, value: 0, thread: 1, name, kind, flags, extra: 0 }.to_words());
         ring.push_all(&records);
     };
-    say(&mut work, Kind::Device, "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}");
+    let device = trace::device_facts::DeviceFacts { name: "NVIDIA H200".into(), ..Default::default() };
+    work.push_all(&device.records(1, 1));
     say(&mut work, Kind::Note, "libcupti 13 was loaded");
     segment.status(trace::status::Collector::Gpu).set(trace::status::State::On, "CUPTI 130001");
     for kernel in 0..count {
@@ -320,4 +321,8 @@ pub fn lost(trace: &Path) -> u64 {
 
 pub fn state(trace: &Path) -> recorder::manifest::Manifest {
     recorder::manifest::Manifest::read(trace).unwrap()
+}
+
+pub fn sentences(notes: &[trace::codes::Note]) -> Vec<String> {
+    notes.iter().map(trace::codes::Note::said).collect()
 }

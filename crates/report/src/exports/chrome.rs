@@ -62,8 +62,9 @@ impl Writer<'_> {
         self.event.raw(r#"{"displayTimeUnit":"ns","otherData":{"tool":"InferScope","version":"#).text(&info.version);
         self.event.raw(r#","command":"#).text(&info.command).raw(r#","hostname":"#).text(&info.host.hostname);
         self.event.raw(r#","start_unix_ns":""#).number(start).raw(r#"","clock_error_ns":""#);
-        self.event.number(info.clock.residual_ns).raw(r#"","notes":"#).text(&self.timeline.notes.join("\n"));
-        let losses = self.timeline.losses.iter().map(|l| format!("{}: {} {}", l.collector, l.count, l.what));
+        self.event.number(info.clock.residual_ns).raw(r#"","notes":"#).text(&self.timeline.notes_said().join("\n"));
+        let losses =
+            self.timeline.losses.iter().map(|l| format!("{}: {} {}", l.collector, l.count, l.reason.said(l.count)));
         self.event.raw(r#","losses":"#).text(&losses.collect::<Vec<_>>().join("\n"));
         self.event.raw("},\n\"traceEvents\":[").send(out)?;
         for (index, process) in self.timeline.processes.iter().enumerate() {

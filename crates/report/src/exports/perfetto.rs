@@ -51,6 +51,7 @@ fn recording<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
     for loss in losses {
         let facts = vec![
             annotations::named("collector", &*loss.collector),
+            annotations::named("reason", loss.reason.name()),
             annotations::named("count", loss.count),
             annotations::named(
                 "process",
@@ -59,7 +60,7 @@ fn recording<W: Write>(timeline: &Timeline, packets: &mut Packets<'_, W>) -> io:
         ];
         // One of an unknown time would stretch the view back to the machine's start.
         let time = loss.time.max(timeline.start);
-        packets.plain(time, instant(format!("lost: {}", loss.what), facts))?;
+        packets.plain(time, instant(format!("lost: {}", loss.reason.said(loss.count)), facts))?;
     }
     Ok(())
 }

@@ -70,10 +70,16 @@ pub fn write(
         line(out, style, Ink::Plain, "gpu", &text)?;
     }
     for loss in metrics.losses.iter().take(MOST_NOTES) {
-        line(out, style, Ink::Warn, "lost", &format!("{} ({}): {}", count(loss.count), loss.collector, loss.what))?;
+        line(
+            out,
+            style,
+            Ink::Warn,
+            "lost",
+            &format!("{} ({}): {}", count(loss.count), loss.collector, loss.reason.said(loss.count)),
+        )?;
     }
     for note in timeline.notes.iter().take(MOST_NOTES) {
-        line(out, style, Ink::Warn, "note", note)?;
+        line(out, style, Ink::Warn, "note", &note.said())?;
     }
     match timeline.notes.len().saturating_sub(MOST_NOTES) {
         0 => Ok(()),

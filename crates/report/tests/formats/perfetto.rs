@@ -200,7 +200,7 @@ fn losses_and_notes_are_in_it() {
     let drawn = read(&timelines::open(&timelines::everything())).draw();
     let about = &drawn["InferScope: about this recording"];
     for part in
-        ["python serve.py", "good to 42 ns", "lost by calls: 3 records overwritten", "lost: records overwritten 0"]
+        ["python serve.py", "good to 42 ns", "lost by calls: 3 records overwritten", "lost: records overwritten before"]
     {
         assert!(about.contains(part), "{part} in {about}");
     }

@@ -45,7 +45,7 @@ pub fn everything() -> Fixture {
         counter 0 100 10000 runqueue_wait_ns 7
         counter 0 999 10000 timeslices 1
         counter -1 0 10000 psi_cpu_some_us 3
-        loss 0 calls 3 records overwritten
+        loss 0 calls 3 overwritten
         "#,
     )
 }

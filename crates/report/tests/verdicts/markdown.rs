@@ -65,7 +65,7 @@ fn losses_clock_and_what_was_not_recorded_are_said() {
     says(
         &page,
         &[
-            "**Read this with care.** losses: 12,000 records overwritten before they were read (scopes)",
+            "**Read this with care.** losses: 12,000 records overwritten before they could be written to disk (scopes)",
             "| **bad** | clock | times are good to 9.00 ms |",
             "| **warn** | not recorded | stacks: ptrace is not permitted here |",
             "| **warn** | note | the ring was full for 2 s |",

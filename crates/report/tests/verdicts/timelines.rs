@@ -2,7 +2,8 @@
 
 use timeline::gpu::{Device, Job, Site, WorkKind};
 use timeline::{
-    Builder, CollectorState, Exit, More, Process, ProcessIndex, SliceKind, StackIndex, State, Timeline, TrackIndex,
+    Builder, CollectorState, Exit, LossReason, More, Note, Process, ProcessIndex, SliceKind, StackIndex, State,
+    Timeline, TrackIndex,
 };
 
 /// A service in which one function takes half of every request.
@@ -44,9 +45,9 @@ pub const UNWELL: &str = "
     repeat 5 every 100ms
       step request 0..50ms
     end
-    loss scopes 12000 records overwritten before they were read
-    loss calls 3 torn
-    loss calls 4 torn
+    loss scopes 12000 overwritten
+    loss calls 3 unpaired
+    loss calls 4 unpaired
     note the ring was full for 2 s";
 
 /// Nothing in it repeats; calls were recorded instead of samples.
@@ -105,12 +106,11 @@ pub fn hostile() -> Timeline {
     for (place, trick) in TRICKS.iter().enumerate() {
         play(&mut builder, process, tracks[place], trick);
     }
-    let names = [("scopes", TRICKS[0]), (TRICKS[1], TRICKS[5]), (TRICKS[3], TRICKS[4]), (TRICKS[6], TRICKS[8])];
-    for (collector, what) in names {
-        builder.loss(Some(process), collector, what, 3);
+    for collector in ["scopes", TRICKS[1], TRICKS[3], TRICKS[6]] {
+        builder.loss(Some(process), collector, LossReason::Overwritten, 3);
     }
     let timeline = &mut builder.timeline;
-    timeline.notes = TRICKS.map(String::from).into();
+    timeline.notes = TRICKS.map(Note::sentence).into();
     timeline.info.command = all.clone();
     timeline.info.version = all.clone();
     timeline.info.state = State::Complete;

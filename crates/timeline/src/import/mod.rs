@@ -1,5 +1,6 @@
 //! Readers, one a format; each gives a [`crate::Timeline`].
 
+pub mod before_codes;
 pub mod inferscope_json;
 mod json;
 pub mod kineto;
@@ -8,4 +9,5 @@ pub mod markers;
 
 pub mod native;
 pub mod nsys;
+pub mod overheads;
 mod window;

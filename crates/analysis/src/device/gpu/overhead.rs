@@ -8,7 +8,7 @@ use crate::stats::percentile;
 use crate::steps::Step;
 use std::collections::BTreeMap;
 use timeline::cuda_calls::{OverheadOf, overhead_of};
-use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, Windows};
+use timeline::{ProcessIndex, SliceKind, Timeline, Windows};
 
 /// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
 const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
@@ -27,7 +27,7 @@ pub fn measure(inputs: &DeviceInputs) -> Option<Overhead> {
     let own_ns = inside.saturating_add(own(BESIDE));
     let (mut cupti_ns, mut said) = (0u64, false);
     for index in (0..timeline.slices.len()).filter(|index| timeline.slices.kind(*index) == SliceKind::Overhead) {
-        if overhead_of(timeline.names.text(NameIndex(timeline.slices.name[index]))) != OverheadOf::Profiler {
+        if overhead_of(timeline.slices.overhead(index)) != OverheadOf::Profiler {
             continue;
         }
         said = true;

@@ -1,6 +1,6 @@
 //! `compute-bound`: the device works most of the step, on matrix products that keep its arithmetic units busy. That is as it should be.
 
-use crate::finding::{Evidence, Finding, Severity};
+use crate::finding::{Evidence, Finding, Severity, healthy_title};
 use crate::measures::proof;
 use crate::measures::roofline::{self, Bound};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -28,17 +28,21 @@ impl Rule for ComputeBound {
         }
     }
 
+    fn finds_health(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let Some(bound) = roofline::look(case, BUSY, |one| one.compute) else { return Verdict::Silent };
         let Bound { device, busy, part, .. } = bound;
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
-        let title = format!(
-            "Healthy: the GPU runs kernels in {} of {}, and {} of that is {math}matrix products on tensor cores: arithmetic sets the pace",
+        let title = healthy_title(&format!(
+            "the GPU runs kernels in {} of {}, and {} of that is {math}matrix products on tensor cores: arithmetic sets the pace",
             phrase::percent(busy),
             case.the_step(),
             phrase::percent(part)
-        );
+        ));
         let mut evidence = vec![Evidence::said(bound.how()).number("share", part)];
         evidence.extend(bound.reached(case));
         let finding = Finding {

@@ -7,7 +7,7 @@ use crate::losses::{COLLECTORS, LossTotal, is_torn, totals, worst_share};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use analysis::phrase;
 use analysis::place::Place;
-use timeline::Timeline;
+use timeline::{LossReason, Timeline};
 
 pub struct DroppedRecords;
 
@@ -77,7 +77,7 @@ fn actions(timeline: &Timeline, losses: &[LossTotal]) -> Vec<String> {
         Some(most) if is_torn(most) && settings.calls == Some(true) => {
             actions.push("Code that calls and returns all the time cannot always be read without stopping it: go by its recorded calls, of which none is lost so.");
         }
-        Some(most) if most.what.contains("the disk") => {
+        Some(most) if most.reason == LossReason::SamplesNotWritten => {
             actions.push("Write the trace to a disk that keeps up: inferscope run --output DIR -- ...");
         }
         Some(most) if is_torn(most) => {
@@ -103,9 +103,12 @@ mod tests {
     fn losses_are_added_up_and_named() {
         let found = found(
             &DroppedRecords,
-            "track main\n step r 0..1s\n loss scopes 12000 records overwritten\n loss scopes 4 records overwritten\n loss stacks 1 torn",
+            "track main\n step r 0..1s\n loss scopes 12000 overwritten\n loss scopes 4 overwritten\n loss stacks 1 stack-changed",
         );
-        assert_eq!(found[0].title, "12,005 things were lost, most of them: 12,004 records overwritten (scopes)");
+        assert_eq!(
+            found[0].title,
+            "12,005 things were lost, most of them: 12,004 records overwritten before they could be written to disk (scopes)"
+        );
         assert_eq!((found[0].severity, found[0].evidence.len()), (Severity::Medium, 2));
     }
 
@@ -115,18 +118,17 @@ mod tests {
             |loss: &str| found(&DroppedRecords, &format!("track main\n step r 0..1s\n loss {loss}"))[0].title.clone();
         let torn = "stacks that could not be read because they changed meanwhile";
         assert_eq!(
-            title(&format!("stacks 1 {torn}")),
+            title("stacks 1 stack-changed"),
             "Lost: 1 stack that could not be read because it changed meanwhile (stacks)"
         );
-        assert_eq!(title(&format!("stacks 2 {torn}")), format!("Lost: 2 {torn} (stacks)"));
-        let waiting = title("stacks 1 stack samples dropped while the disk took nothing");
+        assert_eq!(title("stacks 2 stack-changed"), format!("Lost: 2 {torn} (stacks)"));
+        let waiting = title("stacks 1 samples-not-written");
         assert_eq!(waiting, "Lost: 1 stack sample dropped while the disk took nothing (stacks)");
-        assert_eq!(title("gpu 1 torn"), "Lost: 1 torn (gpu)");
     }
 
     #[test]
     fn half_of_all_stacks_are_many_however_much_else_was_recorded() {
-        let torn = "loss stacks 60 stacks that could not be read because they changed meanwhile";
+        let torn = "loss stacks 60 stack-changed";
         let kernels: String = (0..9_000).map(|at| format!("kernel k {}us..{}us\n", at * 10, at * 10 + 5)).collect();
         let text = format!("track main\n step r 0..1s\n stream 7\n{kernels} {torn}");
         let found = found(&DroppedRecords, &text);
@@ -140,8 +142,8 @@ mod tests {
     fn what_was_lost_most_is_what_is_helped_and_nothing_is_asked_for_that_is_on() {
         let actions = |settings: &str, late: u32, torn: u32| {
             let text = format!(
-                "{settings}track main\n step r 0..1s\n loss stacks {torn} stacks that could not be read because they changed meanwhile\n \
-                 loss stacks {late} stack samples skipped because the machine or the sampler was late"
+                "{settings}track main\n step r 0..1s\n loss stacks {torn} stack-changed\n \
+                 loss stacks {late} sampler-late"
             );
             found(&DroppedRecords, &text)[0].actions.join(" ")
         };
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn lost_device_records_are_helped_by_recording_devices_less() {
-        let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 activity records dropped by CUPTI");
+        let found = found(&DroppedRecords, "track main\n step r 0..1s\n loss gpu 7 dropped-by-cupti");
         assert!(
             found[0]
                 .actions
@@ -203,6 +205,6 @@ mod tests {
 
     #[test]
     fn silent_when_nothing_was_lost() {
-        silent(&DroppedRecords, "track main\n step r 0..1s\n loss scopes 0 nothing");
+        silent(&DroppedRecords, "track main\n step r 0..1s\n loss scopes 0 overwritten");
     }
 }

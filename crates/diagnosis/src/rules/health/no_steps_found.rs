@@ -129,8 +129,7 @@ mod tests {
         );
         assert!(attached[0].actions[0].contains("inferscope run"), "{:?}", attached[0].actions);
         assert!(attached[0].evidence[0].text.starts_with("not recorded by attach"), "{:?}", attached[0].evidence);
-        let kept_out =
-            found(&NoStepsFound, &format!("collector stacks on\n note no scopes and calls of process 7: -I\n {seen}"));
+        let kept_out = found(&NoStepsFound, &format!("collector stacks on\n note not-injected -I\n {seen}"));
         assert!(kept_out[0].title.contains("did not get into the program"), "{}", kept_out[0].title);
         assert!(kept_out[0].actions.iter().all(|action| !action.contains("with step")), "{:?}", kept_out[0].actions);
     }

@@ -2,7 +2,9 @@
 //! one process, and how large it all becomes.
 
 use super::*;
+use crate::manifest::ProcessDevice;
 use trace::device::{Allocation, Work};
+use trace::device_facts::DeviceFacts;
 
 fn work(correlation: u32) -> Work {
     let name = NameId(1);
@@ -62,9 +64,14 @@ fn every_kind_of_record_becomes_its_row() {
     bench.push(Kind::LayerEnd, gemm, 1, 7, &[]);
     bench.push(Kind::Note, note, 0, 0, &[]);
     (0..2).for_each(|_| bench.push(Kind::Note, NameId::INLINE, 0, 0, &[(TextRole::Name, "CUPTI is taken")]));
-    let device = "{\"name\":\"NVIDIA H200\",\"ordinal\":0}";
+    let device = "{\"ordinal\":0,\"name\":\"NVIDIA H200\"}";
+    // As an older library wrote it, and as this one does.
     (0..2).for_each(|_| bench.push(Kind::Device, NameId::INLINE, 0, 0, &[(TextRole::Name, device)]));
     bench.push(Kind::Device, NameId::INLINE, 0, 0, &[(TextRole::Name, "[half")]);
+    let name = "{\"ordinal\":0}".to_owned();
+    let facts =
+        DeviceFacts { ordinal: 1, name, multiprocessors: 132, compute_capability: (9, 0), ..DeviceFacts::default() };
+    bench.ring.push_all(&facts.records(5, 77));
     bench.drain.turn();
     assert!(bench.drain.close());
 
@@ -89,11 +96,13 @@ fn every_kind_of_record_becomes_its_row() {
     assert!(has(&slices, &["kind: 7", "id: 11"]) && has(&slices, &["kind: 7", "id: null"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 8", "{\"domain\":\"x\"}"]) && has(&slices, &["kind: 10"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 9", "id: 1"]) && has(&slices, &["kind: 1", "dur_ns: null"]), "{slices:#?}");
-    assert_eq!(bench.drain.shared.notes.all(), ["CUPTI 12.9 under CUDA 13", "CUPTI is taken"]);
+    assert_eq!(bench.drain.shared.notes.said(), ["CUPTI 12.9 under CUDA 13", "CUPTI is taken"]);
     let losses = bench.rows(Table::Losses);
-    assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown kind", "count: 1"]), "{losses:#?}");
+    assert!(losses.len() == 1 && has(&losses, &["\"gpu\"", "unknown-record", "count: 1"]), "{losses:#?}");
     let manifest = Manifest::read(&bench.root.join("trace")).unwrap();
-    assert_eq!(serde_json::to_string(&manifest.processes[0].devices).unwrap(), format!("[{device}]"));
+    let devices = &manifest.processes[0].devices;
+    assert_eq!(serde_json::to_string(&devices[..1]).unwrap(), format!("[{device}]"));
+    assert_eq!((devices.len(), &devices[1]), (2, &ProcessDevice::from(&facts)));
     assert_eq!(manifest.notes.len(), 2);
 }
 
@@ -148,8 +157,8 @@ fn what_is_unknown_or_half_gone_is_counted() {
     assert!(bench.drain.close());
     assert_eq!(bench.rows(Table::Gpu).len(), 1);
     let losses = bench.rows(Table::Losses);
-    assert!(has(&losses, &["\"gpu\"", "overwritten", "count: 1"]), "{losses:#?}");
-    assert!(has(&losses, &["\"recorder\"", "unknown kind", "count: 1"]), "{losses:#?}");
+    assert!(has(&losses, &["\"gpu\"", "incomplete-device-record", "count: 1"]), "{losses:#?}");
+    assert!(has(&losses, &["\"recorder\"", "unknown-record", "count: 1"]), "{losses:#?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::dictionary::Frame;
 use crate::journal::{JOURNAL, Journal};
 use crate::messages::{Message, Sample, channel};
+use trace::codes::{LossReason, Note, NoteCode};
 use trace::event::EVENT_SIZE;
 
 /// A bench whose drain keeps a journal, as that of a recording does, and where its samplers send to.
@@ -38,16 +39,16 @@ fn a_kill_before_any_file_was_closed_leaves_samples_with_their_stacks_and_proces
     // Rows carry numbers of processes, which the manifest does not have yet.
     bench.drain.shared.processes.register(1, 0, 5, "init");
     outbox.send(sample(&bench, "decode", 11));
-    outbox.send(Message::Loss { process: 1, collector: "stacks", what: "torn", count: 4 });
-    bench.drain.shared.notes.add("no stacks of process 3");
+    outbox.send(Message::Loss { process: 1, collector: "stacks", reason: LossReason::StackChanged, count: 4 });
+    bench.drain.shared.notes.add(Note::new(NoteCode::NoStacks).with("denied").of(3));
     bench.drain.turn();
     let manifest = recovered(&mut bench);
     let programs: Vec<&str> = manifest.processes.iter().map(|process| process.program.as_str()).collect();
     assert_eq!(programs, ["init", "bench"]);
-    assert!(manifest.notes.iter().any(|note| note == "no stacks of process 3"), "{:?}", manifest.notes);
+    assert!(manifest.notes.iter().any(|note| note.said() == "no stacks of process 3: denied"), "{:?}", manifest.notes);
     assert!(has(&bench.rows(Table::Samples), &["time_ns: 11", "process: 1", "thread: 7"]));
     assert!(has(&bench.rows(Table::Stacks), &["line: 3"]) && has(&bench.rows(Table::Names), &["\"decode\""]));
-    assert!(has(&bench.rows(Table::Losses), &["torn", "count: 4"]));
+    assert!(has(&bench.rows(Table::Losses), &["stack-changed", "count: 4"]));
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn losses_that_are_in_files_are_not_counted_again() {
         bench.segment.status(status::Collector::Calls).dropped.store(7, Ordering::Relaxed);
         recovered(&mut bench);
         let losses = bench.rows(Table::Losses);
-        assert!(has(&losses, &["\"calls\"", "no room", "count: 2"]), "{losses:#?}");
+        assert!(has(&losses, &["\"calls\"", "no-room", "count: 2"]), "{losses:#?}");
         assert_eq!(has(&losses, &["overwritten", "count: 10}"]), cut, "{losses:#?}");
         assert_eq!(losses.len(), if cut { 4 } else { 3 }, "{losses:#?}");
         assert_eq!(bench.rows(Table::Slices).len(), if cut { held } else { held + 10 });

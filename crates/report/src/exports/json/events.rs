@@ -1,4 +1,4 @@
-//! The events of JSON 1.0, track by track in the order of time: so the ids between those of entering and leaving a scope are
+//! The events of JSON 1.1, track by track in the order of time: so the ids between those of entering and leaving a scope are
 //! the events that happened on its thread while it was open.
 
 use super::scopes::Scopes;
@@ -103,6 +103,13 @@ impl<'a> Events<'a> {
                 self.parent(parent);
                 self.finish(&slice, args, out)
             }
+            SliceKind::RecordingWindow => {
+                self.instant(self.names.get(slice.name), slice.start, "recording-window");
+                self.place(track);
+                let window = self.timeline.slices.recording_window(index).map_or("", |window| window.name());
+                self.event.raw(r#","window":"#).text(window);
+                self.finish(&slice, args, out)
+            }
             _ => {
                 let around = open.nested.last().filter(|scope| slice.end() <= scope.0).map(|scope| scope.1);
                 let parent = around.filter(|_| slice.start >= open.tangled_until);
@@ -118,6 +125,9 @@ impl<'a> Events<'a> {
                 if slice.kind == SliceKind::ApiCall {
                     let correlation = self.timeline.slices.detail(index).id;
                     self.event.raw(r#","correlation_id":"#).number(correlation.into());
+                }
+                if slice.kind == SliceKind::Overhead {
+                    self.event.raw(r#","overhead":"#).text(self.timeline.slices.overhead(index).name());
                 }
                 open.calls.push(slice.end());
                 self.finish(&slice, args, out)

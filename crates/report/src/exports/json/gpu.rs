@@ -1,4 +1,4 @@
-//! Work and memory of devices in JSON 1.0: `gpu_kernel`, `h2d_copy`, `d2h_copy`; other copies, memsets, migrations and
+//! Work and memory of devices in JSON 1.1: `gpu_kernel`, `h2d_copy`, `d2h_copy`; other copies, memsets, migrations and
 //! allocations are `memory_event`, told apart by `operation`. The format has no waits: the call that waited is a `cpu_call`.
 
 use super::events::{Events, number_or_null};

@@ -1,4 +1,4 @@
-//! InferScope trace JSON 1.0: every event but waits of devices, a line each, and the scopes with their parents and children. Calls and pauses are
+//! InferScope trace JSON 1.1: every event but waits of devices, a line each, and the scopes with their parents and children. Calls and pauses are
 //! `cpu_call`; a scope or step is `scope_enter` and `scope_exit`; marks, samples and counter readings are `instant`, told
 //! apart by `metadata.category`. A sample names its stack, and `stacks` lists them. Times are µs after the start.
 
@@ -32,7 +32,7 @@ pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
 fn head(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     let info = &timeline.info;
     let mut event = Event::default();
-    event.raw("{\"format_version\":\"1.0\",\n\"trace_metadata\":{\"timestamp_created\":");
+    event.raw("{\"format_version\":\"1.1\",\n\"trace_metadata\":{\"timestamp_created\":");
     event.text(&date(info.created_unix_ns).replace(' ', "T").replace("TUTC", "Z")).raw(r#","duration_ms":"#);
     event.number(timeline.duration() / 1_000_000).raw(&format!(".{:06}", timeline.duration() % 1_000_000));
     let device = timeline.gpu.devices.iter().find(|device| device.process.is_some());
@@ -124,12 +124,21 @@ fn tail(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
     separator = Separator::new();
     for loss in &timeline.losses {
         event.raw(separator.next()).raw(r#"{"collector":"#).text(&loss.collector);
-        event.raw(r#","what":"#).text(&loss.what).raw(r#","count":"#).number(loss.count).raw("}");
+        event.raw(r#","reason":"#).text(loss.reason.name());
+        event.raw(r#","what":"#).text(loss.reason.said(loss.count)).raw(r#","count":"#).number(loss.count).raw("}");
     }
     event.raw("\n],\n\"notes\":[");
     separator = Separator::new();
     for note in &timeline.notes {
-        event.raw(separator.next()).text(note);
+        event.raw(separator.next()).raw(r#"{"code":"#).text(note.code.name());
+        if let Some(process) = note.process {
+            event.raw(r#","process":"#).number(process.into()).raw(r#","processes":"#).number(note.processes.into());
+        }
+        event.raw(r#","args":["#);
+        for (at, argument) in note.args.iter().enumerate() {
+            event.raw(if at > 0 { "," } else { "" }).text(argument);
+        }
+        event.raw(r#"],"text":"#).text(&note.said()).raw("}");
     }
     event.raw("\n]}\n").send(out)
 }

@@ -14,13 +14,17 @@ pub struct Health<'a> {
     state: &'static str,
     losses: Vec<Loss<'a>>,
     not_recorded: Vec<Missing<'a>>,
-    notes: &'a [String],
+    notes: Vec<String>,
+    /// The codes of the notes, in their order.
+    note_codes: Vec<&'a str>,
     lines: Vec<Line<'a>>,
 }
 
 #[derive(Serialize)]
 struct Loss<'a> {
     collector: &'a str,
+    /// A code: see `timeline::LossReason`.
+    reason: &'a str,
     what: &'a str,
     count: u64,
 }
@@ -59,10 +63,16 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
         losses: metrics
             .losses
             .iter()
-            .map(|loss| Loss { collector: &loss.collector, what: &loss.what, count: loss.count })
+            .map(|loss| Loss {
+                collector: &loss.collector,
+                reason: loss.reason.name(),
+                what: loss.reason.said(loss.count),
+                count: loss.count,
+            })
             .collect(),
         not_recorded: metrics.absent.iter().map(|absent| Missing { what: absent.what, why: &absent.why }).collect(),
-        notes: &timeline.notes,
+        notes: timeline.notes_said(),
+        note_codes: timeline.notes.iter().map(|note| note.code.name()).collect(),
         lines: diagnosis
             .health
             .iter()

@@ -48,7 +48,7 @@ fn losses(metrics: &Metrics, out: &mut impl Write) -> io::Result<()> {
     }
     let mut table = Table::new([" lost", "by", "what"]);
     for loss in metrics.losses.iter().take(MOST) {
-        table.row([count(loss.count), prose(&loss.collector), prose(&loss.what)]);
+        table.row([count(loss.count), prose(&loss.collector), prose(loss.reason.said(loss.count))]);
     }
     let rest = metrics.losses.iter().skip(MOST).fold(0u64, |sum, loss| sum.saturating_add(loss.count));
     if rest > 0 {

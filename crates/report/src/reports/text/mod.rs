@@ -142,11 +142,14 @@ impl Page<'_> {
     fn missing(&self, out: &mut impl Write) -> io::Result<()> {
         let mut lines: Vec<(Ink, String)> = Vec::new();
         for loss in &self.metrics.losses {
-            lines.push((Ink::Warn, format!("{} lost {}: {}", loss.collector, count(loss.count), loss.what)));
+            lines.push((
+                Ink::Warn,
+                format!("{} lost {}: {}", loss.collector, count(loss.count), loss.reason.said(loss.count)),
+            ));
         }
         for note in &self.timeline.notes {
             let plain = diagnosis::health::note_state(note) == HealthState::Info;
-            lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.clone()));
+            lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.said()));
         }
         let absent = self.metrics.absent.iter().map(|absent| format!("no {}: {}", absent.what, absent.why));
         lines.extend(absent.map(|line| (Ink::Plain, line)));

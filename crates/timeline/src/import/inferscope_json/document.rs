@@ -4,6 +4,7 @@ use super::about;
 use super::event::Event;
 use super::foreign::{Refused, by_key};
 use super::load::Loader;
+use crate::Note;
 use crate::import::json::LARGEST;
 use crate::import::json::fields::cleaned;
 use crate::import::json::scan::{Scan, Stop};
@@ -96,13 +97,17 @@ impl<R: BufRead> Document<R> {
 
     fn version(&mut self) -> Result<(), Refused> {
         let text = self.small()?;
-        let major = text.trim_matches('"').split('.').next().and_then(|major| major.parse::<u64>().ok());
+        let mut numbers = text.trim_matches('"').split('.').map(|number| number.parse::<u64>().ok());
+        let (major, minor) = (numbers.next().flatten(), numbers.next().flatten().unwrap_or(0));
         match major {
             Some(found) if found > u64::from(super::FORMAT) => return Err(Refused::Newer(found)),
-            Some(_) => self.versioned = true,
+            Some(_) => {
+                self.versioned = true;
+                self.loader.has_codes = minor >= super::FIRST_WITH_CODES;
+            }
             None => {
                 let note = format!("The file's format_version, {}, is no number; read as 1.0.", cut(&text, 60));
-                self.loader.builder.timeline.notes.push(note);
+                self.loader.builder.timeline.notes.push(Note::sentence(note));
             }
         }
         Ok(())

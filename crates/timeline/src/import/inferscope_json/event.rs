@@ -26,6 +26,8 @@ pub struct Event<'a> {
     pub gil: Raw<'a>,
     pub stack: Raw<'a>,
     pub value: Raw<'a>,
+    pub window: Raw<'a>,
+    pub overhead: Raw<'a>,
     pub metadata: Raw<'a>,
     start: Raw<'a>,
     end: Raw<'a>,
@@ -66,6 +68,8 @@ impl<'a> Event<'a> {
                 "gil" => event.gil = value,
                 "stack" => event.stack = value,
                 "value" => event.value = value,
+                "window" => event.window = value,
+                "overhead" => event.overhead = value,
                 _ => {}
             })?;
         }

@@ -1,8 +1,9 @@
 //! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
 
 use super::load::Loader;
+use crate::import::before_codes;
 use crate::import::json::fields::{Raw, fields};
-use crate::{Process, StackIndex};
+use crate::{LossReason, Note, NoteCode, Process, StackIndex};
 
 /// Notes beyond this are counted, not kept.
 const MOST_NOTES: usize = 200;
@@ -50,21 +51,41 @@ impl Loader {
     }
 
     fn loss(&mut self, text: &str) -> Option<()> {
-        let [collector, what, count] = take(text, ["collector", "what", "count"])?;
+        let [collector, reason, what, count] = take(text, ["collector", "reason", "what", "count"])?;
         let count = u64::try_from(count.whole()?).ok()?;
-        self.builder.loss(None, &collector.text()?, &what.text()?, count);
+        // Files of before there were codes have the sentence alone.
+        let reason = match reason.text() {
+            Some(code) => LossReason::from_name(&code),
+            None => before_codes::loss(&what.text()?),
+        };
+        self.builder.loss(None, &collector.text()?, reason.unwrap_or(LossReason::Unknown), count);
         Some(())
     }
 
     fn note(&mut self, text: &str) -> Option<()> {
-        let note = Raw(text).text()?;
+        let note = match Raw(text).text() {
+            // Files of before there were codes have the sentence alone.
+            Some(sentence) => before_codes::note(&sentence),
+            None => coded(text)?,
+        };
         if self.builder.timeline.notes.len() < MOST_NOTES {
-            self.builder.timeline.notes.push(note.into_owned());
+            self.builder.timeline.notes.push(note);
         } else {
             self.odd.notes += 1;
         }
         Some(())
     }
+}
+
+/// A code and its arguments; where a later version has a code that we do not know, the sentence beside it.
+fn coded(text: &str) -> Option<Note> {
+    let [code, process, processes, args, sentence] = take(text, ["code", "process", "processes", "args", "text"])?;
+    let Some(code) = code.text().and_then(|code| NoteCode::from_name(&code)) else {
+        return sentence.text().map(Note::sentence);
+    };
+    let small = |raw: Raw<'_>| raw.whole().and_then(|number| u32::try_from(number).ok());
+    let args = serde_json::from_str(args.0).unwrap_or_default();
+    Some(Note { code, process: small(process), processes: small(processes).unwrap_or(0), args })
 }
 
 /// The fields with these names; None when it is no object.

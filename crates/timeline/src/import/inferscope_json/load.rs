@@ -6,10 +6,13 @@ use super::event::Event;
 use super::odd::Odd;
 use super::scopes::Scopes;
 use crate::gpu::{WorkKind, detail};
+use crate::import::before_codes;
 use crate::import::json::places::Places;
 use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
-use crate::{Builder, More, NameIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+use crate::{
+    Builder, More, NameIndex, Note, OverheadKind, RecordingWindow, SliceKind, StackIndex, Timeline, TrackIndex,
+};
 
 #[derive(Default)]
 pub struct Loader {
@@ -21,6 +24,8 @@ pub struct Loader {
     pub all: u64,
     /// As `trace_metadata` says.
     pub duration: Option<u64>,
+    /// The file is of a version that has codes.
+    pub has_codes: bool,
     pub(super) stack_ids: IdMap,
     scopes: Scopes,
     /// What a sample's event is called, for when its stack is missing.
@@ -56,7 +61,13 @@ impl Loader {
         };
         let (track, name, args) = (self.track(event), self.name(event), self.args(event));
         // The scope around a call is known by time; the file's `parent_scope` says the same.
-        let id = if kind == SliceKind::ApiCall { device::correlation(event) } else { 0 };
+        let id = match kind {
+            SliceKind::ApiCall => device::correlation(event),
+            SliceKind::Overhead => {
+                event.overhead.text().and_then(|code| OverheadKind::from_name(&code)).map_or(0, |k| k as u32)
+            }
+            _ => 0,
+        };
         let more = More { id, args, open: event.open.truth(), ..More::default() };
         self.builder.slice(track, kind, name, start, dur, more);
         self.last = self.last.max(start.saturating_add(dur));
@@ -93,6 +104,16 @@ impl Loader {
                 let stack = StackIndex(if event.stack.given() && stack == 0 { u32::MAX } else { stack as u32 });
                 self.builder.sample(track, time, stack, event.active.truth(), event.gil.truth());
                 self.leaves.push(leaf.0);
+            }
+            r#""recording-window""# => {
+                let window = event.window.text().and_then(|turn| RecordingWindow::from_name(&turn));
+                let Some(window) = window else {
+                    self.odd.values += 1;
+                    return;
+                };
+                let (track, name) = (self.track(event), self.name(event));
+                let more = More { id: window as u32, ..More::default() };
+                self.builder.slice(track, SliceKind::RecordingWindow, name, time, 0, more);
             }
             _ => {
                 let (track, name, args) = (self.track(event), self.name(event), self.args(event));
@@ -148,9 +169,12 @@ impl Loader {
             (timeline.start, timeline.end) = (0, duration);
         }
         timeline.losses.iter_mut().for_each(|loss| loss.time = timeline.start);
+        if !self.has_codes {
+            before_codes::slices(&mut timeline);
+        }
         timeline.names.finish();
         timeline.slices.shrink();
-        timeline.notes.extend(self.odd.lines());
+        timeline.notes.extend(self.odd.lines().into_iter().map(Note::sentence));
         timeline
     }
 }

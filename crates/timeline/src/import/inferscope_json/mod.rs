@@ -1,4 +1,4 @@
-//! Reads InferScope trace JSON 1.0, plain or gzip: `{"format_version":"1.0","events":[…]}`, `{"timeline":[…]}` or a bare list
+//! Reads InferScope trace JSON 1.1 and 1.0, plain or gzip: `{"format_version":"1.1","events":[…]}`, `{"timeline":[…]}` or a bare list
 //! of events. One event is in memory at a time; a broken one costs itself, and a file that ends early opens up to there.
 
 mod about;
@@ -13,7 +13,7 @@ mod scopes;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};
-use crate::{Limits, OpenError, State, Timeline};
+use crate::{Limits, Note, OpenError, State, Timeline};
 use document::Document;
 use foreign::Refused;
 use std::path::Path;
@@ -21,6 +21,8 @@ use trace::plain_file;
 
 /// The major number of the format that we read.
 const FORMAT: u32 = 1;
+/// The minor number of the first that has codes where the ones before have sentences and marks.
+const FIRST_WITH_CODES: u64 = 1;
 
 /// None: it is a trace in Chrome's format.
 pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Option<Timeline>, OpenError> {
@@ -65,10 +67,10 @@ pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> 
     let events = document.loader.all;
     let mut timeline = document.loader.finish();
     if let Some(stop) = stop {
-        timeline.notes.push(json::cut_note(&stop, &place, events));
+        timeline.notes.push(Note::sentence(json::cut_note(&stop, &place, events)));
         timeline.info.state = State::Cut { events: Some(events) };
     } else if events == 0 {
-        timeline.notes.push("The file holds no events.".into());
+        timeline.notes.push(Note::sentence("The file holds no events."));
     }
     Ok(Some(timeline))
 }

@@ -84,7 +84,7 @@ impl<'b> Loader<'b> {
     fn slice(&mut self, event: &Event<'_>, sort: Sort) {
         let Some((start, dur)) = self.span(event) else { return };
         let track = self.track(event);
-        let Named { name, kind } = self.names.get(self.builder, sort, event.name);
+        let Named { name, kind, id } = self.names.get(self.builder, sort, event.name);
         let mut text = std::mem::take(&mut self.text);
         let given = match kind {
             SliceKind::Step => {
@@ -95,7 +95,7 @@ impl<'b> Loader<'b> {
             SliceKind::CCall if sort == Sort::Op => args::of_op(event.name.0, event.args, &mut text),
             _ => false,
         };
-        let more = More { args: given.then_some(&*text), ..More::default() };
+        let more = More { id, args: given.then_some(&*text), ..More::default() };
         self.builder.slice(track, kind, name, start, dur, more);
         self.text = text;
     }
@@ -103,7 +103,7 @@ impl<'b> Loader<'b> {
     fn call(&mut self, event: &Event<'_>) {
         let Some((start, dur)) = self.span(event) else { return };
         let track = self.track(event);
-        let Named { name, kind } = self.names.get(self.builder, Sort::Api, event.name);
+        let Named { name, kind, .. } = self.names.get(self.builder, Sort::Api, event.name);
         let id = Args::of(event.args).correlation.small();
         self.builder.slice(track, kind, name, start, dur, More { id, ..More::default() });
         let process = self.builder.timeline.tracks[track.0 as usize].process;

@@ -16,7 +16,7 @@ mod work;
 use super::json::places::Places;
 use super::json::scan::Stop;
 use super::json::{cut_note, place, source, what};
-use crate::{Builder, Limits, OpenError, State, Timeline};
+use crate::{Builder, Limits, Note, OpenError, State, Timeline};
 use document::Document;
 use join::Joined;
 use load::Loader;
@@ -86,9 +86,9 @@ fn finish(mut builder: Builder, file: Joined, name: String, events: Option<u64>)
     info.software = file.software;
     info.state = if file.whole { State::Complete } else { State::Cut { events } };
     info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
-    timeline.notes.extend(file.notes);
+    timeline.notes.extend(file.notes.into_iter().map(Note::sentence));
     let mut odd = odd::Odd::default();
     (odd.streams, odd.devices) = (shared, refused);
-    timeline.notes.extend(odd.lines());
+    timeline.notes.extend(odd.lines().into_iter().map(Note::sentence));
     timeline
 }

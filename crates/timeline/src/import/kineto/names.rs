@@ -4,6 +4,7 @@
 use super::event::Sort;
 use crate::import::json::fields::Raw;
 use crate::import::markers::annotation;
+use crate::import::overheads;
 use crate::{Builder, NameIndex, SliceKind};
 use std::collections::HashMap;
 
@@ -11,6 +12,8 @@ use std::collections::HashMap;
 pub struct Named {
     pub name: NameIndex,
     pub kind: SliceKind,
+    /// The code of an overhead; 0 of everything else.
+    pub id: u32,
 }
 
 /// By sort and by the text in the file. A file that gives every event its own name pays for each once.
@@ -49,7 +52,8 @@ fn name(builder: &mut Builder, sort: Sort, text: &str) -> Named {
         _ => (SliceKind::ApiCall, (text, "", 0)),
     };
     let name = if text.is_empty() { NameIndex(0) } else { builder.name(text, file, line) };
-    Named { name, kind }
+    let id = if kind == SliceKind::Overhead { overheads::kind_of(text) as u32 } else { 0 };
+    Named { name, kind, id }
 }
 
 /// "torch/nn/modules/module.py(1739): _call_impl" as function, file and line; None for what is not Python code.

@@ -1,14 +1,16 @@
 //! Builds the `Timeline` out of the rows that `rows` and `events` take in. Whatever a row refers to that is not there
 //! becomes a placeholder and is counted.
 
-use super::events::{MOST_ROWS, SampleRows, SliceRows};
+use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
 use super::table::Rows;
 use crate::gpu::{Allocation, Gather, MOST_STREAMS};
+use crate::import::before_codes;
 use crate::link;
 use crate::names::{IdMap, Texts};
 use crate::{
-    Counter, Gpu, Loss, NameIndex, Names, Process, ProcessIndex, Slices, Stacks, State, Timeline, side_by_side,
+    Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Slices, Stacks, State, Timeline,
+    side_by_side,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -89,7 +91,7 @@ pub struct Thread {
 
 pub struct Loader {
     pub manifest: Manifest,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     pub seen: Seen,
     pub names: Names,
     pub name_ids: IdMap,
@@ -191,14 +193,25 @@ impl Loader {
         index
     }
 
+    /// A later version may know more reasons; what it lost counts all the same.
+    pub fn loss_reason(&self, text: &str) -> LossReason {
+        let sentence = || before_codes::loss(text).filter(|_| !self.manifest.has_codes());
+        let known = LossReason::from_name(text).or_else(sentence);
+        known.unwrap_or(LossReason::Unknown)
+    }
+
     /// Rows of a table that are left out, because places in a timeline are 32 bits wide.
     pub fn beyond(&mut self, table: Table, rows: u64) {
-        let what = format!("rows of {} beyond the {MOST_ROWS} that a timeline holds", table.name());
-        let known = self.losses.iter_mut().find(|loss| loss.collector == READER && loss.what == what);
+        let reason = match table {
+            Table::Samples => LossReason::SamplesBeyondTimeline,
+            Table::Gpu => LossReason::WorkBeyondTimeline,
+            _ => LossReason::SlicesBeyondTimeline,
+        };
+        let known = self.losses.iter_mut().find(|loss| loss.reason == reason);
         match known {
             _ if rows == 0 => {}
             Some(loss) => loss.count = loss.count.saturating_add(rows),
-            None => self.losses.push(Loss { time: 0, process: None, collector: READER.into(), what, count: rows }),
+            None => self.losses.push(Loss { time: 0, process: None, collector: READER.into(), reason, count: rows }),
         }
     }
 
@@ -233,15 +246,15 @@ impl Loader {
         self.names.finish();
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
-            notes.push(
-                "This trace was still being recorded, or its recorder was killed: its last events may be missing."
-                    .into(),
-            );
+            notes.push(Note::sentence(
+                "This trace was still being recorded, or its recorder was killed: its last events may be missing.",
+            ));
         }
         notes.append(&mut self.notes);
-        notes.extend(odd);
+        notes.extend(odd.into_iter().map(Note::sentence));
         self.allocations.sort_by_key(|allocation| allocation.time);
         let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
+        let has_codes = self.manifest.has_codes();
         let mut timeline = Timeline {
             info: self.manifest.info,
             start,
@@ -257,6 +270,9 @@ impl Loader {
             losses: self.losses,
             notes,
         };
+        if !has_codes {
+            before_codes::slices(&mut timeline);
+        }
         link::link(&mut timeline);
         timeline
     }

@@ -3,7 +3,9 @@
 
 use super::workers;
 use crate::gpu::Device;
+use crate::import::before_codes;
 use crate::timeline::*;
+use crate::{Note, NoteCode};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -16,16 +18,23 @@ const MOST_DEVICES: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Manifest {
+    /// None: there is no manifest to say it.
+    pub version: Option<u32>,
     pub info: Info,
     pub started_ns: Option<u64>,
     pub ended_ns: Option<u64>,
     pub processes: Vec<Process>,
     /// Those of the machine first, then those that each process sees.
     pub devices: Vec<Device>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Manifest {
+    /// Whether the tables have codes; where there is no manifest they are read as the present version writes them.
+    pub fn has_codes(&self) -> bool {
+        self.version.is_none_or(|version| version >= trace::tables::FIRST_WITH_CODES)
+    }
+
     /// Leaves the processes of one rank: itself and what it started. Gives the new number of each process, or the ranks that
     /// there are.
     pub fn only(&mut self, rank: u32) -> Result<Vec<Option<i32>>, BTreeSet<u32>> {
@@ -51,7 +60,8 @@ impl Manifest {
             None => true,
         });
         let count = self.processes.len();
-        self.notes.push(format!("Only rank {rank} of this recording is here: {count} of its {all} processes."));
+        let said = format!("Only rank {rank} of this recording is here: {count} of its {all} processes.");
+        self.notes.push(Note::sentence(said));
         Ok(numbers)
     }
 }
@@ -86,6 +96,7 @@ pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
 }
 
 fn read(root: &Object<'_>) -> Manifest {
+    let version = root.number("format_version").and_then(|version| u32::try_from(version).ok());
     let (clock, host, settings) = (root.object("clock"), root.object("host"), root.object("settings"));
     let mut processes: Vec<Process> = root.list("processes").map(|process| self::process(&Object(process))).collect();
     workers::name(&mut processes);
@@ -127,13 +138,17 @@ fn read(root: &Object<'_>) -> Manifest {
         software: cupti(&processes).into_iter().map(|library| ("CUPTI".to_owned(), library)).collect(),
         ..Info::default()
     };
-    let mut notes: Vec<String> = root.list("notes").filter_map(Value::as_str).map(|note| cut(note, 500)).collect();
+    let mut notes: Vec<Note> = root.list("notes").filter_map(note).collect();
+    if version.is_some_and(|version| version < trace::tables::FIRST_WITH_CODES) {
+        notes.iter_mut().for_each(before_codes::code);
+    }
     if notes.len() > MOST_NOTES {
         let more = notes.len() - MOST_NOTES;
         notes.truncate(MOST_NOTES);
-        notes.push(format!("{more} further notes of the recorder are not shown."));
+        notes.push(Note::sentence(format!("{more} further notes of the recorder are not shown.")));
     }
     Manifest {
+        version,
         info,
         started_ns: root.number("started_ns").filter(|time| *time > 0),
         ended_ns: root.number("ended_ns").filter(|time| *time > 0),
@@ -141,6 +156,26 @@ fn read(root: &Object<'_>) -> Manifest {
         devices: devices(root),
         notes,
     }
+}
+
+/// Longest argument of a note, and most of them.
+const LONGEST_ARGUMENT: usize = 500;
+const MOST_ARGUMENTS: usize = 16;
+
+/// A note, or the sentence that it was before there were codes. Of a code that only a later version knows, what it says is not known.
+fn note(value: &Value) -> Option<Note> {
+    if let Some(sentence) = value.as_str() {
+        return Some(Note::sentence(cut(sentence, LONGEST_ARGUMENT)));
+    }
+    let object = Object(value);
+    let name = value.get("code").and_then(Value::as_str)?;
+    let small = |key| object.number(key).and_then(|number| u32::try_from(number).ok());
+    let args = object.list("args").take(MOST_ARGUMENTS).filter_map(Value::as_str);
+    let args: Vec<String> = args.map(|text| cut(text, LONGEST_ARGUMENT)).collect();
+    Some(match NoteCode::from_name(name) {
+        Some(code) => Note { code, process: small("process"), processes: small("processes").unwrap_or(0), args },
+        None => Note::sentence(format!("{}: {}", cut(name, 40), args.join(", "))),
+    })
 }
 
 fn windows(of: &Object<'_>) -> Option<Windows> {
@@ -258,7 +293,7 @@ mod tests {
         assert_eq!(manifest.processes.len(), 2);
         assert_eq!(manifest.processes[0].program, "python");
         assert_eq!(manifest.info.settings.rate_hz, Some(100.0));
-        assert_eq!(manifest.notes, ["a"]);
+        assert_eq!(manifest.notes, [Note::sentence("a")]);
     }
 
     #[test]
@@ -298,7 +333,7 @@ mod tests {
     fn another_format_a_newer_version_and_damage_are_told_apart() {
         assert!(matches!(parse(br#"{"format":"chrome"}"#), Err(Refused::NotOurs(_))));
         assert!(matches!(parse(br#"[1,2]"#), Err(Refused::NotOurs(_))));
-        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":2}"#), Err(Refused::Newer(2))));
+        assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":3}"#), Err(Refused::Newer(3))));
         assert!(matches!(parse(br#"{"format":"inferscope-trace","format_version":"x"}"#), Err(Refused::Damaged(_))));
         assert!(matches!(parse(br#"{"format":"inferscope-tr"#), Err(Refused::Damaged(_))));
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));

@@ -13,7 +13,7 @@ mod vet;
 mod work;
 mod workers;
 
-use crate::{OpenError, Timeline};
+use crate::{Note, OpenError, Timeline};
 use events::MOST_ROWS;
 use groups::{Files, Groups};
 use load::Loader;
@@ -84,7 +84,7 @@ fn read_once(
     let total = files.iter().map(size).sum();
     let mut done = 0;
     let mut loader = Loader::new(manifest);
-    loader.notes.extend(note);
+    loader.notes.extend(note.map(Note::sentence));
     let names_of = |table: Table| files.iter().filter(move |file| file.0 == table);
     let names_of = |table: Table| names_of(table).map(|file| tables::file_name(file.0, file.1, file.2));
     let mut groups: Option<Groups> = None;
@@ -122,7 +122,7 @@ fn read_once(
                 0 => "what it held is missing".to_owned(),
                 rows => format!("its first {rows} rows were read, the rest is missing"),
             };
-            loader.notes.push(format!("{name} is damaged ({}): {kept}.", damage.what));
+            loader.notes.push(Note::sentence(format!("{name} is damaged ({}): {kept}.", damage.what)));
             loader.damaged(name);
         }
         done += files.iter().filter(|file| file.0 == table).map(size).sum::<u64>();

@@ -70,14 +70,14 @@ impl Loader {
 
     pub(super) fn take_losses(&mut self, rows: &Rows) {
         let (times, processes, counts) = (rows.longs("time_ns"), rows.ints("process"), rows.longs("count"));
-        let (collectors, whats) = (rows.texts("collector"), rows.texts("what"));
+        let (collectors, reasons) = (rows.texts("collector"), rows.texts("reason"));
         for row in 0..rows.count {
             let process = (processes[row] != HOST).then(|| self.process(processes[row]));
             self.losses.push(Loss {
                 time: u64::try_from(times[row]).unwrap_or(0),
                 process,
                 collector: text(collectors.get(row)).into_owned(),
-                what: text(whats.get(row)).into_owned(),
+                reason: self.loss_reason(&text(reasons.get(row))),
                 count: u64::try_from(counts[row]).unwrap_or(0),
             });
         }

@@ -189,7 +189,8 @@ fn columns(
     let rows = SerializedRowGroupReader::new(Arc::clone(&file), metadata, pages, usual);
     let rows = rows.map_err(|error| error.to_string())?;
     let open = |column: &trace::tables::Column| {
-        let Some(place) = metadata.columns().iter().position(|chunk| chunk.column_descr().name() == column.name) else {
+        let named = |name| metadata.columns().iter().position(|chunk| chunk.column_descr().name() == name);
+        let Some(place) = named(column.name).or_else(|| named(column.before?)) else {
             return if column.optional { Ok(None) } else { Err(format!("its column {} is missing", column.name)) };
         };
         let chunk = metadata.column(place);

@@ -6,8 +6,9 @@ use crate::builder::Mark;
 use crate::gpu::Device;
 use crate::import::json::places::Places as Order;
 use crate::import::json::{LATEST, MOST_EVENTS};
+use crate::import::overheads;
 use crate::import::window::{FAR, drop_far};
-use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, Timeline};
+use crate::{Builder, More, NameIndex, Note, ProcessIndex, SliceKind, Timeline};
 use std::collections::{BTreeSet, HashMap};
 
 pub struct Loader<'d> {
@@ -111,7 +112,10 @@ impl<'d> Loader<'d> {
     fn overhead(&mut self) {
         let columns = ["start", "end", "globalTid", "nameId"];
         for table in ["CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD"] {
-            self.table(table, &columns, |loader, row| loader.slice(&row, SliceKind::Overhead, More::default()));
+            self.table(table, &columns, |loader, row| {
+                let id = overheads::kind_of(loader.text(row.number(3)).unwrap_or_default()) as u32;
+                loader.slice(&row, SliceKind::Overhead, More { id, ..More::default() });
+            });
         }
     }
 
@@ -173,9 +177,9 @@ impl<'d> Loader<'d> {
             (refused, "pieces of work are of more devices than can be, and are left out"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
-        timeline.notes.extend(self.notes.into_iter().chain(counted));
+        timeline.notes.extend(self.notes.into_iter().chain(counted).map(Note::sentence));
         if timeline.slices.is_empty() && timeline.gpu.is_empty() {
-            timeline.notes.push("The file holds no events.".into());
+            timeline.notes.push(Note::sentence("The file holds no events."));
         }
         timeline
     }

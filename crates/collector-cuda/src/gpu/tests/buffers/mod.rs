@@ -110,16 +110,17 @@ fn times_are_those_of_the_machine() {
 fn the_device_and_cuptis_own_time_are_told() {
     for (program, overheads) in [("copies", 16), ("graphs", 21)] {
         let told = Told::of(program);
-        let devices = told.texts(Kind::Device);
+        let devices = told.devices();
         assert_eq!(devices.len(), 1);
-        let said: serde_json::Value = serde_json::from_str(&devices[0]).unwrap();
+        let said = &devices[0];
         let recorded = trace(program);
         let device = recorded.gpu.devices.iter().find(|device| device.process.is_some()).unwrap();
-        assert_eq!(said["multiprocessors"].as_u64(), device.multiprocessors.map(u64::from));
-        assert_eq!(said["compute_capability"].as_str(), Some(&*device.compute_capability));
-        assert_eq!(said["memory_bytes"].as_u64(), device.memory_bytes);
-        assert_eq!(said["bandwidth"].as_u64(), device.bandwidth);
-        assert_eq!(said["name"], "", "nobody follows a dead pointer");
+        assert_eq!(Some(said.multiprocessors), device.multiprocessors);
+        let (major, minor) = said.compute_capability;
+        assert_eq!(format!("{major}.{minor}"), &*device.compute_capability);
+        assert_eq!(Some(said.memory_bytes), device.memory_bytes);
+        assert_eq!(Some(said.bandwidth), device.bandwidth);
+        assert_eq!(said.name, "", "nobody follows a dead pointer");
         let own = told.events(Kind::Overhead);
         assert_eq!(own.len(), overheads, "{program}");
         assert!(own.iter().all(|event| event.value < 10_000_000_000), "{own:?}");

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use trace::NameId;
 use trace::device::{Numbers, Work, payload};
+use trace::device_facts::DeviceFacts;
 use trace::event::{EVENT_WORDS, Event, Kind};
 use trace::gathered::TextGatherer;
 
@@ -165,8 +166,8 @@ impl Told {
         self.records.iter().map(|words| Event::from_words(*words)).filter(|event| event.kind == kind as u16).collect()
     }
 
-    /// The texts in front of the events of a kind.
-    pub fn texts(&self, kind: Kind) -> Vec<String> {
+    /// What was told of devices.
+    pub fn devices(&self) -> Vec<DeviceFacts> {
         let (mut gatherer, mut found) = (TextGatherer::default(), Vec::new());
         for words in &self.records {
             let event = Event::from_words(*words);
@@ -175,8 +176,8 @@ impl Told {
                 continue;
             }
             let gathered = gatherer.take(&event);
-            if event.kind == kind as u16 {
-                found.extend(gathered.name);
+            if event.kind == Kind::DeviceFacts as u16 {
+                found.extend(DeviceFacts::from_records(&event, gathered.name.clone(), gathered.numbers()));
             }
         }
         found

@@ -50,7 +50,7 @@ mod tests {
         let column = |column: &trace::tables::Column| match column.name {
             "process" => plain(Values::Int32(vec![0, 1, HOST, 2, 7])),
             "time_ns" | "count" => plain(Values::Int64(vec![10, 11, 12, 13, 14])),
-            "what" => Buffer {
+            "reason" => Buffer {
                 values: Values::Text(vec![ByteArray::from("b"), ByteArray::from("d")]),
                 levels: vec![0, 1, 0, 1, 0],
                 places: vec![0, 0, 0, 1, 1],
@@ -65,7 +65,7 @@ mod tests {
             (3, &[0, HOST, 1][..], &[11, 12, 13][..])
         );
         let of = |column| (0..3).map(|row| rows.texts(column).get(row).map(<[u8]>::to_vec)).collect::<Vec<_>>();
-        assert_eq!(of("what"), [Some(b"b".to_vec()), None, Some(b"d".to_vec())]);
+        assert_eq!(of("reason"), [Some(b"b".to_vec()), None, Some(b"d".to_vec())]);
         assert_eq!(of("collector"), [Some(b"b".to_vec()), Some(b"c".to_vec()), Some(b"d".to_vec())]);
     }
 }

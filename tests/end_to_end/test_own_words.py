@@ -1,0 +1,63 @@
+"""A program that happens to use our words in its own names: its marks, scopes and steps are recorded like any other,
+and mean nothing to us."""
+
+from __future__ import annotations
+
+import json
+
+from recording import MARK, RECORDING_WINDOW, SCOPE, STEP, inferscope
+
+# What 0.1.0 wrote as marks, losses and notes, and what this version writes as codes.
+WORDS = [
+    "GPU recording on",
+    "GPU recording off",
+    "on",
+    "off",
+    "recording-window",
+    "stacks that could not be read because they changed meanwhile",
+    "stack-changed",
+    "no stacks: no Python process was seen",
+    "no scopes and calls of process 7: it was started with -I",
+    "not-injected",
+    "the command buffer is full",
+    "Healthy: nothing is wrong",
+    '{"ordinal":0,"name":"NVIDIA H200"}',
+]
+
+
+def program(words: list[str]) -> str:
+    """Ten steps, and in each of them the words as marks and scopes."""
+    return f"""
+        import time
+        from inferscope import mark_event, scope, step
+        words = {words!r}
+        def work():
+            until = time.perf_counter() + 0.02
+            while time.perf_counter() < until: pass
+        for number in range(10):
+            with step("request"):
+                for word in words:
+                    mark_event(word, metadata={{"what": word}})
+                    with scope(word, tags={{"code": word}}): pass
+                work()
+    """
+
+
+def test_names_like_our_own_words_mean_nothing(script, record):
+    ours, plain = (record(script(program(words))) for words in (WORDS, ["a", "b"]))
+    assert (ours.code, plain.code) == (0, 0), ours.told + plain.told
+    trace = ours.trace
+    assert trace.texts(MARK) == WORDS * 10
+    assert sorted(trace.texts(SCOPE)) == sorted(WORDS * 10)
+    assert len(trace.texts(STEP)) == 10
+    assert trace.texts(RECORDING_WINDOW) == []
+    assert trace.lost() == 0
+    noted, usual = ([note["code"] for note in one.trace.manifest["notes"]] for one in (ours, plain))
+    assert noted == usual
+    told, usual = (
+        json.loads(inferscope("analyze", str(one.trace.folder), "--format", "json").stdout) for one in (ours, plain)
+    )
+    assert told["steps"]["count"] == usual["steps"]["count"] > 0, "no step lies outside of a window that there is not"
+    assert told["steps"]["source"] == usual["steps"]["source"]
+    assert told["health"]["note_codes"] == usual["health"]["note_codes"]
+    assert [line["label"] for line in told["health"]["lines"]] == [line["label"] for line in usual["health"]["lines"]]
