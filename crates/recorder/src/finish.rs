@@ -1,13 +1,14 @@
 //! The end of a recording: sampling stops, what is left is read, and the small files of each table become one. When the disk
 //! does not take it, everything stays in shared memory for a later recovery.
 
-use crate::drain::{Drain, Shared};
+use crate::drain::Drain;
+use crate::file_names::RESCUED;
 use crate::manifest::State;
 use crate::outcome::Exit;
 use crate::proc;
 use crate::processes::{self, Processes};
 use crate::recording::Recording;
-use crate::recover::RESCUED;
+use crate::shared::Shared;
 use crate::supervisor::Completed;
 use crate::watch::{MOST_SAMPLERS, Seen, explain_missing};
 use std::fs;

@@ -1,7 +1,17 @@
 //! What the machine is: written into the manifest once, so that a trace can be read elsewhere.
 
-use crate::manifest::Host;
+use serde::{Deserialize, Serialize};
 use std::fs;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Host {
+    pub hostname: String,
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: u32,
+    pub numa_nodes: u32,
+    pub ram_bytes: u64,
+}
 
 pub(crate) fn describe() -> Host {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! manifest.json: what the trace is, where it comes from, and what is missing from it. Replaced as a whole by a
 //! rename, so a reader never sees half of one.
 
+pub use crate::host::Host;
 use crate::private;
 use crate::settings::{Calls, Settings};
 use serde::{Deserialize, Serialize};
@@ -67,16 +68,6 @@ pub struct Clock {
     /// The counter starts anew with every boot.
     #[serde(default)]
     pub boot_id: String,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Host {
-    pub hostname: String,
-    pub kernel: String,
-    pub cpu_model: String,
-    pub cpu_count: u32,
-    pub numa_nodes: u32,
-    pub ram_bytes: u64,
 }
 
 /// A device of the machine, as the driver numbers it; a process may number its own in another way, the uuid tells.

@@ -1,13 +1,13 @@
 //! Where a recording goes: the trace's folder, and the folder of segments in shared memory.
 
+use crate::file_names::PROTOCOL_FILES;
+use crate::file_names::RESCUED;
 use crate::inject;
 use crate::journal::JOURNAL;
 use crate::lock::{Lock, Refused};
 use crate::manifest::RESERVE;
 use crate::outcome::Error;
 use crate::private;
-use crate::protocol::PROTOCOL_FILES;
-use crate::recover::RESCUED;
 use crate::settings::{Calls, GpuDetail, Settings};
 use std::ffi::CString;
 use std::fs::{self, File};

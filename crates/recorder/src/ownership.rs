@@ -1,11 +1,11 @@
 //! Whether a trace, and the segments' folder that its manifest names, are this user's own and nobody else's. A manifest may say
 //! anything: a folder is believed to be the trace's only where it carries the trace's id, or, for traces without one, its path.
 
+use crate::file_names::RESCUED;
+use crate::file_names::SEGMENTS;
 use crate::journal::JOURNAL;
 use crate::manifest::Manifest;
 use crate::output::{TRACE_FILE, TRACE_ID_FILE};
-use crate::recover::RESCUED;
-use crate::unfinished::SEGMENTS;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -2,24 +2,29 @@
 //! every descriptor or is being killed. The first one is where the package asked for it and tells it everything it has to
 //! know before it records; the others are in the segments folder.
 
+use crate::file_names::{DONE, STOP};
 use crate::launch::Variable;
 use crate::make_way;
+use crate::outcome::Exit;
 use crate::proc;
-use crate::supervisor::Order;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// To us: finish now. Holds [`ENDS`] if the program ends and waits for nothing else, or nothing if it goes on.
-const STOP: &str = "stop";
-/// From us: the trace is complete; holds the path of the report.
-const DONE: &str = "done";
-
 const ENDS: &str = "ends";
 
-pub(crate) const PROTOCOL_FILES: [&str; 2] = [STOP, DONE];
+/// To the recorder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// The command runs, as this process.
+    Watch(u32),
+    /// Complete the trace. With how the command ended, where there is one.
+    End(Option<Exit>),
+    /// There is nothing to record after all.
+    Discard,
+}
 
 pub(crate) struct Caller {
     folder: PathBuf,

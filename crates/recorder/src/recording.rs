@@ -1,16 +1,17 @@
 //! A recording in progress: its folders, and the threads that fill them. Started before the workload, finished after it.
 
 use crate::device::sampler::Sampler;
-use crate::drain::{Drain, Shared};
+use crate::drain::Drain;
 use crate::lock::Lock;
 use crate::messages::Outbox;
 use crate::notes::{self, Notes};
 use crate::outcome::Error;
 use crate::output::Output;
+use crate::plan::Plan;
 use crate::resume::Resumed;
 use crate::settings::{Calls, Settings};
+use crate::shared::Shared;
 use crate::store::{Files, compact_once};
-use crate::supervisor::Plan;
 use crate::watch::{Seen, Watch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Completes a trace whose recorder was killed: the rings in shared memory still hold what had not reached the disk, and
 //! the footers on disk say exactly where to go on. May be killed itself, and run again.
 
-use crate::device::found::Found;
 use crate::dictionary::Dictionary;
-use crate::drain::{Attached, Clock, Drain, Phase, Shared};
+use crate::drain::{Attached, Clock, Drain, Phase};
+use crate::file_names::RESCUED;
+use crate::found_devices::Found;
 use crate::journal::{self, Facts};
 use crate::lock::Lock;
 use crate::manifest::{Manifest, State};
@@ -14,6 +15,7 @@ use crate::output::{self, local_time};
 use crate::private;
 use crate::proc;
 use crate::processes::Processes;
+use crate::shared::Shared;
 use crate::store::{Cell, Checkpoint, Left, Store, scan};
 use std::collections::HashMap;
 use std::fs;
@@ -27,9 +29,6 @@ use trace::plain_file;
 use trace::segment::SUFFIX;
 use trace::settings::SIZES_MB;
 use trace::tables::{MANIFEST, Table, parse_file_name};
-
-/// In a segments folder: tables that the trace's disk did not take.
-pub(crate) const RESCUED: &str = "rescued";
 
 /// What a process may be given, and the header of its segment.
 const LARGEST_SEGMENT: u64 = ((*SIZES_MB.end() as u64) + 64) << 20;

@@ -1,9 +1,10 @@
 //! Begins a trace, or goes on with one whose recorder was killed: what is on disk says where each ring is read from, the journal
 //! holds what was in no file yet. A new trace is one that has nothing yet.
 
-use crate::device::found::Found;
 use crate::dictionary::Dictionary;
-use crate::drain::{Clock, Drain, Shared, not_kept};
+use crate::drain::{Clock, Drain, not_kept};
+use crate::file_names::RESCUED;
+use crate::found_devices::Found;
 use crate::host;
 use crate::journal::Journal;
 use crate::lock::Lock;
@@ -13,7 +14,8 @@ use crate::notes::Notes;
 use crate::output::Output;
 use crate::private;
 use crate::processes::Processes;
-use crate::recover::{RESCUED, take_journal, take_rescued};
+use crate::recover::{take_journal, take_rescued};
+use crate::shared::Shared;
 use crate::store::{Left, Store, scan};
 use std::io;
 use std::sync::Arc;

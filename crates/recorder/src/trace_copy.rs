@@ -1,12 +1,12 @@
 //! A private copy of an unfinished trace, in which it is completed when the trace itself may not be changed. Only plain files
 //! are copied, and no more than there is room for; the copy goes when it has been read.
 
+use crate::file_names::RESCUED;
+use crate::file_names::SEGMENTS;
 use crate::journal::JOURNAL;
 use crate::manifest::Manifest;
 use crate::output::free_bytes;
 use crate::ownership::user;
-use crate::recover::RESCUED;
-use crate::unfinished::{SEGMENTS, file_name_of, tables};
 use crate::{private, proc};
 use std::fs;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use trace::codes::{Note, NoteCode};
 use trace::plain_file;
 use trace::segment::SUFFIX;
-use trace::tables::MANIFEST;
+use trace::tables::{MANIFEST, current_files, file_name, parse_file_name};
 
 #[derive(Debug)]
 pub struct TraceCopy(PathBuf);
@@ -101,4 +101,17 @@ fn sweep(place: &Path, prefix: &str) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// The tables in a folder, without those that others replace.
+pub(crate) fn tables(folder: &Path) -> Vec<String> {
+    // Not through a link; the path that leads through a descriptor is one.
+    let linked = folder.is_symlink() && !folder.starts_with("/proc/self/fd");
+    let entries = (!linked).then(|| std::fs::read_dir(folder).ok()).flatten().into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| parse_file_name(entry.file_name().to_str()?));
+    current_files(found.collect()).into_iter().map(|(table, first, last)| file_name(table, first, last)).collect()
+}
+
+pub(crate) fn file_name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

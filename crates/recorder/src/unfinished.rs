@@ -2,21 +2,19 @@
 //! recorded it on this machine since this boot and nobody else can have touched it; everything else is completed in a private
 //! copy. Everything goes through one descriptor of the folder, and no link in it is followed.
 
+use crate::file_names::{RESCUED, SEGMENTS};
 use crate::lock::{Lock, Refused};
 use crate::manifest::{Manifest, State};
 use crate::outcome::{Error, Recovered};
 use crate::ownership::{self, Found};
-use crate::recover::{self, RESCUED};
-use crate::trace_copy::TraceCopy;
+use crate::recover;
+use crate::trace_copy::{TraceCopy, file_name_of, tables};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use trace::tables::{FORMAT_VERSION, LOCK, current_files, file_name, parse_file_name};
-
-/// The segments' folder of a trace whose segments are on disk.
-pub(crate) const SEGMENTS: &str = "segments";
+use trace::tables::{FORMAT_VERSION, LOCK};
 
 pub struct Unfinished {
     shown: PathBuf,
@@ -131,19 +129,6 @@ impl Unfinished {
         let recovered = recover::complete(copy.path(), &copy.path().join(SEGMENTS), lock)?;
         Ok(recovered.map(|recovered| Completed { recovered, copy: Some(copy) }))
     }
-}
-
-/// The tables in a folder, without those that others replace.
-pub(crate) fn tables(folder: &Path) -> Vec<String> {
-    // Not through a link; the path that leads through a descriptor is one.
-    let linked = folder.is_symlink() && !folder.starts_with("/proc/self/fd");
-    let entries = (!linked).then(|| std::fs::read_dir(folder).ok()).flatten().into_iter().flatten().flatten();
-    let found = entries.filter_map(|entry| parse_file_name(entry.file_name().to_str()?));
-    current_files(found.collect()).into_iter().map(|(table, first, last)| file_name(table, first, last)).collect()
-}
-
-pub(crate) fn file_name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// A path that leads to this very folder, whoever renames what above it.

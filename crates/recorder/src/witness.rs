@@ -1,7 +1,7 @@
 //! Tells a signal to the whole process group from one to the recorder alone: the kernel says the same of both. The witness is a
 //! child in our group that does nothing but report the signals it gets. What it got too, the command got as well.
 
-use crate::supervisor::{Forked, fork};
+use crate::fork::{Forked, fork};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};

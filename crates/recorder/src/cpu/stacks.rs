@@ -4,11 +4,11 @@
 use super::budget::Budget;
 use super::reader::{Reader, Sampled};
 use super::threads::NamedByPython;
-use crate::drain::Shared;
 use crate::manifest::{Collector, StackReads};
 use crate::messages::{Message, Outbox};
 use crate::pace::cpu_time;
 use crate::proc;
+use crate::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

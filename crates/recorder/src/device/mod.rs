@@ -2,7 +2,6 @@
 //! questions; what one cannot answer is missing, never 0.
 
 pub(crate) mod amd;
-pub(crate) mod found;
 pub(crate) mod nvml;
 mod nvml_table;
 pub(crate) mod report;

@@ -4,9 +4,9 @@
 use super::nvml::NoNvml;
 use super::{Device, Question, Silence};
 use crate::counters::Counters;
-use crate::drain::Shared;
 use crate::messages::{Message, Outbox};
 use crate::pace::Pace;
+use crate::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Closing files: in which order things go to disk, what happens when the disk takes nothing, and the end.
 
 use super::{Drain, Phase};
+use crate::file_names::RESCUED;
 use crate::lock::Lock;
-use crate::recover::RESCUED;
 use crate::store::Covered;
 use std::time::Instant;
 use trace::codes::{Note, NoteCode};

@@ -1,9 +1,10 @@
 //! Once a turn, what the samplers saw and what the manifest does not say yet goes into the journal; when files were closed it
 //! starts anew. Costs one write into shared memory a turn.
 
-use super::{Drain, Shared};
+use super::Drain;
 use crate::journal::{Facts, Journal};
 use crate::manifest::Device;
+use crate::shared::Shared;
 use crate::store::Store;
 use trace::codes::{Note, NoteCode};
 

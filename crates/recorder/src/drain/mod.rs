@@ -20,30 +20,17 @@ pub(crate) use clock::Clock;
 pub(crate) use keep::not_kept;
 pub(crate) use losses::Losses;
 
-use crate::device::found::Found;
-use crate::dictionary::Dictionary;
 use crate::lock::Lock;
 use crate::manifest::Manifest;
 use crate::messages::{Inbox, Message};
-use crate::notes::Notes;
-use crate::processes::Processes;
+use crate::shared::Shared;
 use crate::store::{Cell, Left, Store};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
 use trace::codes::LossReason;
 use trace::tables::{HOST, Table};
-
-/// What all parts of the recorder share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub dictionary: Arc<Dictionary>,
-    pub processes: Processes,
-    pub notes: Notes,
-    pub devices: Found,
-}
 
 pub(crate) struct Drain {
     pub shared: Shared,

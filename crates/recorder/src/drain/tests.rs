@@ -6,8 +6,13 @@ mod kept;
 
 use super::*;
 use crate::Settings;
+use crate::dictionary::Dictionary;
+use crate::found_devices::Found;
+use crate::notes::Notes;
+use crate::processes::Processes;
 use crate::store::scan;
 use std::fs;
+use std::sync::Arc;
 use trace::Segment;
 use trace::clock::Source;
 use trace::event::{Event, Kind, TextRole, text_records};

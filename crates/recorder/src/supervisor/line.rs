@@ -2,22 +2,12 @@
 //! process between fork and exec may send one too; those from it are one letter, and text up to its end.
 
 use crate::outcome::Exit;
+use crate::protocol::Order;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 use trace::codes::Note;
-
-/// To the recorder.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Order {
-    /// The command runs, as this process.
-    Watch(u32),
-    /// Complete the trace. With how the command ended, where there is one.
-    End(Option<Exit>),
-    /// There is nothing to record after all.
-    Discard,
-}
 
 /// From the recorder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,16 +1,16 @@
 //! The supervisor: what `inferscope run`, `attach` and `record` are. It has the recorder as a child, starts it again when it is
 //! killed, and tells it when to complete the trace. It holds nothing of the trace, and has one thread.
 
-mod fork;
 mod line;
 mod recorder_process;
 
-pub(crate) use fork::{Forked, fork};
-pub(crate) use line::{Completed, Order};
-pub(crate) use recorder_process::{Alone, Plan};
+pub(crate) use line::Completed;
 
+use crate::fork::{Forked, fork};
 use crate::outcome::{Error, Exit, Outcome};
 use crate::output;
+use crate::plan::Plan;
+use crate::protocol::Order;
 use line::{Answer, Line};
 use std::io;
 use std::time::{Duration, Instant};

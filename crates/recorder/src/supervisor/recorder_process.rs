@@ -1,73 +1,20 @@
 //! What the recorder's process does from its first moment to its last. It takes its orders from the supervisor; when that is
 //! gone it goes on alone until the workload ends, and completes the trace by itself.
 
-use super::line::{Completed, Line, Order};
+use super::line::{Completed, Line};
 use crate::lock::Lock;
-use crate::manifest::Manifest;
-use crate::outcome::Exit;
-use crate::output::{self, Output};
+use crate::output::{self};
+use crate::plan::{Alone, Plan};
 use crate::proc;
-use crate::protocol::Caller;
+use crate::protocol::Order;
 use crate::recording::Recording;
 use crate::resume::{Begun, resume};
-use crate::settings::Settings;
-use std::os::fd::{AsRawFd, RawFd};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace::codes::{Note, NoteCode};
-
-/// Everything that a recorder has to know. Each one that is started again has it from the supervisor's memory.
-pub(crate) struct Plan<'a> {
-    pub settings: Settings,
-    pub output: Output,
-    /// Of a trace that has none yet.
-    pub manifest: Manifest,
-    /// What is known to be missing before anything is recorded.
-    pub notes: Vec<Note>,
-    /// The workload was given collectors.
-    pub injected: bool,
-    pub alone: Alone<'a>,
-    /// The process to watch, once it is there.
-    pub root: Option<u32>,
-    /// Says that nobody else records it, where that was asked before the recorder was there.
-    pub root_lock: Option<Lock>,
-    /// The workload has ended, and how.
-    pub end: Option<Option<Exit>>,
-}
-
-/// When a recorder without a supervisor is done, and what it does then.
-pub(crate) enum Alone<'a> {
-    /// The command has ended.
-    Run,
-    /// At once: whoever attached could have ended it at any moment, and nobody else can.
-    Attach,
-    /// The program asks for the end, or is gone. It is told where the report is.
-    Record { caller: Caller, report: &'a dyn Fn(&Path, bool) -> Option<PathBuf> },
-}
 
 /// Between two looks at the workload.
 const PAUSE: Duration = Duration::from_millis(50);
 /// It refused to record: the reason was told.
 const REFUSED: i32 = 1;
-
-impl Plan<'_> {
-    /// Descriptors that the recorder shares with the supervisor.
-    pub fn descriptors(&self) -> Vec<RawFd> {
-        let root = self.root_lock.as_ref().map(Lock::raw);
-        [self.output.lock.raw(), self.output.living.as_raw_fd()].into_iter().chain(root).collect()
-    }
-}
-
-impl Alone<'_> {
-    /// What the trace says of that.
-    fn note(&self) -> Option<Note> {
-        match self {
-            Alone::Run => Some(Note::new(NoteCode::SupervisorKilled)),
-            Alone::Attach => Some(Note::new(NoteCode::SupervisorKilledAttached)),
-            Alone::Record { .. } => None,
-        }
-    }
-}
 
 /// The recorder's process. Returns what it exits with.
 pub(super) fn record(plan: &Plan<'_>, mut line: Line, restarts: u32) -> i32 {

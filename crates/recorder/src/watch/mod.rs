@@ -10,13 +10,13 @@ pub(crate) use injection::explain_missing;
 
 use crate::cpu::stacks::{Sampler, Target};
 use crate::cpu::threads::NamedByPython;
-use crate::drain::Shared;
 use crate::lock::{Lock, Refused};
 use crate::messages::Outbox;
 use crate::pace::Pace;
 use crate::proc;
 use crate::processes::Living;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use sources::Sources;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use crate::counters::Counters;
 use crate::cpu::threads::{NamedByPython, Threads};
-use crate::drain::Shared;
 use crate::memory::{numa, pressure, process};
 use crate::messages::{Message, Outbox};
 use crate::notes::Notes;
 use crate::pace::Pace;
 use crate::proc;
 use crate::processes::Living;
+use crate::shared::Shared;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
