@@ -12,7 +12,7 @@ pub fn start(package: &str) -> Option<String> {
     let Some(start) = find(library, c"inferscope_gpu_start") else {
         return Some("the CUDA library is of another version".to_owned());
     };
-    // SAFETY: the function has this signature in `injection.rs`.
+    // SAFETY: the function has this signature in `injection.rs` of collector-cuda.
     let start: unsafe extern "C" fn(*mut c_char, usize) -> c_int = unsafe { std::mem::transmute(start) };
     let mut reason = [0u8; 512];
     // SAFETY: it writes at most that many bytes, with a zero at the end.
@@ -28,7 +28,7 @@ pub fn start(package: &str) -> Option<String> {
 pub fn stop(package: &str) {
     let Some(library) = open(package, libc::RTLD_NOW | libc::RTLD_NOLOAD) else { return };
     let Some(stop) = find(library, c"inferscope_gpu_stop") else { return };
-    // SAFETY: the function has this signature in `injection.rs`.
+    // SAFETY: the function has this signature in `injection.rs` of collector-cuda.
     let stop: unsafe extern "C" fn() = unsafe { std::mem::transmute(stop) };
     // SAFETY: as above.
     unsafe { stop() };
@@ -38,7 +38,7 @@ pub fn stop(package: &str) {
 pub fn release(package: &str, who: &str) {
     let Some(library) = open(package, libc::RTLD_NOW | libc::RTLD_NOLOAD) else { return };
     let (Some(release), Ok(who)) = (find(library, c"inferscope_gpu_release"), CString::new(who)) else { return };
-    // SAFETY: the function has this signature in `injection.rs`.
+    // SAFETY: the function has this signature in `injection.rs` of collector-cuda.
     let release: unsafe extern "C" fn(*const c_char) = unsafe { std::mem::transmute(release) };
     // SAFETY: a string with a zero at its end.
     unsafe { release(who.as_ptr()) };
