@@ -107,7 +107,7 @@ impl Random {
 /// Runs a test, named by its path, in a process of its own, and fails if that had more than so many kilobytes of memory: in this
 /// one the other tests run too.
 pub fn within_kilobytes(most: u64, test: &str, body: impl FnOnce()) {
-    const ALONE: &str = "INFERSCOPE_TEST_ALONE";
+    const ALONE: &str = "TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
         let this = std::env::current_exe().unwrap();
         let done = Command::new(this).args([test, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
