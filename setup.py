@@ -15,8 +15,8 @@ if version is None:
 
 # Cargo.lock decides what is built, here as everywhere.
 locked = ["--locked"]
-# INFERSCOPE_BUILD=quick, for tests: as `cargo test` compiles it. The command is chosen from the whole workspace beside an
-# example, so that its dependencies get the very features that tests give them, and nothing is compiled a second time.
+# INFERSCOPE_BUILD=quick, for tests: as `cargo test` compiles it. The command is chosen from the whole workspace beside
+# an example, so that its dependencies get the very features that tests give them: nothing is compiled a second time.
 quick = os.environ.get("INFERSCOPE_BUILD") == "quick"
 # What is mapped into the workload is small: optimised as a whole, it loses a seventh.
 whole = ["--profile=dev"] if quick else ["--config", 'profile.release.lto="fat"']

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def rust_example() -> Callable[[str], Path]:
-    """Gives the path of an example. It is chosen from the whole workspace, as by `cargo test`, which gives its dependencies the
-    same features: after `make test` has built the tests, nothing is left to compile."""
+    """Gives the path of an example. It is chosen from the whole workspace, as by `cargo test`, which gives its
+    dependencies the same features: after `make test` has built the tests, nothing is left to compile."""
 
     def build(name: str) -> Path:
         command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", name]

@@ -1,7 +1,7 @@
 """Runs the Python tests on every CPython 3.10 to 3.14 found here, each in an environment of its own under .venvs/
-with the one built wheel in it. The end-to-end tests run whole on one version and in part on the others; several tests run at
-a time, except those that need the machine for themselves. All that failed is named once more at the very end: of a long
-log, often only that is kept."""
+with the one built wheel in it. The end-to-end tests run whole on one version and in part on the others; several tests
+run at a time, except those that need the machine for themselves. All that failed is named once more at the very end:
+of a long log, often only that is kept."""
 
 from __future__ import annotations
 

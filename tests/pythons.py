@@ -50,8 +50,8 @@ def find() -> dict[str, Path]:
 
 
 def environment(name: str, python: Path, wheel: Path | None, requirements: list[Path]) -> Path:
-    """An environment with what the tests need and the wheel, if there is one yet; each is installed again only when it has
-    changed."""
+    """An environment with what the tests need and the wheel, if there is one yet; each is installed again only when it
+    has changed."""
     folder = ROOT / ".venvs" / name
     inside = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", inside, "--quiet", "--disable-pip-version-check", "install"]

@@ -1,5 +1,5 @@
-"""The package as it is installed: one version everywhere, no library that a user's machine may lack, everything documented.
-What is in the wheel that is shipped, and its size, is in tests/wheel."""
+"""The package as it is installed: one version everywhere, no library that a user's machine may lack, everything
+documented. What is in the wheel that is shipped, and its size, is in tests/wheel."""
 
 import importlib.metadata
 import re
