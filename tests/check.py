@@ -1,6 +1,6 @@
-"""What to run every day, in minutes: format, lints, and the tests of what changed since upstream's main or in the working
-tree: whole for the crates that were touched (but for what takes long), unit tests for those that depend on them, and the
-Python tests that were touched. `make test` runs everything."""
+"""What to run every day: format, lints, and the tests of what changed since upstream's main or in the working tree. For
+the crates that were touched these are unit and integration tests (but for those that take long), for those that depend
+on them unit tests, and besides the Python tests that were touched. `make test` runs everything."""
 
 from __future__ import annotations
 
@@ -71,28 +71,33 @@ def crates(files: list[str], known: list[dict[str, Any]]) -> tuple[list[str], li
         reached |= more
 
 
-def cargo_tests(touched: list[str], dependents: list[str], known: list[dict[str, Any]]) -> list[list[str]]:
-    """Unit tests of all, and of the touched ones the integration tests: the program `all` where there is one."""
+def test_programs(touched: list[str], dependents: list[str], known: list[dict[str, Any]]) -> list[tuple[Path, Path]]:
+    """Compiles the tests and gives those to run, each with its folder: unit tests of all, and of the touched crates the
+    integration tests, where there is a program `all` only that. Compiled is the whole workspace, as by `make test`:
+    with fewer crates, dependencies would have fewer features and be compiled again."""
+    with_all = {p["name"] for p in known if any(is_integration(t) and t["name"] == "all" for t in p["targets"])}
+    integration = "--test=all" if set(touched) <= with_all else "--test=*"
+    command = ["cargo", "test", "--locked", "--workspace", "--no-run", "--lib", "--bins", integration]
+    print(f"\n== {' '.join(command)}", flush=True)
+    built = subprocess.run([*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE)
+    if built.returncode != 0:
+        raise SystemExit("the tests do not compile")
+    owners = {package["id"]: package for package in known}
+    programs = []
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        package = owners.get(message.get("package_id", ""))
+        if package is None or not message.get("executable") or not message["profile"]["test"]:
+            continue
+        name, target = package["name"], message["target"]
+        asked = name in touched and (target["name"] == "all" or name not in with_all)
+        if asked if is_integration(target) else name in touched + dependents:
+            programs.append((Path(message["executable"]), ROOT / folder(package)))
+    return programs
 
-    def having(names: list[str], kind: str, name: str | None = None) -> list[str]:
-        """Options for the packages with such a target that is tested."""
 
-        def fits(target: dict[str, Any]) -> bool:
-            kinds = {"lib" if "lib" in found else found for found in target["kind"]}
-            return kind in kinds and target["test"] and name in (None, target["name"])
-
-        return [f"-p={p['name']}" for p in known if p["name"] in names and any(map(fits, p["targets"]))]
-
-    both = touched + dependents
-    whole = having(touched, "test", "all")
-    others = [option for option in having(touched, "test") if option not in whole]
-    groups = [
-        ("--lib", having(both, "lib")),
-        ("--bins", having(both, "bin")),
-        ("--test=all", whole),
-        ("--test=*", others),
-    ]
-    return [["cargo", "test", "--locked", "--quiet", which, *options] for which, options in groups if options]
+def is_integration(target: dict[str, Any]) -> bool:
+    return "test" in target["kind"]
 
 
 def python_tests(files: list[str]) -> list[str]:
@@ -109,16 +114,16 @@ def python_tests(files: list[str]) -> list[str]:
     return sorted(test for test in tests if str(Path(test).parent) not in tests)
 
 
-def run(*command: str | Path, **environ: str) -> bool:
+def run(place: Path, *command: str | Path, **environ: str) -> bool:
     began = time.monotonic()
     print(f"\n== {' '.join(map(str, command))}", flush=True)
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | environ).returncode == 0
+    done = subprocess.run(command, cwd=place, env=os.environ | environ).returncode == 0
     print(f"== {'passed' if done else 'FAILED'} in {time.monotonic() - began:.0f} s", flush=True)
     return done
 
 
 def run_python(tests: list[str]) -> bool:
-    if not run("make", "--no-print-directory", "dist/quick/built"):
+    if not run(ROOT, "make", "--no-print-directory", "dist/quick/built"):
         return False
     found = find()
     minor = FAVOURITE if FAVOURITE in found else list(found)[-1]
@@ -126,7 +131,7 @@ def run_python(tests: list[str]) -> bool:
     requirements = [ROOT / "tests" / name for name in ("requirements.txt", "requirements-whole.txt")]
     inside = environment(minor, found[minor], wheel, requirements)
     path = f"{inside.parent}{os.pathsep}{os.environ['PATH']}"
-    return run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, PATH=path, TEST_WHEEL=str(wheel))
+    return run(ROOT, inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, PATH=path, TEST_WHEEL=str(wheel))
 
 
 def main() -> int:
@@ -145,15 +150,17 @@ def main() -> int:
     if any(file.startswith("python/") for file in files):
         commands.append([TOOLS / "mypy"])
     if touched:
-        every = [f"-p={name}" for name in touched + dependents]
-        commands.append(["cargo", "clippy", "--locked", "--quiet", *every, "--all-targets", "--", "-D", "warnings"])
-    commands += cargo_tests(touched, dependents, known)
+        # Of the whole workspace only what changed, and what depends on it, is looked at anew.
+        commands.append(["cargo", "clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
     tests = python_tests(files)
     if chosen.list:
         print("\n".join(" ".join(map(str, command)) for command in commands))
+        print("\n".join([f"tests of {name}" for name in touched] + [f"unit tests of {name}" for name in dependents]))
         print("\n".join(f"pytest {test}" for test in tests))
         return 0
-    failed = [" ".join(map(str, command)) for command in commands if not run(*command)]
+    failed = [" ".join(map(str, command)) for command in commands if not run(ROOT, *command)]
+    programs = test_programs(touched, dependents, known) if touched else []
+    failed += [str(program) for program, place in programs if not run(place, program, "--quiet")]
     if tests and not run_python(tests):
         failed.append(f"pytest {' '.join(tests)}")
     print("\n".join(["", *(f"FAILED: {command}" for command in failed)]))

@@ -1,5 +1,5 @@
-"""The wheel that is shipped: one for every Python, small in the workload, with nothing missing. `make test-wheel` builds
-it and names it in TEST_WHEEL."""
+"""The wheel that is shipped: one for every Python, small in the workload, with nothing missing. `make test-wheel`
+builds it and names it in TEST_WHEEL."""
 
 import os
 import re
