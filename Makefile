@@ -1,4 +1,6 @@
 # What one can do here. `make help` lists the targets; .ci/run calls the same ones.
+# There are two wheels: `make test` and `make demo` install the quick one, which is what `cargo test` compiles anyway; everything
+# that is measured or shipped is the optimised one of `make wheel`.
 # Needs Rust, a C compiler, a CPython 3.10 or later and make; everything else goes into .venv and .venvs.
 
 SHELL := bash
@@ -14,8 +16,11 @@ GPU ?=
 SOAK ?=
 CPYTHON ?=
 PYTEST ?=
+BASE ?=
 
 TOOLS := .venvs/tools/bin
+# The same for every build: with another Python, whatever stands on PyO3 would be compiled again.
+export PYO3_PYTHON := $(CURDIR)/$(TOOLS)/python
 PIP := -m pip --quiet --disable-pip-version-check
 SOURCES := $(shell find crates python -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \
   -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.csv' \) \
@@ -26,18 +31,30 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: .venv/installed ## Record the example service, print its summary, say where trace and report are.
-	PATH="$(CURDIR)/.venv/bin:$$PATH" inferscope run -- examples/service.py
-	.venv/bin/inferscope analyze
+demo: .venvs/quick/installed ## Record the example service, print its summary, say where trace and report are.
+	PATH="$(CURDIR)/.venvs/quick/bin:$$PATH" inferscope run -- examples/service.py
+	.venvs/quick/bin/inferscope analyze
 	@echo
 	@echo "The trace is in $$(ls -dt inferscope-traces/*/ | head -n 1): open report.html in there, or read report.md."
 	@echo "One problem is planted in examples/service.py: the answer names it. Without it: "
-	@echo "  PATH=.venv/bin:\$$PATH inferscope run examples/service.py --fixed"
+	@echo "  PATH=.venvs/quick/bin:\$$PATH inferscope run examples/service.py --fixed"
 
+.PHONY: check
+check: $(TOOLS)/installed ## Format, lints and the tests of what changed: for every day. BASE=main compares with another commit
+	$(TOOLS)/python tests/check.py $(if $(BASE),--base $(BASE))
+
+# What the Pythons need is downloaded while Rust compiles.
 .PHONY: test
-test: dist/built ## Run every test that needs no framework: Rust, then Python on each CPython found.
-	cargo test --locked --workspace
-	$(TOOLS)/python tests/every_python.py "$$(cat dist/built)" -- $(PYTEST)
+test: $(TOOLS)/installed ## Run every test that needs no framework: Rust, then Python on each CPython found.
+	@$(TOOLS)/python tests/every_python.py --prepare & prepared=$$!; \
+	cargo test --locked --workspace --no-run && $(MAKE) --no-print-directory dist/quick/built && \
+	cargo test --locked --workspace && wait $$prepared
+	$(TOOLS)/python tests/every_python.py "$$(cat dist/quick/built)" -- $(PYTEST)
+
+.PHONY: test-wheel
+test-wheel: .venv/installed ## Look at the wheel that is shipped: its size, what it needs, what is in it, and that it records.
+	.venv/bin/python $(PIP) install -r tests/requirements.txt
+	PATH="$(CURDIR)/.venv/bin:$$PATH" TEST_WHEEL="$$(cat dist/built)" .venv/bin/python -m pytest -q -p no:cacheprovider tests/wheel tests/end_to_end/test_alone.py tests/end_to_end/test_kills.py $(PYTEST)
 
 .PHONY: soak
 soak: .venv/installed ## Kill workload, recorder, supervisor and all at random, 10,000 times, and account for every record. SOAK="--kills 500 --seed 7"
@@ -135,11 +152,24 @@ $(TOOLS)/installed: tests/requirements-tools.txt
 
 # setuptools keeps what it once copied into build/: a module that was deleted since would come back.
 dist/built: $(SOURCES) | $(TOOLS)/installed
-	rm -rf build dist
+	rm -rf build
+	@mkdir -p dist && find dist -mindepth 1 -maxdepth 1 -not -name quick -exec rm -rf {} +
 	$(TOOLS)/python $(PIP) wheel --no-deps --wheel-dir dist/plain .
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" auditwheel repair --wheel-dir dist dist/plain/*.whl || \
 	  { echo "not a manylinux wheel: it is good for this machine and its like" >&2; cp dist/plain/*.whl dist; }
 	ls dist/*.whl > $@
+
+# For this machine only, so nothing has to be repaired.
+dist/quick/built: $(SOURCES) | $(TOOLS)/installed
+	rm -rf build dist/quick
+	INFERSCOPE_BUILD=quick $(TOOLS)/python $(PIP) wheel --no-deps --wheel-dir dist/quick .
+	ls dist/quick/*.whl > $@
+
+.venvs/quick/installed: dist/quick/built
+	$(PYTHON) -m venv .venvs/quick
+	.venvs/quick/bin/python $(PIP) install 'numpy>=1.26'
+	.venvs/quick/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/quick/built)"
+	touch $@
 
 .venv/installed: dist/built
 	$(PYTHON) -m venv .venv
@@ -147,11 +177,15 @@ dist/built: $(SOURCES) | $(TOOLS)/installed
 	.venv/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
 	touch $@
 
-.venvs/%/installed: dist/built tests/%/requirements.txt tests/requirements.txt
+# Apart from the wheel, so that it can be downloaded while that is built.
+.venvs/%/downloaded: tests/%/requirements.txt tests/requirements.txt
 	$(PYTHON) -m venv .venvs/$*
 	.venvs/$*/bin/python $(PIP) install -r tests/requirements.txt -r tests/$*/requirements.txt
+	touch $@
+
+.venvs/%/installed: dist/built .venvs/%/downloaded
 	.venvs/$*/bin/python $(PIP) install --no-deps --force-reinstall "$$(cat dist/built)"
 	touch $@
 
 # What an interrupted run made is not thrown away.
-.PRECIOUS: .venvs/%/installed
+.PRECIOUS: .venvs/%/installed .venvs/%/downloaded

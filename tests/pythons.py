@@ -49,22 +49,29 @@ def find() -> dict[str, Path]:
     return found
 
 
-def environment(name: str, python: Path, wheel: Path, requirements: list[Path]) -> Path:
-    """An environment with the wheel and what the tests need; made again only when one of these has changed."""
+def environment(name: str, python: Path, wheel: Path | None, requirements: list[Path]) -> Path:
+    """An environment with what the tests need and the wheel, if there is one yet; each is installed again only when it
+    has changed."""
     folder = ROOT / ".venvs" / name
     inside = folder / "bin" / "python"
-    stamp = folder / "stamp"
-    parts = [str(python).encode(), wheel.read_bytes(), *(file.read_bytes() for file in requirements)]
-    wanted = hashlib.sha256(b"\0".join(parts)).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted and inside.exists():
-        return inside
-    if not inside.exists() or subprocess.run([inside, "-c", ""], capture_output=True).returncode != 0:
-        shutil.rmtree(folder, ignore_errors=True)
-        # Some distributions leave ensurepip out; the pip that runs this script serves all environments.
-        subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
     pip = [sys.executable, "-m", "pip", "--python", inside, "--quiet", "--disable-pip-version-check", "install"]
-    files = [option for file in requirements for option in ("-r", file)]
-    subprocess.run([*pip, *files], check=True)
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True)
-    stamp.write_text(wanted)
+    stamp = folder / "requirements.stamp"
+    wanted = digest(str(python).encode(), *(file.read_bytes() for file in requirements))
+    if not inside.exists() or not stamp.exists() or stamp.read_text() != wanted:
+        if not inside.exists() or subprocess.run([inside, "-c", ""], capture_output=True).returncode != 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            # Some distributions leave ensurepip out; the pip that runs this script serves all environments.
+            subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+        files = [option for file in requirements for option in ("-r", file)]
+        subprocess.run([*pip, *files], check=True)
+        stamp.write_text(wanted)
+    if wheel:
+        stamp, wanted = folder / "wheel.stamp", digest(wheel.read_bytes())
+        if not stamp.exists() or stamp.read_text() != wanted:
+            subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True)
+            stamp.write_text(wanted)
     return inside
+
+
+def digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

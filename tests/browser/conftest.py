@@ -15,7 +15,6 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 INFERSCOPE = Path(sysconfig.get_path("scripts")) / "inferscope"
 
 # Requests with scopes and events on two threads, long enough for a few hundred samples.
@@ -135,11 +134,10 @@ def report(trace: Path, *options: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(tmp_path_factory: pytest.TempPathFactory, rust_example: Callable[[str], Path]) -> Path:
     """Pages of the timelines of the `report` crate's own tests."""
     folder = tmp_path_factory.mktemp("pages")
-    cargo = ["cargo", "run", "--locked", "--quiet", "-p", "inferscope-report", "--example", "pages", "--", folder]
-    subprocess.run(cargo, cwd=ROOT, check=True)
+    subprocess.run([rust_example("pages"), folder], check=True)
     return folder
 
 

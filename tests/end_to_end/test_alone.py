@@ -117,10 +117,10 @@ def test_the_recorder_cannot_start_and_the_program_goes_on(script, tmp_path):
 
 def test_an_unpacked_wheel_on_pythonpath_works_as_well(script, tmp_path):
     """No pip, no bin folder: the package finds its command inside the wheel's own data folder."""
-    wheels = sorted((Path(__file__).parents[2] / "dist").glob("inferscope-*.whl"))
-    assert wheels, "no wheel in dist/: `make wheel` builds it"
-    with zipfile.ZipFile(wheels[-1]) as wheel:
-        wheel.extractall(tmp_path / "unpacked")
+    wheel = os.environ.get("TEST_WHEEL")
+    assert wheel, "TEST_WHEEL names the wheel that is tested: `make test` and `make test-wheel` set it"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "unpacked")
     (command,) = (tmp_path / "unpacked").glob("inferscope-*.data/scripts/inferscope")
     command.chmod(0o755)
     path = script("import inferscope\nwith inferscope.scope('x'): print(inferscope.__file__)")

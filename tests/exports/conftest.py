@@ -4,16 +4,14 @@ which has names that try to break out of every format."""
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
 
 @pytest.fixture(scope="session")
-def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exports(tmp_path_factory: pytest.TempPathFactory, rust_example: Callable[[str], Path]) -> Path:
     folder = tmp_path_factory.mktemp("exports")
-    cargo = ["cargo", "run", "--locked", "--quiet", "-p", "inferscope-report", "--example", "exports", "--", folder]
-    subprocess.run(cargo, cwd=ROOT, check=True)
+    subprocess.run([rust_example("exports"), folder], check=True)
     return folder

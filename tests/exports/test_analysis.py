@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,9 @@ OURS = {"<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>
 
 
 @pytest.fixture(scope="session")
-def analyses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analyses(tmp_path_factory: pytest.TempPathFactory, rust_example: Callable[[str], Path]) -> Path:
     folder = tmp_path_factory.mktemp("analyses")
-    cargo = ["cargo", "run", "--locked", "--quiet", "-p", "inferscope-report", "--example", "analyses", "--", folder]
-    subprocess.run(cargo, cwd=ROOT, check=True)
+    subprocess.run([rust_example("analyses"), folder], check=True)
     return folder
 
 

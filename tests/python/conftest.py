@@ -27,20 +27,8 @@ PATIENCE_S = 120
 
 
 @pytest.fixture(scope="session")
-def dump() -> Path:
-    command = [
-        "cargo",
-        "build",
-        "--quiet",
-        "--locked",
-        "--release",
-        "-p",
-        "inferscope-trace",
-        "--example",
-        "dump_segment",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "dump_segment"
+def dump(rust_example: Callable[[str], Path]) -> Path:
+    return rust_example("dump_segment")
 
 
 def clean_environment() -> dict[str, str]:

@@ -1,9 +1,7 @@
 //! `inferscope analyze` and `export` on good traces and on everything else that a path may lead to.
 
-mod support;
-
+use crate::support::{Place, files};
 use serde_json::Value;
-use support::{Place, files};
 
 #[test]
 fn the_summary_goes_to_stdout_or_to_a_file() {

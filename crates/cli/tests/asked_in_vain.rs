@@ -1,8 +1,6 @@
 //! What was asked for and cannot be had is refused with a reason, instead of a file or a recording without it.
 
-mod support;
-
-use support::{Place, files};
+use crate::support::{Place, files};
 use timeline::fixture::Fixture;
 
 #[test]

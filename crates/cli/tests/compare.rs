@@ -1,10 +1,8 @@
 //! `inferscope diff`, `check` and `rules`, and user rules in reports: what they print, and how they end.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
 use std::fmt::Write;
-use support::Place;
 use timeline::fixture::Fixture;
 
 /// Ten steps; each launches two kernels.
@@ -118,7 +116,7 @@ fn limits_hold_fail_or_cannot_be_decided() {
     let told = place.run(["check", "whole", "--max-kernels", "100000"]);
     assert_eq!(told.code, Some(5));
     assert!(told.err.contains("no steps were found"), "{}", told.err);
-    Fixture::parse(support::TRACE).write(&place.at("host"));
+    Fixture::parse(crate::support::TRACE).write(&place.at("host"));
     for limit in ["--max-kernels", "--max-implicit-syncs", "--max-copied-mib", "--min-gpu-busy"] {
         let told = place.run(["check", "host", limit, "1"]);
         assert_eq!(told.code, Some(5), "{limit} passed without a GPU: {}", told.out);

@@ -1,8 +1,6 @@
 //! A file of InferScope JSON, or of another profiler, is a trace like any other to `analyze` and `export`.
 
-mod support;
-
-use support::Place;
+use crate::support::Place;
 
 #[test]
 fn an_export_can_be_analyzed_and_exported_again() {

@@ -1,10 +1,8 @@
 //! Memory that cannot be had while a trace is read: a sentence that says what to do and an exit code, never a signal, and no
 //! half-written file.
 
-mod support;
-
+use crate::support::{Place, Told};
 use std::process::Command;
-use support::{Place, Told};
 
 /// Needs some 20 MB to be read.
 fn large(place: &Place) {
@@ -27,7 +25,7 @@ fn a_limit_that_is_too_low_is_named() {
             "{error}"
         );
     }
-    let left: Vec<_> = support::files(&place.at(""));
+    let left: Vec<_> = crate::support::files(&place.at(""));
     assert_eq!(left, [place.at("trace.json")], "nothing half-written stays");
     place.run(["analyze", "trace.json", "--max-memory-mb", "500"]).fine();
 }

@@ -1,15 +1,13 @@
 //! What somebody tries who does not know the command yet: no arguments, `help`, `-` for stdout, names that are not text,
 //! Ctrl-C while a file is written.
 
-mod support;
-
+use crate::support::{Place, files};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::{Place, files};
 use timeline::fixture::Fixture;
 
 #[test]

@@ -1,10 +1,8 @@
 //! Nobody reads what a command says, or what it says cannot be written: it ends with the exit code that it would have had.
 
-mod support;
-
+use crate::support::Place;
 use std::fs::File;
 use std::process::Stdio;
-use support::Place;
 use timeline::fixture::Fixture;
 
 /// Ten steps with a kernel each.

@@ -1,10 +1,8 @@
 //! Every shape of a file that users may have, through the command: ages and units of torch.profiler, InferScope JSON that breaks
 //! its own rules, files of tools that are not read, and pairs of recordings that cannot be compared.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 /// The report as JSON, after the text has been written too.
 fn analyse(place: &Place, name: &str, bytes: impl AsRef<[u8]>) -> (String, Value) {

@@ -1,10 +1,8 @@
 //! Odd recordings through the command that people use: each becomes a report in every format, says what is odd about it, and
 //! neither panics nor ends well with nothing. Damage to files is in `fuzz`, and in the tests of the readers.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 /// An event as torch.profiler writes it; times in microseconds.
 fn event(category: &str, name: &str, thread: u32, ts: impl ToString, dur: impl ToString, args: &str) -> String {

@@ -1,10 +1,8 @@
 //! `inferscope run` around a shell: it ends as the command does, keeps its own words to stderr, and leaves a report.
 
-mod support;
-
+use crate::support::Place;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use support::Place;
 
 #[test]
 fn output_and_exit_code_are_the_commands() {

@@ -1,8 +1,6 @@
 //! `inferscope config show`, help and version: who wins, what is refused, and that it costs nothing to ask.
 
-mod support;
-
-use support::Place;
+use crate::support::Place;
 
 fn line(out: &str, key: &str) -> String {
     let mut found = out.lines().filter(|line| line.split_whitespace().next() == Some(key));

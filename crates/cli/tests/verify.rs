@@ -1,9 +1,7 @@
 //! `inferscope verify`: its list, what it refuses before anything runs, and a fix of the environment around a shell.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 #[test]
 fn the_list_names_every_fix_with_what_it_changes_and_its_risk() {

@@ -1,9 +1,7 @@
 //! `inferscope whatif` on a trace recorded on real hardware, and on expressions and traces that it has to refuse.
 
-mod support;
-
+use crate::support::Place;
 use std::path::Path;
-use support::Place;
 
 fn recorded(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces").join(name);

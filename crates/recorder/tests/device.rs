@@ -1,23 +1,12 @@
 //! Samples of devices, from a stand-in for NVIDIA's library that is built here and from a tree of amdgpu's files: what is
 //! there is recorded, what is not is missing and never 0, and a device that goes away is said to have.
 
-mod roles;
-
-use roles::*;
+use crate::roles::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use trace::tables::Table;
-
-#[test]
-fn role() {
-    if std::env::var("ROLE").as_deref() == Ok("doctor") {
-        let report = format!("{:#?}\n{:#?}", recorder::devices(), recorder::source_costs(std::process::id()));
-        return fs::write(std::env::var_os("RESULT").unwrap(), report).unwrap();
-    }
-    play();
-}
 
 /// A library with the names of NVIDIA's.
 fn build(folder: &Folder, options: &[&str]) -> PathBuf {

@@ -1,18 +1,11 @@
 //! What a CUDA library in a program without Python wrote reaches the trace: when all goes well, when the program is killed,
 //! and when the recorder is.
 
-mod roles;
-
-use roles::*;
+use crate::roles::*;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use trace::tables::{SliceKind, Table};
-
-#[test]
-fn role() {
-    play();
-}
 
 /// How many kernels and launches there are; fails if one is there twice or a kernel has no launch.
 fn kernels_and_launches(trace: &Path) -> (usize, usize) {

@@ -1,19 +1,12 @@
 //! Whoever is killed, nothing that was recorded before is lost: the workload, the recorder, both; and when the disk is
 //! full or the output is removed.
 
-mod roles;
-
-use roles::*;
+use crate::roles::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace::tables::{SliceKind, Table};
-
-#[test]
-fn role() {
-    play();
-}
 
 /// The scope that the writer has around everything: its duration, parent and args.
 fn outer_scope(trace: &Path) -> Vec<(Option<i64>, Option<String>)> {

@@ -1,8 +1,6 @@
 //! Opens InferScope JSON as others write it: in three shapes, with odd times, odd threads and types that are not shown yet.
 
-mod support;
-
-use support::{draw, gzip};
+use crate::support::{draw, gzip};
 use timeline::fixture::TemporaryFolder;
 use timeline::{OpenError, Timeline};
 

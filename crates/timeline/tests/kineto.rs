@@ -1,15 +1,13 @@
 //! Opens traces of torch.profiler as its versions wrote them over the years: categories, units, odd processes and threads,
 //! files with only one half of the story, folders of ranks.
 
-mod support;
-
-use support::{draw, gzip};
+use crate::support::{draw, gzip};
 use timeline::fixture::TemporaryFolder;
 use timeline::gpu::detail;
 use timeline::{OpenError, SliceKind, State, Timeline, WorkKind};
 
 fn open(bytes: impl AsRef<[u8]>) -> Result<Timeline, OpenError> {
-    support::Place(TemporaryFolder::new("kineto")).open(bytes.as_ref())
+    crate::support::Place(TemporaryFolder::new("kineto")).open(bytes.as_ref())
 }
 
 fn trace(events: &[&str]) -> String {
@@ -204,7 +202,7 @@ fn a_folder_of_ranks_is_one_timeline() {
     std::fs::write(folder.path().join("config.json"), r#"{"lr":0.1}"#).unwrap();
     std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
     let timeline = timeline::open(folder.path()).unwrap();
-    support::touch(&timeline);
+    crate::support::touch(&timeline);
     // The same process number, the same correlation: each file is a process of its own.
     let ranks: Vec<_> = timeline.processes.iter().map(|process| (process.pid, process.rank)).collect();
     assert_eq!(ranks, [(251, Some(0)), (251, Some(1)), (251, Some(1))]);

@@ -1,10 +1,8 @@
 //! Opens SQLite exports of Nsight Systems: whole, with tables and columns missing, of other programs, and damaged.
 
-mod support;
-
+use crate::support::{Random, draw};
 use rusqlite::Connection;
 use std::path::Path;
-use support::{Random, draw};
 use timeline::fixture::TemporaryFolder;
 use timeline::gpu::detail;
 use timeline::{OpenError, Timeline};
@@ -45,7 +43,7 @@ fn open(parts: &[&str]) -> Result<Timeline, OpenError> {
     write(&path, parts);
     let timeline = timeline::open(&path)?;
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is written beside the file");
-    support::touch(&timeline);
+    crate::support::touch(&timeline);
     Ok(timeline)
 }
 
@@ -147,7 +145,7 @@ fn changed_bytes_never_panic_or_hang() {
         }
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(timeline) = timeline::open(&path) {
-            support::touch(&timeline);
+            crate::support::touch(&timeline);
             opened += 1;
         }
     }

@@ -111,8 +111,15 @@ pub fn play() {
         Ok("writer") => write(),
         Ok("gpu") => write_gpu(),
         Ok("recorder") => record(),
+        Ok("doctor") => look_at_devices(),
         _ => {}
     }
+}
+
+/// Leaves in RESULT what there is to say of the devices here.
+fn look_at_devices() {
+    let report = format!("{:#?}\n{:#?}", recorder::devices(), recorder::source_costs(std::process::id()));
+    fs::write(variable("RESULT").unwrap(), report).unwrap();
 }
 
 /// Records the writer, or the command in COMMAND, into OUTPUT, and leaves the outcome in RESULT.

@@ -1,6 +1,6 @@
 //! The collapsed stacks: counts add up, idle samples are there when asked for, and no name breaks a line.
 
-use crate::{parse, timelines};
+use super::{parse, timelines};
 use report::exports::collapsed::{self, Options};
 use timeline::Timeline;
 

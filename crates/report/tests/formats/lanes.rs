@@ -1,6 +1,6 @@
 //! Hard cases of laying slices out, seen through the Perfetto and speedscope exports: whatever overlaps, every lane nests.
 
-use crate::parse;
+use super::parse;
 use prost::Message;
 use report::exports::perfetto::{self, messages::*};
 use std::collections::HashMap;

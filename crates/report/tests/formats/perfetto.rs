@@ -1,7 +1,7 @@
 //! The Perfetto export read back: slices nest and are closed on every track, in order of time, and nothing stands under
 //! a scope that is not around it. That the official protos read the same is tested in tests/exports.
 
-use crate::{parse, timelines};
+use super::{parse, timelines};
 use prost::Message;
 use report::exports::perfetto::{self, messages::*};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The pprof export read back, with the checks that pprof's own reader makes: every reference leads somewhere, every
 //! sample has as many values as there are types.
 
-use crate::{parse, timelines};
+use super::{parse, timelines};
 use flate2::read::GzDecoder;
 use prost::Message;
 use report::exports::pprof::{self, messages::*};

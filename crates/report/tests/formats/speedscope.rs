@@ -1,7 +1,7 @@
 //! The speedscope export read back: frames, weights and events are what the format's schema asks for, and say what the
 //! timeline says.
 
-use crate::timelines;
+use super::timelines;
 use report::exports::speedscope;
 use serde_json::Value;
 use timeline::Timeline;

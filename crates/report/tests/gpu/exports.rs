@@ -1,7 +1,7 @@
 //! The exports of a timeline with devices read back: categories and arguments that other tools know, arrows that lead from a
 //! call to its work, and every piece of work once.
 
-use crate::timelines;
+use super::timelines;
 use prost::Message;
 use report::exports::perfetto::messages::{EventType, Trace, TrackEvent};
 use serde_json::{Value, json};

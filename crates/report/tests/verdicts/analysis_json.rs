@@ -1,8 +1,8 @@
 //! The analysis JSON has the fields that its schema asks for and no others, adds up, and invents nothing. The whole of the
 //! schema is checked in tests/exports/test_analysis.py.
 
-use crate::timelines::{self, NO_STEPS, SERVICE, UNWELL, parse};
-use crate::{reports, timelines::TRICKS};
+use super::timelines::{self, NO_STEPS, SERVICE, UNWELL, parse};
+use super::{reports, timelines::TRICKS};
 use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../../schema/analysis.schema.json");

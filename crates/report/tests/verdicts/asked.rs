@@ -1,7 +1,7 @@
 //! What `check` and `whatif` write for programs has the fields that their schemas ask for and no others.
 
-use crate::analysis_json::check;
-use crate::timelines;
+use super::analysis_json::check;
+use super::timelines;
 use serde_json::Value;
 
 fn valid(schema: &str, document: &[u8], name: &str) -> Value {

@@ -1,7 +1,7 @@
 //! The comparison JSON has the fields that its schema asks for and no others, and says what the comparison says.
 
-use crate::analysis_json::check;
-use crate::timelines;
+use super::analysis_json::check;
+use super::timelines;
 use diagnosis::compare::{Gate, Side, compare};
 use report::comparison::Titles;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! What the Markdown report says, and what no name can make of it. How a reader of Markdown shows it is tested in
 //! tests/exports/test_analysis.py.
 
-use crate::reports;
-use crate::timelines::{self, NO_STEPS, SERVICE, UNWELL, parse};
+use super::reports;
+use super::timelines::{self, NO_STEPS, SERVICE, UNWELL, parse};
 
 fn markdown(text: &str) -> String {
     reports(&parse(text)).0

@@ -1,10 +1,10 @@
-//! What the tests of readers share: a file to open, a reader of everything in a timeline, and damage from a fixed seed. Each
-//! test uses some of it.
-#![allow(dead_code)]
+//! What the tests of readers share: a file to open, a reader of everything in a timeline, damage from a fixed seed, and a process
+//! of its own for a test that measures memory.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
+use std::process::Command;
 use timeline::fixture::TemporaryFolder;
 use timeline::{OpenError, Timeline};
 
@@ -104,8 +104,24 @@ impl Random {
     }
 }
 
+/// Runs a test, named by its path, in a process of its own, and fails if that had more than so many kilobytes of memory: in this
+/// one the other tests run too.
+pub fn within_kilobytes(most: u64, test: &str, body: impl FnOnce()) {
+    const ALONE: &str = "TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let this = std::env::current_exe().unwrap();
+        let done = Command::new(this).args([test, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert!(said.contains("1 passed") && done.status.success(), "{test}: {said}");
+        return;
+    }
+    body();
+    let peak = peak_kilobytes();
+    assert!(peak < most, "{peak} kB at the peak");
+}
+
 /// The most memory that this process has had, in kilobytes.
-pub fn peak_kilobytes() -> u64 {
+fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()
