@@ -211,7 +211,7 @@ impl File<'_> {
             let why = format!("the name {name} is taken already, at {same}");
             return self.fault(line(value), why);
         }
-        if RULES.iter().any(|rule| rule.code() == name) {
+        if RULES.iter().any(|rule| rule.code() == name.as_str()) {
             return self.fault(line(value), format_args!("the name {name} is that of one of our own rules"));
         }
         self.names.push((name.clone(), origin.to_owned()));

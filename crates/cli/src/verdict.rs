@@ -4,10 +4,9 @@ use crate::args::ReportFormat;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{self, Rights};
-use crate::verify::fixes;
 use analysis::Metrics;
 use diagnosis::user_rules::{self, UserRule};
-use diagnosis::{Diagnosis, Options};
+use diagnosis::{Diagnosis, Finding, Options, rules};
 use report::Style;
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,7 +20,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
-    pub fn of(timeline: Timeline, step: Option<&str>, rules: &[UserRule]) -> Result<Verdict, Failure> {
+    pub fn of(timeline: Timeline, step: Option<&str>, own: &[UserRule]) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
         let mut diagnosis = diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
         if let Some(missing) = &diagnosis.steps.not_found {
@@ -31,10 +30,11 @@ impl Verdict {
         }
         // Fixes are switched in a Python process.
         let python = analysis::origin::is_python(&timeline);
-        for finding in diagnosis.findings.iter_mut().filter(|finding| python && fixes::answers(finding.code)) {
+        let answers = |finding: &Finding| rules::find(finding.code).is_some_and(|rule| rule.fix().is_some());
+        for finding in diagnosis.findings.iter_mut().filter(|finding| python && answers(finding)) {
             finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
         }
-        user_rules::apply(rules, &timeline, &metrics, &mut diagnosis);
+        user_rules::apply(own, &timeline, &metrics, &mut diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })
     }
 

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn what_may_gain_is_named_where_nothing_surely_does() {
         let finding = Finding {
-            code: "comm-exposed",
+            code: crate::rules::communication::comm_exposed::CODE,
             title: "Collectives run alone in 9.8 % of the step".into(),
             place: Place::default(),
             gain: Some(Gain::recorded(0.0, 2.0, 10.0)),

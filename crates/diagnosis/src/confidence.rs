@@ -1,5 +1,5 @@
 //! How sure a finding is, from the data alone. Its rule says how often the recording shows it and how surely it takes the time that the rule looks
-//! for ([`of`]). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
+//! for (`measures::confidence`). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
 //! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the one that is said to be the cause how likely it is
 //! that no other gains more. Each of these is a factor from 0 to 1 that only grows with better data.
 
@@ -7,14 +7,8 @@ use crate::finding::Finding;
 use crate::rule::Case;
 use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
-use analysis::stats::share::{Share, Tally};
+use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
-
-/// How sure what was seen step by step makes a finding: the chance to see it again, by the number of steps that show it, times the chance that it
-/// takes more than half of the part of the steps that its rule asks for, by how much the steps differ.
-pub fn of(tally: &Tally, level: f64) -> f64 {
-    tally.repeats() * tally.measured().surely_above(level / 2.0)
-}
 
 pub fn settle(case: &Case, findings: &mut [Finding]) {
     let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
@@ -138,18 +132,5 @@ mod tests {
             "three quarters of the step were looked at ten times"
         );
         assert!(of("16ms", Some(Gain::recorded(70.0, 75.0, 80.0))) > of("16ms", small));
-    }
-
-    #[test]
-    fn more_steps_that_agree_make_it_surer() {
-        let of = |parts: &[f64]| {
-            let mut tally = Tally::default();
-            parts.iter().for_each(|part| tally.add(*part, 100.0));
-            super::of(&tally, 0.05)
-        };
-        assert!(of(&[10.0; 3]) < of(&[10.0; 30]) && of(&[10.0; 30]) < of(&[10.0; 300]));
-        let mut uneven = [0.0; 30];
-        uneven[0] = 300.0;
-        assert!(of(&uneven) < 0.6, "{}", of(&uneven));
     }
 }

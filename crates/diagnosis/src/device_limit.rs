@@ -3,39 +3,17 @@
 
 use crate::finding::{Evidence, Finding};
 use crate::rule::Case;
+use crate::rules;
 use analysis::phrase;
 use replay::gain::Gain;
 use std::collections::HashMap;
 use timeline::ProcessIndex;
 
-/// These change what the devices do, not what the host does.
-const OF_THE_DEVICE: [&str; 20] = [
-    "pageable-async-copy",
-    "many-small-copies",
-    "h2d-spike",
-    "throttled",
-    "tf32-off",
-    "tensor-cores-unused",
-    "unaligned-matmul",
-    "attention-fallback",
-    "unfused-elementwise",
-    "known-fusion-missing",
-    "below-roofline",
-    "conv-layout",
-    "kernel-drift",
-    "layer-outlier",
-    "gpu-shared",
-    "graph-input-copies",
-    "low-pcie-bandwidth",
-    "comm-exposed",
-    "bus-bandwidth-low",
-    "straggler-rank",
-];
-
 pub fn by_device(case: &Case, findings: &mut [Finding]) {
     let Some(busy) = busiest(case) else { return };
     let most = 100.0 * (1.0 - busy);
-    for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
+    let of_the_host = |finding: &Finding| !rules::find(finding.code).is_some_and(|rule| rule.changes_device_work());
+    for finding in findings.iter_mut().filter(|finding| of_the_host(finding)) {
         // A replay knows what else holds the step back.
         let recorded = |gain: &Gain| !case.replayed(gain) && gain.high > most;
         let Some(gain) = finding.gain.filter(recorded) else { continue };

@@ -6,6 +6,7 @@ mod layers;
 use crate::finding::Finding;
 use crate::losses::{self, COLLECTORS};
 use crate::rule::Case;
+use crate::rules::health::{overhead_in_window, unstable_iterations};
 use analysis::origin;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -66,15 +67,15 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         false => "not measured; samples are taken from outside the program",
     };
     for (code, label, fine) in [
-        ("unstable-iterations", "pace", (Ok, "the steps keep one pace")),
-        ("overhead-in-window", "overhead", (Info, unmeasured)),
+        (unstable_iterations::CODE, "pace", (Ok, "the steps keep one pace")),
+        (overhead_in_window::CODE, "overhead", (Info, unmeasured)),
     ] {
-        if code == "overhead-in-window" && device::overhead(case).is_some() {
+        if code == overhead_in_window::CODE && device::overhead(case).is_some() {
             lines.extend(device::overhead(case).map(|said| line(label, said)));
             continue;
         }
         let said = findings.iter().find(|finding| finding.code == code);
-        let steady = code != "unstable-iterations" || case.steps.count() >= 40;
+        let steady = code != unstable_iterations::CODE || case.steps.count() >= 40;
         match said {
             Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
             None if steady => lines.push(line(label, (fine.0, fine.1.into()))),

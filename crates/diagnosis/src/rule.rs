@@ -1,6 +1,8 @@
 //! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
+use crate::rule_code::RuleCode;
 use crate::too_short::{Handful, were};
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::LEAST_SAMPLES;
@@ -14,9 +16,52 @@ use timeline::Timeline;
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
 pub trait Rule: Sync {
     /// Its name everywhere, in kebab case.
-    fn code(&self) -> &'static str;
+    fn code(&self) -> RuleCode;
     fn docs(&self) -> RuleDocs;
     fn look(&self, case: &Case) -> Verdict;
+
+    /// Rules that show the same time without naming its cause, which this one names: it comes before them.
+    fn explains(&self) -> &'static [RuleCode] {
+        &[]
+    }
+
+    /// Whether what it asks for changes what the devices do. Else it changes what the host does, and cannot gain more than the time in which the devices are idle.
+    fn changes_device_work(&self) -> bool {
+        false
+    }
+
+    /// Whether it says what sets the pace, where nothing is to be gained.
+    fn sets_pace(&self) -> bool {
+        false
+    }
+
+    /// What the steps are bound by where this is the cause.
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        None
+    }
+
+    /// What to do in a program without PyTorch, in place of the actions that need it.
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The fix of `inferscope verify` that answers it without an edit of the program.
+    fn fix(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What has to be edited in the program, where no switch can do it.
+    fn edit(&self) -> Option<Edit> {
+        None
+    }
+}
+
+/// A fix that has to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Edit {
+    pub what: &'static str,
+    /// The expression for `inferscope whatif` that tells beforehand what it would gain.
+    pub whatif: Option<&'static str>,
 }
 
 /// The documentation of a rule, from which docs/rules.md is made.

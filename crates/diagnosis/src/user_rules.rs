@@ -5,6 +5,7 @@ use crate::Diagnosis;
 use crate::expression::{Condition, Undecided};
 use crate::finding::{Abstention, Evidence, Finding, Severity};
 use crate::named::{METRICS, Named};
+use crate::rule_code::RuleCode;
 use analysis::Metrics;
 use analysis::place::Place;
 use std::collections::BTreeSet;
@@ -33,7 +34,7 @@ pub fn apply(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnos
     let named = Named::new(timeline, metrics, diagnosis);
     let steps = diagnosis.steps.count() as f64;
     for rule in rules {
-        let code = lasting(&rule.name);
+        let code = RuleCode::new(lasting(&rule.name));
         match rule.condition.holds(&named) {
             Ok(true) => diagnosis.findings.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
             Ok(false) => {}
@@ -44,7 +45,7 @@ pub fn apply(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnos
     diagnosis.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)));
 }
 
-fn finding(rule: &UserRule, code: &'static str, named: &Named, sure: f64) -> Finding {
+fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding {
     let mut evidence = Evidence::said(format!("{} ({})", rule.text, rule.origin));
     let mut values = Vec::new();
     for place in rule.condition.metrics() {

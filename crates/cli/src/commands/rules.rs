@@ -74,7 +74,7 @@ fn check(file: &Path) -> Result<Ending, Failure> {
 
 fn list(settings: &Settings, own: &[UserRule]) -> Result<(), Failure> {
     let style = terminal::stdout_style(&settings.color);
-    let ours = RULES.iter().map(|rule| (rule.code().to_owned(), rule.docs().summary.to_owned()));
+    let ours = RULES.iter().map(|rule| (rule.code().to_string(), rule.docs().summary.to_owned()));
     let yours = own.iter().map(|rule| (rule.name.clone(), format!("{} ({})", rule.text, rule.origin)));
     let metrics =
         METRICS.iter().map(|metric| (metric.name.to_owned(), format!("[{}] {}", metric.unit.name(), metric.what)));
@@ -114,7 +114,7 @@ fn explain(settings: &Settings, code: &str, own: &[UserRule]) -> Result<(), Fail
     } else if let Some(metric) = METRICS.iter().find(|metric| metric.name == code) {
         vec![("metric", metric.what.into()), ("unit", metric.unit.name().into())]
     } else {
-        let codes = RULES.iter().map(|rule| rule.code()).chain(own.iter().map(|rule| rule.name.as_str()));
+        let codes = RULES.iter().map(|rule| rule.code().as_str()).chain(own.iter().map(|rule| rule.name.as_str()));
         let near = nearest_of(code, codes.chain(METRICS.iter().map(|metric| metric.name)));
         let hint = near.map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
         return Err(Failure::usage(format!("there is no rule or metric {code:?}: {hint}")));

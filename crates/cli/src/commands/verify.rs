@@ -13,7 +13,6 @@ use analysis::StepSource;
 use analysis::phrase;
 use clap::{Args, ValueEnum};
 use diagnosis::Diagnosis;
-use diagnosis::rules::RULES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +81,8 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
         })?;
         return Ok(Ending::FINE);
     }
-    let codes: Vec<&'static str> = RULES.iter().map(|rule| rule.code()).collect();
     let word = verify.fix.as_deref().unwrap_or_default();
-    let chosen = fixes::choose(word, &codes).map_err(|unknown| match unknown {
+    let chosen = fixes::choose(word).map_err(|unknown| match unknown {
         Unknown::Edit(text) | Unknown::Word(text) => Failure::usage(text),
     })?;
     // A trace that cannot be read is told before anything is run.

@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::WRONG_CLOCK;
 use analysis::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use analysis::origin::not_recorded;
@@ -127,12 +128,12 @@ impl Gap<'_> {
     }
 
     /// A finding whose gain is this time; as a replay without it says, where one can be made.
-    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, recorded: Share) -> Finding {
+    pub fn finding(&self, case: &Case, code: RuleCode, title: String, place: Place, recorded: Share) -> Finding {
         let gain = case.gain_of(&self.changes(), recorded);
         self.finding_with(case, code, title, place, gain)
     }
 
-    pub fn finding_with(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Gain) -> Finding {
+    pub fn finding_with(&self, case: &Case, code: RuleCode, title: String, place: Place, gain: Gain) -> Finding {
         Finding {
             code,
             title,
@@ -200,7 +201,7 @@ pub fn each(count: f64) -> String {
 /// call, what the host does first.
 pub fn after_a_wait(
     case: &Case,
-    code: &'static str,
+    code: RuleCode,
     (measure, wait): (Measure, Wait),
     first: impl Fn(&str) -> String,
     actions: &[&str],

@@ -1,14 +1,15 @@
 //! The rules, one a file, in a folder by family, and the page that documents them all.
 
-mod communication;
-mod compute;
-mod copies;
-mod health;
-mod host;
-mod launch;
-mod serving;
+pub(crate) mod communication;
+pub(crate) mod compute;
+pub(crate) mod copies;
+pub(crate) mod health;
+pub(crate) mod host;
+pub(crate) mod launch;
+pub(crate) mod serving;
 
 use crate::rule::Rule;
+use crate::rule_code::RuleCode;
 
 /// All of them. The order is that of the page: what the program can change first, the health of the profile last.
 pub static RULES: [&dyn Rule; 72] = [
@@ -85,6 +86,11 @@ pub static RULES: [&dyn Rule; 72] = [
     &health::clock_residual::ClockResidual,
     &health::overhead_in_window::OverheadInWindow,
 ];
+
+/// The rule of this code; None for rules of the user.
+pub fn find(code: RuleCode) -> Option<&'static dyn Rule> {
+    RULES.into_iter().find(|rule| rule.code() == code)
+}
 
 /// docs/rules.md, made from the rules themselves.
 pub fn page() -> String {

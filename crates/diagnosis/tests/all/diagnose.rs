@@ -55,7 +55,7 @@ fn the_answer_names_the_line_and_the_number() {
     assert!(first.starts_with("First: If compile_pattern gives the same result every time"), "{first}");
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
     assert!(diagnosis.bottleneck.confidence > 0.9);
-    let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code).collect();
+    let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert_eq!(codes, ["hot-line", "waits-in-step", "hot-line"]);
     let gains: Vec<Option<i64>> =
         diagnosis.findings.iter().map(|finding| finding.gain.map(|gain| gain.mid.round() as i64)).collect();

@@ -49,7 +49,7 @@ impl Page<'_> {
             let mark = if place == 0 { bullet } else { " " };
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
-        let code = style.ink(Ink::Faint, finding.code);
+        let code = style.ink(Ink::Faint, finding.code.as_str());
         writeln!(out, "    {code}")?;
         for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
             writeln!(out, "    {line}")?;

@@ -1,16 +1,19 @@
 //! `bus-bandwidth-low`: large collectives move far less than the link between the devices could.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
+
+pub const CODE: RuleCode = RuleCode::new("bus-bandwidth-low");
 
 pub struct BusBandwidthLow;
 
@@ -23,8 +26,8 @@ const RANKS: f64 = 8.0;
 const LOW: f64 = 0.4;
 
 impl Rule for BusBandwidthLow {
-    fn code(&self) -> &'static str {
-        "bus-bandwidth-low"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -36,6 +39,10 @@ impl Rule for BusBandwidthLow {
             needs: "Collectives with their sizes (torch.profiler), on a device of the table of peaks that has such a link.",
             example: "All-reduces and their kin move 41 GB/s over a link of 450 GB/s, in 22 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -65,7 +72,7 @@ impl Rule for BusBandwidthLow {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let row = device.rows.iter().find(|row| row.kind.class == Class::Collective);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("All-reduces and their kin move {speed:.0} GB/s over a link of {link:.0} GB/s, in {} of {}", phrase::percent(part), case.the_step()),
             place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
             gain: Some(gain),

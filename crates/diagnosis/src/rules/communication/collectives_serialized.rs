@@ -1,10 +1,11 @@
 //! `collectives-serialized`: short collectives run one after the other, where one would do.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{collectives, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -12,6 +13,8 @@ use analysis::place::Place;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
+
+pub const CODE: RuleCode = RuleCode::new("collectives-serialized");
 
 pub struct CollectivesSerialized;
 
@@ -21,8 +24,8 @@ const FEWEST: usize = 3;
 const SHORT_NS: u64 = 100_000;
 
 impl Rule for CollectivesSerialized {
-    fn code(&self) -> &'static str {
-        "collectives-serialized"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -34,6 +37,12 @@ impl Rule for CollectivesSerialized {
             needs: "GPU work.",
             example: "6 short collectives in a row, 9.2 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put the buffers together and exchange once; or let NCCL do them at once: ncclGroupStart(); ... ncclGroupEnd();",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -53,7 +62,7 @@ impl Rule for CollectivesSerialized {
         let gain = case.gain_of_work(device, vec![(rows.saved, Left::between(moved.clamp(0.0, 1.0), 1.0))]);
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),

@@ -1,24 +1,27 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
 use crate::measures::collectives;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("comm-exposed");
+
 pub struct CommExposed;
 
 const LEVEL: f64 = 0.05;
 
 impl Rule for CommExposed {
-    fn code(&self) -> &'static str {
-        "comm-exposed"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -29,6 +32,17 @@ impl Rule for CommExposed {
             needs: "GPU work.",
             example: "Collectives run alone in 31 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Exchange one half while the other is computed: two micro-batches, with the exchange in a stream of its own.",
+            "Make it faster where it cannot be hidden: fused with the kernel after it, or through symmetric memory.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -60,7 +74,7 @@ impl Rule for CommExposed {
                 .number("others", others),
         );
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),

@@ -4,18 +4,21 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::phrase;
 use analysis::place::Place;
+
+pub const CODE: RuleCode = RuleCode::new("comm-share");
 
 pub struct CommShare;
 
 const LEVEL: f64 = 0.2;
 
 impl Rule for CommShare {
-    fn code(&self) -> &'static str {
-        "comm-share"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -41,7 +44,7 @@ impl Rule for CommShare {
         let kernel = case.timeline.names.text(row.name);
         let hidden = 1.0 - alone.mid() / tally.mid();
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Collectives run in {} of {}, most {}; {} of that hidden under other kernels",
                 phrase::percent(tally.mid()),

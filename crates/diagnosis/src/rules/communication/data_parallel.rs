@@ -4,9 +4,12 @@ use crate::finding::{Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use replay::gain::Gain;
 use timeline::Name;
+
+pub const CODE: RuleCode = RuleCode::new("data-parallel");
 
 pub struct DataParallel;
 
@@ -19,8 +22,8 @@ const FILES: [&str; 4] = [
 ];
 
 impl Rule for DataParallel {
-    fn code(&self) -> &'static str {
-        "data-parallel"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -44,7 +47,7 @@ impl Rule for DataParallel {
         let least = copies.map_or(0.0, |copies| copies.gain(case, 0.0).low);
         let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("DataParallel copies and collects in {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

@@ -4,11 +4,14 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{again, wilson};
 use replay::gain::Gain;
+
+pub const CODE: RuleCode = RuleCode::new("straggler-rank");
 
 pub struct StragglerRank;
 
@@ -18,8 +21,8 @@ const MOST: f64 = 0.6;
 const FEWEST: usize = 10;
 
 impl Rule for StragglerRank {
-    fn code(&self) -> &'static str {
-        "straggler-rank"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +34,10 @@ impl Rule for StragglerRank {
             needs: "Two ranks or more in one recording (a folder with one file each), with the same number of collectives in the steps.",
             example: "Rank 3 comes last in 92 % of 480 collectives; the others wait for it in 21 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -88,7 +95,7 @@ impl Rule for StragglerRank {
         let gain = Gain::recorded(surely, surely, 100.0 * share);
         let busy = |rank: usize| phrase::percent(case.busy(ranks[rank].0));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{}{} comes last in {} of {} collectives; the others wait for it in {} of {}",
                 said[..1].to_uppercase(),

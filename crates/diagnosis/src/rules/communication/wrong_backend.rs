@@ -1,10 +1,11 @@
 //! `wrong-backend`: tensors of a GPU are exchanged through Gloo, which goes by way of the host.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,13 +13,15 @@ use analysis::stats::share::Tally;
 use replay::gain::Gain;
 use timeline::{NameIndex, SliceKind};
 
+pub const CODE: RuleCode = RuleCode::new("wrong-backend");
+
 pub struct WrongBackend;
 
 const LEVEL: f64 = 0.02;
 
 impl Rule for WrongBackend {
-    fn code(&self) -> &'static str {
-        "wrong-backend"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -66,7 +69,7 @@ impl Rule for WrongBackend {
         let name = names.text(first.name);
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{name} takes {} of {} in a process that uses a GPU", phrase::percent(share), case.the_step()),
             place: Place { function: Some(name.to_owned()), ..Place::default() },
             gain: Some(gain),

@@ -1,12 +1,14 @@
 //! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::times;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::compute::{below_roofline, unfused_elementwise};
 use analysis::device::kernel_kind::{Class, Math};
 use analysis::device::ops::What;
 use analysis::device::peaks::Peaks;
@@ -15,6 +17,8 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
+
+pub const CODE: RuleCode = RuleCode::new("attention-fallback");
 
 pub struct AttentionFallback;
 
@@ -25,8 +29,8 @@ const BEFORE: usize = 9;
 const AFTER: usize = 9;
 
 impl Rule for AttentionFallback {
-    fn code(&self) -> &'static str {
-        "attention-fallback"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -41,6 +45,22 @@ impl Rule for AttentionFallback {
             needs: "GPU work.",
             example: "Attention runs unfused in 34 % of the step: 12 times product, softmax, product",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[unfused_elementwise::CODE, below_roofline::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Use a fused kernel for attention, in BF16 or FP16: FlashAttention, cuDNN's, or the framework's own."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("sdpa")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -61,7 +81,7 @@ impl Rule for AttentionFallback {
         let (gain, known) = unfused.gain(case, device);
         let fused = device.of_kernels(|row| row.kind.class == Class::Attention);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Attention runs unfused in {} of {}: {} product, softmax, product{}",
                 phrase::percent(share),

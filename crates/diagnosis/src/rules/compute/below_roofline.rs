@@ -1,11 +1,12 @@
 //! `below-roofline`: operators that take far longer than the device needs for their arithmetic or their bytes, most to save first.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach::{self, Reach, SHORT_NS};
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Math;
 use analysis::device::ops::{Group, What};
 use analysis::device::peaks::Peaks;
@@ -16,6 +17,8 @@ use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::{HashMap, HashSet};
 
+pub const CODE: RuleCode = RuleCode::new("below-roofline");
+
 pub struct BelowRoofline;
 
 const LEVEL: f64 = 0.05;
@@ -24,8 +27,8 @@ const HALF: f64 = 0.5;
 const MOST: usize = 5;
 
 impl Rule for BelowRoofline {
-    fn code(&self) -> &'static str {
-        "below-roofline"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -38,6 +41,10 @@ impl Rule for BelowRoofline {
             needs: "Operators with shapes (torch.profiler with `record_shapes=True`), and a device of the table of peaks.",
             example: "aten::bmm [96, 50, 64] [96, 64, 50] runs at 11 % of what the device can do, in 22 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -124,7 +131,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         .collect();
     evidence.push(Evidence::said(first.reach.words.clone()).number("reach", first.reach.part));
     Finding {
-        code: BelowRoofline.code(),
+        code: CODE,
         title: format!(
             "{name} {} runs at {} of what the device can do, in {} of {}{}",
             first.group.shapes,

@@ -4,7 +4,10 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline::{self, Bound};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("compute-bound");
 
 pub struct ComputeBound;
 
@@ -12,8 +15,8 @@ pub struct ComputeBound;
 const BUSY: f64 = 0.9;
 
 impl Rule for ComputeBound {
-    fn code(&self) -> &'static str {
-        "compute-bound"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -26,6 +29,14 @@ impl Rule for ComputeBound {
             needs: "GPU work; shapes make it sure.",
             example: "Healthy: the GPU runs kernels in 97 % of the step, and 91 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace",
         }
+    }
+
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Or cheaper arithmetic, if the results allow it: FP8 or INT8 kernels of the library."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -42,7 +53,7 @@ impl Rule for ComputeBound {
         let mut evidence = vec![Evidence::said(bound.how()).number("share", part)];
         evidence.extend(bound.reached(case));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,

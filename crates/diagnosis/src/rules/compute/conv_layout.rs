@@ -1,23 +1,26 @@
 //! `conv-layout`: images are turned from one layout to the other and back around convolutions.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::Row;
 use analysis::phrase;
 use replay::gain::Left;
 
+pub const CODE: RuleCode = RuleCode::new("conv-layout");
+
 pub struct ConvLayout;
 
 const LEVEL: f64 = 0.03;
 
 impl Rule for ConvLayout {
-    fn code(&self) -> &'static str {
-        "conv-layout"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -29,6 +32,18 @@ impl Rule for ConvLayout {
             needs: "GPU work.",
             example: "Images are turned between layouts in 9.4 % of the step: 16 times a step, most by nchwToNhwcKernel",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Keep images and filters with their channels last, from the first layer to the last: CUDNN_TENSOR_NHWC."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("channels-last")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -45,7 +60,7 @@ impl Rule for ConvLayout {
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let each = device.per_step(case, turns);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Images are turned between layouts in {} of {}: {} a step, most by {}",
                 phrase::percent(share),

@@ -4,10 +4,13 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Math;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::Row;
 use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("fp32-share");
 
 pub struct Fp32Share;
 
@@ -16,8 +19,8 @@ const LEVEL: f64 = 0.5;
 const BUSY: f64 = 0.5;
 
 impl Rule for Fp32Share {
-    fn code(&self) -> &'static str {
-        "fp32-share"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -30,6 +33,17 @@ impl Rule for Fp32Share {
         }
     }
 
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Half precision for the whole model: BF16 or FP16 weights and inputs.",
+            "Or only where it is safe: products of BF16 matrices, summed up in FP32.",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let device = case.kernels().iter().max_by(|a, b| case.busy(a).total_cmp(&case.busy(b)));
         let Some(device) = device.filter(|device| case.busy(device) >= BUSY) else { return Verdict::Silent };
@@ -39,7 +53,7 @@ impl Rule for Fp32Share {
         };
         let place = roofline::place(case, row);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of the kernels' time is on FP32 data: half precision moves half the bytes",
                 phrase::percent(share)

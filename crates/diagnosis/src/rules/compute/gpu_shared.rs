@@ -1,9 +1,10 @@
 //! `gpu-shared`: another process uses the same device.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,6 +13,8 @@ use analysis::steps::spans::Spans;
 use replay::gain::Gain;
 use timeline::Counter;
 
+pub const CODE: RuleCode = RuleCode::new("gpu-shared");
+
 pub struct GpuShared;
 
 /// Of the steps' time; and bytes that are more than a driver takes for itself.
@@ -19,8 +22,8 @@ const LEVEL: f64 = 0.05;
 const BYTES: i64 = 3 << 30;
 
 impl Rule for GpuShared {
-    fn code(&self) -> &'static str {
-        "gpu-shared"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +34,10 @@ impl Rule for GpuShared {
             needs: "Several recorded processes with GPU work, or device counters (`gpu_memory_used_bytes`, `gpu_process_memory_bytes`) of a machine with one GPU.",
             example: "Process 4711 runs on the same GPU in 34 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -83,7 +90,7 @@ impl Rule for GpuShared {
 
 fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evidence: Evidence) -> Finding {
     Finding {
-        code: GpuShared.code(),
+        code: CODE,
         title,
         place: Place::default(),
         gain,

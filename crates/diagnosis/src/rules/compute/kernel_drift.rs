@@ -4,6 +4,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
@@ -13,6 +14,8 @@ use analysis::stats::share::again;
 use analysis::steps::spans::Spans;
 use replay::gain::Gain;
 use std::collections::HashMap;
+
+pub const CODE: RuleCode = RuleCode::new("kernel-drift");
 
 pub struct KernelDrift;
 
@@ -24,8 +27,8 @@ const FEWEST: usize = 20;
 const STEPS: usize = 20;
 
 impl Rule for KernelDrift {
-    fn code(&self) -> &'static str {
-        "kernel-drift"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -38,6 +41,10 @@ impl Rule for KernelDrift {
             needs: "20 steps or more, and GPU work.",
             example: "attention_kernel takes 1.8 times as long at the end as at the start: 412 µs instead of 229 µs",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -75,7 +82,7 @@ impl Rule for KernelDrift {
                 .push(Evidence::said(format!("the clock was {first} MHz at the first step and {last} at the last")));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} takes {:.1} times as long at the end as at the start: {} instead of {}",
                 kernel_name::short(place.kernel.as_deref().unwrap_or("")),

@@ -3,11 +3,14 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use timeline::{NameIndex, ProcessIndex, WorkKind};
+
+pub const CODE: RuleCode = RuleCode::new("kernel-hotspot");
 
 pub struct KernelHotspot;
 
@@ -15,8 +18,8 @@ pub struct KernelHotspot;
 const LEVEL: f64 = 0.33;
 
 impl Rule for KernelHotspot {
-    fn code(&self) -> &'static str {
-        "kernel-hotspot"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -27,6 +30,13 @@ impl Rule for KernelHotspot {
             needs: "GPU work.",
             example: "61 % of the step is one kernel, flash_fwd_kernel, launched at attention (model.py:120)",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "See whether it has less to do: a smaller or cheaper type (BF16, FP8), fewer elements, no padding.",
+            "See whether a library has a faster one: cuBLASLt, cuDNN, CUTLASS.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -61,7 +71,7 @@ impl Rule for KernelHotspot {
             ))
         }));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} of {} is one kernel, {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
             place,
             gain: None,

@@ -1,17 +1,20 @@
 //! `known-fusion-missing`: a norm or an activation is written out in several kernels, though libraries have one for it.
 
 use super::unfused_elementwise::OWN_OPERAND;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use replay::gain::Left;
 use std::collections::HashSet;
 use timeline::NameIndex;
+
+pub const CODE: RuleCode = RuleCode::new("known-fusion-missing");
 
 pub struct KnownFusionMissing;
 
@@ -45,8 +48,8 @@ const KNOWN: [Known; 3] = [
 ];
 
 impl Rule for KnownFusionMissing {
-    fn code(&self) -> &'static str {
-        "known-fusion-missing"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -57,6 +60,10 @@ impl Rule for KnownFusionMissing {
             needs: "GPU work whose kernels' names say what they compute, as PyTorch's do.",
             example: "RMS norm is written out in 6 kernels, 65 times a step, 18 % of it",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -78,7 +85,7 @@ impl Rule for KnownFusionMissing {
         let confidence = confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), LEVEL);
         let gain = case.gain_of_work(device, vec![(found.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} is written out in {} kernels, {} a step, {} of it{}",
                 known.what,

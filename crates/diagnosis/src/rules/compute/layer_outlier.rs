@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::LayerRow;
 use analysis::origin::Recorder;
 use analysis::origin::not_recorded;
@@ -12,6 +13,8 @@ use analysis::stats::percentile;
 use analysis::stats::share::again;
 use replay::gain::Gain;
 use std::collections::HashMap;
+
+pub const CODE: RuleCode = RuleCode::new("layer-outlier");
 
 pub struct LayerOutlier;
 
@@ -24,8 +27,8 @@ const WORTH: f64 = 0.01;
 const FEWEST: usize = 4;
 
 impl Rule for LayerOutlier {
-    fn code(&self) -> &'static str {
-        "layer-outlier"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -36,6 +39,10 @@ impl Rule for LayerOutlier {
             needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
             example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -71,7 +78,7 @@ impl Rule for LayerOutlier {
         let name = case.timeline.names.text(row.name);
         let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{name} takes {:.1} times as long as its {sisters} sisters: {} a step instead of {}",
                 row.total_ns as f64 / usual.max(1) as f64,

@@ -3,12 +3,15 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use analysis::stats::share::Tally;
 use analysis::steps::spans::Spans;
+
+pub const CODE: RuleCode = RuleCode::new("low-occupancy");
 
 pub struct LowOccupancy;
 
@@ -18,8 +21,8 @@ const LEVEL: f64 = 0.2;
 const SHORT_NS: u64 = 10_000;
 
 impl Rule for LowOccupancy {
-    fn code(&self) -> &'static str {
-        "low-occupancy"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +34,14 @@ impl Rule for LowOccupancy {
             needs: "GPU work with grids, on a device whose number of processors was recorded.",
             example: "41 % of the step is kernels that fill at most half of the GPU's 132 processors, most decode_attention with 16 blocks",
         }
+    }
+
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Or let other work run beside them, in a second stream: parts that do not depend on each other."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -58,7 +69,7 @@ impl Rule for LowOccupancy {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[longest]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of {} is kernels that fill at most half of the GPU's {processors} processors, most {} with {} blocks",
                 phrase::percent(tally.mid()),

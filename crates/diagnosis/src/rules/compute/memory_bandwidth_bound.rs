@@ -5,8 +5,11 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("memory-bandwidth-bound");
 
 pub struct MemoryBandwidthBound;
 
@@ -14,8 +17,8 @@ pub struct MemoryBandwidthBound;
 const BUSY: f64 = 0.8;
 
 impl Rule for MemoryBandwidthBound {
-    fn code(&self) -> &'static str {
-        "memory-bandwidth-bound"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -28,6 +31,17 @@ impl Rule for MemoryBandwidthBound {
             needs: "GPU work; shapes make it sure.",
             example: "Memory sets the pace: the GPU runs kernels in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
         }
+    }
+
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Go over the data fewer times: put neighbouring operations into one kernel.",
+            "Move fewer bytes: BF16 instead of FP32, weights in INT8 or FP8.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -58,7 +72,7 @@ impl Rule for MemoryBandwidthBound {
             evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,

@@ -1,11 +1,12 @@
 //! `tensor-cores-unused`: products or convolutions run on ordinary cores though the device has tensor cores for them. FP32 products on a device with
 //! TF32 are left to `tf32-off`.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::{Class, Kind, Math};
 use analysis::device::kernel_name;
 use analysis::device::peaks::Peaks;
@@ -14,13 +15,15 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("tensor-cores-unused");
+
 pub struct TensorCoresUnused;
 
 const LEVEL: f64 = 0.05;
 
 impl Rule for TensorCoresUnused {
-    fn code(&self) -> &'static str {
-        "tensor-cores-unused"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -33,6 +36,20 @@ impl Rule for TensorCoresUnused {
             needs: "GPU work on a device of the table of peaks.",
             example: "Products without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Use a type that tensor cores have: FP16 or BF16; for FP32 data cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -64,7 +81,7 @@ impl Rule for TensorCoresUnused {
             roofline::launched(&place)
         );
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place,
             gain: Some(gain),

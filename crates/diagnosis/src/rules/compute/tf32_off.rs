@@ -1,12 +1,14 @@
 //! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
 
 use super::attention_fallback::Unfused;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::compute::{below_roofline, tensor_cores_unused};
 use analysis::device::kernel_kind::{Class, Math};
 use analysis::device::kernel_name;
 use analysis::device::ops::{Group, What};
@@ -16,6 +18,8 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("tf32-off");
+
 pub struct Tf32Off;
 
 /// A twentieth of the step is worth one line.
@@ -24,8 +28,8 @@ const LEVEL: f64 = 0.05;
 const SHORT_NS: f64 = 5_000.0;
 
 impl Rule for Tf32Off {
-    fn code(&self) -> &'static str {
-        "tf32-off"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -38,6 +42,25 @@ impl Rule for Tf32Off {
             needs: "GPU work on a device of the table of peaks.",
             example: "Matrix products in FP32 without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[below_roofline::CODE, tensor_cores_unused::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Allow TF32: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
+            "Or use half the bytes as well: BF16 weights and inputs.",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -77,7 +100,7 @@ impl Rule for Tf32Off {
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let kernel = kernel_name::short(place.kernel.as_deref().unwrap_or(""));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Matrix products in FP32 without TF32 take {} of {}: {kernel}{}",
                 phrase::percent(share),

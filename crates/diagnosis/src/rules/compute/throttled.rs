@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::windows_of;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -10,6 +11,8 @@ use analysis::place::Place;
 use analysis::stats::share::{Share, again};
 use replay::{Change, Target};
 use timeline::Counter;
+
+pub const CODE: RuleCode = RuleCode::new("throttled");
 
 pub struct Throttled;
 
@@ -27,8 +30,8 @@ const REASONS: [(i64, &str); 5] = [
 ];
 
 impl Rule for Throttled {
-    fn code(&self) -> &'static str {
-        "throttled"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -40,6 +43,10 @@ impl Rule for Throttled {
             needs: "Device counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) of a machine with one GPU: with several, which one a process uses is not in the trace.",
             example: "The GPU's clock is held down in 64 % of the steps' time by heat: 1,410 MHz instead of 1,980",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -102,7 +109,7 @@ impl Rule for Throttled {
         let words: Vec<&str> = REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
         let number = |mhz: f64| phrase::count(mhz as u64);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The GPU's clock is held down in {} of the steps' time by {}: {} MHz instead of {}",
                 phrase::percent(share.min(1.0)),

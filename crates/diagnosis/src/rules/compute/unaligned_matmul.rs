@@ -1,11 +1,12 @@
 //! `unaligned-matmul`: matrix products whose rows do not start at multiples of 16 bytes, so that slower kernels have to be used.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::{Class, Kind, Math};
 use analysis::device::kernel_name;
 use analysis::device::ops::{Group, What};
@@ -14,13 +15,15 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("unaligned-matmul");
+
 pub struct UnalignedMatmul;
 
 const LEVEL: f64 = 0.05;
 
 impl Rule for UnalignedMatmul {
-    fn code(&self) -> &'static str {
-        "unaligned-matmul"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -35,6 +38,17 @@ impl Rule for UnalignedMatmul {
             needs: "GPU work whose kernels' names say their alignment.",
             example: "Products with unaligned sides take 24 % of the step: cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2, 30522 columns",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Pad the side to a multiple of 64 once, when the model is loaded.",
+            "Choose widths, heads and batches that are multiples of 8 (16 for FP8).",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -68,7 +82,7 @@ impl Rule for UnalignedMatmul {
         );
         evidence.push(Evidence::said(estimate.words));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Products with unaligned sides take {} of {}: {}{}{}",
                 phrase::percent(share),

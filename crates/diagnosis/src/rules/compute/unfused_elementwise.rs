@@ -1,16 +1,19 @@
 //! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
 
 use super::attention_fallback::Unfused;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::{Class, Kind};
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use replay::gain::Left;
+
+pub const CODE: RuleCode = RuleCode::new("unfused-elementwise");
 
 pub struct UnfusedElementwise;
 
@@ -23,8 +26,8 @@ const TOGETHER: usize = 10;
 pub const OWN_OPERAND: f64 = 1.0 / 3.0;
 
 impl Rule for UnfusedElementwise {
-    fn code(&self) -> &'static str {
-        "unfused-elementwise"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -37,6 +40,14 @@ impl Rule for UnfusedElementwise {
             needs: "GPU work.",
             example: "7 elementwise kernels in a row go over memory again and again, 52 % of the step: vectorized_elementwise_kernel",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Put them into one kernel, by hand or by the framework's compiler."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -55,7 +66,7 @@ impl Rule for UnfusedElementwise {
         let confidence = confidence::of(&device.tally(case, |index| fitting.contains(&(index as u32))), LEVEL);
         let gain = case.gain_of_work(device, vec![(rows.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{each:.0} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
                 phrase::percent(share),

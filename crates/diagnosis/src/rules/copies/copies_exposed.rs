@@ -1,9 +1,11 @@
 //! `copies-exposed`: the device copies to or from the host while no kernel runs. Copies of pageable memory are left to the rule that
 //! says why those are slow, small ones to the rule that counts them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::phrase;
 use analysis::place::Place;
@@ -14,6 +16,8 @@ use std::collections::HashMap;
 use timeline::NameIndex;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("copies-exposed");
+
 pub struct CopiesExposed;
 
 const LEVEL: f64 = 0.10;
@@ -21,8 +25,8 @@ const LEVEL: f64 = 0.10;
 const LARGE_BYTES: u64 = 1 << 20;
 
 impl Rule for CopiesExposed {
-    fn code(&self) -> &'static str {
-        "copies-exposed"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -36,6 +40,14 @@ impl Rule for CopiesExposed {
             needs: "GPU copies and kernels.",
             example: "46 % of the step is copies with no kernel beside them: 2.1 GiB a step, host → device, pinned, at 27.7 GB/s",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Copy the next batch while this one is computed: a second stream, pinned memory and cudaMemcpyAsync."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -127,7 +139,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
     }));
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
     Finding {
-        code: CopiesExposed.code(),
+        code: CODE,
         title: format!(
             "{} of {} is copies with no kernel beside them{}",
             phrase::percent(share.mid),

@@ -1,10 +1,11 @@
 //! `created-on-cpu-then-moved`: tensors are made on the host and copied to the device right away.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,6 +13,8 @@ use analysis::stats::share::{Share, Tally};
 use replay::Change;
 use timeline::gpu::detail;
 use timeline::{NameIndex, ProcessIndex, SliceKind, WorkKind};
+
+pub const CODE: RuleCode = RuleCode::new("created-on-cpu-then-moved");
 
 pub struct CreatedOnCpu;
 
@@ -35,8 +38,8 @@ const MAKES: [&str; 13] = [
 ];
 
 impl Rule for CreatedOnCpu {
-    fn code(&self) -> &'static str {
-        "created-on-cpu-then-moved"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -119,7 +122,7 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
     let gain = case.at_worst(gain, &[copied], Share::default());
     let name = timeline.names.text(maker.name);
     let finding = Finding {
-        code: CreatedOnCpu.code(),
+        code: CODE,
         title: format!(
             "A tensor is made by {name} on the host and copied to the device at once, {} a step: {} of {}",
             crate::measures::calls_in_steps::times(each),

@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::phrase;
 use analysis::place::Place;
@@ -11,6 +13,8 @@ use analysis::stats::share::{Share, Tally};
 use analysis::steps::StepSource;
 use replay::Change;
 use timeline::gpu::detail;
+
+pub const CODE: RuleCode = RuleCode::new("h2d-spike");
 
 pub struct H2dSpike;
 
@@ -22,8 +26,8 @@ const TIMES: u64 = 3;
 const FEWEST: usize = 10;
 
 impl Rule for H2dSpike {
-    fn code(&self) -> &'static str {
-        "h2d-spike"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -34,6 +38,14 @@ impl Rule for H2dSpike {
             needs: "At least 10 steps, and GPU copies.",
             example: "3 of 200 steps copy to the device for 41.0 ms instead of 1.20 ms",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -99,7 +111,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let left = usual as f64 / percentile(&spikes, 50).max(1) as f64;
     let gain = case.gain(&[Change::Work(those, left)], share);
     let finding = Finding {
-        code: H2dSpike.code(),
+        code: CODE,
         title,
         place: Place::default(),
         gain: Some(gain),

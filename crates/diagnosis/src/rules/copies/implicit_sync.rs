@@ -1,14 +1,20 @@
 //! `implicit-sync`: reading a small result makes the host wait in the middle of a step, and the GPU is idle after it.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::{host_wait, launch_bound};
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("implicit-sync");
 
 pub struct ImplicitSync;
 
 impl Rule for ImplicitSync {
-    fn code(&self) -> &'static str {
-        "implicit-sync"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -24,6 +30,28 @@ impl Rule for ImplicitSync {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[launch_bound::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Keep the value on the GPU: decide there, by a mask or inside the kernel, instead of on the host.",
+            "If the host needs it, read it one step later: cudaMemcpyAsync into pinned memory, and wait for its event then.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "keep the value on the GPU, or read it once after the loop instead of .item() in each step",
+            whatif: Some("remove sync-api"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().",
@@ -32,7 +60,7 @@ impl Rule for ImplicitSync {
         ];
         gap::after_a_wait(
             case,
-            self.code(),
+            CODE,
             (Measure::ImplicitSync, Wait::Implicit),
             |_| "waits for a value".to_owned(),
             &actions,

@@ -1,14 +1,21 @@
 //! `logits-to-host-each-step`: a large result is copied to the host in the middle of a step, and the GPU is idle after it.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::{copies_exposed, pageable_async_copy};
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("logits-to-host-each-step");
 
 pub struct LogitsToHost;
 
 impl Rule for LogitsToHost {
-    fn code(&self) -> &'static str {
-        "logits-to-host-each-step"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -25,6 +32,25 @@ impl Rule for LogitsToHost {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[pageable_async_copy::CODE, copies_exposed::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Choose on the GPU and copy only what was chosen: the largest, or a sample, found by a kernel.",
+            "Copy into pinned memory with cudaMemcpyAsync, and launch the next work before reading it.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "sample on the GPU and copy only the chosen tokens", whatif: Some("remove copy:d2h") })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU.",
@@ -32,7 +58,7 @@ impl Rule for LogitsToHost {
         ];
         gap::after_a_wait(
             case,
-            self.code(),
+            CODE,
             (Measure::ResultToHost, Wait::Result),
             |_| "waits for a large result".to_owned(),
             &actions,

@@ -1,16 +1,20 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
 use super::pcie_saturated::link_evidence;
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::moved::Copy;
 use analysis::device::link::Link;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
 use timeline::gpu::detail;
+
+pub const CODE: RuleCode = RuleCode::new("low-pcie-bandwidth");
 
 pub struct LowPcieBandwidth;
 
@@ -21,8 +25,8 @@ const LARGE_BYTES: u64 = 8 << 20;
 const LOW: f64 = 0.6;
 
 impl Rule for LowPcieBandwidth {
-    fn code(&self) -> &'static str {
-        "low-pcie-bandwidth"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -33,6 +37,18 @@ impl Rule for LowPcieBandwidth {
             needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
             example: "Pinned copies run at 11.2 GB/s on a link of 63.0 GB/s, and take 21 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("pinned-copies")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -57,7 +73,7 @@ impl Rule for LowPcieBandwidth {
         let gain = Gain::up_to(100.0 * tally.mid() * (1.0 - speed / link.gb_per_s));
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Pinned copies run at {speed:.1} GB/s on a link of {:.1} GB/s, and take {} of {}",
                 link.gb_per_s,

@@ -1,9 +1,13 @@
 //! `many-small-copies`: a step copies many small pieces between host and device, one by one.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::{copies_exposed, pageable_async_copy};
+use crate::rules::launch::{host_wait, launch_bound};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::idle::SMALL_BYTES;
 use analysis::phrase;
@@ -14,6 +18,8 @@ use std::collections::HashSet;
 use timeline::gpu::detail;
 use timeline::{SliceKind, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("many-small-copies");
+
 pub struct ManySmallCopies;
 
 const LEVEL: f64 = 0.03;
@@ -21,8 +27,8 @@ const LEVEL: f64 = 0.03;
 const FEWEST: f64 = 8.0;
 
 impl Rule for ManySmallCopies {
-    fn code(&self) -> &'static str {
-        "many-small-copies"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -34,6 +40,29 @@ impl Rule for ManySmallCopies {
             needs: "GPU copies.",
             example: "64 copies of 2.0 KiB to the device in every step take 11 % of it",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[pageable_async_copy::CODE, copies_exposed::CODE, launch_bound::CODE, host_wait::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put them together on the host, in one pinned buffer, and copy once.",
+            "Make on the device what can be made there: indices, masks, positions.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "put the small tensors into one and copy that", whatif: Some("scale copy:h2d 0.1") })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -96,7 +125,7 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
         title += &format!(", {} with what the host does between them", phrase::percent(gain.mid / 100.0));
     }
     let finding = Finding {
-        code: ManySmallCopies.code(),
+        code: CODE,
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),

@@ -1,9 +1,12 @@
 //! `pageable-async-copy`: copies that were meant to be asynchronous are not, because the host's memory is pageable.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::idle::{Cause, SMALL_BYTES, Who};
 use analysis::phrase;
@@ -14,13 +17,15 @@ use replay::gain::{Gain, GainBy};
 use timeline::NameIndex;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("pageable-async-copy");
+
 pub struct PageableAsyncCopy;
 
 const LEVEL: f64 = 0.03;
 
 impl Rule for PageableAsyncCopy {
-    fn code(&self) -> &'static str {
-        "pageable-async-copy"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -33,6 +38,26 @@ impl Rule for PageableAsyncCopy {
             needs: "GPU copies with their kind of memory and the calls that ask for them (`--gpu-detail launch`).",
             example: "Copies from pageable memory take 18 % of the step that no kernel hides: 4 a step, 6.10 GB/s",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Copy from pinned memory: cudaHostAlloc, or cudaHostRegister for a buffer that is there already."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("pinned-copies")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -117,7 +142,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
             .push(Evidence::said("seen elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200"));
     }
     let finding = Finding {
-        code: PageableAsyncCopy.code(),
+        code: CODE,
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),

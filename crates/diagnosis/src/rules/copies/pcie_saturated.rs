@@ -1,14 +1,18 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::moved::Copy;
 use analysis::device::link::Link;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
+
+pub const CODE: RuleCode = RuleCode::new("pcie-saturated");
 
 pub struct PcieSaturated;
 
@@ -19,8 +23,8 @@ const FULL: f64 = 0.7;
 const LARGE_BYTES: u64 = 1 << 20;
 
 impl Rule for PcieSaturated {
-    fn code(&self) -> &'static str {
-        "pcie-saturated"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +35,17 @@ impl Rule for PcieSaturated {
             needs: "GPU copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
             example: "The link is full: 2.1 GiB a step cross it at 54.1 of 63.0 GB/s, and take 46 % of the step that no kernel hides",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Send fewer bytes: small types cross as they are, and become floats on the device.",
+            "Copy the next batch in a stream of its own while this one is computed: cudaMemcpyAsync from pinned memory.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -62,7 +77,7 @@ impl Rule for PcieSaturated {
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.exposed_ns);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The link is full: {} a step cross it at {speed:.1} of {:.1} GB/s, and take {} of {} that no kernel hides",
                 phrase::bytes(bytes / case.steps.count().max(1) as u64),

@@ -1,14 +1,19 @@
 //! `sync-memcpy`: a copy that is not asynchronous makes the host wait in the middle of a step.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("sync-memcpy");
 
 pub struct SyncMemcpy;
 
 impl Rule for SyncMemcpy {
-    fn code(&self) -> &'static str {
-        "sync-memcpy"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -24,18 +29,34 @@ impl Rule for SyncMemcpy {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Copy without waiting: cudaMemcpyAsync in a stream, from and to pinned memory (cudaHostAlloc).",
+            "Make data on the device that it is for, instead of copying it there.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "copy with non_blocking=True from and to pinned memory, and wait once",
+            whatif: Some("remove api:cudaMemcpy*"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
             "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
         ];
-        gap::after_a_wait(
-            case,
-            self.code(),
-            (Measure::SyncMemcpy, Wait::Memcpy),
-            |call| format!("waits in {call}"),
-            &actions,
-        )
+        gap::after_a_wait(case, CODE, (Measure::SyncMemcpy, Wait::Memcpy), |call| format!("waits in {call}"), &actions)
     }
 }
 

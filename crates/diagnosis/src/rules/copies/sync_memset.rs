@@ -4,17 +4,20 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::Change;
+
+pub const CODE: RuleCode = RuleCode::new("sync-memset");
 
 pub struct SyncMemset;
 
 const LEVEL: f64 = 0.01;
 
 impl Rule for SyncMemset {
-    fn code(&self) -> &'static str {
-        "sync-memset"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -25,6 +28,13 @@ impl Rule for SyncMemset {
             needs: "GPU work with the calls that ask for it (`--gpu-detail launch`).",
             example: "The host sets memory with cudaMemset 4 times a step, which takes 6.2 % of it",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Set it in the stream of the work: cudaMemsetAsync.",
+            "Or do not set it, where every element is written anyway.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -46,7 +56,7 @@ impl Rule for SyncMemset {
         let left = (launch * calls.all.len() as f64 / calls.tally.part.max(1.0)).min(1.0);
         let gain = case.gain(&[Change::Calls(calls.all, left)], share.scaled(1.0 - left));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("The host sets memory with {api} {} a step, which takes {} of it",
  calls_in_steps::times(each), phrase::percent(share.mid)),
             place: Place { api: Some(api.to_owned()), ..Place::default() },

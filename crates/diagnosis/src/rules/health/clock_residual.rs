@@ -3,8 +3,11 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gpu_clock;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
+
+pub const CODE: RuleCode = RuleCode::new("clock-residual");
 
 pub struct ClockResidual;
 
@@ -12,8 +15,8 @@ pub struct ClockResidual;
 const LEVEL: f64 = 0.01;
 
 impl Rule for ClockResidual {
-    fn code(&self) -> &'static str {
-        "clock-residual"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -40,7 +43,7 @@ impl Rule for ClockResidual {
             return Verdict::Silent;
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Times are good to {} only, and a step takes {}", phrase::duration(error), phrase::duration(step)),
             place: Place::default(),
             gain: None,
@@ -81,7 +84,7 @@ impl ClockResidual {
             bound("the shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
         ];
         Some(Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: Place::default(),
             gain: None,

@@ -5,15 +5,18 @@ pub mod device;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::{COLLECTORS, LossTotal, is_torn, totals, worst_share};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::Timeline;
 
+pub const CODE: RuleCode = RuleCode::new("dropped-records");
+
 pub struct DroppedRecords;
 
 impl Rule for DroppedRecords {
-    fn code(&self) -> &'static str {
-        "dropped-records"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -42,7 +45,7 @@ impl Rule for DroppedRecords {
             Evidence { start: Some(loss.first), end: Some(loss.last), ..evidence }
         });
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: match losses.len() {
                 1 => format!("Lost: {}", worst.said()),
                 _ => format!("{} things were lost, most of them: {}", phrase::count(lost), worst.said()),

@@ -3,11 +3,14 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
 use timeline::SliceKind;
+
+pub const CODE: RuleCode = RuleCode::new("overhead-in-window");
 
 pub struct OverheadInWindow;
 
@@ -30,8 +33,8 @@ const NSIGHT: [&str; 2] = [
 ];
 
 impl Rule for OverheadInWindow {
-    fn code(&self) -> &'static str {
-        "overhead-in-window"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -91,7 +94,7 @@ impl Rule for OverheadInWindow {
         let recorder = Recorder::of(case.timeline);
         let without = recorder.choose("--calls", "with_stack", "those ranges");
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} {} recorded calls, one every {}: short functions look longer than they are",
                 if case.steps.source == StepSource::Whole { "The recording has" } else { "A step has" },
@@ -117,7 +120,7 @@ impl OverheadInWindow {
         let percent = overhead.percent.filter(|percent| *percent >= LEVEL_PERCENT)?;
         let text = format!("{} of the collectors' own, {}", phrase::duration(overhead.own_ns), overhead.how);
         Some(Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Recording the GPU takes {} of the time", phrase::percent(percent / 100.0)),
             place: Place::default(),
             gain: None,

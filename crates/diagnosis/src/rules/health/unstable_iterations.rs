@@ -2,10 +2,13 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use analysis::steps::{Step, StepSource};
+
+pub const CODE: RuleCode = RuleCode::new("unstable-iterations");
 
 pub struct UnstableIterations;
 
@@ -19,8 +22,8 @@ const ALIKE: f64 = 1.1;
 const SURE: f64 = 1.0 - 0.05 / 28.0;
 
 impl Rule for UnstableIterations {
-    fn code(&self) -> &'static str {
-        "unstable-iterations"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -94,7 +97,7 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Find
         Evidence::at(text, None, block.first().map_or(0, |step| step.start), end).number("ns", *median)
     });
     Finding {
-        code: UnstableIterations.code(),
+        code: CODE,
         title: format!("Steps {pace}; they are steady from {} to {}", since(start), since(end)),
         place: Place::default(),
         gain: None,

@@ -2,11 +2,14 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::GpuMetrics;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::WorkKind;
+
+pub const CODE: RuleCode = RuleCode::new("work-from-before-window");
 
 pub struct WorkFromBeforeWindow;
 
@@ -19,8 +22,8 @@ const NSIGHT: &str =
     "Wait for the device where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
 
 impl Rule for WorkFromBeforeWindow {
-    fn code(&self) -> &'static str {
-        "work-from-before-window"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -57,7 +60,7 @@ impl Rule for WorkFromBeforeWindow {
         let pieces = phrase::counted(metrics.before_window, "piece");
         let text = format!("{pieces} of work, {} of device time", phrase::duration(without));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
                 phrase::percent(share)

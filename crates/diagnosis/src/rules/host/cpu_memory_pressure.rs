@@ -3,6 +3,7 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::host::series::{Growth, Nature};
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -12,14 +13,16 @@ use analysis::steps::windows::{Windows, of_process};
 use replay::gain::{Gain, GainBy};
 use timeline::{Counter, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("cpu-memory-pressure");
+
 pub struct CpuMemoryPressure;
 
 /// A healthy machine shows none; a hundredth of the time is memory that is short.
 const LEVEL: f64 = 0.01;
 
 impl Rule for CpuMemoryPressure {
-    fn code(&self) -> &'static str {
-        "cpu-memory-pressure"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -98,7 +101,7 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         title = first.to_uppercase() + &title[1..];
     }
     Finding {
-        code: CpuMemoryPressure.code(),
+        code: CODE,
         title,
         place: Place::default(),
         // Only its ends are counted.

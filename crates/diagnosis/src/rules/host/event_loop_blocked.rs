@@ -2,6 +2,7 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::frames::{WAITS, is};
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -9,6 +10,8 @@ use analysis::place::Place;
 use analysis::stats::share::Share;
 use std::collections::HashMap;
 use timeline::{NameIndex, StackIndex, TrackIndex};
+
+pub const CODE: RuleCode = RuleCode::new("event-loop-blocked");
 
 pub struct EventLoopBlocked;
 
@@ -18,8 +21,8 @@ const BLOCKED_NS: u64 = 50_000_000;
 const LEAST_SAMPLES: u64 = 3;
 
 impl Rule for EventLoopBlocked {
-    fn code(&self) -> &'static str {
-        "event-loop-blocked"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -184,7 +187,7 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
         evidence.insert(0, Evidence::said(format!("the callback is {}", phrase::place(&callback))));
     }
     Finding {
-        code: EventLoopBlocked.code(),
+        code: CODE,
         title: format!("{} blocks the event loop {times}, for up to {}", phrase::place(&place), phrase::duration(length(&longest))),
         actions: actions(&place),
         place,

@@ -1,15 +1,21 @@
 //! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::recorded::{self, Recorded};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, postprocess_tail, preprocess_before_first_kernel};
+use crate::rules::launch::host_wait;
 use analysis::host::blame;
 use analysis::host::seen::Doing;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::SliceKind;
+
+pub const CODE: RuleCode = RuleCode::new("gc-pauses");
 
 pub struct GcPauses;
 
@@ -19,8 +25,8 @@ const LEVEL: f64 = 0.02;
 const OF_A_STEP: f64 = 0.25;
 
 impl Rule for GcPauses {
-    fn code(&self) -> &'static str {
-        "gc-pauses"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -32,6 +38,18 @@ impl Rule for GcPauses {
             needs: "Pauses of the garbage collector (collector `gc`, on by default under `inferscope run`).",
             example: "4.1 % of the step is garbage collection: 38 pauses, the longest 61.0 ms",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[hot_line::CODE, host_wait::CODE, preprocess_before_first_kernel::CODE, postprocess_tail::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("gc-freeze")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -87,7 +105,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
     let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
     Finding {
-        code: GcPauses.code(),
+        code: CODE,
         title: format!(
             "{} of {} is garbage collection: {}, the longest {}",
             phrase::percent(share.mid),

@@ -1,8 +1,12 @@
 //! `gil-contention`: the step's thread could run, but another thread of the process holds the interpreter's lock.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, postprocess_tail, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::host::seen::{Doing, Seen};
 use analysis::phrase;
 use analysis::place::Place;
@@ -10,14 +14,16 @@ use analysis::stats::share::Share;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("gil-contention");
+
 pub struct GilContention;
 
 /// Two threads that hand the GIL over now and then are usual; a twentieth of the step is not.
 const LEVEL: f64 = 0.05;
 
 impl Rule for GilContention {
-    fn code(&self) -> &'static str {
-        "gil-contention"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +37,24 @@ impl Rule for GilContention {
             needs: "Stack samples of a Python that has a GIL, with at least two threads; better with --native.",
             example: "24 % of the step waits for the GIL, which thread refresher holds in rebuild_index (cache.py:88)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[
+            hot_line::CODE,
+            host_wait::CODE,
+            waits_in_step::CODE,
+            preprocess_before_first_kernel::CODE,
+            postprocess_tail::CODE,
+        ]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "move the other thread's work into a process", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -90,7 +114,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     let (who, place) = blamed(case, &holders, count);
     let gain = case.gain_of_samples(waits, share);
     Finding {
-        code: GilContention.code(),
+        code: CODE,
         title: format!("{} of {} waits for the GIL{who}", phrase::percent(share.mid), case.the_step()),
         actions: actions(&place),
         place,

@@ -6,6 +6,7 @@ mod calls;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::frames::is;
 use analysis::host::blame::{self, Blamed};
 use analysis::host::breakdown::{Part, PartKind};
@@ -17,6 +18,8 @@ use analysis::steps::StepSource;
 use calls::Calls;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("hot-line");
+
 pub struct HotLine;
 
 /// A tenth of the step is worth a look, and a twentieth at the least favourable end of the interval.
@@ -27,8 +30,8 @@ const THE_STEP: f64 = 0.8;
 const MOST: usize = 3;
 
 impl Rule for HotLine {
-    fn code(&self) -> &'static str {
-        "hot-line"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -190,7 +193,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
     let at = phrase::with_hottest_line(&place, part, part * of_line);
     Finding {
-        code: HotLine.code(),
+        code: CODE,
         title: format!("{} of {} is in {at}", phrase::percent(part), case.the_step()),
         actions: match imports {
             true => advice::of_import(&place),

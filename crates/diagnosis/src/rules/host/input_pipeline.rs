@@ -1,20 +1,26 @@
 //! `input-pipeline`: the step waits for the workers of a DataLoader, which do not keep up.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::phrase;
 use replay::gain::Gain;
 use timeline::Name;
+
+pub const CODE: RuleCode = RuleCode::new("input-pipeline");
 
 pub struct InputPipeline;
 
 const LEVEL: f64 = 0.05;
 
 impl Rule for InputPipeline {
-    fn code(&self) -> &'static str {
-        "input-pipeline"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -25,6 +31,14 @@ impl Rule for InputPipeline {
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "41 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[waits_in_step::CODE, preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -40,7 +54,7 @@ impl Rule for InputPipeline {
             evidence.push(Evidence::said(format!("{} beside this one", phrase::counted(others, "recorded process"))));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} of {} waits for the next batch of a DataLoader's workers{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

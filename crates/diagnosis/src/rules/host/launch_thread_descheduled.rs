@@ -3,11 +3,14 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::host::series::Growth;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
+
+pub const CODE: RuleCode = RuleCode::new("launch-thread-descheduled");
 
 pub struct LaunchThreadDescheduled;
 
@@ -15,8 +18,8 @@ pub struct LaunchThreadDescheduled;
 const LEVEL: f64 = 0.03;
 
 impl Rule for LaunchThreadDescheduled {
-    fn code(&self) -> &'static str {
-        "launch-thread-descheduled"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -28,6 +31,10 @@ impl Rule for LaunchThreadDescheduled {
             needs: "Per-thread scheduler counters (collector `threads`).",
             example: "12 % of the step is spent ready to run but without a core",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("affinity")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -78,7 +85,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     evidence.extend(stretches(case, growth, "it had no core"));
     let gain = case.gain_of_host(share);
     Finding {
-        code: LaunchThreadDescheduled.code(),
+        code: CODE,
         title: format!(
             "{} of {} is spent ready to run but without a core",
             phrase::percent(share.mid),

@@ -1,9 +1,13 @@
 //! `logging-in-step`: the step writes log records, and waits until they are formatted and written.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::recorded;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, postprocess_tail, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::frames::is;
 use analysis::host::seen::Seen;
 use analysis::phrase;
@@ -13,14 +17,16 @@ use replay::gain::Gain;
 use std::collections::HashMap;
 use timeline::{Slice, SliceKind, StackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("logging-in-step");
+
 pub struct LoggingInStep;
 
 /// A service that logs spends some time on it; a fiftieth of every step is more than some.
 const LEVEL: f64 = 0.02;
 
 impl Rule for LoggingInStep {
-    fn code(&self) -> &'static str {
-        "logging-in-step"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -32,6 +38,24 @@ impl Rule for LoggingInStep {
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "9.4 % of the step is spent logging, from handle (service.py:71)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[
+            hot_line::CODE,
+            host_wait::CODE,
+            preprocess_before_first_kernel::CODE,
+            postprocess_tail::CODE,
+            waits_in_step::CODE,
+        ]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "log every hundredth step, or through a queue", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -130,7 +154,7 @@ fn finding(
 ) -> Finding {
     let at = phrase::place(&place);
     Finding {
-        code: LoggingInStep.code(),
+        code: CODE,
         title: format!(
             "{} of {} is spent logging, from {at}",
             phrase::percent(proof::blamed(share, &gain)),

@@ -1,11 +1,15 @@
 //! `postprocess-tail`: after the last work of a step the host goes on, and the GPU has nothing to do.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
+
+pub const CODE: RuleCode = RuleCode::new("postprocess-tail");
 
 pub struct PostprocessTail;
 
@@ -13,8 +17,8 @@ pub struct PostprocessTail;
 const LEVEL: f64 = 0.10;
 
 impl Rule for PostprocessTail {
-    fn code(&self) -> &'static str {
-        "postprocess-tail"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -25,6 +29,14 @@ impl Rule for PostprocessTail {
             needs: "Steps, GPU work, and stack samples or recorded calls.",
             example: "The GPU has nothing to do in the last 31 % of the step, while the host runs, most at draw_boxes (vision.py:80)",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "hand results to another thread and begin the next step", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -47,7 +59,7 @@ impl Rule for PostprocessTail {
             case.the_step()
         );
         let gain = Share { low: gap.share.low * part, ..gap.share };
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs after the last work of the step");
         finding.actions = vec![
             "Start the next request's work first, then finish this one: hand the result to another thread or process."

@@ -1,11 +1,15 @@
 //! `preprocess-before-first-kernel`: a step begins with work of the host, and the GPU has nothing to do until it is over.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
+
+pub const CODE: RuleCode = RuleCode::new("preprocess-before-first-kernel");
 
 pub struct PreprocessBeforeFirstKernel;
 
@@ -13,8 +17,8 @@ pub struct PreprocessBeforeFirstKernel;
 const LEVEL: f64 = 0.10;
 
 impl Rule for PreprocessBeforeFirstKernel {
-    fn code(&self) -> &'static str {
-        "preprocess-before-first-kernel"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -26,6 +30,18 @@ impl Rule for PreprocessBeforeFirstKernel {
             needs: "Steps, GPU work, and stack samples or recorded calls.",
             example: "The GPU waits for 58 % of the step until the host has prepared its first work, most at preprocess (vision.py:44)",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Do it on the GPU: nvJPEG for images, kernels for the rest."]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "prepare the next batch in another thread or process", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -51,7 +67,7 @@ impl Rule for PreprocessBeforeFirstKernel {
         // An operator or a call of the driver's is no preprocessing of an input.
         let operator = place.file.is_none()
             && place.function.as_deref().is_some_and(|name| name.contains("::") || name.starts_with("cuda"));
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
         finding.actions = vec![
             "Prepare the next request while the GPU works on this one: in another process or thread, with a queue between.".into(),

@@ -1,10 +1,12 @@
 //! `python-loop-over-tensors`: a Python loop launches the same few short kernels again and again, once for each element.
 
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::Graphs;
 use analysis::device::step_kernels::StepKernels;
 use analysis::frames::DEEP;
@@ -12,6 +14,8 @@ use analysis::phrase;
 use analysis::stats::share::{Share, Tally};
 use replay::Change;
 use timeline::{StackIndex, TrackIndex};
+
+pub const CODE: RuleCode = RuleCode::new("python-loop-over-tensors");
 
 pub struct PythonLoopOverTensors;
 
@@ -26,8 +30,8 @@ const ALL: f64 = 0.9;
 const SHORT_NS: u64 = 20_000;
 
 impl Rule for PythonLoopOverTensors {
-    fn code(&self) -> &'static str {
-        "python-loop-over-tensors"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -39,6 +43,14 @@ impl Rule for PythonLoopOverTensors {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Do all rounds in one operation over stacked arrays: a batched product, a mask instead of an if."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -66,7 +78,7 @@ impl Rule for PythonLoopOverTensors {
         let gain = case.gain(&changes, share.scaled(1.0 - 1.0 / rounds as f64));
         let gain = case.at_worst(gain, &changes[1..], Share::default());
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "A loop launches the same {} {rounds} times one after the other in {} of {}{}",
                 if body == 1 { "kernel".into() } else { format!("{body} kernels") },

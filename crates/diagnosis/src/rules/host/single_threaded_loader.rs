@@ -1,11 +1,17 @@
 //! `single-threaded-loader`: a DataLoader without workers makes every batch on the thread that serves, while the device waits.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::phrase;
 use timeline::Name;
+
+pub const CODE: RuleCode = RuleCode::new("single-threaded-loader");
 
 pub struct SingleThreadedLoader;
 
@@ -14,8 +20,8 @@ const LEVEL: f64 = 0.05;
 const WORKERS: u64 = 8;
 
 impl Rule for SingleThreadedLoader {
-    fn code(&self) -> &'static str {
-        "single-threaded-loader"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -27,6 +33,14 @@ impl Rule for SingleThreadedLoader {
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "58 % of the step makes its batch on the serving thread: a DataLoader without workers, most in __getitem__ (images.py:31)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -45,7 +59,7 @@ impl Rule for SingleThreadedLoader {
             phrase::percent(load / workers as f64)
         )));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of {} makes its batch on the serving thread: a DataLoader without workers{}",
                 phrase::percent(load),

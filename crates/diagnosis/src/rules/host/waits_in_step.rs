@@ -8,6 +8,7 @@ mod scope;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::{Doing, Seen};
@@ -21,6 +22,8 @@ use places::{Places, Waits};
 use replay::gain::Gain;
 use timeline::StackIndex;
 
+pub const CODE: RuleCode = RuleCode::new("waits-in-step");
+
 pub struct WaitsInStep;
 
 /// As for a line that runs: a tenth of the step is worth a look.
@@ -28,8 +31,8 @@ const LEVEL: f64 = 0.10;
 const MOST: usize = 2;
 
 impl Rule for WaitsInStep {
-    fn code(&self) -> &'static str {
-        "waits-in-step"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -44,6 +47,13 @@ impl Rule for WaitsInStep {
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Wait less often: every copy to the host and every synchronisation drains the device, which is then idle until the next launch arrives.",
+            "Copy results out with cudaMemcpyAsync into pinned memory, and read them one step later.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -125,7 +135,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> 
     };
     let gain = gain(case, share, fits, &at_work);
     Finding {
-        code: WaitsInStep.code(),
+        code: CODE,
         title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
         place,
         gain: Some(gain),
@@ -160,7 +170,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
             let text = format!("{} in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
             let at = phrase::place(&place);
             Finding {
-                code: WaitsInStep.code(),
+                code: CODE,
                 title: format!("{} of {} is spent waiting in {at}", phrase::percent(share.mid), case.the_step()),
                 actions: what_to_do(case, For::Unknown, &place).1,
                 place,

@@ -2,11 +2,14 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use timeline::ProcessIndex;
+
+pub const CODE: RuleCode = RuleCode::new("wrong-numa-node");
 
 pub struct WrongNumaNode;
 
@@ -14,8 +17,8 @@ pub struct WrongNumaNode;
 const LEVEL: f64 = 0.25;
 
 impl Rule for WrongNumaNode {
-    fn code(&self) -> &'static str {
-        "wrong-numa-node"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -27,6 +30,10 @@ impl Rule for WrongNumaNode {
             needs: "A machine with at least two memory nodes, and NUMA readings (collector `memory`).",
             example: "62 % of the memory of serve.py (11.3 GiB) lies on another node than the one it runs on",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("affinity")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -85,7 +92,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
     let bytes = (tally.whole / tally.stretches.max(1) as f64 * share.mid) as u64;
     let text = format!("mean of {}: {}", phrase::counted(tally.stretches, "reading"), phrase::percent_range(share));
     Finding {
-        code: WrongNumaNode.code(),
+        code: CODE,
         title: format!(
             "{} of the memory of {} ({}) lies on another node than the one it runs on",
             phrase::percent(share.mid),

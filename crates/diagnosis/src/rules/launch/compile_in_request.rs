@@ -1,13 +1,19 @@
 //! `compile-in-request`: code is compiled or tuned inside the steps.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, preprocess_before_first_kernel};
+use crate::rules::launch::{host_wait, module_loading};
 use analysis::frames::is;
 use analysis::host::blame;
 use analysis::host::seen::Seen;
 use analysis::phrase;
 use analysis::place::Place;
+
+pub const CODE: RuleCode = RuleCode::new("compile-in-request");
 
 pub struct CompileInRequest;
 
@@ -15,8 +21,8 @@ pub struct CompileInRequest;
 const LEVEL: f64 = 0.02;
 
 impl Rule for CompileInRequest {
-    fn code(&self) -> &'static str {
-        "compile-in-request"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -28,6 +34,18 @@ impl Rule for CompileInRequest {
             needs: "Stack samples inside the steps (at least 20).",
             example: "12 % of the step is spent compiling, for forward (model.py:31), in 4 of 200 steps",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[hot_line::CODE, host_wait::CODE, preprocess_before_first_kernel::CODE, module_loading::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "call every shape once before the first request, or mark the size dynamic", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -56,7 +74,7 @@ impl Rule for CompileInRequest {
         evidence.extend(proof::unseen(share, &gain));
         evidence.extend(proof::best_step(case, "it compiles", compiles));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place,
             gain: Some(gain),

@@ -1,15 +1,18 @@
 //! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::gap;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use replay::gain::Gain;
 use timeline::{NameIndex, SliceKind};
+
+pub const CODE: RuleCode = RuleCode::new("graph-breaks");
 
 pub struct GraphBreaks;
 
@@ -17,8 +20,8 @@ const LEVEL: f64 = 0.03;
 const FEWEST: f64 = 2.0;
 
 impl Rule for GraphBreaks {
-    fn code(&self) -> &'static str {
-        "graph-breaks"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -82,7 +85,7 @@ impl Rule for GraphBreaks {
         }
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
             place: Place::default(),
             gain: Some(gain),

@@ -1,10 +1,11 @@
 //! `graph-input-copies`: before each replay of a CUDA graph, inputs are copied inside the device to where the graph reads them.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::{Graphs, windows_of};
 use analysis::device::kernel_kind::{Class, Kind};
 use analysis::phrase;
@@ -15,6 +16,8 @@ use std::collections::HashMap;
 use timeline::gpu::detail;
 use timeline::{ProcessIndex, SliceKind, WorkKind};
 
+pub const CODE: RuleCode = RuleCode::new("graph-input-copies");
+
 pub struct GraphInputCopies;
 
 const LEVEL: f64 = 0.03;
@@ -22,8 +25,8 @@ const LEVEL: f64 = 0.03;
 const NEAR: usize = 4096;
 
 impl Rule for GraphInputCopies {
-    fn code(&self) -> &'static str {
-        "graph-input-copies"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -34,6 +37,14 @@ impl Rule for GraphInputCopies {
             needs: "GPU work with graphs and the calls that launch it.",
             example: "9 copies inside the device before each graph take 7.1 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Write the inputs where the graph reads them: the kernel before it can do that."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -100,7 +111,7 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
     let gain = case.gain(&[Change::Work(chosen(found), 0.0)], share);
     let gain = case.at_worst(gain, &[Change::Work(chosen(but_longest), 0.0)], Share::default());
     let finding = Finding {
-        code: GraphInputCopies.code(),
+        code: CODE,
         title: format!("{} copies inside the device before each graph take {} of {}", crate::measures::gap::each(each), phrase::percent(share.mid), case.the_step()),
         place: Place { kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()), ..Place::default() },
         gain: Some(gain),

@@ -1,9 +1,10 @@
 //! `graph-not-used`: some steps replay a CUDA graph, others do the same work launch by launch.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::gpu::Graphs;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -11,6 +12,8 @@ use analysis::place::Place;
 use analysis::stats::percentile;
 use analysis::stats::share::Tally;
 use replay::gain::Gain;
+
+pub const CODE: RuleCode = RuleCode::new("graph-not-used");
 
 pub struct GraphNotUsed;
 
@@ -22,8 +25,8 @@ const STEPS: usize = 2;
 const ALIKE: f64 = 1.5;
 
 impl Rule for GraphNotUsed {
-    fn code(&self) -> &'static str {
-        "graph-not-used"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -102,7 +105,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     ))];
     evidence.extend(worst.map(|(window, _)| Evidence::at("the slowest without one", None, window.start, window.end)));
     let finding = Finding {
-        code: GraphNotUsed.code(),
+        code: CODE,
         title: format!(
             "{} of {} steps launch {} kernels one by one, which the others replay as a graph: {} instead of {}",
             phrase::count(without.len() as u64),

@@ -1,10 +1,14 @@
 //! `host-wait`: between two pieces of a step's work the GPU waits for the host, which does something else than launching.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
+
+pub const CODE: RuleCode = RuleCode::new("host-wait");
 
 pub struct HostWait;
 
@@ -12,8 +16,8 @@ pub struct HostWait;
 const LEVEL: f64 = 0.05;
 
 impl Rule for HostWait {
-    fn code(&self) -> &'static str {
-        "host-wait"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -26,6 +30,14 @@ impl Rule for HostWait {
             needs: "GPU work, and stack samples or recorded calls.",
             example: "In 34 % of the step the GPU waits while the host runs between its kernels, most at sample_tokens (engine.py:88)",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "take the host's work out of the step, or do it while the GPU works", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -48,7 +60,7 @@ impl Rule for HostWait {
             phrase::percent(gap.share.mid),
             case.the_step()
         );
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs other code, and nothing is launched");
         finding.actions = vec![
             "Launch the next work before this code runs, or run it in another process while the GPU is busy.".into(),

@@ -1,13 +1,17 @@
 //! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::percentile;
 use analysis::stats::share::Share;
 use replay::Change;
 use replay::gain::{Gain, GainBy};
+
+pub const CODE: RuleCode = RuleCode::new("launch-bound");
 
 pub struct LaunchBound;
 
@@ -17,8 +21,8 @@ const LEVEL: f64 = 0.10;
 const FEWEST: f64 = 8.0;
 
 impl Rule for LaunchBound {
-    fn code(&self) -> &'static str {
-        "launch-bound"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -31,6 +35,24 @@ impl Rule for LaunchBound {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "Launching limits the GPU: a kernel takes 3.10 µs, a launch every 9.80 µs, and it is idle in 61 % of the step meanwhile",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Launch the step as one CUDA graph: capture it once with cudaStreamBeginCapture, then cudaGraphLaunch.",
+            "Fuse small kernels, by hand or by the framework's compiler.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
+            whatif: Some("graph steps"),
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -69,7 +91,7 @@ impl Rule for LaunchBound {
         let what = format!("{} gaps in which the next work was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
-        let mut finding = gap.finding_with(case, self.code(), title, place, gain);
+        let mut finding = gap.finding_with(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, &what);
         finding.actions = vec![
             "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),

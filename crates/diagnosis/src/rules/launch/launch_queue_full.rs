@@ -4,6 +4,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::host::full_queue::DEEP;
 use analysis::phrase;
 use analysis::place::Place;
@@ -11,13 +12,15 @@ use analysis::stats::percentile;
 use timeline::NameIndex;
 use timeline::cuda_calls::{ApiClass, class_of};
 
+pub const CODE: RuleCode = RuleCode::new("launch-queue-full");
+
 pub struct LaunchQueueFull;
 
 const LEVEL: f64 = 0.05;
 
 impl Rule for LaunchQueueFull {
-    fn code(&self) -> &'static str {
-        "launch-queue-full"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -29,6 +32,10 @@ impl Rule for LaunchQueueFull {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("launch-queue")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -55,7 +62,7 @@ impl Rule for LaunchQueueFull {
         let slice = slices.get(*longest as usize);
         let api = case.timeline.names.text(NameIndex(slices.name[*longest as usize]));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The host waits in {api} for room in the queue in {} of {}: up to {} launches ahead",
                 phrase::percent(full.tally.mid()),

@@ -1,13 +1,17 @@
 //! `module-loading`: device code is loaded inside the steps, long after the start.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::{Cause, Measure};
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{Slice, SliceKind};
+
+pub const CODE: RuleCode = RuleCode::new("module-loading");
 
 pub struct ModuleLoading;
 
@@ -15,8 +19,8 @@ pub struct ModuleLoading;
 const LEVEL: f64 = 0.01;
 
 impl Rule for ModuleLoading {
-    fn code(&self) -> &'static str {
-        "module-loading"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -28,6 +32,14 @@ impl Rule for ModuleLoading {
             needs: "GPU work with the calls of the host (`--gpu-detail launch`).",
             example: "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 4.2 % of the step, in 3 of 200 steps",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("eager-loading")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -56,8 +68,7 @@ impl Rule for ModuleLoading {
             let steps = phrase::counted(case.windows.all().len() as u64, "step");
             title += &format!(", in {} of {steps}", phrase::count(recorded.windows));
         }
-        let mut finding =
-            gap.finding(case, self.code(), title, Place { api: Some(call), ..Place::default() }, gap.share);
+        let mut finding = gap.finding(case, CODE, title, Place { api: Some(call), ..Place::default() }, gap.share);
         finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
         finding.actions = vec![
             "Load all at the start: CUDA_MODULE_LOADING=EAGER.".into(),

@@ -3,9 +3,12 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
+
+pub const CODE: RuleCode = RuleCode::new("queue-never-builds");
 
 pub struct QueueNeverBuilds;
 
@@ -17,8 +20,8 @@ const IDLE: f64 = 0.2;
 const FEWEST: usize = 100;
 
 impl Rule for QueueNeverBuilds {
-    fn code(&self) -> &'static str {
-        "queue-never-builds"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -30,6 +33,20 @@ impl Rule for QueueNeverBuilds {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The queue never builds: 97 % of 12,000 kernels are launched when the GPU has run dry",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Let the host run ahead: no copy to the host and no synchronisation between the launches of a step.",
+            "Make launching cheaper than the work: CUDA graphs.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "launch ahead of the GPU: no wait in the step, or a CUDA graph",
+            whatif: Some("graph steps"),
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -44,7 +61,7 @@ impl Rule for QueueNeverBuilds {
         });
         let Some((share, kernels, idle)) = late.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Verdict::Silent };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The queue never builds: {} of {} kernels are launched when the GPU has run dry",
                 phrase::percent(share),

@@ -1,7 +1,9 @@
 //! `short-kernel-gaps`: between kernels that are queued already the GPU loses time, because there are so many of them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::idle::Measure;
 use analysis::phrase;
 use analysis::place::Place;
@@ -10,6 +12,8 @@ use analysis::stats::share::Share;
 use replay::Change;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("short-kernel-gaps");
+
 pub struct ShortKernelGaps;
 
 const LEVEL: f64 = 0.05;
@@ -17,8 +21,8 @@ const LEVEL: f64 = 0.05;
 const FEWEST: f64 = 8.0;
 
 impl Rule for ShortKernelGaps {
-    fn code(&self) -> &'static str {
-        "short-kernel-gaps"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -30,6 +34,24 @@ impl Rule for ShortKernelGaps {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The GPU loses 14 % of the step between queued kernels: 212 gaps a step, 1.40 µs in the median",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put small kernels together, by hand or with fused operations of the library.",
+            "Replay the step as a CUDA graph, whose kernels start closer together: cudaStreamBeginCapture, cudaGraphLaunch.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
+            whatif: Some("graph steps"),
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -59,7 +81,7 @@ impl Rule for ShortKernelGaps {
         );
         let gain = case.gain(&[Change::CloseGaps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
-        let mut finding = gap.finding_with(case, self.code(), title, Place::default(), gain);
+        let mut finding = gap.finding_with(case, CODE, title, Place::default(), gain);
         finding.evidence = gap.evidence(case, "the next kernel was launched, and had not started");
         finding.actions = vec![
             "Put small kernels together: torch.compile(model), or fused operations of the library.".into(),

@@ -1,15 +1,21 @@
 //! `no-request-waiting`: the step waits for work, and nothing else of the program runs meanwhile: the load sets the pace, not the code.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::launch::host_wait;
 use analysis::frames::{WAITS, is};
 use analysis::host::seen::{Doing, Seen};
 use analysis::host::waits::{DEEPEST_WAIT, For, waits_for};
 use analysis::phrase;
 use analysis::steps::spans::Spans;
 use timeline::{Name, ProcessIndex, StackIndex, TrackIndex};
+
+pub const CODE: RuleCode = RuleCode::new("no-request-waiting");
 
 pub struct NoRequestWaiting;
 
@@ -31,8 +37,8 @@ const TAKES: [(&str, &[&str]); 8] = [
 ];
 
 impl Rule for NoRequestWaiting {
-    fn code(&self) -> &'static str {
-        "no-request-waiting"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -44,6 +50,14 @@ impl Rule for NoRequestWaiting {
             needs: "Stack samples inside the steps (at least 20), of all processes that the program started.",
             example: "In 71 % of the step no request is waiting: the step waits for the next one, at serve (server.py:88), and nothing else runs",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[waits_in_step::CODE, preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -77,7 +91,7 @@ impl Rule for NoRequestWaiting {
         ];
         evidence.extend(found.evidence);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("In {} of {} no request is waiting: the step waits for the next one{}, and nothing else runs", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

@@ -3,10 +3,13 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps::{self, Phase};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
 use analysis::stats::share::again;
+
+pub const CODE: RuleCode = RuleCode::new("prefill-blocks-decode");
 
 pub struct PrefillBlocksDecode;
 
@@ -16,8 +19,8 @@ const TIMES: u64 = 3;
 const FEWEST: usize = 5;
 
 impl Rule for PrefillBlocksDecode {
-    fn code(&self) -> &'static str {
-        "prefill-blocks-decode"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -53,7 +56,7 @@ impl Rule for PrefillBlocksDecode {
         times.sort_unstable();
         let median = percentile(&times, 50);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} hold up decoding for {} each, {} times a decode step",
                 phrase::counted(blocks.len() as u64, "prefill step"),

@@ -1,22 +1,25 @@
 //! `sampler-share`: choosing the next tokens takes a large part of the step.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels;
 use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("sampler-share");
 
 pub struct SamplerShare;
 
 const LEVEL: f64 = 0.10;
 
 impl Rule for SamplerShare {
-    fn code(&self) -> &'static str {
-        "sampler-share"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -37,7 +40,7 @@ impl Rule for SamplerShare {
         let Some(row) = device.rows.iter().find(|row| chooses(row)) else { return Verdict::Silent };
         let place = roofline::place(case, row);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Choosing tokens takes {} of {}, most {}{}",
                 phrase::percent(share),

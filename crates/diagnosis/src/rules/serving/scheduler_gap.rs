@@ -3,10 +3,13 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::again;
 use analysis::steps::spans::Spans;
+
+pub const CODE: RuleCode = RuleCode::new("scheduler-gap");
 
 pub struct SchedulerGap;
 
@@ -17,8 +20,8 @@ const FEWEST: usize = 5;
 const LONGEST: u64 = 3;
 
 impl Rule for SchedulerGap {
-    fn code(&self) -> &'static str {
-        "scheduler-gap"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -61,7 +64,7 @@ impl Rule for SchedulerGap {
             return Verdict::Silent;
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Between two steps of the engine the GPU is idle for {}, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
             place: Place::default(),
             gain: None,

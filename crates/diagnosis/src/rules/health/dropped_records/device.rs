@@ -2,13 +2,13 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
-use crate::rule::{Case, Rule};
+use crate::rule::Case;
 use analysis::idle::Cause;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 
-use super::DroppedRecords;
+use super::CODE;
 
 /// Less than a twentieth of the step changes no verdict.
 pub const LEVEL: f64 = 0.05;
@@ -38,7 +38,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     let why = Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT);
     let actions = if graph { [NODES, why] } else { [why, OTHERS] };
     Some(Finding {
-        code: DroppedRecords.code(),
+        code: CODE,
         title: format!(
             "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not",
             phrase::percent(held),

@@ -5,7 +5,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::pace::PACES;
 use crate::measures::proof;
 use crate::measures::recorded;
-use crate::rule::{Case, Rule};
+use crate::rule::Case;
 use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
 use analysis::host::seen::{Doing, Seen};
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 
-use super::{LEVEL, WaitsInStep};
+use super::{CODE, LEVEL};
 
 pub fn finding(case: &Case) -> Option<Finding> {
     let copies_that_wait = copies_that_wait(case);
@@ -72,7 +72,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     place.api = Some(case.timeline.names.text(call).to_owned());
     let busy = busy(case);
     Some(Finding {
-        code: WaitsInStep.code(),
+        code: CODE,
         title,
         place,
         gain: None,
