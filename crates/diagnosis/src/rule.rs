@@ -56,6 +56,16 @@ pub trait Rule: Sync {
     }
 }
 
+/// Rules of one kind: a folder, and a page of the documentation.
+pub struct Family {
+    /// The folder's name.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    pub rules: &'static [&'static dyn Rule],
+}
+
 /// A fix that has to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Edit {
@@ -64,7 +74,7 @@ pub struct Edit {
     pub whatif: Option<&'static str>,
 }
 
-/// The documentation of a rule, from which docs/rules.md is made.
+/// The documentation of a rule, from which docs/rules/ is made.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleDocs {
     /// One sentence: what it finds.

@@ -6,8 +6,9 @@ use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
-use crate::rules::host::{hot_line, preprocess_before_first_kernel, waits_in_step};
+use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
+use crate::rules::pipeline::preprocess_before_first_kernel;
 use analysis::phrase;
 use timeline::Name;
 
