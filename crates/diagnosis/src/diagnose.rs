@@ -11,6 +11,7 @@ use crate::rank;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
 use crate::telling;
+use crate::threshold::RuleSettings;
 use analysis::GpuMetrics;
 use analysis::StepContext;
 use analysis::host::breakdown::Breakdown;
@@ -26,6 +27,8 @@ use timeline::side_by_side::{self, Job};
 pub struct Options {
     /// The step or scope to look at by name. None: chosen from what was recorded.
     pub step: Option<String>,
+    /// What the user changed of our rules.
+    pub rules: RuleSettings,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +58,7 @@ pub struct Diagnosis {
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
-    let case = Case::new(timeline, options.step.as_deref());
+    let case = Case::with_settings(timeline, options.step.as_deref(), options.rules.clone());
     // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
     case.gpu();
     let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
@@ -110,8 +113,8 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
 fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
     let mut verdicts = vec![Verdict::Silent; RULES.len()];
     let (mut slow_steps, mut waterfall) = (None, None);
-    let rules =
-        verdicts.iter_mut().zip(RULES).map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
+    let on = verdicts.iter_mut().zip(RULES).filter(|(_, rule)| case.settings().off(rule.code()).is_none());
+    let rules = on.map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
     let mut jobs: Vec<Job> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
     jobs.push(Box::new(|| waterfall = waterfall::measure(case)));
     jobs.extend(rules);

@@ -82,12 +82,25 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
             None => lines.push(line(label, (Info, "too few steps to see a change of pace".into()))),
         }
     }
+    lines.extend(changed_rules(case).map(|text| line("rules", (Info, text))));
     lines.extend(device::lines(case));
     lines.extend(layers::line(case).map(|said| line("layers", said)));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
     lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.clone()))));
     lines
 }
+
+/// What the user changed of our rules: it decides what is found.
+fn changed_rules(case: &Case) -> Option<String> {
+    let said = case.settings().said();
+    let (first, more) = (said.iter().take(MOST_CHANGES), said.len().saturating_sub(MOST_CHANGES));
+    let first: Vec<&str> = first.map(String::as_str).collect();
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!said.is_empty()).then(|| format!("changed: {}{rest}", first.join("; ")))
+}
+
+/// As many as fit a line; `inferscope rules list` shows all.
+const MOST_CHANGES: usize = 5;
 
 /// The recorder's note of a program that has nothing to sample.
 const NOT_PYTHON: &str = "no stacks: no Python process was seen";

@@ -7,6 +7,8 @@ mod bottleneck_kind;
 
 mod rule_code;
 
+mod threshold;
+
 pub mod finding;
 
 pub mod too_short;
@@ -55,3 +57,4 @@ pub use finding::{Abstention, Evidence, Finding, Severity};
 pub use health::{HealthLine, HealthState};
 pub use rule::{Case, Edit, Rule, RuleDocs, Verdict};
 pub use rule_code::RuleCode;
+pub use threshold::{RuleSettings, Threshold, Unit};

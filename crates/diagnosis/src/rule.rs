@@ -3,6 +3,7 @@
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule_code::RuleCode;
+use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::{Handful, were};
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::LEAST_SAMPLES;
@@ -18,6 +19,12 @@ pub trait Rule: Sync {
     /// Its name everywhere, in kebab case.
     fn code(&self) -> RuleCode;
     fn docs(&self) -> RuleDocs;
+
+    /// The levels from which it speaks.
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[]
+    }
+
     fn look(&self, case: &Case) -> Verdict;
 
     /// Rules that show the same time without naming its cause, which this one names: it comes before them.
@@ -74,7 +81,7 @@ pub struct Edit {
     pub whatif: Option<&'static str>,
 }
 
-/// The documentation of a rule, from which docs/rules/ is made.
+/// The documentation of a rule, from which docs/rules/ is made. `{min_share}` in it stands for the value of the threshold of that name.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleDocs {
     /// One sentence: what it finds.
@@ -85,6 +92,16 @@ pub struct RuleDocs {
     pub needs: &'static str,
     /// What it says, as it says it.
     pub example: &'static str,
+}
+
+impl RuleDocs {
+    /// A text of this documentation with the values that are in force.
+    pub fn filled(text: &str, thresholds: &[Threshold], settings: &RuleSettings) -> String {
+        thresholds.iter().fold(text.to_owned(), |text, threshold| {
+            let value = threshold.unit.say(settings.value(*threshold));
+            text.replace(&format!("{{{}}}", threshold.name), &value)
+        })
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -103,6 +120,7 @@ impl From<Finding> for Verdict {
 
 pub struct Case<'a> {
     steps: ReplayedSteps<'a>,
+    settings: RuleSettings,
 }
 
 /// Everything that was measured, and what changes of it would gain.
@@ -117,7 +135,21 @@ impl<'a> Deref for Case<'a> {
 impl<'a> Case<'a> {
     /// `step`: the step or scope to look at by name. None: chosen from what was recorded.
     pub fn new(timeline: &'a Timeline, step: Option<&str>) -> Case<'a> {
-        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)) }
+        Case::with_settings(timeline, step, RuleSettings::default())
+    }
+
+    pub fn with_settings(timeline: &'a Timeline, step: Option<&str>, settings: RuleSettings) -> Case<'a> {
+        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)), settings }
+    }
+
+    /// What the user changed of the rules.
+    pub fn settings(&self) -> &RuleSettings {
+        &self.settings
+    }
+
+    /// The value of a threshold that is in force.
+    pub fn threshold(&self, threshold: Threshold) -> f64 {
+        self.settings.value(threshold)
     }
 
     /// What a report shows of it.

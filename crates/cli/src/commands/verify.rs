@@ -4,6 +4,7 @@
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use crate::verify::fixes::{self, Chosen, Switch, Unknown};
 use crate::verify::runs::{Detail, Fate, Run, Runner};
@@ -98,7 +99,7 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
 }
 
 fn diagnose(settings: &Settings, trace: &Path, step: Option<&str>) -> Result<Diagnosis, Failure> {
-    Ok(Verdict::of(open::open(settings, trace)?, step, &[])?.diagnosis)
+    Ok(Verdict::of(open::open(settings, trace)?, step, &RuleFile::default())?.diagnosis)
 }
 
 fn try_out<'a>(

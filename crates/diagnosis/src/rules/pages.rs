@@ -2,7 +2,8 @@
 
 use super::FAMILIES;
 use crate::measures::reach;
-use crate::rule::{Family, Rule};
+use crate::rule::{Family, Rule, RuleDocs};
+use crate::threshold::RuleSettings;
 
 /// Every page by its path under docs/.
 pub fn pages() -> Vec<(String, String)> {
@@ -27,13 +28,20 @@ fn index() -> String {
          that come from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
          times carry their spread over the steps. A gain of which only bounds are known, or whose middle was seen elsewhere, says so: \
          [what gains and confidences rest on](whatif.md#the-gains-of-findings).\n\n\
+         The values from which a rule speaks stand on its page with their reasons; [a file of yours](user-rules.md#changing-our-rules) can change them, or switch a rule \
+         off, and `inferscope rules explain CODE` shows those in force.\n\n\
          Rules that compare with a device's peak take it from [a table of devices](rules/devices.md).\n\n\
          These pages are made from the rules' own documentation: `cargo run -p inferscope-diagnosis --example rules_page`.\n",
     );
     for family in &FAMILIES {
         page += &format!("\n## {}\n\n{}\n\n| rule | finds |\n|---|---|\n", family.title, family.summary);
         for rule in family.rules {
-            page += &format!("| [`{0}`](rules/{1}.md#{0}) | {2} |\n", rule.code(), family.name, rule.docs().summary);
+            page += &format!(
+                "| [`{0}`](rules/{1}.md#{0}) | {2} |\n",
+                rule.code(),
+                family.name,
+                filled(*rule, rule.docs().summary)
+            );
         }
     }
     page
@@ -47,14 +55,27 @@ fn of_family(family: &Family) -> String {
     page
 }
 
+/// With the values that hold where nobody changed them.
+fn filled(rule: &dyn Rule, text: &str) -> String {
+    RuleDocs::filled(text, rule.thresholds(), &RuleSettings::default())
+}
+
 fn of_rule(rule: &dyn Rule) -> String {
     let docs = rule.docs();
-    format!(
+    let mut page = format!(
         "\n## {}\n\n{}\n\n{}\n\n**Needs:** {}\n\n```text\n{}\n```\n",
         rule.code(),
-        docs.summary,
-        docs.why,
-        docs.needs,
+        filled(rule, docs.summary),
+        filled(rule, docs.why),
+        filled(rule, docs.needs),
         docs.example
-    )
+    );
+    if !rule.thresholds().is_empty() {
+        page += "\n| threshold | value | why |\n|---|---|---|\n";
+    }
+    for threshold in rule.thresholds() {
+        let said = threshold.unit.say(threshold.value);
+        page += &format!("| `{}` | {said} | {} |\n", threshold.name, threshold.reason);
+    }
+    page
 }

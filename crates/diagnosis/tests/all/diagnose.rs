@@ -182,7 +182,7 @@ fn steps_come_from_steps_then_scopes_then_the_whole() {
 fn a_step_asked_for_by_name_is_taken_and_a_missing_one_is_said() {
     let timeline =
         Timeline::from_text("track main\n repeat 4 every 1s\n step a 0..900ms\n scope b 0..1ms\n end").unwrap();
-    let named = |step: &str| diagnose(&timeline, &Options { step: Some(step.into()) });
+    let named = |step: &str| diagnose(&timeline, &Options { step: Some(step.into()), ..Options::default() });
     assert_eq!(named("b").steps.source, StepSource::Scope);
     let missing = named("c");
     assert_eq!(missing.steps.name, "a");

@@ -9,6 +9,7 @@ use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::compute::{below_roofline, unfused_elementwise};
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Math};
 use analysis::device::ops::What;
 use analysis::device::peaks::Peaks;
@@ -22,7 +23,8 @@ pub const CODE: RuleCode = RuleCode::new("attention-fallback");
 
 pub struct AttentionFallback;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a fused attention is one call");
+
 /// Between the product and the softmax: scaling, a mask, a conversion and their helpers; after it what guards against rows without any key,
 /// a conversion, a dropout.
 const BEFORE: usize = 9;
@@ -33,9 +35,13 @@ impl Rule for AttentionFallback {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Attention as product, softmax and product takes 5 % of the step or more.",
+            summary: "Attention as product, softmax and product takes {min_share} of the step or more.",
             why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them \
                   again, several times. A fused kernel never writes them. It is recognised by a softmax with a product shortly before and after it in the same stream and \
                   nothing but elementwise kernels between. The recorded steps are replayed without all that is between the two products; at worst the softmax stays, for its \
@@ -67,7 +73,7 @@ impl Rule for AttentionFallback {
         let found = case.kernels().iter().map(|device| (device, Unfused::find(case, device)));
         let Some((device, unfused)) = found.max_by_key(|(_, unfused)| unfused.ns(case)) else { return Verdict::Silent };
         let share = unfused.ns(case) as f64 / device.window_ns.max(1) as f64;
-        if share < LEVEL || unfused.softmax.is_empty() {
+        if share < case.threshold(MIN_SHARE) || unfused.softmax.is_empty() {
             return Verdict::Silent;
         }
         let each = unfused.softmax.len() as f64 / case.steps.count().max(1) as f64;
@@ -76,7 +82,8 @@ impl Rule for AttentionFallback {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let all = unfused.claimed();
-        let confidence = confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), LEVEL);
+        let confidence =
+            confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let (between, products) = (unfused.between.len(), unfused.products.len());
         let (gain, known) = unfused.gain(case, device);
         let fused = device.of_kernels(|row| row.kind.class == Class::Attention);

@@ -7,6 +7,7 @@ use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -18,7 +19,14 @@ pub const CODE: RuleCode = RuleCode::new("known-fusion-missing");
 
 pub struct KnownFusionMissing;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.03,
+    Unit::Share,
+    "the fused operation is there already: a few percent are worth calling it",
+);
+
 /// Kernels between two of a pattern: conversions, an added constant.
 const BETWEEN: usize = 4;
 
@@ -52,9 +60,13 @@ impl Rule for KnownFusionMissing {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "An RMS norm, GELU or SwiGLU in several kernels could save 3 % of the step or more as one.",
+            summary: "An RMS norm, GELU or SwiGLU in several kernels could save {min_share} of the step or more as one.",
             why: "They are known by the order of their kernels' names: power, mean, reciprocal root, product; power, tanh, product; SiLU, product. Each kernel goes over the same memory; the fused one goes over it once and takes about as long as \
                   the longest of them. The gain is the recorded steps replayed with that one left; at worst a third of each of the others stays, for each may read a tensor of its own beside the one that it reads and the one that it writes.",
             needs: "GPU work whose kernels' names say what they compute, as PyTorch's do.",
@@ -74,7 +86,7 @@ impl Rule for KnownFusionMissing {
         let Some((device, known, found)) = found.max_by_key(|(_, _, found)| found.saved_ns) else {
             return Verdict::Silent;
         };
-        if (found.saved_ns as f64) < LEVEL * device.window_ns as f64 || found.saved.is_empty() {
+        if (found.saved_ns as f64) < case.threshold(MIN_SHARE) * device.window_ns as f64 || found.saved.is_empty() {
             return Verdict::Silent;
         }
         let work = &case.timeline.gpu.work;
@@ -82,7 +94,8 @@ impl Rule for KnownFusionMissing {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let those: HashSet<u32> = found.saved.iter().copied().collect();
-        let confidence = confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), LEVEL);
+        let confidence =
+            confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let gain = case.gain_of_work(device, vec![(found.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
             code: CODE,

@@ -4,6 +4,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -16,9 +17,20 @@ pub const CODE: RuleCode = RuleCode::new("throttled");
 
 pub struct Throttled;
 
-/// Of the steps' time; and how far below the highest clock of the recording.
-const LEVEL: f64 = 0.10;
-const SLOWER: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "of the steps' time: clocks go down for a moment on any device",
+);
+const MIN_SLOWER_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_slower_share",
+    0.05,
+    Unit::Share,
+    "a clock that is less below the highest costs nothing that shows",
+);
 
 /// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
 const REASONS: [(i64, &str); 5] = [
@@ -34,9 +46,13 @@ impl Rule for Throttled {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_SLOWER_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU says that its clock is held down in 10 % of the steps' time or more, and it is 5 % or more below the highest of the recording.",
+            summary: "The GPU says that its clock is held down in {min_share} of the steps' time or more, and it is {min_slower_share} or more below the highest of the recording.",
             why: "The driver says why a clock is lower than asked for: power, heat, the hardware. What it costs at the most is how far the clock lies below the \
                   highest that this recording saw, for the time in which the device is busy; at the least nothing, for kernels that wait for memory \
                   do not slow down with the clock. The power cap alone has no gain: a device that works hard runs at it.",
@@ -97,7 +113,7 @@ impl Rule for Throttled {
         }
         let mean = if time > 0.0 { sum / time } else { highest };
         let slower = if highest > 0.0 { 1.0 - mean / highest } else { 0.0 };
-        if share < LEVEL || slower < SLOWER {
+        if share < case.threshold(MIN_SHARE) || slower < case.threshold(MIN_SLOWER_SHARE) {
             return Verdict::Silent;
         }
         let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;

@@ -6,21 +6,29 @@ use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::{host_wait, launch_bound};
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
 
 pub const CODE: RuleCode = RuleCode::new("implicit-sync");
 
 pub struct ImplicitSync;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for ImplicitSync {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the \
-                  GPU is idle for 3 % of the step or more after it.",
+                  GPU is idle for {min_share} of the step or more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
                   so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB \
@@ -60,7 +68,7 @@ impl Rule for ImplicitSync {
         ];
         gap::after_a_wait(
             case,
-            CODE,
+            MIN_SHARE,
             (Measure::ImplicitSync, Wait::Implicit),
             |_| "waits for a value".to_owned(),
             &actions,

@@ -7,20 +7,28 @@ use crate::rule_code::RuleCode;
 use crate::rules::copies::{copies_exposed, pageable_async_copy};
 use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
 
 pub const CODE: RuleCode = RuleCode::new("logits-to-host-each-step");
 
 pub struct LogitsToHost;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for LogitsToHost {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for 3 % of the \
+            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for {min_share} of the \
                   step or more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
@@ -58,7 +66,7 @@ impl Rule for LogitsToHost {
         ];
         gap::after_a_wait(
             case,
-            CODE,
+            MIN_SHARE,
             (Measure::ResultToHost, Wait::Result),
             |_| "waits for a large result".to_owned(),
             &actions,

@@ -7,6 +7,7 @@ use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::copies::copies_exposed;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::idle::{Cause, SMALL_BYTES, Who};
 use analysis::phrase;
@@ -21,16 +22,21 @@ pub const CODE: RuleCode = RuleCode::new("pageable-async-copy");
 
 pub struct PageableAsyncCopy;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "pinning memory is one line, so a few percent are worth it");
 
 impl Rule for PageableAsyncCopy {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Asynchronous copies from or to pageable memory take 3 % of the step or more that no kernel hides.",
+            summary: "Asynchronous copies from or to pageable memory take {min_share} of the step or more that no kernel hides.",
             why: "The device cannot read pageable memory: the driver first moves the bytes through a buffer of its own, and the call holds the host \
                   meanwhile, `non_blocking=True` or not. From pinned memory the call returns at once, and the copy runs beside kernels. \
                   The least to gain is the time in which the device waited for such a call, and what the copies would be faster at the speed of this \
@@ -93,7 +99,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         })
         .sum();
     let held = if tally.part > 0.0 { held as f64 / device.window_ns.max(1) as f64 } else { 0.0 };
-    if exposed.mid + held < LEVEL {
+    if exposed.mid + held < case.threshold(MIN_SHARE) {
         return None;
     }
     let speed = moved.speed(fits).unwrap_or(0.0);

@@ -5,20 +5,28 @@ use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::copies::copies_exposed;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
 
 pub const CODE: RuleCode = RuleCode::new("sync-memcpy");
 
 pub struct SyncMemcpy;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for SyncMemcpy {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for 3 % of the step or \
+            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for {min_share} of the step or \
                   more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
@@ -56,7 +64,13 @@ impl Rule for SyncMemcpy {
             "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
             "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
         ];
-        gap::after_a_wait(case, CODE, (Measure::SyncMemcpy, Wait::Memcpy), |call| format!("waits in {call}"), &actions)
+        gap::after_a_wait(
+            case,
+            MIN_SHARE,
+            (Measure::SyncMemcpy, Wait::Memcpy),
+            |call| format!("waits in {call}"),
+            &actions,
+        )
     }
 }
 

@@ -6,6 +6,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::{COLLECTORS, LossTotal, is_torn, totals, worst_share};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::Timeline;
@@ -14,14 +15,26 @@ pub const CODE: RuleCode = RuleCode::new("dropped-records");
 
 pub struct DroppedRecords;
 
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "device work that is missing for less than a twentieth of the step changes no verdict",
+);
+
 impl Rule for DroppedRecords {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for 5 % of the step or more.",
+            summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for {min_share} of the step or more.",
             why: "Every loss is counted where it happens: records overwritten in a full ring, samples that came too late, stacks \
                   that changed while they were read. Samples that came too late make shares less sure, not wrong; stacks that changed make code that calls much \
                   look cheaper than it is; lost scopes and steps are \

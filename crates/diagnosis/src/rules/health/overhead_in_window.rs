@@ -4,6 +4,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
@@ -14,10 +15,20 @@ pub const CODE: RuleCode = RuleCode::new("overhead-in-window");
 
 pub struct OverheadInWindow;
 
-/// A call recorded every ten microseconds is a program of short functions: writing a record is no longer small beside them.
-const CALL_EVERY_NS: f64 = 10_000.0;
-/// A twentieth of the time is more than most differences that are worth looking for.
-const LEVEL_PERCENT: f64 = 5.0;
+const MAX_OVERHEAD_PERCENT: Threshold = Threshold::new(
+    CODE,
+    "max_overhead_percent",
+    5.0,
+    Unit::Percent,
+    "a twentieth of the time is more than most differences that are worth looking for",
+);
+const MIN_CALL_INTERVAL_NS: Threshold = Threshold::new(
+    CODE,
+    "min_call_interval_ns",
+    10_000.0,
+    Unit::Nanoseconds,
+    "recording a call every 10 µs costs some percent of the time",
+);
 
 const OURS: [&str; 2] = [
     "Leave short calls out: inferscope run --calls --min-us 50 -- ...",
@@ -37,9 +48,13 @@ impl Rule for OverheadInWindow {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MAX_OVERHEAD_PERCENT, MIN_CALL_INTERVAL_NS]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took 5 % or more.",
+            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took {max_overhead_percent} or more.",
             why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
                   on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
                   is not in the trace, so there is no number: only how many there were. Recording a GPU is measured while it runs: \
@@ -77,7 +92,7 @@ impl Rule for OverheadInWindow {
             return Verdict::Abstain(reason.into());
         }
         let every = case.windows.total() as f64 / calls as f64;
-        if every > CALL_EVERY_NS {
+        if every > case.threshold(MIN_CALL_INTERVAL_NS) {
             return Verdict::Silent;
         }
         let each = calls / case.steps.count().max(1) as u64;
@@ -117,7 +132,7 @@ impl OverheadInWindow {
     /// What recording a device cost, where that is known and too much to pass over.
     fn of_device(&self, case: &Case) -> Option<Finding> {
         let overhead = case.gpu()?.overhead.as_ref()?;
-        let percent = overhead.percent.filter(|percent| *percent >= LEVEL_PERCENT)?;
+        let percent = overhead.percent.filter(|percent| *percent >= case.threshold(MAX_OVERHEAD_PERCENT))?;
         let text = format!("{} of the collectors' own, {}", phrase::duration(overhead.own_ns), overhead.how);
         Some(Finding {
             code: CODE,

@@ -8,6 +8,7 @@ use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, launch_thread_descheduled, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::seen::Doing;
 use analysis::host::series::Nature;
 use analysis::origin::not_recorded;
@@ -21,12 +22,21 @@ pub const CODE: RuleCode = RuleCode::new("cpu-oversubscribed");
 
 pub struct CpuOversubscribed;
 
-/// Threads that wait for a core in a tenth of the time that they want one are in each other's way.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "threads that wait for a core in a tenth of the time that they want one are in each other's way",
+);
 
 impl Rule for CpuOversubscribed {
     fn code(&self) -> RuleCode {
         CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -76,7 +86,7 @@ impl Rule for CpuOversubscribed {
         let wanted = if time > 0.0 { waits.whole / time } else { 0.0 };
         // So much waiting comes from wanting more than there is; what exceeds it comes from other programs.
         let own = 1.0 - cores as f64 / wanted.max(cores as f64);
-        if own < LEVEL || waits.mid() < LEVEL {
+        if own < case.threshold(MIN_SHARE) || waits.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         finding(case, cores, wanted, own, &waits, threads).into()
@@ -158,7 +168,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         place: Place::default(),
         gain,
         severity: gain.map_or(Severity::Low, |gain| Severity::of(gain.share())),
-        confidence: waits.measured().surely_above(LEVEL / 2.0) * waits.repeats(),
+        confidence: waits.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) * waits.repeats(),
         evidence,
         actions: vec![
             format!("Give all thread pools together {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),

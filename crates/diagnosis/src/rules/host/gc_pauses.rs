@@ -9,6 +9,7 @@ use crate::rule_code::RuleCode;
 use crate::rules::host::hot_line;
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
+use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::seen::Doing;
 use analysis::origin::not_recorded;
@@ -20,19 +21,27 @@ pub const CODE: RuleCode = RuleCode::new("gc-pauses");
 
 pub struct GcPauses;
 
-/// A fiftieth of the steps, all together ...
-const LEVEL: f64 = 0.02;
-/// ... or one pause that takes so much of the usual step: then it is the tail that it costs.
-const OF_A_STEP: f64 = 0.25;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the steps, all pauses together");
+const MIN_STEP_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_step_share",
+    0.25,
+    Unit::Share,
+    "one pause that takes so much of the usual step costs the tail, whatever the mean",
+);
 
 impl Rule for GcPauses {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_STEP_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Garbage collection takes 2 % of the steps, or a quarter of a usual step at once.",
+            summary: "Garbage collection takes {min_share} of the steps, or {min_step_share} of a usual step at once.",
             why: "The collector walks every container object that is alive, so a service with a large heap pays for all of it \
                   again and again. Pauses are recorded exactly, on the thread that they stop. The gain is the share of the \
                   steps that they take; the p99 gains more than the mean.",
@@ -67,8 +76,8 @@ impl Rule for GcPauses {
         }
         let share = pauses.tally.measured();
         let longest = pauses.longest.first().map_or(0, |(_, slice)| slice.dur);
-        let tail = case.steps.count() > 1 && longest as f64 >= OF_A_STEP * case.steps.p50() as f64;
-        if share.mid >= LEVEL || tail {
+        let tail = case.steps.count() > 1 && longest as f64 >= case.threshold(MIN_STEP_SHARE) * case.steps.p50() as f64;
+        if share.mid >= case.threshold(MIN_SHARE) || tail {
             return finding(case, &pauses, longest).into();
         }
         Verdict::Silent

@@ -8,6 +8,7 @@ use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
+use crate::threshold::{Threshold, Unit};
 use analysis::host::seen::{Doing, Seen};
 use analysis::phrase;
 use analysis::place::Place;
@@ -19,12 +20,21 @@ pub const CODE: RuleCode = RuleCode::new("gil-contention");
 
 pub struct GilContention;
 
-/// Two threads that hand the GIL over now and then are usual; a twentieth of the step is not.
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "two threads that hand the GIL over now and then are usual; a twentieth of the step is not",
+);
 
 impl Rule for GilContention {
     fn code(&self) -> RuleCode {
         CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -70,7 +80,7 @@ impl Rule for GilContention {
         }
         let waits = |one: &Seen| one.doing == Doing::Gil;
         let (share, tally) = case.share(waits);
-        if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+        if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;
         }
         finding(case, share, tally.part as u64).into()
@@ -121,7 +131,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
         evidence,
         verify: proof::verify(case, gain.mid / 100.0),
     }

@@ -9,6 +9,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::{Doing, Seen};
@@ -26,8 +27,14 @@ pub const CODE: RuleCode = RuleCode::new("waits-in-step");
 
 pub struct WaitsInStep;
 
-/// As for a line that runs: a tenth of the step is worth a look.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "as for a line that runs, a tenth of the step is worth a look",
+);
+
 const MOST: usize = 2;
 
 impl Rule for WaitsInStep {
@@ -35,9 +42,13 @@ impl Rule for WaitsInStep {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step spends a tenth of its time or more waiting at one place.",
+            summary: "The step spends {min_share} of its time or more waiting at one place.",
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
                   or left out. The gain is the share of the step that this wait takes; where other threads of the program run meanwhile, \
@@ -140,7 +151,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> 
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
         evidence,
         actions,
         verify: proof::verify(case, gain.mid / 100.0),
@@ -161,7 +172,10 @@ fn gain(case: &Case, share: Share, waits: impl Fn(&Seen) -> bool, at_work: &AtWo
 /// Too few samples: recorded calls whose name says that they wait.
 fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
     let functions = case.breakdown.functions();
-    let waits = functions.iter().filter(|part| part.kind == PartKind::Waiting && part.share >= LEVEL).take(MOST);
+    let waits = functions
+        .iter()
+        .filter(|part| part.kind == PartKind::Waiting && part.share >= case.threshold(MIN_SHARE))
+        .take(MOST);
     let steps = case.windows.all().len() as f64;
     let found: Vec<Finding> = device
         .into_iter()

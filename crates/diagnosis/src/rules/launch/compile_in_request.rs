@@ -8,6 +8,7 @@ use crate::rule_code::RuleCode;
 use crate::rules::host::hot_line;
 use crate::rules::launch::{host_wait, module_loading};
 use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame;
 use analysis::host::seen::Seen;
@@ -18,17 +19,20 @@ pub const CODE: RuleCode = RuleCode::new("compile-in-request");
 
 pub struct CompileInRequest;
 
-/// Steady steps compile nothing.
-const LEVEL: f64 = 0.02;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.02, Unit::Share, "steady steps compile nothing");
 
 impl Rule for CompileInRequest {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in 2 % of their time or more, warm-up aside.",
+            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
             why: "A new shape, a new type or a guard that fails makes torch.compile start again, and a kernel without a cached choice is tuned: \
                   seconds inside somebody's request. It is told by the functions of the compilers on the stack, in the steps that are not \
                   warm-up. The gain is their share of the steps' time, and of what lies unseen around them.",
@@ -55,7 +59,7 @@ impl Rule for CompileInRequest {
         }
         let compiles = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::COMPILES);
         let (share, tally) = case.share(compiles);
-        if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+        if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;
         }
         let blamed = blame::functions(case, compiles).into_iter().next();
@@ -80,7 +84,7 @@ impl Rule for CompileInRequest {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence,
             actions: vec![
                 "See why it starts again: TORCH_LOGS=recompiles,guards; then torch.compile(model, dynamic=True) or mark_dynamic for what varies.".into(),

@@ -5,6 +5,7 @@ use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::full_queue::DEEP;
 use analysis::phrase;
 use analysis::place::Place;
@@ -16,16 +17,26 @@ pub const CODE: RuleCode = RuleCode::new("launch-queue-full");
 
 pub struct LaunchQueueFull;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "a full queue is how a busy device looks; the host has to lose time to it",
+);
 
 impl Rule for LaunchQueueFull {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Launch calls wait for room in a queue of hundreds of launches for 5 % of the step or more.",
+            summary: "Launch calls wait for room in a queue of hundreds of launches for {min_share} of the step or more.",
             why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
                   is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
                   Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count, where 500 launches or more were queued for the device, and those of which CUPTI says it. It has no gain.",
@@ -56,7 +67,7 @@ impl Rule for LaunchQueueFull {
         let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
             return Verdict::Silent;
         };
-        if full.tally.mid() < LEVEL {
+        if full.tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let slice = slices.get(*longest as usize);

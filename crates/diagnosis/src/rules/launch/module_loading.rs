@@ -5,6 +5,7 @@ use crate::measures::gap;
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure};
 use analysis::phrase;
 use analysis::place::Place;
@@ -15,17 +16,26 @@ pub const CODE: RuleCode = RuleCode::new("module-loading");
 
 pub struct ModuleLoading;
 
-/// Loading is for the start: a hundredth of the steady steps is too much already.
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "loading is for the start: a hundredth of the steady steps is too much already",
+);
 
 impl Rule for ModuleLoading {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Calls that load device code keep the GPU waiting in 1 % of the steps' time or more, warm-up aside.",
+            summary: "Calls that load device code keep the GPU waiting in {min_share} of the steps' time or more, warm-up aside.",
             why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of \
                   its shape. What counts is the time in which the GPU was idle in a call that loads code, or in the launch of a kernel that runs \
                   for the first time and takes a millisecond or more.",
@@ -46,7 +56,8 @@ impl Rule for ModuleLoading {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Loading).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Loading).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let loads = |slice: &Slice| {

@@ -4,6 +4,7 @@ use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::Measure;
 use analysis::phrase;
 use analysis::place::Place;
@@ -16,18 +17,28 @@ pub const CODE: RuleCode = RuleCode::new("short-kernel-gaps");
 
 pub struct ShortKernelGaps;
 
-const LEVEL: f64 = 0.05;
-/// With fewer gaps a step they are not made by the number of kernels.
-const FEWEST: f64 = 8.0;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "gaps of a microsecond between kernels are always there; a twentieth of the step is worth fusing kernels for",
+);
+const MIN_KERNELS: Threshold =
+    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels a step there is nothing to put together");
 
 impl Rule for ShortKernelGaps {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_KERNELS]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU is idle in 5 % of the step or more between kernels that were already queued.",
+            summary: "The GPU is idle in {min_share} of the step or more between kernels that were already queued.",
             why: "Starting a kernel takes the GPU a moment also when the launch came long before. With many short kernels the moments add up. \
                   Fewer kernels have none of these gaps: that is the most to gain. The least is what all gaps would save if each were as \
                   short as the shortest twentieth of them in this recording.",
@@ -58,7 +69,8 @@ impl Rule for ShortKernelGaps {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::QueuedGap).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::QueuedGap).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let sums = &gap.device.sums;
@@ -66,7 +78,9 @@ impl Rule for ShortKernelGaps {
         gaps.sort_unstable();
         let (each, median) = (sums.queued as f64 / case.steps.count().max(1) as f64, percentile(&gaps, 50));
         // Longer gaps are no start of a kernel: the queue waits for something that was not recorded.
-        if each < FEWEST || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns {
+        if each < case.threshold(MIN_KERNELS)
+            || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns
+        {
             return Verdict::Silent;
         }
         let shortest = sums.queued as f64 * percentile(&gaps, 5) as f64 / gap.tally.whole.max(1.0);

@@ -4,6 +4,7 @@ use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
@@ -13,17 +14,26 @@ pub const CODE: RuleCode = RuleCode::new("postprocess-tail");
 
 pub struct PostprocessTail;
 
-/// Every step has to hand its result over; a tenth is more than that.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "every step has to hand its result over; a tenth is more than that",
+);
 
 impl Rule for PostprocessTail {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host goes on for a tenth of the step or more after the GPU has done its last work.",
+            summary: "The host goes on for {min_share} of the step or more after the GPU has done its last work.",
             why: "Decoding tokens, drawing boxes or writing an answer after the last kernel belongs to the step, and the GPU waits for the next one \
                   meanwhile. It counts as far as the step's thread runs. The most to gain is all of it, the least the line that is named.",
             needs: "Steps, GPU work, and stack samples or recorded calls.",
@@ -43,10 +53,10 @@ impl Rule for PostprocessTail {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
             return Verdict::Abstain("no steps were found, so none has an end".into());
         }
-        if let Some(reason) = gap::unseen(case, LEVEL) {
+        if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Tail).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Tail).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
         let runs = |zone: Zone, cause: Cause| zone == Zone::Tail && matches!(cause, Cause::Python | Cause::Native);

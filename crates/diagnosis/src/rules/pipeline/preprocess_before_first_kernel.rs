@@ -4,6 +4,7 @@ use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
@@ -13,17 +14,26 @@ pub const CODE: RuleCode = RuleCode::new("preprocess-before-first-kernel");
 
 pub struct PreprocessBeforeFirstKernel;
 
-/// Every step has to prepare something; a tenth is more than that.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "every step has to prepare something; a tenth is more than that",
+);
 
 impl Rule for PreprocessBeforeFirstKernel {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host prepares for a tenth of the step or more before the GPU gets its first work.",
+            summary: "The host prepares for {min_share} of the step or more before the GPU gets its first work.",
             why: "A step begins with the first work of the host, not with the first kernel: tokenising, decoding images and padding are idle \
                   time of the GPU. Tools that count from kernel to kernel do not show it. It counts as far as the host runs meanwhile; \
                   the most to gain is all of it (prepared for the next step while this one runs), the least the line that is named.",
@@ -48,10 +58,10 @@ impl Rule for PreprocessBeforeFirstKernel {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
             return Verdict::Abstain("no steps were found, so none has a beginning".into());
         }
-        if let Some(reason) = gap::unseen(case, LEVEL) {
+        if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Lead).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Lead).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
         let runs = |zone: Zone, cause: Cause| zone == Zone::Lead && matches!(cause, Cause::Python | Cause::Native);

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 
-use super::{CODE, LEVEL};
+use super::{CODE, MIN_SHARE};
 
 pub fn finding(case: &Case) -> Option<Finding> {
     let copies_that_wait = copies_that_wait(case);
@@ -42,7 +42,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
             (case.share(waits).0, call, own, Vec::new())
         }
     };
-    if share.mid < LEVEL {
+    if share.mid < case.threshold(MIN_SHARE) {
         return None;
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
@@ -77,7 +77,11 @@ pub fn finding(case: &Case) -> Option<Finding> {
         place,
         gain: None,
         severity: Severity::Info,
-        confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
+        confidence: if recorded.count > 0 {
+            recorded.tally.repeats()
+        } else {
+            share.surely_above(case.threshold(MIN_SHARE) / 2.0)
+        },
         evidence: evidence(case, &recorded, share, busy),
         actions: {
             let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
