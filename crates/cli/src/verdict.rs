@@ -7,7 +7,7 @@ use crate::output::{self, Rights};
 use crate::rule_file::RuleFile;
 use analysis::Metrics;
 use diagnosis::user_rules;
-use diagnosis::{Diagnosis, Finding, Options, rules::find};
+use diagnosis::{Diagnosis, Options};
 use report::Style;
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,20 +23,14 @@ impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
     pub fn of(timeline: Timeline, step: Option<&str>, rules: &RuleFile) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
-        let mut diagnosis =
+        let diagnosis =
             diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned), rules: rules.ours.clone() });
         if let Some(missing) = &diagnosis.steps.not_found {
             return Err(Failure::bad_input(format_args!(
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
         }
-        // Fixes are switched in a Python process.
-        let python = analysis::origin::is_python(&timeline);
-        let answers = |finding: &Finding| find(finding.code).is_some_and(|rule| rule.fix().is_some());
-        for finding in diagnosis.findings.iter_mut().filter(|finding| python && answers(finding)) {
-            finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
-        }
-        user_rules::apply(&rules.own, &timeline, &metrics, &mut diagnosis);
+        let diagnosis = user_rules::joined(&rules.own, &timeline, &metrics, diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })
     }
 

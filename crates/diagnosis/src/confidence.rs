@@ -10,24 +10,38 @@ use analysis::idle::{Cause, DeviceIdle};
 use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
 
-pub fn settle(case: &Case, findings: &mut [Finding]) {
-    let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
-    for finding in findings.iter_mut() {
-        let Some(gain) = finding.gain else { continue };
-        let by = if case.replayed(&gain) { replay } else { recorded };
-        finding.confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
-    }
-    let Some(telling) = most_telling(case, findings) else { return };
+/// The findings as sure as the recording allows; what is said to be the cause besides as sure as that no other gains more.
+pub fn settled(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let findings = trusted(case, findings);
+    let Some(telling) = most_telling(case, &findings) else { return findings };
     let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
-    let (first, others) = findings[place..].split_at_mut(1);
-    let first = &mut first[0];
-    first.confidence *= examined(case, first.gain);
-    let Some(gain) = first.gain else { return };
+    let confidence = of_cause(case, &findings[place], &findings[place + 1..]);
+    let settle = |(at, finding)| if at == place { Finding { confidence, ..finding } } else { finding };
+    findings.into_iter().enumerate().map(settle).collect()
+}
+
+/// As sure as the recording can be trusted for them.
+fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
+    let one = |finding: Finding| {
+        let Some(gain) = finding.gain else { return finding };
+        let by = if case.replayed(&gain) { replay } else { recorded };
+        let confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
+        Finding { confidence, ..finding }
+    };
+    findings.into_iter().map(one).collect()
+}
+
+/// How sure it is that this one is the cause, of those that are ranked behind it.
+fn of_cause(case: &Case, cause: &Finding, others: &[Finding]) -> f64 {
+    let confidence = cause.confidence * examined(case, cause.gain);
+    let Some(gain) = cause.gain else { return confidence };
     // The largest that speaks of another time.
     let other =
         others.iter().filter_map(|finding| finding.gain).find(|other| case.same_time(&gain, other) != Some(true));
-    if let Some(other) = other.filter(|other| other.mid < gain.mid) {
-        first.confidence *= above(gain.share(), other.share());
+    match other.filter(|other| other.mid < gain.mid) {
+        Some(other) => confidence * above(gain.share(), other.share()),
+        None => confidence,
     }
 }
 

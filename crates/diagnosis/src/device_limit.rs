@@ -9,20 +9,27 @@ use replay::gain::Gain;
 use std::collections::HashMap;
 use timeline::ProcessIndex;
 
-pub fn by_device(case: &Case, findings: &mut [Finding]) {
-    let Some(busy) = busiest(case) else { return };
+/// The findings, with no more to gain from changing the host than there is.
+pub fn limited(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let Some(busy) = busiest(case) else { return findings };
+    findings.into_iter().map(|finding| limited_one(case, busy, finding)).collect()
+}
+
+fn limited_one(case: &Case, busy: f64, finding: Finding) -> Finding {
     let most = 100.0 * (1.0 - busy);
-    let of_the_host = |finding: &Finding| !rules::find(finding.code).is_some_and(|rule| rule.changes_device_work());
-    for finding in findings.iter_mut().filter(|finding| of_the_host(finding)) {
-        // A replay knows what else holds the step back.
-        let recorded = |gain: &Gain| !case.replayed(gain) && gain.high > most;
-        let Some(gain) = finding.gain.filter(recorded) else { continue };
-        finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain });
-        let text = format!(
-            "the device is at work in {} of it: changing the host's code can save the rest at most",
-            phrase::percent(busy)
-        );
-        finding.evidence.push(Evidence::said(text).number("busy", busy));
+    let of_the_device = rules::find(finding.code).is_some_and(|rule| rule.changes_device_work());
+    // A replay knows what else holds the step back.
+    let recorded = |gain: &Gain| !of_the_device && !case.replayed(gain) && gain.high > most;
+    let Some(gain) = finding.gain.filter(recorded) else { return finding };
+    let text = format!(
+        "the device is at work in {} of it: changing the host's code can save the rest at most",
+        phrase::percent(busy)
+    );
+    let limit = Evidence::said(text).number("busy", busy);
+    Finding {
+        gain: Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain }),
+        evidence: finding.evidence.into_iter().chain([limit]).collect(),
+        ..finding
     }
 }
 

@@ -12,8 +12,8 @@ const DETAIL: f64 = 0.2;
 /// Where one of them names no change, nothing but their size can tell: the one is no less than this part of the other.
 const SAME: f64 = 0.5;
 
-/// `same_time` says of two gains whether they are of the same time, by what they change; None: that is not known.
-pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> Option<bool>) {
+/// The findings in their order. `same_time` says of two gains whether they are of the same time, by what they change; None: that is not known.
+pub fn ranked(findings: Vec<Finding>, same_time: impl Fn(&Gain, &Gain) -> Option<bool>) -> Vec<Finding> {
     let gains: Vec<(RuleCode, Gain)> =
         findings.iter().filter_map(|finding| Some((finding.code, finding.gain?))).collect();
     // A cause weighs as much as what it explains, and a little more.
@@ -30,10 +30,12 @@ pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> Option
     };
     // Without a gain: some say what sets the pace, the others only show it.
     let pace = |finding: &Finding| finding.gain.is_none() && sets_pace(finding);
-    findings.sort_by(|a, b| {
+    let mut ranked = findings;
+    ranked.sort_by(|a, b| {
         let severe = pace(b).cmp(&pace(a)).then(b.severity.cmp(&a.severity));
         weight(b).total_cmp(&weight(a)).then(severe).then(b.confidence.total_cmp(&a.confidence))
     });
+    ranked
 }
 
 pub fn sets_pace(finding: &Finding) -> bool {
@@ -66,18 +68,13 @@ mod tests {
     fn what_is_known_to_be_changed_decides_and_not_how_much_it_gains() {
         let both =
             || vec![finding("hot-line", Some(60.0), Severity::High), finding("gc-pauses", Some(40.0), Severity::High)];
-        let order = |same: Option<bool>| {
-            let mut findings = both();
-            rank(&mut findings, |_, _| same);
-            findings[0].code
-        };
+        let order = |same: Option<bool>| ranked(both(), |_, _| same)[0].code;
         assert_eq!([order(None), order(Some(true)), order(Some(false))], ["gc-pauses", "gc-pauses", "hot-line"]);
     }
 
     #[track_caller]
-    fn order(mut findings: Vec<Finding>) -> Vec<RuleCode> {
-        rank(&mut findings, |_, _| None);
-        findings.iter().map(|finding| finding.code).collect()
+    fn order(findings: Vec<Finding>) -> Vec<RuleCode> {
+        ranked(findings, |_, _| None).iter().map(|finding| finding.code).collect()
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::rule_file::RuleFile;
 use crate::{output, rule_file, terminal};
+use analysis::phrase;
 use clap::{Args, Subcommand};
 use diagnosis::named::{METRICS, nearest_of};
 use diagnosis::rules::{self, RULES};
@@ -62,7 +63,9 @@ fn check(file: &Path) -> Result<Ending, Failure> {
             let word = if rules.own.len() == 1 { "rule" } else { "rules" };
             let changes = match rules.ours.counts() {
                 (0, 0) => String::new(),
-                (off, values) => format!(", {off} of ours off, {values} thresholds changed"),
+                (off, values) => {
+                    format!(", {off} of ours off, {} changed", phrase::counted(values as u64, "threshold"))
+                }
             };
             let count = rules.own.len();
             output::write_to(None, |out| writeln!(out, "{}: {count} {word}{changes}, no fault", file.display()))?;

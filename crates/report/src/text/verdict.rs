@@ -59,7 +59,7 @@ impl Page<'_> {
 }
 
 /// What the box of health says of the numbers; what is missing is said apart.
-const TRUST: [&str; 6] = ["steps", "clock", "GPU clock", "pace", "overhead", "replay"];
+const TRUST: [&str; 7] = ["steps", "clock", "GPU clock", "pace", "overhead", "rules", "replay"];
 
 impl Page<'_> {
     pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
