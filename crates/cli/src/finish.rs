@@ -4,10 +4,10 @@
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::Rights;
+use crate::rule_file::RuleFile;
 use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
-use diagnosis::user_rules::UserRule;
 use std::path::{Path, PathBuf};
 use timeline::side_by_side;
 use trace::tables::{REPORT, REPORT_PAGE};
@@ -40,13 +40,7 @@ pub fn without_memory(trace: &Path, code: i32) {
 }
 
 /// Never fails: the command's own exit matters more than our report.
-pub fn finish(
-    settings: &Settings,
-    trace: &Path,
-    notes: &[String],
-    extra: Option<&Path>,
-    rules: &[UserRule],
-) -> Finished {
+pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option<&Path>, rules: &RuleFile) -> Finished {
     // A trace that is large takes a while to look at, and whoever does not want to wait still wants to know where it is.
     let place = format!("interrupted before the report; look at the trace with `inferscope analyze {}`", quoted(trace));
     let _last_words = (!settings.quiet()).then(|| LastWords::new(&place));
@@ -66,7 +60,7 @@ fn try_finish(
     settings: &Settings,
     trace: &Path,
     extra: Option<&Path>,
-    rules: &[UserRule],
+    rules: &RuleFile,
 ) -> Result<(PathBuf, bool), Failure> {
     // Somebody waits for it.
     crate::memory::keep_what_is_freed();

@@ -1,6 +1,7 @@
-//! Reads the user's rules: `.inferscope_rules.yaml` in this folder or the nearest above, or the file that `--rules` names.
+//! Reads the user's rules, and what they change of ours: `.inferscope_rules.yaml` in this folder or the nearest above, or the file that `--rules` names.
 //! What is wrong with them is said with file, line and the nearest known name; a hostile file costs little.
 
+mod ours;
 mod tree;
 
 use crate::config::Settings;
@@ -9,7 +10,7 @@ use crate::found_file;
 use analysis::spelling::nearest_of;
 use diagnosis::expression::Condition;
 use diagnosis::user_rules::UserRule;
-use diagnosis::{Severity, rules::RULES};
+use diagnosis::{RuleSettings, Severity, rules::RULES};
 use serde_saphyr::Spanned;
 use std::io::Read;
 use std::path::Path;
@@ -25,23 +26,31 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_TEXT: usize = 1000;
 const HIGHEST_WEIGHT: f64 = 10.0;
 
+/// What a file of rules says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RuleFile {
+    pub own: Vec<UserRule>,
+    /// What it changes of our rules.
+    pub ours: RuleSettings,
+}
+
 /// The rules of the named file, or of the nearest one; none where there is no file.
-pub fn load(settings: &Settings, given: Option<&Path>) -> Result<Vec<UserRule>, Failure> {
+pub fn load(settings: &Settings, given: Option<&Path>) -> Result<RuleFile, Failure> {
     if let Some(path) = given {
         return read(path);
     }
-    let Ok(folder) = std::env::current_dir() else { return Ok(Vec::new()) };
+    let Ok(folder) = std::env::current_dir() else { return Ok(RuleFile::default()) };
     let search = found_file::search(&folder, NAME);
     search.passed_over.iter().for_each(|why| settings.say(why));
-    search.found.map_or(Ok(Vec::new()), |(path, file)| without_faults(&path, check_opened(&path, file)?))
+    search.found.map_or(Ok(RuleFile::default()), |(path, file)| without_faults(&path, check_opened(&path, file)?))
 }
 
 /// The rules of a file; of several faults the first is told.
-pub fn read(path: &Path) -> Result<Vec<UserRule>, Failure> {
+pub fn read(path: &Path) -> Result<RuleFile, Failure> {
     without_faults(path, check(path)?)
 }
 
-fn without_faults(path: &Path, checked: Result<Vec<UserRule>, Vec<String>>) -> Result<Vec<UserRule>, Failure> {
+fn without_faults(path: &Path, checked: Result<RuleFile, Vec<String>>) -> Result<RuleFile, Failure> {
     checked.map_err(|faults| {
         let first = faults.first().map_or("", String::as_str);
         match faults.len() - 1 {
@@ -55,14 +64,11 @@ fn without_faults(path: &Path, checked: Result<Vec<UserRule>, Vec<String>>) -> R
 }
 
 /// The rules of a file, or everything that is wrong with it, in the order of its lines.
-pub fn check(path: &Path) -> Result<Result<Vec<UserRule>, Vec<String>>, Failure> {
+pub fn check(path: &Path) -> Result<Result<RuleFile, Vec<String>>, Failure> {
     check_opened(path, std::fs::File::open(path))
 }
 
-fn check_opened(
-    path: &Path,
-    file: std::io::Result<std::fs::File>,
-) -> Result<Result<Vec<UserRule>, Vec<String>>, Failure> {
+fn check_opened(path: &Path, file: std::io::Result<std::fs::File>) -> Result<Result<RuleFile, Vec<String>>, Failure> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| Failure::bad_input(format!("cannot read {shown}: {error}"));
     let mut text = String::new();
@@ -74,10 +80,10 @@ fn check_opened(
     Ok(parse(path, &text))
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<UserRule>, Vec<String>> {
+fn parse(path: &Path, text: &str) -> Result<RuleFile, Vec<String>> {
     let blank = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line == "---");
     if blank {
-        return Ok(Vec::new());
+        return Ok(RuleFile::default());
     }
     let mut options = serde_saphyr::Options::default();
     options.with_snippet = false;
@@ -93,7 +99,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<UserRule>, Vec<String>> {
         Ok(tree) => file.rules(&tree),
         Err(error) => {
             file.syntax(&error);
-            Vec::new()
+            RuleFile::default()
         }
     };
     if file.faults.is_empty() {
@@ -133,13 +139,19 @@ impl File<'_> {
         self.faults.push((0, said));
     }
 
-    fn rules(&mut self, tree: &Spanned<Tree>) -> Vec<UserRule> {
+    fn rules(&mut self, tree: &Spanned<Tree>) -> RuleFile {
         let Tree::Map(top) = &tree.value else {
-            self.fault::<()>(line(tree), format_args!("the file begins with `{TOP}:`"));
-            return Vec::new();
+            self.fault::<()>(line(tree), format_args!("the file begins with `{TOP}:` or `{}:`", ours::TOP));
+            return RuleFile::default();
         };
-        self.keys(top, &[TOP]);
-        let rules = match top.iter().find(|(key, _)| key.value == TOP).map(|(_, value)| value) {
+        self.keys(top, &[TOP, ours::TOP]);
+        let find = |name: &str| top.iter().find(|(key, _)| key.value == name).map(|(_, value)| value);
+        let ours = find(ours::TOP).map(|value| self.ours(value)).unwrap_or_default();
+        RuleFile { own: self.own(tree, find(TOP)), ours }
+    }
+
+    fn own(&mut self, tree: &Spanned<Tree>, rules: Option<&Spanned<Tree>>) -> Vec<UserRule> {
+        let rules = match rules {
             Some(Spanned { value: Tree::List(rules), .. }) => rules,
             Some(Spanned { value: Tree::Nothing, .. }) | None => return Vec::new(),
             Some(other) => {
@@ -211,7 +223,7 @@ impl File<'_> {
             let why = format!("the name {name} is taken already, at {same}");
             return self.fault(line(value), why);
         }
-        if RULES.iter().any(|rule| rule.code() == name) {
+        if RULES.iter().any(|rule| rule.code() == name.as_str()) {
             return self.fault(line(value), format_args!("the name {name} is that of one of our own rules"));
         }
         self.names.push((name.clone(), origin.to_owned()));

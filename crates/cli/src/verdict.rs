@@ -4,9 +4,9 @@ use crate::args::ReportFormat;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{self, Rights};
-use crate::verify::fixes;
+use crate::rule_file::RuleFile;
 use analysis::Metrics;
-use diagnosis::user_rules::{self, UserRule};
+use diagnosis::user_rules;
 use diagnosis::{Diagnosis, Options};
 use report::Style;
 use std::io::{self, Write};
@@ -21,20 +21,16 @@ pub struct Verdict {
 
 impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
-    pub fn of(timeline: Timeline, step: Option<&str>, rules: &[UserRule]) -> Result<Verdict, Failure> {
+    pub fn of(timeline: Timeline, step: Option<&str>, rules: &RuleFile) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
-        let mut diagnosis = diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned) });
+        let diagnosis =
+            diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned), rules: rules.ours.clone() });
         if let Some(missing) = &diagnosis.steps.not_found {
             return Err(Failure::bad_input(format_args!(
                 "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
             )));
         }
-        // Fixes are switched in a Python process.
-        let python = analysis::origin::is_python(&timeline);
-        for finding in diagnosis.findings.iter_mut().filter(|finding| python && fixes::answers(finding.code)) {
-            finding.verify += &format!(" Without an edit: inferscope verify --fix {} -- COMMAND.", finding.code);
-        }
-        user_rules::apply(rules, &timeline, &metrics, &mut diagnosis);
+        let diagnosis = user_rules::joined(&rules.own, &timeline, &metrics, diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })
     }
 

@@ -8,7 +8,7 @@ use crate::measures::gpu_clock;
 use crate::measures::pace::{PACES, busiest};
 use crate::rule::Case;
 use crate::rules;
-use crate::telling::{HALF, LEAST, at_work, device, most_telling, worth};
+use crate::telling::{HALF, LEAST, at_work, device, dwarfs, most_telling, other_line, worth};
 use crate::too_short::ended;
 use analysis::origin::{self, Recorder};
 use analysis::phrase;
@@ -29,7 +29,15 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
         Some(why) => nothing(busiest(case), &why, maybe.map(|finding| (finding, least))),
         None => what(case, best),
     };
+    let what = what + &next(case, findings);
     [cut + &how_long(case), what, first(case, maybe.or(best), abstentions, health)]
+}
+
+/// What comes after the cause, where that is one half of the answer.
+fn next(case: &Case, findings: &[Finding]) -> String {
+    let small = dwarfs(case, findings).and_then(|(_, small)| small);
+    let next = small.or_else(|| other_line(case, findings));
+    next.map(|finding| format!(" After that: {}.", finding.title)).unwrap_or_default()
 }
 
 fn how_long(case: &Case) -> String {
@@ -228,7 +236,7 @@ mod tests {
     #[test]
     fn what_may_gain_is_named_where_nothing_surely_does() {
         let finding = Finding {
-            code: "comm-exposed",
+            code: crate::rules::communication::comm_exposed::CODE,
             title: "Collectives run alone in 9.8 % of the step".into(),
             place: Place::default(),
             gain: Some(Gain::recorded(0.0, 2.0, 10.0)),

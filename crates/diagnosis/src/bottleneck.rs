@@ -2,8 +2,10 @@
 
 mod device;
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule::Case;
+use crate::rules::host::cpu_memory_pressure;
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::{Doing, Seen};
 use analysis::host::waits::{For, waits_for};
@@ -17,35 +19,6 @@ pub struct Bottleneck {
     pub primary_cause: String,
     pub confidence: f64,
     pub evidence: Vec<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BottleneckKind {
-    Cpu,
-    Gpu,
-    Memory,
-    Launch,
-    Sync,
-    Input,
-    Comm,
-    Balanced,
-    Unknown,
-}
-
-impl BottleneckKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            BottleneckKind::Cpu => "cpu_bound",
-            BottleneckKind::Gpu => "gpu_bound",
-            BottleneckKind::Memory => "memory_bound",
-            BottleneckKind::Launch => "launch_bound",
-            BottleneckKind::Sync => "sync_bound",
-            BottleneckKind::Input => "input_bound",
-            BottleneckKind::Comm => "comm_bound",
-            BottleneckKind::Balanced => "balanced",
-            BottleneckKind::Unknown => "unknown",
-        }
-    }
 }
 
 /// Bound by a thing means that it takes more than all others together.
@@ -72,7 +45,7 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         false => (BottleneckKind::Unknown, 0.0),
     };
     let pressure =
-        findings.iter().find(|finding| finding.code == "cpu-memory-pressure").and_then(|finding| finding.gain);
+        findings.iter().find(|finding| finding.code == cpu_memory_pressure::CODE).and_then(|finding| finding.gain);
     let (kind, confidence) = match pressure {
         Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
         _ => (kind, confidence),

@@ -1,5 +1,5 @@
 //! How sure a finding is, from the data alone. Its rule says how often the recording shows it and how surely it takes the time that the rule looks
-//! for ([`of`]). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
+//! for (`measures::confidence`). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
 //! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the one that is said to be the cause how likely it is
 //! that no other gains more. Each of these is a factor from 0 to 1 that only grows with better data.
 
@@ -7,33 +7,41 @@ use crate::finding::Finding;
 use crate::rule::Case;
 use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
-use analysis::stats::share::{Share, Tally};
+use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
 
-/// How sure what was seen step by step makes a finding: the chance to see it again, by the number of steps that show it, times the chance that it
-/// takes more than half of the part of the steps that its rule asks for, by how much the steps differ.
-pub fn of(tally: &Tally, level: f64) -> f64 {
-    tally.repeats() * tally.measured().surely_above(level / 2.0)
+/// The findings as sure as the recording allows; what is said to be the cause besides as sure as that no other gains more.
+pub fn settled(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let findings = trusted(case, findings);
+    let Some(telling) = most_telling(case, &findings) else { return findings };
+    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
+    let confidence = of_cause(case, &findings[place], &findings[place + 1..]);
+    let settle = |(at, finding)| if at == place { Finding { confidence, ..finding } } else { finding };
+    findings.into_iter().enumerate().map(settle).collect()
 }
 
-pub fn settle(case: &Case, findings: &mut [Finding]) {
+/// As sure as the recording can be trusted for them.
+fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
     let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
-    for finding in findings.iter_mut() {
-        let Some(gain) = finding.gain else { continue };
+    let one = |finding: Finding| {
+        let Some(gain) = finding.gain else { return finding };
         let by = if case.replayed(&gain) { replay } else { recorded };
-        finding.confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
-    }
-    let Some(telling) = most_telling(case, findings) else { return };
-    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
-    let (first, others) = findings[place..].split_at_mut(1);
-    let first = &mut first[0];
-    first.confidence *= examined(case, first.gain);
-    let Some(gain) = first.gain else { return };
+        let confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
+        Finding { confidence, ..finding }
+    };
+    findings.into_iter().map(one).collect()
+}
+
+/// How sure it is that this one is the cause, of those that are ranked behind it.
+fn of_cause(case: &Case, cause: &Finding, others: &[Finding]) -> f64 {
+    let confidence = cause.confidence * examined(case, cause.gain);
+    let Some(gain) = cause.gain else { return confidence };
     // The largest that speaks of another time.
     let other =
         others.iter().filter_map(|finding| finding.gain).find(|other| case.same_time(&gain, other) != Some(true));
-    if let Some(other) = other.filter(|other| other.mid < gain.mid) {
-        first.confidence *= above(gain.share(), other.share());
+    match other.filter(|other| other.mid < gain.mid) {
+        Some(other) => confidence * above(gain.share(), other.share()),
+        None => confidence,
     }
 }
 
@@ -138,18 +146,5 @@ mod tests {
             "three quarters of the step were looked at ten times"
         );
         assert!(of("16ms", Some(Gain::recorded(70.0, 75.0, 80.0))) > of("16ms", small));
-    }
-
-    #[test]
-    fn more_steps_that_agree_make_it_surer() {
-        let of = |parts: &[f64]| {
-            let mut tally = Tally::default();
-            parts.iter().for_each(|part| tally.add(*part, 100.0));
-            super::of(&tally, 0.05)
-        };
-        assert!(of(&[10.0; 3]) < of(&[10.0; 30]) && of(&[10.0; 30]) < of(&[10.0; 300]));
-        let mut uneven = [0.0; 30];
-        uneven[0] = 300.0;
-        assert!(of(&uneven) < 0.6, "{}", of(&uneven));
     }
 }

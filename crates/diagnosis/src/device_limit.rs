@@ -3,48 +3,33 @@
 
 use crate::finding::{Evidence, Finding};
 use crate::rule::Case;
+use crate::rules;
 use analysis::phrase;
 use replay::gain::Gain;
 use std::collections::HashMap;
 use timeline::ProcessIndex;
 
-/// These change what the devices do, not what the host does.
-const OF_THE_DEVICE: [&str; 20] = [
-    "pageable-async-copy",
-    "many-small-copies",
-    "h2d-spike",
-    "throttled",
-    "tf32-off",
-    "tensor-cores-unused",
-    "unaligned-matmul",
-    "attention-fallback",
-    "unfused-elementwise",
-    "known-fusion-missing",
-    "below-roofline",
-    "conv-layout",
-    "kernel-drift",
-    "layer-outlier",
-    "gpu-shared",
-    "graph-input-copies",
-    "low-pcie-bandwidth",
-    "comm-exposed",
-    "bus-bandwidth-low",
-    "straggler-rank",
-];
+/// The findings, with no more to gain from changing the host than there is.
+pub fn limited(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let Some(busy) = busiest(case) else { return findings };
+    findings.into_iter().map(|finding| limited_one(case, busy, finding)).collect()
+}
 
-pub fn by_device(case: &Case, findings: &mut [Finding]) {
-    let Some(busy) = busiest(case) else { return };
+fn limited_one(case: &Case, busy: f64, finding: Finding) -> Finding {
     let most = 100.0 * (1.0 - busy);
-    for finding in findings.iter_mut().filter(|finding| !OF_THE_DEVICE.contains(&finding.code)) {
-        // A replay knows what else holds the step back.
-        let recorded = |gain: &Gain| !case.replayed(gain) && gain.high > most;
-        let Some(gain) = finding.gain.filter(recorded) else { continue };
-        finding.gain = Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain });
-        let text = format!(
-            "the device is at work in {} of it: changing the host's code can save the rest at most",
-            phrase::percent(busy)
-        );
-        finding.evidence.push(Evidence::said(text).number("busy", busy));
+    let of_the_device = rules::find(finding.code).is_some_and(|rule| rule.changes_device_work());
+    // A replay knows what else holds the step back.
+    let recorded = |gain: &Gain| !of_the_device && !case.replayed(gain) && gain.high > most;
+    let Some(gain) = finding.gain.filter(recorded) else { return finding };
+    let text = format!(
+        "the device is at work in {} of it: changing the host's code can save the rest at most",
+        phrase::percent(busy)
+    );
+    let limit = Evidence::said(text).number("busy", busy);
+    Finding {
+        gain: Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain }),
+        evidence: finding.evidence.into_iter().chain([limit]).collect(),
+        ..finding
     }
 }
 

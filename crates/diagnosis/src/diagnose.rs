@@ -10,7 +10,7 @@ use crate::health::{self, HealthLine};
 use crate::rank;
 use crate::rule::{Case, Verdict};
 use crate::rules::RULES;
-use crate::telling;
+use crate::threshold::RuleSettings;
 use analysis::GpuMetrics;
 use analysis::StepContext;
 use analysis::host::breakdown::Breakdown;
@@ -26,6 +26,8 @@ use timeline::side_by_side::{self, Job};
 pub struct Options {
     /// The step or scope to look at by name. None: chosen from what was recorded.
     pub step: Option<String>,
+    /// What the user changed of our rules.
+    pub rules: RuleSettings,
 }
 
 #[derive(Clone, Debug)]
@@ -55,37 +57,19 @@ pub struct Diagnosis {
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
-    let case = Case::new(timeline, options.step.as_deref());
+    let case = Case::with_settings(timeline, options.step.as_deref(), options.rules.clone());
     // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
     case.gpu();
-    let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
+    // One direction: made, fitted to the program, ranked, settled, said. No stage changes what a later one has seen.
     let (verdicts, slow_steps, waterfall) = look(&case);
-    for (rule, verdict) in RULES.iter().zip(verdicts) {
-        match verdict {
-            Verdict::Found(found) => findings.extend(found),
-            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
-            Verdict::Silent => {}
-        }
-    }
-    // One look at a start-up is no rate of anything: what would be gained is not known.
-    if let Some(handful) = case.handful().filter(|_| case.steps.source == StepSource::Whole) {
-        let (left, kept) = findings.into_iter().partition(|finding: &Finding| finding.gain.is_some());
-        findings = kept;
-        let abstention = |finding: Finding| Abstention { code: finding.code, reason: handful.said(&case) };
-        abstentions.extend(Vec::into_iter(left).map(abstention));
-    }
-    advice::fit(timeline, &mut findings, &mut abstentions);
-    device_limit::by_device(&case, &mut findings);
-    rank::rank(&mut findings, |a, b| case.same_time(a, b));
-    confidence::settle(&case, &mut findings);
+    let (findings, abstentions) = without_guesses(&case, made(verdicts));
+    let findings = device_limit::limited(&case, advice::fitted(timeline, findings));
+    let abstentions = advice::fitted_abstentions(timeline, abstentions);
+    let findings = rank::ranked(findings, |a, b| case.same_time(a, b));
+    let findings = confidence::settled(&case, findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
-    let mut answer = answer::say(&case, &findings, &abstentions, &health);
-    if let Some((_, Some(small))) = telling::dwarfs(&case, &findings) {
-        answer[1] += &format!(" After that: {}.", small.title);
-    } else if let Some(next) = telling::other_line(&case, &findings) {
-        answer[1] += &format!(" After that: {}.", next.title);
-    }
+    let answer = answer::say(&case, &findings, &abstentions, &health);
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
     let handful = case.handful().is_some();
     let (StepContext { steps, breakdown, .. }, gpu, idle) = case.into_parts();
@@ -106,12 +90,38 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     }
 }
 
+/// What the rules found, and which of them could not look, in the order of the rules.
+fn made(verdicts: Vec<Verdict>) -> (Vec<Finding>, Vec<Abstention>) {
+    let (mut findings, mut abstentions) = (Vec::new(), Vec::new());
+    for (rule, verdict) in RULES.iter().zip(verdicts) {
+        match verdict {
+            Verdict::Found(found) => findings.extend(found),
+            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
+            Verdict::Silent => {}
+        }
+    }
+    (findings, abstentions)
+}
+
+/// One look at a start-up is no rate of anything: what would be gained is not known, and the rule abstains.
+fn without_guesses(
+    case: &Case,
+    (findings, abstentions): (Vec<Finding>, Vec<Abstention>),
+) -> (Vec<Finding>, Vec<Abstention>) {
+    let Some(handful) = case.handful().filter(|_| case.steps.source == StepSource::Whole) else {
+        return (findings, abstentions);
+    };
+    let (guesses, kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.gain.is_some());
+    let abstention = |finding: Finding| Abstention { code: finding.code, reason: handful.said(case) };
+    (kept, abstentions.into_iter().chain(guesses.into_iter().map(abstention)).collect())
+}
+
 /// What every rule says, and the two pictures of steps: none of them asks what another said, so they look side by side.
 fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
     let mut verdicts = vec![Verdict::Silent; RULES.len()];
     let (mut slow_steps, mut waterfall) = (None, None);
-    let rules =
-        verdicts.iter_mut().zip(RULES).map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
+    let on = verdicts.iter_mut().zip(RULES).filter(|(_, rule)| case.settings().off(rule.code()).is_none());
+    let rules = on.map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
     let mut jobs: Vec<Job> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
     jobs.push(Box::new(|| waterfall = waterfall::measure(case)));
     jobs.extend(rules);

@@ -1,5 +1,6 @@
 //! What a rule says: a [`Finding`] with its place, its gain and its proof, or an [`Abstention`] with its reason.
 
+use crate::rule_code::RuleCode;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
@@ -7,8 +8,8 @@ use timeline::TrackIndex;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// The rule's code.
-    pub code: &'static str,
+    /// The rule that says it.
+    pub code: RuleCode,
     /// One sentence that names the place and the number.
     pub title: String,
     pub place: Place,
@@ -102,6 +103,6 @@ impl Evidence {
 /// A rule that could not look, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Abstention {
-    pub code: &'static str,
+    pub code: RuleCode,
     pub reason: String,
 }

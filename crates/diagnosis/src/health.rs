@@ -6,6 +6,7 @@ mod layers;
 use crate::finding::Finding;
 use crate::losses::{self, COLLECTORS};
 use crate::rule::Case;
+use crate::rules::health::{overhead_in_window, unstable_iterations};
 use analysis::origin;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -66,27 +67,40 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         false => "not measured; samples are taken from outside the program",
     };
     for (code, label, fine) in [
-        ("unstable-iterations", "pace", (Ok, "the steps keep one pace")),
-        ("overhead-in-window", "overhead", (Info, unmeasured)),
+        (unstable_iterations::CODE, "pace", (Ok, "the steps keep one pace")),
+        (overhead_in_window::CODE, "overhead", (Info, unmeasured)),
     ] {
-        if code == "overhead-in-window" && device::overhead(case).is_some() {
+        if code == overhead_in_window::CODE && device::overhead(case).is_some() {
             lines.extend(device::overhead(case).map(|said| line(label, said)));
             continue;
         }
         let said = findings.iter().find(|finding| finding.code == code);
-        let steady = code != "unstable-iterations" || case.steps.count() >= 40;
+        let steady = code != unstable_iterations::CODE || case.steps.count() >= 40;
         match said {
             Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
             None if steady => lines.push(line(label, (fine.0, fine.1.into()))),
             None => lines.push(line(label, (Info, "too few steps to see a change of pace".into()))),
         }
     }
+    lines.extend(changed_rules(case).map(|text| line("rules", (Info, text))));
     lines.extend(device::lines(case));
     lines.extend(layers::line(case).map(|said| line("layers", said)));
     lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
     lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.said()))));
     lines
 }
+
+/// What the user changed of our rules: it decides what is found.
+fn changed_rules(case: &Case) -> Option<String> {
+    let said = case.settings().said();
+    let (first, more) = (said.iter().take(MOST_CHANGES), said.len().saturating_sub(MOST_CHANGES));
+    let first: Vec<&str> = first.map(String::as_str).collect();
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!said.is_empty()).then(|| format!("changed: {}{rest}", first.join("; ")))
+}
+
+/// As many as fit a line; `inferscope rules list` shows all.
+const MOST_CHANGES: usize = 5;
 
 /// What a note means for the numbers: a program that has nothing to sample lacks nothing.
 pub fn note_state(note: &Note) -> HealthState {

@@ -3,6 +3,12 @@
 //!
 //! The modules stand in the order in which they use each other: none uses a later one.
 
+mod bottleneck_kind;
+
+mod rule_code;
+
+mod threshold;
+
 pub mod finding;
 
 pub mod too_short;
@@ -44,8 +50,11 @@ pub mod user_rules;
 
 pub mod compare;
 
-pub use bottleneck::{Bottleneck, BottleneckKind};
+pub use bottleneck::Bottleneck;
+pub use bottleneck_kind::BottleneckKind;
 pub use diagnose::{Diagnosis, Options, diagnose};
 pub use finding::{Abstention, Evidence, Finding, Severity};
 pub use health::{HealthLine, HealthState};
-pub use rule::{Case, Rule, RuleDocs, Verdict};
+pub use rule::{Case, Edit, Rule, RuleDocs, Verdict};
+pub use rule_code::RuleCode;
+pub use threshold::{RuleSettings, Threshold, Unit};

@@ -2,55 +2,25 @@
 //! and both speak of about the same time, the one that says why comes first.
 
 use crate::finding::Finding;
+use crate::rule_code::RuleCode;
+use crate::rules;
 use replay::gain::Gain;
 
-/// Rules that name a cause, and those that show the same time without naming it.
-const EXPLAINS: [(&str, &[&str]); 17] = [
-    (
-        "cpu-oversubscribed",
-        &["waits-in-step", "preprocess-before-first-kernel", "hot-line", "host-wait", "launch-thread-descheduled"],
-    ),
-    ("implicit-sync", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
-    ("sync-api", &["launch-bound", "host-wait", "hot-line", "waits-in-step"]),
-    ("logits-to-host-each-step", &["pageable-async-copy", "copies-exposed", "host-wait", "hot-line", "waits-in-step"]),
-    ("many-small-copies", &["pageable-async-copy", "copies-exposed", "launch-bound", "host-wait"]),
-    ("pageable-async-copy", &["copies-exposed"]),
-    ("sync-memcpy", &["copies-exposed"]),
-    ("h2d-spike", &["copies-exposed"]),
-    ("no-request-waiting", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
-    ("single-threaded-loader", &["preprocess-before-first-kernel", "host-wait", "hot-line", "waits-in-step"]),
-    ("input-pipeline", &["waits-in-step", "preprocess-before-first-kernel", "host-wait", "hot-line"]),
-    (
-        "logging-in-step",
-        &["hot-line", "host-wait", "preprocess-before-first-kernel", "postprocess-tail", "waits-in-step"],
-    ),
-    ("gc-pauses", &["hot-line", "host-wait", "preprocess-before-first-kernel", "postprocess-tail"]),
-    ("compile-in-request", &["hot-line", "host-wait", "preprocess-before-first-kernel", "module-loading"]),
-    (
-        "gil-contention",
-        &["hot-line", "host-wait", "waits-in-step", "preprocess-before-first-kernel", "postprocess-tail"],
-    ),
-    ("attention-fallback", &["unfused-elementwise", "below-roofline"]),
-    ("tf32-off", &["below-roofline", "tensor-cores-unused"]),
-];
 /// Where what they change says that it is the same time, a cause weighs as much as what it explains if it gains no less than this part of it: less
 /// is a detail.
 const DETAIL: f64 = 0.2;
 /// Where one of them names no change, nothing but their size can tell: the one is no less than this part of the other.
 const SAME: f64 = 0.5;
 
-/// Without a gain: these say what sets the pace, the others only show it.
-pub const PACE: [&str; 3] = ["compute-bound", "memory-bandwidth-bound", "low-occupancy"];
-
-/// `same_time` says of two gains whether they are of the same time, by what they change; None: that is not known.
-pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> Option<bool>) {
-    let gains: Vec<(&'static str, Gain)> =
+/// The findings in their order. `same_time` says of two gains whether they are of the same time, by what they change; None: that is not known.
+pub fn ranked(findings: Vec<Finding>, same_time: impl Fn(&Gain, &Gain) -> Option<bool>) -> Vec<Finding> {
+    let gains: Vec<(RuleCode, Gain)> =
         findings.iter().filter_map(|finding| Some((finding.code, finding.gain?))).collect();
     // A cause weighs as much as what it explains, and a little more.
     let weight = |finding: &Finding| {
         let Some(own) = finding.gain else { return -1.0 };
-        let codes = EXPLAINS.iter().filter(|(code, _)| *code == finding.code).flat_map(|(_, codes)| codes.iter());
-        let explained = codes.flat_map(|code| gains.iter().filter(move |one| one.0 == *code).map(|one| one.1));
+        let codes = rules::find(finding.code).map_or(&[][..], |rule| rule.explains());
+        let explained = codes.iter().flat_map(|code| gains.iter().filter(move |one| one.0 == *code).map(|one| one.1));
         let same = |other: &Gain| {
             own.mid > 0.0
                 && own.mid >= DETAIL * other.mid
@@ -58,11 +28,18 @@ pub fn rank(findings: &mut [Finding], same_time: impl Fn(&Gain, &Gain) -> Option
         };
         explained.filter(same).fold(own.mid, |all, other| all.max(other.mid + 0.001))
     };
-    let pace = |finding: &Finding| finding.gain.is_none() && PACE.contains(&finding.code);
-    findings.sort_by(|a, b| {
+    // Without a gain: some say what sets the pace, the others only show it.
+    let pace = |finding: &Finding| finding.gain.is_none() && sets_pace(finding);
+    let mut ranked = findings;
+    ranked.sort_by(|a, b| {
         let severe = pace(b).cmp(&pace(a)).then(b.severity.cmp(&a.severity));
         weight(b).total_cmp(&weight(a)).then(severe).then(b.confidence.total_cmp(&a.confidence))
     });
+    ranked
+}
+
+pub fn sets_pace(finding: &Finding) -> bool {
+    rules::find(finding.code).is_some_and(|rule| rule.sets_pace())
 }
 
 #[cfg(test)]
@@ -75,7 +52,7 @@ mod tests {
         let gain = gain.map(|mid| Gain::recorded(mid, mid, mid));
         let (title, verify, place) = (String::new(), String::new(), Place::default());
         Finding {
-            code,
+            code: RuleCode::new(code),
             title,
             place,
             gain,
@@ -91,18 +68,13 @@ mod tests {
     fn what_is_known_to_be_changed_decides_and_not_how_much_it_gains() {
         let both =
             || vec![finding("hot-line", Some(60.0), Severity::High), finding("gc-pauses", Some(40.0), Severity::High)];
-        let order = |same: Option<bool>| {
-            let mut findings = both();
-            rank(&mut findings, |_, _| same);
-            findings[0].code
-        };
+        let order = |same: Option<bool>| ranked(both(), |_, _| same)[0].code;
         assert_eq!([order(None), order(Some(true)), order(Some(false))], ["gc-pauses", "gc-pauses", "hot-line"]);
     }
 
     #[track_caller]
-    fn order(mut findings: Vec<Finding>) -> Vec<&'static str> {
-        rank(&mut findings, |_, _| None);
-        findings.iter().map(|finding| finding.code).collect()
+    fn order(findings: Vec<Finding>) -> Vec<RuleCode> {
+        ranked(findings, |_, _| None).iter().map(|finding| finding.code).collect()
     }
 
     #[test]

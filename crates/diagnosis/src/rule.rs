@@ -1,6 +1,9 @@
 //! What a rule is, and the [`Case`] that it looks at: the timeline, its steps, and what everything inside them was doing.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
+use crate::rule_code::RuleCode;
+use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::{Handful, were};
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::LEAST_SAMPLES;
@@ -14,9 +17,50 @@ use timeline::Timeline;
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
 pub trait Rule: Sync {
     /// Its name everywhere, in kebab case.
-    fn code(&self) -> &'static str;
+    fn code(&self) -> RuleCode;
     fn docs(&self) -> RuleDocs;
+
+    /// The levels from which it speaks.
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[]
+    }
+
     fn look(&self, case: &Case) -> Verdict;
+
+    /// Rules that show the same time without naming its cause, which this one names: it comes before them.
+    fn explains(&self) -> &'static [RuleCode] {
+        &[]
+    }
+
+    /// Whether what it asks for changes what the devices do. Else it changes what the host does, and cannot gain more than the time in which the devices are idle.
+    fn changes_device_work(&self) -> bool {
+        false
+    }
+
+    /// Whether it says what sets the pace, where nothing is to be gained.
+    fn sets_pace(&self) -> bool {
+        false
+    }
+
+    /// What the steps are bound by where this is the cause.
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        None
+    }
+
+    /// What to do in a program without PyTorch, in place of the actions that need it.
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The fix of `inferscope verify` that answers it without an edit of the program.
+    fn fix(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What has to be edited in the program, where no switch can do it.
+    fn edit(&self) -> Option<Edit> {
+        None
+    }
 
     /// What it finds is as it should be: the title is made by [`crate::finding::healthy_title`], and nothing is to be fixed.
     fn finds_health(&self) -> bool {
@@ -24,7 +68,25 @@ pub trait Rule: Sync {
     }
 }
 
-/// The documentation of a rule, from which docs/rules.md is made.
+/// Rules of one kind: a folder, and a page of the documentation.
+pub struct Family {
+    /// The folder's name.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    pub rules: &'static [&'static dyn Rule],
+}
+
+/// A fix that has to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Edit {
+    pub what: &'static str,
+    /// The expression for `inferscope whatif` that tells beforehand what it would gain.
+    pub whatif: Option<&'static str>,
+}
+
+/// The documentation of a rule, from which docs/rules/ is made. `{min_share}` in it stands for the value of the threshold of that name.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleDocs {
     /// One sentence: what it finds.
@@ -35,6 +97,16 @@ pub struct RuleDocs {
     pub needs: &'static str,
     /// What it says, as it says it.
     pub example: &'static str,
+}
+
+impl RuleDocs {
+    /// A text of this documentation with the values that are in force.
+    pub fn filled(text: &str, thresholds: &[Threshold], settings: &RuleSettings) -> String {
+        thresholds.iter().fold(text.to_owned(), |text, threshold| {
+            let value = threshold.unit.say(settings.value(*threshold));
+            text.replace(&format!("{{{}}}", threshold.name), &value)
+        })
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -53,6 +125,7 @@ impl From<Finding> for Verdict {
 
 pub struct Case<'a> {
     steps: ReplayedSteps<'a>,
+    settings: RuleSettings,
 }
 
 /// Everything that was measured, and what changes of it would gain.
@@ -67,7 +140,21 @@ impl<'a> Deref for Case<'a> {
 impl<'a> Case<'a> {
     /// `step`: the step or scope to look at by name. None: chosen from what was recorded.
     pub fn new(timeline: &'a Timeline, step: Option<&str>) -> Case<'a> {
-        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)) }
+        Case::with_settings(timeline, step, RuleSettings::default())
+    }
+
+    pub fn with_settings(timeline: &'a Timeline, step: Option<&str>, settings: RuleSettings) -> Case<'a> {
+        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)), settings }
+    }
+
+    /// What the user changed of the rules.
+    pub fn settings(&self) -> &RuleSettings {
+        &self.settings
+    }
+
+    /// The value of a threshold that is in force.
+    pub fn threshold(&self, threshold: Threshold) -> f64 {
+        self.settings.value(threshold)
     }
 
     /// What a report shows of it.

@@ -3,8 +3,12 @@
 use crate::finding::Finding;
 use crate::losses::lacks_most;
 use crate::measures::pace::{PACES, busiest};
-use crate::rank::PACE;
+use crate::rank::sets_pace;
 use crate::rule::Case;
+use crate::rule_code::RuleCode;
+use crate::rules::compute::kernel_hotspot;
+use crate::rules::health::dropped_records;
+use crate::rules::host::{hot_line, waits_in_step};
 use analysis::device::kernel_name;
 use analysis::{Cause, phrase};
 
@@ -15,19 +19,19 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     }
     // A device of which most is not in the recording: nothing else is more telling, nor surer.
     let lacks = lacks_most(case).is_some_and(|device| device.held() > HALF);
-    if let Some(missing) = findings.iter().find(|finding| lacks && finding.code == "dropped-records") {
+    if let Some(missing) = findings.iter().find(|finding| lacks && finding.code == dropped_records::CODE) {
         return Some(missing);
     }
     let least = worth(case);
     let gains = findings.iter().find(|finding| finding.gain.is_some_and(|gain| gain.mid >= least));
-    let without = |code: &str| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
+    let without = |code: RuleCode| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
     // Where a device sets the pace, the line that feeds it is not what takes the time.
-    let hot = without("hot-line").filter(|_| busiest(case) <= HALF);
+    let hot = without(hot_line::CODE).filter(|_| busiest(case) <= HALF);
     // What sets the pace says more than which kernel runs meanwhile.
-    let pace = findings.iter().find(|finding| finding.gain.is_none() && PACE.contains(&finding.code));
-    let device = pace.or_else(|| without("kernel-hotspot")).filter(|_| busiest(case) > HALF);
+    let pace = findings.iter().find(|finding| finding.gain.is_none() && sets_pace(finding));
+    let device = pace.or_else(|| without(kernel_hotspot::CODE)).filter(|_| busiest(case) > HALF);
     // Waiting for a device that works says less than what it works on.
-    let device = device.or_else(|| without("waits-in-step").filter(|_| busiest(case) <= HALF));
+    let device = device.or_else(|| without(waits_in_step::CODE).filter(|_| busiest(case) <= HALF));
     gains.or(device).or(hot)
 }
 
@@ -73,7 +77,7 @@ pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, 
         let same = |label: &str, of: &str| Some(label) == function && of == file.unwrap_or_default();
         functions.iter().filter(|part| same(&part.label, &part.file)).map(|part| part.share).sum::<f64>()
     };
-    let hot = findings.iter().filter(|finding| finding.code == "hot-line" && finding.gain.is_none());
+    let hot = findings.iter().filter(|finding| finding.code == hot_line::CODE && finding.gain.is_none());
     let hot = hot.filter(|_| busiest(case) <= MOST).find(|finding| share(finding) > MOST)?;
     (SMALL * gain < 100.0 * share(hot)).then_some((hot, Some(small).filter(|_| gain >= LEAST)))
 }

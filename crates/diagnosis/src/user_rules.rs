@@ -5,6 +5,7 @@ use crate::Diagnosis;
 use crate::expression::{Condition, Undecided};
 use crate::finding::{Abstention, Evidence, Finding, Severity};
 use crate::named::{METRICS, Named};
+use crate::rule_code::RuleCode;
 use analysis::Metrics;
 use analysis::place::Place;
 use std::collections::BTreeSet;
@@ -25,26 +26,30 @@ pub struct UserRule {
     pub origin: String,
 }
 
-/// Looks with all rules and adds what they find: after the findings that have a gain, for a condition says nothing of gain.
-pub fn apply(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnosis: &mut Diagnosis) {
+/// The diagnosis with what these rules find: after the findings that have a gain, for a condition says nothing of gain.
+pub fn joined(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnosis: Diagnosis) -> Diagnosis {
     if rules.is_empty() {
-        return;
+        return diagnosis;
     }
-    let named = Named::new(timeline, metrics, diagnosis);
+    let (mut found, mut abstained) = (Vec::new(), Vec::new());
+    let named = Named::new(timeline, metrics, &diagnosis);
     let steps = diagnosis.steps.count() as f64;
     for rule in rules {
-        let code = lasting(&rule.name);
+        let code = RuleCode::new(lasting(&rule.name));
         match rule.condition.holds(&named) {
-            Ok(true) => diagnosis.findings.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
+            Ok(true) => found.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
             Ok(false) => {}
-            Err(Undecided(reason)) => diagnosis.abstentions.push(Abstention { code, reason }),
+            Err(Undecided(reason)) => abstained.push(Abstention { code, reason }),
         }
     }
     let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
-    diagnosis.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)));
+    let mut findings: Vec<Finding> = diagnosis.findings.into_iter().chain(found).collect();
+    findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)));
+    let abstentions = diagnosis.abstentions.into_iter().chain(abstained).collect();
+    Diagnosis { findings, abstentions, ..diagnosis }
 }
 
-fn finding(rule: &UserRule, code: &'static str, named: &Named, sure: f64) -> Finding {
+fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding {
     let mut evidence = Evidence::said(format!("{} ({})", rule.text, rule.origin));
     let mut values = Vec::new();
     for place in rule.condition.metrics() {

@@ -5,6 +5,7 @@ use crate::config::{Layer, Settings};
 use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use analysis::StepSource;
@@ -100,7 +101,7 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
         return Err(Failure::usage("nothing to check: name a limit, such as --max-kernels 400"));
     }
     let [mut source] = open::confined(settings, [check.trace.as_deref()], Output::None)?;
-    let verdict = Verdict::of(source.read(settings)?, check.step.as_deref(), &[])?;
+    let verdict = Verdict::of(source.read(settings)?, check.step.as_deref(), &RuleFile::default())?;
     let steps = &verdict.diagnosis.steps;
     let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
     // Judged before anything is written: the exit code must not depend on whether somebody reads.

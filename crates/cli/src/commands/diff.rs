@@ -7,6 +7,7 @@ use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::open::Source;
+use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use clap::{Args, ValueEnum};
@@ -156,7 +157,7 @@ fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Fail
             let text = format!("no step or scope is called {step:?} in {}", source.path.display());
             return Err(Failure::bad_input(text));
         }
-        Verdict::of(timeline, diff.step.as_deref(), &[])
+        Verdict::of(timeline, diff.step.as_deref(), &RuleFile::default())
     };
     let (a, b) = (of(&mut first)?, of(&mut second)?);
     if compare::incomparable(&a.diagnosis, &b.diagnosis).is_none() {
@@ -166,7 +167,7 @@ fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Fail
     for name in [a.diagnosis.steps.name.clone(), b.diagnosis.steps.name.clone()] {
         if has(&a.timeline, &name) && has(&b.timeline, &name) {
             settings.say(format_args!("comparing \"{name}\", the step that both have"));
-            let again = |verdict: Verdict| Verdict::of(verdict.timeline, Some(&name), &[]);
+            let again = |verdict: Verdict| Verdict::of(verdict.timeline, Some(&name), &RuleFile::default());
             return Ok((again(a)?, again(b)?));
         }
     }

@@ -4,12 +4,14 @@
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::rule_file::RuleFile;
 use crate::{output, rule_file, terminal};
+use analysis::phrase;
 use analysis::spelling::nearest_of;
 use clap::{Args, Subcommand};
 use diagnosis::named::METRICS;
-use diagnosis::rules::RULES;
-use diagnosis::user_rules::UserRule;
+use diagnosis::rules::{self, RULES};
+use diagnosis::{Rule, RuleDocs, RuleSettings};
 use report::Ink;
 use std::path::{Path, PathBuf};
 
@@ -59,8 +61,15 @@ const MOST_FAULTS: usize = 100;
 fn check(file: &Path) -> Result<Ending, Failure> {
     match rule_file::check(file)? {
         Ok(rules) => {
-            let word = if rules.len() == 1 { "rule" } else { "rules" };
-            output::write_to(None, |out| writeln!(out, "{}: {} {word}, no fault", file.display(), rules.len()))?;
+            let word = if rules.own.len() == 1 { "rule" } else { "rules" };
+            let changes = match rules.ours.counts() {
+                (0, 0) => String::new(),
+                (off, values) => {
+                    format!(", {off} of ours off, {} changed", phrase::counted(values as u64, "threshold"))
+                }
+            };
+            let count = rules.own.len();
+            output::write_to(None, |out| writeln!(out, "{}: {count} {word}{changes}, no fault", file.display()))?;
             Ok(Ending::FINE)
         }
         Err(faults) => {
@@ -73,10 +82,14 @@ fn check(file: &Path) -> Result<Ending, Failure> {
     }
 }
 
-fn list(settings: &Settings, own: &[UserRule]) -> Result<(), Failure> {
+fn list(settings: &Settings, file: &RuleFile) -> Result<(), Failure> {
     let style = terminal::stdout_style(&settings.color);
-    let ours = RULES.iter().map(|rule| (rule.code().to_owned(), rule.docs().summary.to_owned()));
-    let yours = own.iter().map(|rule| (rule.name.clone(), format!("{} ({})", rule.text, rule.origin)));
+    let ours = RULES.iter().map(|rule| {
+        let off = file.ours.off(rule.code()).map(|origin| format!("off ({origin}): ")).unwrap_or_default();
+        let summary = RuleDocs::filled(rule.docs().summary, rule.thresholds(), &file.ours);
+        (rule.code().to_string(), off + &summary)
+    });
+    let yours = file.own.iter().map(|rule| (rule.name.clone(), format!("{} ({})", rule.text, rule.origin)));
     let metrics =
         METRICS.iter().map(|metric| (metric.name.to_owned(), format!("[{}] {}", metric.unit.name(), metric.what)));
     let sections: [(&str, Vec<(String, String)>); 3] =
@@ -95,17 +108,11 @@ fn list(settings: &Settings, own: &[UserRule]) -> Result<(), Failure> {
     })
 }
 
-fn explain(settings: &Settings, code: &str, own: &[UserRule]) -> Result<(), Failure> {
+fn explain(settings: &Settings, code: &str, file: &RuleFile) -> Result<(), Failure> {
     let style = terminal::stdout_style(&settings.color);
     let facts: Vec<(&str, String)> = if let Some(rule) = RULES.iter().find(|rule| rule.code() == code) {
-        let docs = rule.docs();
-        vec![
-            ("finds", docs.summary.into()),
-            ("why", docs.why.into()),
-            ("needs", docs.needs.into()),
-            ("says", docs.example.into()),
-        ]
-    } else if let Some(rule) = own.iter().find(|rule| rule.name == code) {
+        of_ours(*rule, &file.ours)
+    } else if let Some(rule) = file.own.iter().find(|rule| rule.name == code) {
         vec![
             ("yours, at", rule.origin.clone()),
             ("finds", rule.text.clone()),
@@ -115,7 +122,7 @@ fn explain(settings: &Settings, code: &str, own: &[UserRule]) -> Result<(), Fail
     } else if let Some(metric) = METRICS.iter().find(|metric| metric.name == code) {
         vec![("metric", metric.what.into()), ("unit", metric.unit.name().into())]
     } else {
-        let codes = RULES.iter().map(|rule| rule.code()).chain(own.iter().map(|rule| rule.name.as_str()));
+        let codes = RULES.iter().map(|rule| rule.code().as_str()).chain(file.own.iter().map(|rule| rule.name.as_str()));
         let near = nearest_of(code, codes.chain(METRICS.iter().map(|metric| metric.name)));
         let hint = near.map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
         return Err(Failure::usage(format!("there is no rule or metric {code:?}: {hint}")));
@@ -124,4 +131,29 @@ fn explain(settings: &Settings, code: &str, own: &[UserRule]) -> Result<(), Fail
         writeln!(out, "{}", style.ink(Ink::Heading, code))?;
         facts.iter().try_for_each(|(word, text)| writeln!(out, "  {word}: {}", style.plain(text)))
     })
+}
+
+/// With the values in force, and where each comes from.
+fn of_ours(rule: &dyn Rule, settings: &RuleSettings) -> Vec<(&'static str, String)> {
+    let docs = rule.docs();
+    let filled = |text: &str| RuleDocs::filled(text, rule.thresholds(), settings);
+    let mut facts = vec![
+        ("finds", filled(docs.summary)),
+        ("why", filled(docs.why)),
+        ("needs", filled(docs.needs)),
+        ("says", docs.example.into()),
+    ];
+    facts.extend(rules::family(rule.code()).map(|family| ("family", format!("{} ({})", family.name, family.title))));
+    if let Some(origin) = settings.off(rule.code()) {
+        facts.push(("off", origin.to_owned()));
+    }
+    for threshold in rule.thresholds() {
+        let value = threshold.unit.say(settings.value(*threshold));
+        let from = match settings.origin(*threshold) {
+            Some(origin) => format!("{origin}; default {}", threshold.unit.say(threshold.value)),
+            None => "default".into(),
+        };
+        facts.push(("threshold", format!("{} = {value} ({from}): {}", threshold.name, threshold.reason)));
+    }
+    facts
 }

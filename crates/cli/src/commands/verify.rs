@@ -4,6 +4,7 @@
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
+use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use crate::verify::fixes::{self, Chosen, Switch, Unknown};
 use crate::verify::runs::{Detail, Fate, Run, Runner};
@@ -13,7 +14,6 @@ use analysis::StepSource;
 use analysis::phrase;
 use clap::{Args, ValueEnum};
 use diagnosis::Diagnosis;
-use diagnosis::rules::RULES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +82,8 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
         })?;
         return Ok(Ending::FINE);
     }
-    let codes: Vec<&'static str> = RULES.iter().map(|rule| rule.code()).collect();
     let word = verify.fix.as_deref().unwrap_or_default();
-    let chosen = fixes::choose(word, &codes).map_err(|unknown| match unknown {
+    let chosen = fixes::choose(word).map_err(|unknown| match unknown {
         Unknown::Edit(text) | Unknown::Word(text) => Failure::usage(text),
     })?;
     // A trace that cannot be read is told before anything is run.
@@ -100,7 +99,7 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
 }
 
 fn diagnose(settings: &Settings, trace: &Path, step: Option<&str>) -> Result<Diagnosis, Failure> {
-    Ok(Verdict::of(open::open(settings, trace)?, step, &[])?.diagnosis)
+    Ok(Verdict::of(open::open(settings, trace)?, step, &RuleFile::default())?.diagnosis)
 }
 
 fn try_out<'a>(

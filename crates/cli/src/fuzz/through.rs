@@ -3,6 +3,7 @@
 use super::random::Random;
 use crate::args::ReportFormat;
 use crate::config::Settings;
+use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use diagnosis::compare::{self, Side};
 use diagnosis::named::{METRICS, Named};
@@ -35,7 +36,7 @@ pub fn open(random: &mut Random, path: &Path) {
 
 fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
     let settings = Settings::of_file(None).expect("defaults");
-    let verdict = Verdict::of(timeline, None, &[]).expect("no step was asked for");
+    let verdict = Verdict::of(timeline, None, &RuleFile::default()).expect("no step was asked for");
     let write = |format: ReportFormat| {
         let mut out = Vec::new();
         verdict.write(&settings, format, &Style::default(), &mut out).expect("written into memory");

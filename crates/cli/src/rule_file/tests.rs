@@ -3,6 +3,10 @@
 use super::*;
 
 fn parsed(text: &str) -> Result<Vec<UserRule>, String> {
+    read_whole(text).map(|file| file.own)
+}
+
+fn read_whole(text: &str) -> Result<RuleFile, String> {
     parse(Path::new("r.yaml"), text).map_err(|faults| faults.into_iter().next().unwrap())
 }
 
@@ -67,13 +71,55 @@ fn what_is_wrong_is_said_with_line_and_nearest_name() {
         assert!(error.starts_with(said), "{from} -> {to}: {error}");
     }
     for (text, said) in [
-        ("- a list", "r.yaml:1: the file begins with `bottleneck_rules:`"),
+        ("- a list", "r.yaml:1: the file begins with `bottleneck_rules:` or `rules:`"),
         ("bottleneck_rules: 5", "r.yaml:1: bottleneck_rules must be a list of rules"),
         ("bottleneck_rules: [5]", "r.yaml:1: a rule has name"),
         ("bottleneck_rules: [", "r.yaml"),
         ("a: &a [*a]", "r.yaml"),
     ] {
         let error = parsed(text).unwrap_err();
+        assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
+    }
+}
+
+#[test]
+fn our_rules_are_switched_off_and_changed() {
+    let text = "rules:\n  hot-line: {enabled: false}\n  launch-bound:\n    enabled: true\n    min_share: 0.2\n    min_kernels: 12\n";
+    let file = read_whole(text).unwrap();
+    assert!(file.own.is_empty());
+    assert_eq!(
+        file.ours.said(),
+        [
+            "hot-line is off (r.yaml:2)",
+            "launch-bound min_kernels is 12 (r.yaml:6)",
+            "launch-bound min_share is 0.2 (r.yaml:5)"
+        ]
+    );
+    for nothing in ["rules:\n", "rules: {}\n", "rules:\n  hot-line: {}\n", "rules:\n  hot-line: {enabled: true}\n"] {
+        assert_eq!(read_whole(nothing), Ok(RuleFile::default()), "{nothing}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_change_of_ours_is_said_with_the_nearest_name() {
+    let cases = [
+        ("rules: 5", "r.yaml:1: rules must be a map from a rule's code"),
+        ("rules:\n  hot-lin: {enabled: false}", "r.yaml:2: there is no rule hot-lin: did you mean hot-line?"),
+        (
+            "rules:\n  zzzzzzzzzz: {enabled: false}",
+            "r.yaml:2: there is no rule zzzzzzzzzz: `inferscope rules list` shows all",
+        ),
+        ("rules:\n  hot-line: false", "r.yaml:2: hot-line has enabled, min_share, max_share; this is true or false"),
+        ("rules:\n  hot-line: {min_shar: 0.2}", "r.yaml:2: there is no key min_shar: did you mean min_share?"),
+        ("rules:\n  hot-line: {enabled: 1}", "r.yaml:2: enabled must be true or false, not a number"),
+        ("rules:\n  hot-line: {min_share: 20}", "r.yaml:2: min_share must be a share from 0 to 1, got 20"),
+        ("rules:\n  hot-line: {min_share: much}", "r.yaml:2: min_share must be a share from 0 to 1, not text"),
+        ("rules:\n  hot-line: {min_share: .nan}", "r.yaml:2: min_share must be"),
+        ("rules:\n  launch-bound: {min_kernels: 0}", "r.yaml:2: min_kernels must be a whole number from 1"),
+        ("rules:\n  hot-line: {}\n  hot-line: {}", "r.yaml:3: hot-line is there twice"),
+    ];
+    for (text, said) in cases {
+        let error = read_whole(text).unwrap_err();
         assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
     }
 }
@@ -110,7 +156,7 @@ more: 1
         "r.yaml:10: severity is set twice",
         "r.yaml:11: the name twice is taken already, at r.yaml:6",
         "r.yaml:14: confidence_weight must be a number above 0, at most 10",
-        "r.yaml:15: there is no key more: known are bottleneck_rules",
+        "r.yaml:15: there is no key more: known are bottleneck_rules, rules",
     ];
     let fits = said.iter().zip(&faults).all(|(said, fault)| fault.starts_with(said));
     assert!(fits && said.len() == faults.len(), "{faults:#?}");

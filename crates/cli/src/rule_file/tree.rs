@@ -8,7 +8,7 @@ pub type Map = Vec<(Spanned<String>, Spanned<Tree>)>;
 
 pub enum Tree {
     Nothing,
-    Truth,
+    Truth(bool),
     Number(f64),
     Text(String),
     List(Vec<Spanned<Tree>>),
@@ -19,7 +19,7 @@ impl Tree {
     pub fn kind(&self) -> &'static str {
         match self {
             Tree::Nothing => "nothing",
-            Tree::Truth => "true or false",
+            Tree::Truth(_) => "true or false",
             Tree::Number(_) => "a number like this",
             Tree::Text(_) => "text",
             Tree::List(_) => "a list",
@@ -43,8 +43,8 @@ impl<'de> Visitor<'de> for Any {
         f.write_str("text, a number, a list or a map")
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Tree, E> {
-        Ok(Tree::Truth)
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Tree, E> {
+        Ok(Tree::Truth(value))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Tree, E> {

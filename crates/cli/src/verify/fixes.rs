@@ -1,14 +1,14 @@
-//! The fixes that can be switched without editing a program: what each changes, which rules it answers, its risk, and how it
-//! is switched. What happens inside the process is in the Python package (`_fix.py`); the names are the same there.
+//! The fixes that can be switched without editing a program: what each changes, its risk, and how it is switched. Which fix answers a rule
+//! is said by the rule. What happens inside the process is in the Python package (`_fix.py`); the names are the same there.
 
 use super::machine;
 use analysis::spelling::nearest_of;
+use diagnosis::RuleCode;
+use diagnosis::rules::RULES;
 use std::ffi::OsString;
 
 pub struct Fix {
     pub name: &'static str,
-    /// Codes of the rules whose findings it answers. The first is the one that speaks of it most directly.
-    pub rules: &'static [&'static str],
     /// What is changed, as one would do it by hand.
     pub what: &'static str,
     /// What may become different besides the time.
@@ -40,7 +40,6 @@ pub enum Value {
 pub static FIXES: [Fix; 11] = [
     Fix {
         name: "tf32",
-        rules: &["tf32-off", "tensor-cores-unused", "fp32-share"],
         what: "torch.set_float32_matmul_precision(\"high\"): FP32 matrix products and convolutions on TF32 tensor cores",
         risk: "changes numbers: products keep 10 bits of mantissa instead of 23",
         switch: Switch::Process,
@@ -48,7 +47,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "sdpa",
-        rules: &["attention-fallback"],
         what: "scaled_dot_product_attention may use the flash, memory-efficient and cuDNN kernels, whatever the program forbids",
         risk: "changes numbers in the last digits; attention written out by hand stays as it is",
         switch: Switch::Process,
@@ -56,7 +54,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "channels-last",
-        rules: &["conv-layout"],
         what: "model.to(memory_format=torch.channels_last) at the first call of every model with a Conv2d",
         risk: "code that calls .view() on the output of a convolution fails: .reshape() or .flatten() there",
         switch: Switch::Process,
@@ -64,7 +61,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "cudnn-benchmark",
-        rules: &[],
         what: "torch.backends.cudnn.benchmark = True: cuDNN tries its algorithms and keeps the fastest",
         risk: "may pick another algorithm from run to run; every new input shape is slow once",
         switch: Switch::Process,
@@ -72,7 +68,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "pinned-copies",
-        rules: &["pageable-async-copy", "low-pcie-bandwidth"],
         what: "tensor.pin_memory().to(device, non_blocking=True) for every copy of pageable memory to the GPU",
         risk: "none while one stream is used: it stops when the program makes a second one; batches that are pinned once, \
                not in every step, gain more than is measured here",
@@ -81,7 +76,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "threads",
-        rules: &["cpu-oversubscribed"],
         what: "thread pools of OpenMP, MKL, OpenBLAS and numexpr of one size: OMP_NUM_THREADS and its like",
         risk: "sums of floats are split otherwise: last digits may change",
         switch: Switch::Environment(&[
@@ -95,7 +89,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "affinity",
-        rules: &["launch-thread-descheduled", "wrong-numa-node"],
         what: "os.sched_setaffinity(0, CPUS) at the start: the process and its children keep to these CPUs",
         risk: "none for results; too few CPUs make the program slower",
         switch: Switch::Process,
@@ -103,7 +96,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "gc-freeze",
-        rules: &["gc-pauses"],
         what: "gc.collect(); gc.freeze(); gc.set_threshold(50_000, 50, 100) when the first step begins",
         risk: "cycles among objects that are alive then are never freed",
         switch: Switch::Process,
@@ -111,7 +103,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "expandable-segments",
-        rules: &[],
         what: "PYTORCH_ALLOC_CONF=expandable_segments:True: PyTorch's allocator grows segments instead of making new ones",
         risk: "none for results; memory cannot be shared with other processes by CUDA IPC in older versions",
         switch: Switch::Environment(&["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"]),
@@ -119,7 +110,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "eager-loading",
-        rules: &["module-loading"],
         what: "CUDA_MODULE_LOADING=EAGER: all kernels are loaded at the start, none in a step",
         risk: "a slower start and more GPU memory",
         switch: Switch::Environment(&["CUDA_MODULE_LOADING"]),
@@ -127,7 +117,6 @@ pub static FIXES: [Fix; 11] = [
     },
     Fix {
         name: "launch-queue",
-        rules: &["launch-queue-full"],
         what: "CUDA_SCALE_LAUNCH_QUEUES=4x: four times as much room for launches that wait",
         risk: "none for results; more GPU memory for the queue",
         switch: Switch::Environment(&["CUDA_SCALE_LAUNCH_QUEUES"]),
@@ -135,16 +124,18 @@ pub static FIXES: [Fix; 11] = [
     },
 ];
 
-/// Whether a switch answers the findings of this rule.
-pub fn answers(code: &str) -> bool {
-    FIXES.iter().any(|fix| fix.rules.contains(&code))
+impl Fix {
+    /// The rules whose findings it answers. The first is the one that speaks of it most directly.
+    pub fn rules(&self) -> Vec<RuleCode> {
+        RULES.iter().filter(|rule| rule.fix() == Some(self.name)).map(|rule| rule.code()).collect()
+    }
 }
 
 /// A fix with the value that was asked for, or that this machine suggests.
 pub struct Chosen {
     pub fix: &'static Fix,
-    /// The rule's code, where it was asked for by that.
-    pub rule: Option<&'static str>,
+    /// The rule, where it was asked for by that.
+    pub rule: Option<RuleCode>,
     pub value: Option<String>,
 }
 
@@ -156,17 +147,17 @@ pub enum Unknown {
 }
 
 /// Reads `NAME`, `RULE` or either with `=VALUE`.
-pub fn choose(word: &str, rule_codes: &[&'static str]) -> Result<Chosen, Unknown> {
+pub fn choose(word: &str) -> Result<Chosen, Unknown> {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-    let by_rule =
-        || FIXES.iter().find_map(|fix| fix.rules.iter().find(|rule| **rule == name).map(|rule| (fix, Some(*rule))));
-    let found = FIXES.iter().find(|fix| fix.name == name).map(|fix| (fix, None)).or_else(by_rule);
-    let Some((fix, rule)) = found else {
-        if let Some(code) = rule_codes.iter().find(|code| **code == name) {
-            return Err(Unknown::Edit(super::edits::edit(code)));
+    let named = |name: &str| FIXES.iter().find(|fix| fix.name == name);
+    let rule = RULES.into_iter().find(|rule| rule.code() == name);
+    let by_rule = || rule.and_then(|rule| Some((named(rule.fix()?)?, Some(rule.code()))));
+    let Some((fix, rule)) = named(name).map(|fix| (fix, None)).or_else(by_rule) else {
+        if let Some(rule) = rule {
+            return Err(Unknown::Edit(super::edits::edit(rule)));
         }
-        let words = FIXES.iter().flat_map(|fix| std::iter::once(&fix.name).chain(fix.rules)).copied();
-        let near = nearest_of(name, words.chain(rule_codes.iter().copied()));
+        let words = FIXES.iter().map(|fix| fix.name).chain(RULES.iter().map(|rule| rule.code().as_str()));
+        let near = nearest_of(name, words);
         let hint = near.map_or("`inferscope verify --list` shows all".into(), |near| format!("did you mean {near}?"));
         return Err(Unknown::Word(format!("there is no fix or rule {name:?}: {hint}")));
     };
@@ -207,25 +198,23 @@ fn joined(name: &str, value: &str) -> OsString {
 mod tests {
     use super::*;
 
-    const CODES: [&str; 2] = ["implicit-sync", "gc-pauses"];
-
     fn refused(word: &str) -> String {
-        match choose(word, &CODES).err().unwrap() {
+        match choose(word).err().unwrap() {
             Unknown::Edit(text) | Unknown::Word(text) => text,
         }
     }
 
     #[test]
     fn by_name_or_by_rule() {
-        let chosen = choose("gc-pauses", &CODES).ok().unwrap();
-        assert_eq!((chosen.fix.name, chosen.rule), ("gc-freeze", Some("gc-pauses")));
-        assert_eq!(choose("tf32", &CODES).ok().unwrap().rule, None);
+        let chosen = choose("gc-pauses").ok().unwrap();
+        assert_eq!((chosen.fix.name, chosen.rule.unwrap().as_str()), ("gc-freeze", "gc-pauses"));
+        assert_eq!(choose("tf32").ok().unwrap().rule, None);
         assert_eq!(chosen.environment(), [("INFERSCOPE_FIX".into(), "gc-freeze".into())]);
     }
 
     #[test]
     fn values_reach_every_variable() {
-        let chosen = choose("threads=3", &CODES).ok().unwrap();
+        let chosen = choose("threads=3").ok().unwrap();
         assert_eq!(chosen.title(), "threads=3");
         assert!(chosen.environment().contains(&("OMP_NUM_THREADS".into(), "3".into())));
         assert!(chosen.environment().contains(&("INFERSCOPE_FIX_VALUE".into(), "3".into())));
@@ -240,15 +229,19 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_that_a_fix_answers_is_there() {
-        for code in FIXES.iter().flat_map(|fix| fix.rules) {
-            assert!(diagnosis::rules::RULES.iter().any(|rule| rule.code() == *code), "{code}");
+    fn every_fix_that_a_rule_names_is_there() {
+        let named: Vec<&str> = RULES.iter().filter_map(|rule| rule.fix()).collect();
+        for name in &named {
+            assert!(FIXES.iter().any(|fix| fix.name == *name), "{name}");
         }
+        assert!(named.len() > 10, "{named:?}");
+        assert_eq!(choose("tf32").ok().unwrap().fix.rules()[0], "tf32-off");
     }
 
     #[test]
-    fn names_and_rules_are_each_used_once() {
-        let mut all: Vec<&str> = FIXES.iter().flat_map(|fix| fix.rules.iter().chain([&fix.name])).copied().collect();
+    fn names_of_fixes_and_rules_are_each_used_once() {
+        let rules = RULES.iter().map(|rule| rule.code().as_str());
+        let mut all: Vec<&str> = FIXES.iter().map(|fix| fix.name).chain(rules).collect();
         all.sort_unstable();
         let count = all.len();
         all.dedup();

@@ -1,11 +1,11 @@
 //! What was tried and what came of it, as a terminal and as programs get it.
 
-use super::fixes::{Chosen, FIXES};
+use super::fixes::{Chosen, FIXES, Fix};
 use super::interval::{self, Interval};
 use super::judge::{self, Gain, Verdict, judge, number};
 use super::runs::{Fate, Run};
 use analysis::phrase;
-use diagnosis::Diagnosis;
+use diagnosis::{Diagnosis, RuleCode};
 use report::{Ink, Style};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ const VERSION: &str = "1.0";
 
 /// What the analysis said before.
 pub struct Prediction {
-    pub rule: Option<&'static str>,
+    pub rule: Option<RuleCode>,
     pub gain: Option<Gain>,
     /// The finding, or why there is none.
     pub said: String,
@@ -23,7 +23,7 @@ pub struct Prediction {
 
 impl Prediction {
     pub fn of(diagnosis: &Diagnosis, chosen: &Chosen) -> Prediction {
-        let rules: Vec<&'static str> = chosen.rule.map_or_else(|| chosen.fix.rules.to_vec(), |rule| vec![rule]);
+        let rules: Vec<RuleCode> = chosen.rule.map_or_else(|| chosen.fix.rules(), |rule| vec![rule]);
         let mid = |gain: Option<replay::Gain>| gain.map_or(-1.0, |gain| gain.mid);
         let found = diagnosis.findings.iter().filter(|finding| rules.contains(&finding.code));
         if let Some(finding) = found.max_by(|a, b| mid(a.gain).total_cmp(&mid(b.gain))) {
@@ -185,7 +185,7 @@ pub fn write_json(tried: &Tried, out: &mut dyn Write) -> io::Result<()> {
         "value": tried.chosen.value,
         "what": tried.chosen.fix.what,
         "risk": tried.chosen.fix.risk,
-        "rule": tried.prediction.rule,
+        "rule": tried.prediction.rule.map(RuleCode::as_str),
         "applied": tried.applied(),
         "predicted": predicted,
         "not_predicted": predicted.is_none().then_some(&tried.prediction.said),
@@ -210,8 +210,8 @@ pub fn write_json(tried: &Tried, out: &mut dyn Write) -> io::Result<()> {
 pub fn list(style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for fix in &FIXES {
         writeln!(out, "{}", style.ink(Ink::Heading, fix.name))?;
-        let rules =
-            if fix.rules.is_empty() { "none: no finding speaks of it".to_owned() } else { fix.rules.join(", ") };
+        let rules: Vec<&str> = fix.rules().into_iter().map(RuleCode::as_str).collect();
+        let rules = if rules.is_empty() { "none: no finding speaks of it".to_owned() } else { rules.join(", ") };
         for (word, text) in [("rules", rules.as_str()), ("does", fix.what), ("risk", fix.risk)] {
             writeln!(out, "  {word:<5}  {}", style.plain(text))?;
         }
@@ -220,10 +220,11 @@ pub fn list(style: &Style, out: &mut dyn Write) -> io::Result<()> {
 }
 
 pub fn list_json(out: &mut dyn Write) -> io::Result<()> {
-    let all: Vec<Value> = FIXES
-        .iter()
-        .map(|fix| json!({"name": fix.name, "rules": fix.rules, "what": fix.what, "risk": fix.risk}))
-        .collect();
+    let one = |fix: &Fix| {
+        let rules: Vec<&str> = fix.rules().into_iter().map(RuleCode::as_str).collect();
+        json!({"name": fix.name, "rules": rules, "what": fix.what, "risk": fix.risk})
+    };
+    let all: Vec<Value> = FIXES.iter().map(one).collect();
     serde_json::to_writer_pretty(&mut *out, &json!({"verify_version": VERSION, "fixes": all}))?;
     writeln!(out)
 }

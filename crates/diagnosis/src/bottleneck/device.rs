@@ -1,44 +1,22 @@
 //! What the steps are bound by where a device was recorded: by the device itself where it works for more than half of them, else by
 //! what keeps it waiting.
 
-use super::{BottleneckKind, HALF};
+use super::HALF;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule::Case;
+use crate::rules;
 use analysis::device::kernel_kind::{Class, Kind};
 use analysis::idle::{Cause, DeviceIdle};
 use analysis::phrase;
 
-/// Kinds by the rules that tell them. A finding with less to gain does not decide.
+/// A finding with less to gain does not decide.
 const LEAST_GAIN: f64 = 10.0;
-const RULES: [(&str, BottleneckKind); 23] = [
-    ("launch-bound", BottleneckKind::Launch),
-    ("short-kernel-gaps", BottleneckKind::Launch),
-    ("sync-api", BottleneckKind::Sync),
-    ("sync-memcpy", BottleneckKind::Sync),
-    ("implicit-sync", BottleneckKind::Sync),
-    ("logits-to-host-each-step", BottleneckKind::Sync),
-    ("gil-contention", BottleneckKind::Sync),
-    ("pageable-async-copy", BottleneckKind::Memory),
-    ("many-small-copies", BottleneckKind::Memory),
-    ("low-pcie-bandwidth", BottleneckKind::Memory),
-    ("pcie-saturated", BottleneckKind::Memory),
-    ("copies-exposed", BottleneckKind::Memory),
-    ("no-request-waiting", BottleneckKind::Input),
-    ("input-pipeline", BottleneckKind::Input),
-    ("single-threaded-loader", BottleneckKind::Input),
-    ("host-wait", BottleneckKind::Cpu),
-    ("preprocess-before-first-kernel", BottleneckKind::Cpu),
-    ("postprocess-tail", BottleneckKind::Cpu),
-    ("compile-in-request", BottleneckKind::Cpu),
-    ("module-loading", BottleneckKind::Cpu),
-    ("logging-in-step", BottleneckKind::Cpu),
-    ("gc-pauses", BottleneckKind::Cpu),
-    ("python-loop-over-tensors", BottleneckKind::Launch),
-];
 
+/// What the finding's rule stands for.
 fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
-    let (_, kind) = RULES.iter().find(|(code, _)| *code == finding.code)?;
-    Some((*kind, finding.confidence))
+    let kind = rules::find(finding.code)?.bottleneck()?;
+    Some((kind, finding.confidence))
 }
 
 /// Kind and confidence. None: no device was recorded, or what keeps it waiting is not known. `cause` is what is said to be the cause.

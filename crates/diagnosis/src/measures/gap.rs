@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::Threshold;
 use analysis::device::gpu::WRONG_CLOCK;
 use analysis::idle::{Cause, DeviceIdle, Measure, Wait, Who, Zone, by_line};
 use analysis::origin::not_recorded;
@@ -127,12 +129,12 @@ impl Gap<'_> {
     }
 
     /// A finding whose gain is this time; as a replay without it says, where one can be made.
-    pub fn finding(&self, case: &Case, code: &'static str, title: String, place: Place, recorded: Share) -> Finding {
+    pub fn finding(&self, case: &Case, code: RuleCode, title: String, place: Place, recorded: Share) -> Finding {
         let gain = case.gain_of(&self.changes(), recorded);
         self.finding_with(case, code, title, place, gain)
     }
 
-    pub fn finding_with(&self, case: &Case, code: &'static str, title: String, place: Place, gain: Gain) -> Finding {
+    pub fn finding_with(&self, case: &Case, code: RuleCode, title: String, place: Place, gain: Gain) -> Finding {
         Finding {
             code,
             title,
@@ -197,10 +199,10 @@ pub fn each(count: f64) -> String {
 }
 
 /// A wait in the middle of a step, and the GPU idle after it: what the rules of the waits have in common. `first` says, given the
-/// call, what the host does first.
+/// call, what the host does first; `level` is the part of the step from which its rule speaks.
 pub fn after_a_wait(
     case: &Case,
-    code: &'static str,
+    level: Threshold,
     (measure, wait): (Measure, Wait),
     first: impl Fn(&str) -> String,
     actions: &[&str],
@@ -209,10 +211,11 @@ pub fn after_a_wait(
         return Verdict::Abstain(reason);
     }
     let Some(gap) = most(case, measure) else { return Verdict::Silent };
+    let min_share = case.threshold(level);
     // A host that has lost its lead launches late for a while: that costs more than the gap after the wait.
-    let idle = gap.share.mid >= LEAST_AFTER_A_WAIT;
+    let idle = gap.share.mid >= min_share;
     let late = if idle { 0.0 } else { case.gain(&gap.changes(), Share::default()).share().mid };
-    if !idle && late < LEAST_AFTER_A_WAIT {
+    if !idle && late < min_share {
         return Verdict::Silent;
     }
     let waits = gap.waits(case, wait);
@@ -226,12 +229,9 @@ pub fn after_a_wait(
         waits.at()
     );
     let what = format!("idle after {call}, {} times a step, for no longer than it waited", each(waits.a_step));
-    let mut finding = gap.finding(case, code, title, waits.place(), gap.share);
+    let mut finding = gap.finding(case, level.rule, title, waits.place(), gap.share);
     finding.evidence = gap.evidence(case, &what);
     finding.evidence.extend(waits.evidence());
     finding.actions = actions.iter().map(|action| (*action).to_owned()).collect();
     finding.into()
 }
-
-/// Less than this of the step is not worth changing code for.
-const LEAST_AFTER_A_WAIT: f64 = 0.03;

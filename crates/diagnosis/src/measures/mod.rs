@@ -2,6 +2,7 @@
 
 pub mod calls_in_steps;
 pub mod collectives;
+pub mod confidence;
 pub mod engine_steps;
 pub mod gap;
 pub mod gpu_clock;

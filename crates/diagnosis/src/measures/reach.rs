@@ -87,7 +87,7 @@ pub fn of(
 /// The table for the documentation.
 pub fn page() -> String {
     let mut page = format!(
-        "\n# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/device/peaks/devices.csv`): the makers' data sheets, dense, without \
+        "# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/device/peaks/devices.csv`): the makers' data sheets, dense, without \
          sparsity. A bandwidth that the driver reported with the recording comes first. Power and clocks let nothing reach the data sheet for long. What good \
          code reaches of it is taken from the fastest operator of the same kind and type in the recording; where there is none, from what was seen on one H200, and \
          the gain then says `prior`: {}; {}; {}; {}.\n\n\

@@ -48,7 +48,7 @@ fn of(text: &str, change: impl Fn(&mut Timeline)) -> (Vec<String>, Diagnosis) {
 }
 
 fn codes(diagnosis: &Diagnosis) -> Vec<&str> {
-    diagnosis.findings.iter().map(|found| found.code).collect()
+    diagnosis.findings.iter().map(|found| found.code.as_str()).collect()
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn decode(kernel_us: u64, after_each: impl Fn(u64, u64) -> String) -> String {
 
 #[track_caller]
 fn first(diagnosis: &Diagnosis) -> (&str, BottleneckKind) {
-    (diagnosis.findings.first().map_or("", |finding| finding.code), diagnosis.bottleneck.kind)
+    (diagnosis.findings.first().map_or("", |finding| finding.code.as_str()), diagnosis.bottleneck.kind)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use diagnosis::compare::{Comparison, Gate, Group, Side, compare};
 use diagnosis::expression::Condition;
 use diagnosis::named::noise::Noise;
 use diagnosis::named::{METRICS, Named};
-use diagnosis::user_rules::{UserRule, apply};
+use diagnosis::user_rules::{UserRule, joined};
 use diagnosis::{Diagnosis, Options, Severity, diagnose};
 use timeline::Timeline;
 
@@ -232,7 +232,7 @@ fn rule(name: &str, text: &str, confidence_weight: f64) -> UserRule {
 
 #[test]
 fn user_rules_find_stay_silent_or_abstain() {
-    let (timeline, metrics, mut diagnosis) = of(DECODE);
+    let (timeline, metrics, diagnosis) = of(DECODE);
     let rules = [
         rule("fires", "gpu_busy < 50%", 0.5),
         rule("silent", "gpu_busy > 50%", 1.0),
@@ -240,7 +240,7 @@ fn user_rules_find_stay_silent_or_abstain() {
         rule("sure", "steps > 1", 10.0),
     ];
     let before = diagnosis.findings.len();
-    apply(&rules, &timeline, &metrics, &mut diagnosis);
+    let diagnosis = joined(&rules, &timeline, &metrics, diagnosis);
     let find = |code: &str| diagnosis.findings.iter().find(|finding| finding.code == code);
     let found = find("fires").unwrap();
     assert_eq!(found.title, "fires holds: gpu_busy < 50%, where gpu_busy is 43.6 %");

@@ -55,7 +55,7 @@ fn the_answer_names_the_line_and_the_number() {
     assert!(first.starts_with("First: If compile_pattern gives the same result every time"), "{first}");
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
     assert!(diagnosis.bottleneck.confidence > 0.9);
-    let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code).collect();
+    let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert_eq!(codes, ["hot-line", "waits-in-step", "hot-line"]);
     let gains: Vec<Option<i64>> =
         diagnosis.findings.iter().map(|finding| finding.gain.map(|gain| gain.mid.round() as i64)).collect();
@@ -182,7 +182,7 @@ fn steps_come_from_steps_then_scopes_then_the_whole() {
 fn a_step_asked_for_by_name_is_taken_and_a_missing_one_is_said() {
     let timeline =
         Timeline::from_text("track main\n repeat 4 every 1s\n step a 0..900ms\n scope b 0..1ms\n end").unwrap();
-    let named = |step: &str| diagnose(&timeline, &Options { step: Some(step.into()) });
+    let named = |step: &str| diagnose(&timeline, &Options { step: Some(step.into()), ..Options::default() });
     assert_eq!(named("b").steps.source, StepSource::Scope);
     let missing = named("c");
     assert_eq!(missing.steps.name, "a");

@@ -208,7 +208,7 @@ fn steps_come_from_nvtx_where_nobody_marks_them() {
     let (_, marked) = of(&format!("{text}\n step request 20ms..21ms"));
     assert_eq!(marked.steps.source, StepSource::Step);
     let timeline = Timeline::from_text(text).unwrap();
-    let asked = diagnose(&timeline, &Options { step: Some("forward".into()) });
+    let asked = diagnose(&timeline, &Options { step: Some("forward".into()), ..Options::default() });
     assert_eq!((asked.steps.source, asked.steps.count()), (StepSource::Nvtx, 10));
 }
 

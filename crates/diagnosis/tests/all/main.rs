@@ -11,6 +11,8 @@ mod idle;
 mod no_constants;
 mod recorded_traces;
 mod replay_answers;
+mod rule_codes;
+mod rule_thresholds;
 mod rules_page;
 mod slow_steps;
 mod steps;

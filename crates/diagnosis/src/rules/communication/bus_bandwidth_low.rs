@@ -1,10 +1,12 @@
 //! `bus-bandwidth-low`: large collectives move far less than the link between the devices could.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,24 +14,41 @@ use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
 
+pub const CODE: RuleCode = RuleCode::new("bus-bandwidth-low");
+
 pub struct BusBandwidthLow;
 
-const LEVEL: f64 = 0.05;
-/// Smaller messages take as long as it takes the ranks to meet.
-const LARGE_BYTES: f64 = 8e6;
-/// One machine: between machines the network sets the pace.
-const RANKS: f64 = 8.0;
-/// Of the link.
-const LOW: f64 = 0.4;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "the cause is in the machine or in the settings of the library: a twentieth of the step is worth a look",
+);
+const MIN_BYTES: Threshold =
+    Threshold::new(CODE, "min_bytes", 8e6, Unit::Bytes, "smaller ones do not reach the speed of the link");
+const MAX_RANKS: Threshold = Threshold::new(
+    CODE,
+    "max_ranks",
+    8.0,
+    Unit::Count,
+    "more ranks are more than one machine, whose links are not known",
+);
+const MAX_LINK_SHARE: Threshold =
+    Threshold::new(CODE, "max_link_share", 0.4, Unit::Share, "good links reach more than this");
 
 impl Rule for BusBandwidthLow {
-    fn code(&self) -> &'static str {
-        "bus-bandwidth-low"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_BYTES, MAX_RANKS, MAX_LINK_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives of 8 MB or more among up to 8 ranks reach less than 40 % of the link's speed and take 5 % of the step or more.",
+            summary: "Collectives of {min_bytes} or more among up to {max_ranks} ranks reach less than {max_link_share} of the link's speed and take {min_share} of the step or more.",
             why: "What a collective moves over the bus follows from its message and the number of ranks (twice the message for an all-reduce, nearly). Far less than the data sheet's speed of the link means that they take \
                   another way (PCI Express, a switch that is off), or that ranks wait for one of them. The recorded steps are replayed with them at the full speed of the link: that is the most. \
                   At worst nothing changes, for waiting looks the same; half lies between.",
@@ -38,8 +57,13 @@ impl Rule for BusBandwidthLow {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let Some((device, share)) = collectives::most(case).filter(|(_, share)| *share >= LEVEL) else {
+        let Some((device, share)) = collectives::most(case).filter(|(_, share)| *share >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let Some(link) = device.peaks(case).and_then(|peaks| peaks.link) else {
@@ -49,12 +73,15 @@ impl Rule for BusBandwidthLow {
         if all.is_empty() {
             return Verdict::Abstain("the sizes of collectives were not recorded: torch.profiler writes them".into());
         }
-        let large: Vec<_> = all.into_iter().filter(|one| one.bytes >= LARGE_BYTES && one.ranks <= RANKS).collect();
+        let large: Vec<_> = all
+            .into_iter()
+            .filter(|one| one.bytes >= case.threshold(MIN_BYTES) && one.ranks <= case.threshold(MAX_RANKS))
+            .collect();
         let dur = |index: u32| case.timeline.gpu.work.dur[index as usize] as f64;
         let (bytes, ns) =
             large.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.bytes * one.factor, sum.1 + dur(one.index)));
         let (speed, part) = (bytes / f64::max(ns, 1.0), ns / device.window_ns.max(1) as f64);
-        if part < LEVEL || speed >= LOW * link {
+        if part < case.threshold(MIN_SHARE) || speed >= case.threshold(MAX_LINK_SHARE) * link {
             return Verdict::Silent;
         }
         let left = (speed / link).min(1.0);
@@ -65,12 +92,12 @@ impl Rule for BusBandwidthLow {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let row = device.rows.iter().find(|row| row.kind.class == Class::Collective);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("All-reduces and their kin move {speed:.0} GB/s over a link of {link:.0} GB/s, in {} of {}", phrase::percent(part), case.the_step()),
             place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of the steps' time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
             actions: vec![
                 "See which way they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),

@@ -1,10 +1,12 @@
 //! `collectives-serialized`: short collectives run one after the other, where one would do.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{collectives, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -13,21 +15,33 @@ use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
 
+pub const CODE: RuleCode = RuleCode::new("collectives-serialized");
+
 pub struct CollectivesSerialized;
 
-const LEVEL: f64 = 0.03;
-const FEWEST: usize = 3;
-/// Longer ones move enough to be worth a call of their own.
-const SHORT_NS: u64 = 100_000;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "putting collectives together is a small change");
+const MIN_COLLECTIVES: Threshold = Threshold::new(CODE, "min_collectives", 3.0, Unit::Count, "two in a row are usual");
+const MAX_COLLECTIVE_NS: Threshold = Threshold::new(
+    CODE,
+    "max_collective_ns",
+    100_000.0,
+    Unit::Nanoseconds,
+    "longer ones move so many bytes that putting them together saves little",
+);
 
 impl Rule for CollectivesSerialized {
-    fn code(&self) -> &'static str {
-        "collectives-serialized"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_COLLECTIVES, MAX_COLLECTIVE_NS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Three or more collectives shorter than 100 µs in a row, with no other kernel between, could save 3 % of the step or more.",
+            summary: "{min_collectives} or more collectives shorter than {max_collective_ns} in a row, with no other kernel between, could save {min_share} of the step or more.",
             why: "A short collective takes as long as it takes all ranks to meet, whatever it moves. Several in a row with nothing between them in their stream can be one: tensors put together in one message, or \
                   calls in one group. What all of a row take that the shortest of them takes too may be that meeting, and only the first and the longest need it; what they take beyond is what they move, and stays. The recorded \
                   steps are replayed with that gone at best; at worst nothing goes, for the shortest moves something, too; half lies between.",
@@ -36,10 +50,16 @@ impl Rule for CollectivesSerialized {
         }
     }
 
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put the buffers together and exchange once; or let NCCL do them at once: ncclGroupStart(); ... ncclGroupEnd();",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let Some((device, _)) = collectives::most(case) else { return Verdict::Silent };
         let rows = Rows::find(case, device);
-        if (rows.saved_ns as f64) < LEVEL * device.window_ns as f64 || rows.count == 0 {
+        if (rows.saved_ns as f64) < case.threshold(MIN_SHARE) * device.window_ns as f64 || rows.count == 0 {
             return Verdict::Silent;
         }
         let work = &case.timeline.gpu.work;
@@ -53,12 +73,12 @@ impl Rule for CollectivesSerialized {
         let gain = case.gain_of_work(device, vec![(rows.saved, Left::between(moved.clamp(0.0, 1.0), 1.0))]);
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::at("one of the first", None, work.start[first], work.end(first)),
                 Evidence::said(format!("{} such rows a step", gap::each(rows.count as f64 / case.steps.count().max(1) as f64))),
@@ -90,7 +110,8 @@ impl Rows {
         let gpu = &case.timeline.gpu;
         device.each(case, |window, index| {
             let stream = gpu.streams.partition_point(|stream| stream.work.end <= index);
-            let short = collectives::is_collective(case, device, index) && gpu.work.dur[index] < SHORT_NS;
+            let short = collectives::is_collective(case, device, index)
+                && gpu.work.dur[index] < (case.threshold(MAX_COLLECTIVE_NS) as u64);
             if (stream, window) != last || !short {
                 rows.take(case, &run);
                 run.clear();
@@ -107,11 +128,17 @@ impl Rows {
     fn take(&mut self, case: &Case, run: &[u32]) {
         let work = &case.timeline.gpu.work;
         let dur = |index: u32| work.dur[index as usize];
-        let (Some(longest), true) = (run.iter().max_by_key(|index| dur(**index)), run.len() >= FEWEST) else { return };
+        let (Some(longest), true) =
+            (run.iter().max_by_key(|index| dur(**index)), run.len() >= (case.threshold(MIN_COLLECTIVES) as usize))
+        else {
+            return;
+        };
         let shortest = run.iter().map(|index| dur(*index)).min().unwrap_or(0);
         // Far apart in time they belong to different places of the program.
-        let near =
-            run.windows(2).all(|two| work.start[two[1] as usize].saturating_sub(work.end(two[0] as usize)) < SHORT_NS);
+        let near = run.windows(2).all(|two| {
+            work.start[two[1] as usize].saturating_sub(work.end(two[0] as usize))
+                < (case.threshold(MAX_COLLECTIVE_NS) as u64)
+        });
         if !near {
             return;
         }

@@ -1,29 +1,43 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
 use crate::measures::collectives;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("comm-exposed");
+
 pub struct CommExposed;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "overlapping communication changes the model code: a twentieth of the step is worth it",
+);
 
 impl Rule for CommExposed {
-    fn code(&self) -> &'static str {
-        "comm-exposed"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives with no other kernel beside them take 5 % of the step or more.",
+            summary: "Collectives with no other kernel beside them take {min_share} of the step or more.",
             why: "While a collective runs alone, the device's arithmetic is idle. Splitting the work in parts, so that one part is computed while the other is exchanged, hides it. At best all of that time is hidden, \
                   as far as there are kernels to hide it under; at worst none of it (the next kernel needs the result); half stands in the middle.",
             needs: "GPU work.",
@@ -31,12 +45,26 @@ impl Rule for CommExposed {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Exchange one half while the other is computed: two micro-batches, with the exchange in a stream of its own.",
+            "Make it faster where it cannot be hidden: fused with the kernel after it, or through symmetric memory.",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let Some((device, _)) = collectives::most(case) else { return Verdict::Silent };
         let (_, exposed) = collectives::spans(case, device);
         let tally = collectives::tally(device, &exposed);
-        let Some(row) =
-            device.rows.iter().find(|row| row.kind.class == Class::Collective).filter(|_| tally.mid() >= LEVEL)
+        let Some(row) = device
+            .rows
+            .iter()
+            .find(|row| row.kind.class == Class::Collective)
+            .filter(|_| tally.mid() >= case.threshold(MIN_SHARE))
         else {
             return Verdict::Silent;
         };
@@ -60,12 +88,12 @@ impl Rule for CommExposed {
                 .number("others", others),
         );
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::short(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence,
             actions: vec![
                 "Exchange one half while the other is computed: two micro-batches (vLLM: --enable-dbo; in one's own code a second stream and async_op=True).".into(),

@@ -4,23 +4,32 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::phrase;
 use analysis::place::Place;
 
+pub const CODE: RuleCode = RuleCode::new("comm-share");
+
 pub struct CommShare;
 
-const LEVEL: f64 = 0.2;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.2, Unit::Share, "below a fifth, other things are worth looking at first");
 
 impl Rule for CommShare {
-    fn code(&self) -> &'static str {
-        "comm-share"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives run for 20 % of the step or more.",
+            summary: "Collectives run for {min_share} of the step or more.",
             why: "Kernels of NCCL and RCCL move data between devices, and wait there for the other ranks: which of the two, one rank's trace does not say. It has no gain; what no other kernel \
                   hides is told by `comm-exposed`, who the others wait for by `straggler-rank`.",
             needs: "GPU work.",
@@ -32,7 +41,7 @@ impl Rule for CommShare {
         let Some((device, _)) = collectives::most(case) else { return Verdict::Silent };
         let (all, exposed) = collectives::spans(case, device);
         let (tally, alone) = (collectives::tally(device, &all), collectives::tally(device, &exposed));
-        if tally.mid() < LEVEL {
+        if tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let Some(row) = device.rows.iter().find(|row| row.kind.class == Class::Collective) else {
@@ -41,7 +50,7 @@ impl Rule for CommShare {
         let kernel = case.timeline.names.text(row.name);
         let hidden = 1.0 - alone.mid() / tally.mid();
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Collectives run in {} of {}, most {}; {} of that hidden under other kernels",
                 phrase::percent(tally.mid()),

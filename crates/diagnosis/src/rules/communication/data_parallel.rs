@@ -4,13 +4,24 @@ use crate::finding::{Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use replay::gain::Gain;
 use timeline::Name;
 
+pub const CODE: RuleCode = RuleCode::new("data-parallel");
+
 pub struct DataParallel;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "another way to run several devices is a change of the program: a twentieth is worth it",
+);
+
 const FILES: [&str; 4] = [
     "torch/nn/parallel/replicate.py",
     "torch/nn/parallel/scatter_gather.py",
@@ -19,13 +30,17 @@ const FILES: [&str; 4] = [
 ];
 
 impl Rule for DataParallel {
-    fn code(&self) -> &'static str {
-        "data-parallel"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "torch.nn.DataParallel spends 5 % of the step or more on copying the model and spreading the batch.",
+            summary: "torch.nn.DataParallel spends {min_share} of the step or more on copying the model and spreading the batch.",
             why: "It runs all devices from one process: in every step it copies the weights to each of them, cuts the input and collects the results, and its threads share one interpreter. One process a device does none \
                   of that. The gain is the recorded steps replayed without this time; at worst only the copies of the model go, and batches and results are moved as now.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
@@ -34,17 +49,18 @@ impl Rule for DataParallel {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, LEVEL, "it copies the model or the batch", fits, |_| true) {
-            Ok(found) => found,
-            Err(verdict) => return verdict,
-        };
+        let found =
+            match on_path::find(case, case.threshold(MIN_SHARE), "it copies the model or the batch", fits, |_| true) {
+                Ok(found) => found,
+                Err(verdict) => return verdict,
+            };
         let gain = found.gain(case, 0.0);
         // The model is not copied again; at worst batches and results have to be moved as now.
         let copies = on_path::find(case, 0.0, "it copies the model", |name| on_path::in_file(name, FILES[0]), |_| true);
         let least = copies.map_or(0.0, |copies| copies.gain(case, 0.0).low);
         let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("DataParallel copies and collects in {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

@@ -4,33 +4,52 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{again, wilson};
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("straggler-rank");
+
 pub struct StragglerRank;
 
-const LEVEL: f64 = 0.05;
-/// So many of the collectives it has to come last in.
-const MOST: f64 = 0.6;
-const FEWEST: usize = 10;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "less is how ranks differ by themselves");
+const MIN_LAST_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_last_share",
+    0.6,
+    Unit::Share,
+    "of two ranks by chance each is last in half of the collectives",
+);
+const MIN_COLLECTIVES: Threshold =
+    Threshold::new(CODE, "min_collectives", 10.0, Unit::Count, "with fewer collectives chance decides who is last");
 
 impl Rule for StragglerRank {
-    fn code(&self) -> &'static str {
-        "straggler-rank"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_LAST_SHARE, MIN_COLLECTIVES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One rank comes last in 60 % of the collectives or more, and the others wait for it for 5 % of the step or more.",
+            summary: "One rank comes last in {min_last_share} of the collectives or more, and the others wait for it for {min_share} of the step or more.",
             why: "A collective's kernel runs from when its rank arrives until all have. The rank for which it is shortest came last: the others waited by as much as theirs took longer. The collectives of all ranks are compared \
                   in their order, which needs no common clock. If it came together with the one before it, all would be done earlier by as much as that one waits: that is the gain, over the collectives in which it comes last. \
                   The most is what the others wait on the average in all of them.",
             needs: "Two ranks or more in one recording (a folder with one file each), with the same number of collectives in the steps.",
             example: "Rank 3 comes last in 92 % of 480 collectives; the others wait for it in 21 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -50,7 +69,7 @@ impl Rule for StragglerRank {
             _ => {}
         }
         let count = ranks[0].1.len();
-        if ranks.iter().any(|(_, pieces)| pieces.len() != count) || count < FEWEST {
+        if ranks.iter().any(|(_, pieces)| pieces.len() != count) || count < (case.threshold(MIN_COLLECTIVES) as usize) {
             return Verdict::Abstain("the ranks have different numbers of collectives in their steps, or fewer than 10: they cannot be compared".into());
         }
         let dur = |rank: usize, place: usize| case.timeline.gpu.work.dur[ranks[rank].1[place] as usize];
@@ -73,7 +92,7 @@ impl Rule for StragglerRank {
             last.iter().enumerate().max_by_key(|(_, times)| **times).map_or((0, 0), |(rank, times)| (rank, *times));
         let share = (waited as f64 / ranks[0].0.window_ns.max(1) as f64).min(1.0);
         let often = times as f64 / count as f64;
-        if share < LEVEL || often < MOST {
+        if share < case.threshold(MIN_SHARE) || often < case.threshold(MIN_LAST_SHARE) {
             return Verdict::Silent;
         }
         let name = |rank: usize| {
@@ -88,7 +107,7 @@ impl Rule for StragglerRank {
         let gain = Gain::recorded(surely, surely, 100.0 * share);
         let busy = |rank: usize| phrase::percent(case.busy(ranks[rank].0));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{}{} comes last in {} of {} collectives; the others wait for it in {} of {}",
                 said[..1].to_uppercase(),

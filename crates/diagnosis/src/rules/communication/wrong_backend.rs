@@ -1,10 +1,12 @@
 //! `wrong-backend`: tensors of a GPU are exchanged through Gloo, which goes by way of the host.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,18 +14,25 @@ use analysis::stats::share::Tally;
 use replay::gain::Gain;
 use timeline::{NameIndex, SliceKind};
 
+pub const CODE: RuleCode = RuleCode::new("wrong-backend");
+
 pub struct WrongBackend;
 
-const LEVEL: f64 = 0.02;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "NCCL is one word in the call: little is worth it");
 
 impl Rule for WrongBackend {
-    fn code(&self) -> &'static str {
-        "wrong-backend"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives of Gloo or MPI take 2 % of the step or more in a process that uses a GPU.",
+            summary: "Collectives of Gloo or MPI take {min_share} of the step or more in a process that uses a GPU.",
             why: "Gloo copies a device's tensors to the host, sends them over sockets and copies them back; NCCL moves them from device to device. The most to gain is this time, the least is nothing, for a collective of NCCL takes \
                   time too, and tensors of the host belong to Gloo; half lies between.",
             needs: "Recorded calls of collectives: torch.profiler, or NVTX.",
@@ -62,16 +71,16 @@ impl Rule for WrongBackend {
             });
         }
         let share = tally.mid();
-        let Some(first) = first.filter(|_| share >= LEVEL) else { return Verdict::Silent };
+        let Some(first) = first.filter(|_| share >= case.threshold(MIN_SHARE)) else { return Verdict::Silent };
         let name = names.text(first.name);
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{name} takes {} of {} in a process that uses a GPU", phrase::percent(share), case.the_step()),
             place: Place { function: Some(name.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![Evidence::at("the first of them", None, first.start, first.end())],
             actions: vec![
                 "Let NCCL do it: dist.init_process_group(\"nccl\"), or \"cpu:gloo,cuda:nccl\" for both kinds of tensors.".into(),

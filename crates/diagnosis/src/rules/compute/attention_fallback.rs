@@ -1,12 +1,15 @@
 //! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::times;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::compute::{below_roofline, unfused_elementwise};
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Math};
 use analysis::device::ops::What;
 use analysis::device::peaks::Peaks;
@@ -16,22 +19,29 @@ use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::HashSet;
 
+pub const CODE: RuleCode = RuleCode::new("attention-fallback");
+
 pub struct AttentionFallback;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a fused attention is one call");
+
 /// Between the product and the softmax: scaling, a mask, a conversion and their helpers; after it what guards against rows without any key,
 /// a conversion, a dropout.
 const BEFORE: usize = 9;
 const AFTER: usize = 9;
 
 impl Rule for AttentionFallback {
-    fn code(&self) -> &'static str {
-        "attention-fallback"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Attention as product, softmax and product takes 5 % of the step or more.",
+            summary: "Attention as product, softmax and product takes {min_share} of the step or more.",
             why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them \
                   again, several times. A fused kernel never writes them. It is recognised by a softmax with a product shortly before and after it in the same stream and \
                   nothing but elementwise kernels between. The recorded steps are replayed without all that is between the two products; at worst the softmax stays, for its \
@@ -43,11 +53,27 @@ impl Rule for AttentionFallback {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[unfused_elementwise::CODE, below_roofline::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Use a fused kernel for attention, in BF16 or FP16: FlashAttention, cuDNN's, or the framework's own."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("sdpa")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let found = case.kernels().iter().map(|device| (device, Unfused::find(case, device)));
         let Some((device, unfused)) = found.max_by_key(|(_, unfused)| unfused.ns(case)) else { return Verdict::Silent };
         let share = unfused.ns(case) as f64 / device.window_ns.max(1) as f64;
-        if share < LEVEL || unfused.softmax.is_empty() {
+        if share < case.threshold(MIN_SHARE) || unfused.softmax.is_empty() {
             return Verdict::Silent;
         }
         let each = unfused.softmax.len() as f64 / case.steps.count().max(1) as f64;
@@ -56,12 +82,13 @@ impl Rule for AttentionFallback {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let all = unfused.claimed();
-        let confidence = confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), LEVEL);
+        let confidence =
+            confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let (between, products) = (unfused.between.len(), unfused.products.len());
         let (gain, known) = unfused.gain(case, device);
         let fused = device.of_kernels(|row| row.kind.class == Class::Attention);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Attention runs unfused in {} of {}: {} product, softmax, product{}",
                 phrase::percent(share),

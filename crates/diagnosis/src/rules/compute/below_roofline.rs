@@ -1,11 +1,13 @@
 //! `below-roofline`: operators that take far longer than the device needs for their arithmetic or their bytes, most to save first.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach::{self, Reach, SHORT_NS};
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Math;
 use analysis::device::ops::{Group, What};
 use analysis::device::peaks::Peaks;
@@ -16,21 +18,34 @@ use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 use std::collections::{HashMap, HashSet};
 
+pub const CODE: RuleCode = RuleCode::new("below-roofline");
+
 pub struct BelowRoofline;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "of the step, saved by all of them together: less is within what peaks are known to",
+);
+
 /// Of what good kernels reach.
 const HALF: f64 = 0.5;
 const MOST: usize = 5;
 
 impl Rule for BelowRoofline {
-    fn code(&self) -> &'static str {
-        "below-roofline"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Operators at less than half of the speed that good kernels reach could save 5 % of the step or more.",
+            summary: "Operators at less than half of the speed that good kernels reach could save {min_share} of the step or more.",
             why: "The sizes and types of an operator's tensors say how many operations and bytes it needs; the device's data sheet says how long these take at the least. \
                   Good ones reach what the fastest operator of the same kind and type in the recording does, or, where it has none, what was seen on an H200 (72 % of the arithmetic, 89 % of the bandwidth). \
                   Calls of 10 µs or more that take more than twice that are listed, those first whose end-to-end saving is largest: the recorded steps are replayed with each at that speed; \
@@ -38,6 +53,10 @@ impl Rule for BelowRoofline {
             needs: "Operators with shapes (torch.profiler with `record_shapes=True`), and a device of the table of peaks.",
             example: "aten::bmm [96, 50, 64] [96, 64, 50] runs at 11 % of what the device can do, in 22 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -69,7 +88,7 @@ impl Rule for BelowRoofline {
         slow.truncate(MOST);
         let saved: f64 = slow.iter().map(|one| one.saved_ns).sum();
         match slow.first() {
-            Some(first) if saved >= LEVEL * device.window_ns as f64 => {
+            Some(first) if saved >= case.threshold(MIN_SHARE) * device.window_ns as f64 => {
                 finding(case, device, &peaks, &slow, first).into()
             }
             _ => Verdict::Silent,
@@ -124,7 +143,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         .collect();
     evidence.push(Evidence::said(first.reach.words.clone()).number("reach", first.reach.part));
     Finding {
-        code: BelowRoofline.code(),
+        code: CODE,
         title: format!(
             "{name} {} runs at {} of what the device can do, in {} of {}{}",
             first.group.shapes,
@@ -144,7 +163,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         place: Place { kernel: Some(case.timeline.names.text(first.group.kernel).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: confidence::of(&tally, LEVEL),
+        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence,
         actions: vec![
             "Give it more at once: a larger batch, or one call for several (torch.bmm, grouped products).".into(),

@@ -4,21 +4,34 @@ use crate::finding::{Evidence, Finding, Severity, healthy_title};
 use crate::measures::proof;
 use crate::measures::roofline::{self, Bound};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("compute-bound");
 
 pub struct ComputeBound;
 
-/// A device that waits for more than a tenth of the step is not as it should be.
-const BUSY: f64 = 0.9;
+const MIN_BUSY_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_busy_share",
+    0.9,
+    Unit::Share,
+    "a device that waits for more than a tenth of the step is not as it should be",
+);
 
 impl Rule for ComputeBound {
-    fn code(&self) -> &'static str {
-        "compute-bound"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_BUSY_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU runs kernels in 90 % of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
+            summary: "The GPU runs kernels in {min_busy_share} of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
             why: "Nothing is wrong with such a step: the device does what it is best at. It is said so that nobody looks for a fault, and \
                   because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the \
                   data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more \
@@ -32,8 +45,18 @@ impl Rule for ComputeBound {
         true
     }
 
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Or cheaper arithmetic, if the results allow it: FP8 or INT8 kernels of the library."]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let Some(bound) = roofline::look(case, BUSY, |one| one.compute) else { return Verdict::Silent };
+        let Some(bound) = roofline::look(case, case.threshold(MIN_BUSY_SHARE), |one| one.compute) else {
+            return Verdict::Silent;
+        };
         let Bound { device, busy, part, .. } = bound;
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
@@ -46,7 +69,7 @@ impl Rule for ComputeBound {
         let mut evidence = vec![Evidence::said(bound.how()).number("share", part)];
         evidence.extend(bound.reached(case));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,

@@ -1,28 +1,36 @@
 //! `conv-layout`: images are turned from one layout to the other and back around convolutions.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::Row;
 use analysis::phrase;
 use replay::gain::Left;
 
+pub const CODE: RuleCode = RuleCode::new("conv-layout");
+
 pub struct ConvLayout;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share, "the layout is one line");
 
 impl Rule for ConvLayout {
-    fn code(&self) -> &'static str {
-        "conv-layout"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Turning images between layouts around convolutions takes 3 % of the step or more.",
+            summary: "Turning images between layouts around convolutions takes {min_share} of the step or more.",
             why: "Tensor cores want channels last (NHWC), PyTorch's tensors have them first (NCHW) unless told otherwise. cuDNN then turns the input before a convolution \
                   and its result after it, with kernels of their own. In channels-last memory these kernels are not needed: the gain is the recorded steps replayed without them. \
                   At worst the longest of a step stays, for the first input has to be turned once.",
@@ -31,9 +39,22 @@ impl Rule for ConvLayout {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Keep images and filters with their channels last, from the first layer to the last: CUDNN_TENSOR_NHWC."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("channels-last")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let turns = |row: &Row| row.kind.class == Class::Layout;
-        let Some((device, share)) = case.most_kernels(turns).filter(|(_, share)| *share >= LEVEL) else {
+        let Some((device, share)) = case.most_kernels(turns).filter(|(_, share)| *share >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let fitting = |index: usize| device.kind(case, index).class == Class::Layout;
@@ -45,7 +66,7 @@ impl Rule for ConvLayout {
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let each = device.per_step(case, turns);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Images are turned between layouts in {} of {}: {} a step, most by {}",
                 phrase::percent(share),
@@ -56,7 +77,7 @@ impl Rule for ConvLayout {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::said(format!(
                     "convolutions themselves take {} of {}",

@@ -4,25 +4,34 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Math;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::Row;
 use analysis::phrase;
 
+pub const CODE: RuleCode = RuleCode::new("fp32-share");
+
 pub struct Fp32Share;
 
-const LEVEL: f64 = 0.5;
-/// Where the device waits for the host, shorter kernels change little.
-const BUSY: f64 = 0.5;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.5, Unit::Share, "less than half is no matter of the model as a whole");
+const MIN_BUSY_SHARE: Threshold =
+    Threshold::new(CODE, "min_busy_share", 0.5, Unit::Share, "a device that works for less has other problems");
 
 impl Rule for Fp32Share {
-    fn code(&self) -> &'static str {
-        "fp32-share"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_BUSY_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU works in half of the step or more, and half of its kernels' time is on FP32 data.",
+            summary: "The GPU works in {min_busy_share} of the step or more, and {min_share} of its kernels' time or more is on FP32 data.",
             why: "BF16 and FP16 move half the bytes and multiply at twice the speed of TF32. Whether the results allow it is for the program to say, and how much \
                   faster each kernel gets, its name does not tell: it has no gain.",
             needs: "GPU work whose kernels' names say their types.",
@@ -30,16 +39,29 @@ impl Rule for Fp32Share {
         }
     }
 
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Half precision for the whole model: BF16 or FP16 weights and inputs.",
+            "Or only where it is safe: products of BF16 matrices, summed up in FP32.",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let device = case.kernels().iter().max_by(|a, b| case.busy(a).total_cmp(&case.busy(b)));
-        let Some(device) = device.filter(|device| case.busy(device) >= BUSY) else { return Verdict::Silent };
+        let Some(device) = device.filter(|device| case.busy(device) >= case.threshold(MIN_BUSY_SHARE)) else {
+            return Verdict::Silent;
+        };
         let share = device.of_kernels(fp32);
-        let Some(row) = device.rows.iter().find(|row| fp32(row)).filter(|_| share >= LEVEL) else {
+        let Some(row) = device.rows.iter().find(|row| fp32(row)).filter(|_| share >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
         let place = roofline::place(case, row);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of the kernels' time is on FP32 data: half precision moves half the bytes",
                 phrase::percent(share)

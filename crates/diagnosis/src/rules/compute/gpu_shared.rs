@@ -1,9 +1,11 @@
 //! `gpu-shared`: another process uses the same device.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,20 +14,27 @@ use analysis::steps::spans::Spans;
 use replay::gain::Gain;
 use timeline::Counter;
 
+pub const CODE: RuleCode = RuleCode::new("gpu-shared");
+
 pub struct GpuShared;
 
-/// Of the steps' time; and bytes that are more than a driver takes for itself.
-const LEVEL: f64 = 0.05;
-const BYTES: i64 = 3 << 30;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "of the steps' time: less is a process that starts or ends");
+const MIN_BYTES: Threshold =
+    Threshold::new(CODE, "min_bytes", 3_221_225_472.0, Unit::Bytes, "more than a driver takes for itself");
 
 impl Rule for GpuShared {
-    fn code(&self) -> &'static str {
-        "gpu-shared"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_BYTES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Another recorded process runs kernels on the same device in 5 % of the step or more, or other processes hold 3 GiB of its memory or more.",
+            summary: "Another recorded process runs kernels on the same device in {min_share} of the step or more, or other processes hold {min_bytes} of its memory or more.",
             why: "Two processes take turns on a device: while the kernels of one run, those of the other wait. Of a recorded process that is known to the nanosecond, by the device's own number; it costs at most the time in which both have work. \
                   Of others only their memory is seen, as what the device says is in use and no recorded process holds: that has no gain.",
             needs: "Several recorded processes with GPU work, or device counters (`gpu_memory_used_bytes`, `gpu_process_memory_bytes`) of a machine with one GPU.",
@@ -33,10 +42,14 @@ impl Rule for GpuShared {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let both = case.kernels().iter().filter_map(|device| Some((device, rival(case, device)?)));
         let most = both.max_by(|a, b| a.1.1.mid().total_cmp(&b.1.1.mid()));
-        if let Some((device, (other, tally))) = most.filter(|one| one.1.1.mid() >= LEVEL) {
+        if let Some((device, (other, tally))) = most.filter(|one| one.1.1.mid() >= case.threshold(MIN_SHARE)) {
             let share = tally.mid();
             let pid = |process: timeline::ProcessIndex| {
                 case.timeline.processes.get(process.0 as usize).map_or(0, |process| process.pid)
@@ -53,7 +66,7 @@ impl Rule for GpuShared {
                 case,
                 title,
                 Some(gain),
-                confidence::of(&tally, LEVEL),
+                confidence::of(&tally, case.threshold(MIN_SHARE)),
                 Evidence::said("both were recorded, and the device has the same number in both"),
             )
             .into();
@@ -68,7 +81,7 @@ impl Rule for GpuShared {
             };
         };
         let others = used.saturating_sub(own);
-        if others < BYTES {
+        if others < (case.threshold(MIN_BYTES) as i64) {
             return Verdict::Silent;
         }
         let title = format!("Other processes hold {} of the GPU's memory", phrase::bytes(others as u64));
@@ -83,7 +96,7 @@ impl Rule for GpuShared {
 
 fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evidence: Evidence) -> Finding {
     Finding {
-        code: GpuShared.code(),
+        code: CODE,
         title,
         place: Place::default(),
         gain,

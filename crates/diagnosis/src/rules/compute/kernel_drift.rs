@@ -4,6 +4,8 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
@@ -14,23 +16,41 @@ use analysis::steps::spans::Spans;
 use replay::gain::Gain;
 use std::collections::HashMap;
 
+pub const CODE: RuleCode = RuleCode::new("kernel-drift");
+
 pub struct KernelDrift;
 
-/// Of the steps' time; and how much slower.
-const LEVEL: f64 = 0.02;
-const SLOWER: f64 = 1.10;
-/// In each quarter, for medians to mean something.
-const FEWEST: usize = 20;
-const STEPS: usize = 20;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the steps' time: less changes no mean");
+const MIN_RATIO: Threshold = Threshold::new(
+    CODE,
+    "min_ratio",
+    1.10,
+    Unit::Times,
+    "clocks and caches differ by less from one moment to the next",
+);
+const MIN_CALLS: Threshold = Threshold::new(
+    CODE,
+    "min_calls",
+    20.0,
+    Unit::Count,
+    "with fewer calls in a quarter of the steps their median says little",
+);
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 20.0, Unit::Count, "with fewer steps there is no beginning and end to compare");
 
 impl Rule for KernelDrift {
-    fn code(&self) -> &'static str {
-        "kernel-drift"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_RATIO, MIN_CALLS, MIN_STEPS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels with the same name and grid take 10 % longer in the last quarter of the steps than in the first, and 2 % of the steps' time or more.",
+            summary: "Kernels with the same name and grid take more than {min_ratio} times as long in the last quarter of the steps as in the first, and {min_share} of the steps' time or more.",
             why: "The same work should take the same time. If it drifts, the clock falls (heat, power), a cache grows (attention over a longer and longer context), memory \
                   fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with 20 calls \
                   in each. The gain is what all recorded calls of it take above the median of the first quarter; at least what the last quarter alone takes above it, at most what \
@@ -40,11 +60,15 @@ impl Rule for KernelDrift {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if case.kernels().is_empty() {
             return Verdict::Silent;
         }
-        if case.steps.count() < STEPS {
+        if case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
             return Verdict::Abstain("with fewer than 20 steps there is no start and no end to compare".into());
         }
         let drifts = case.kernels().iter().filter_map(|device| Some((device, worst(case, device)?)));
@@ -56,7 +80,7 @@ impl Rule for KernelDrift {
         let of_steps = |ns: f64| (ns * apart / device.window_ns.max(1) as f64).min(1.0);
         let quarter = of_steps(drift.saved);
         let share = of_steps(drift.above).max(quarter);
-        if share < LEVEL {
+        if share < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let row = device.rows.iter().find(|row| row.name.0 == drift.name);
@@ -75,7 +99,7 @@ impl Rule for KernelDrift {
                 .push(Evidence::said(format!("the clock was {first} MHz at the first step and {last} at the last")));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} takes {:.1} times as long at the end as at the start: {} instead of {}",
                 kernel_name::short(place.kernel.as_deref().unwrap_or("")),
@@ -164,7 +188,8 @@ fn worst(case: &Case, device: &StepKernels) -> Option<Drift> {
     let drifts = all.into_iter().filter_map(|(name, shape, Times { ends: mut times, sum, count })| {
         times.iter_mut().for_each(|times| times.sort_unstable());
         let [first, last] = [&times[0], &times[1]].map(|times| percentile(times, 50));
-        let enough = times.iter().all(|times| times.len() >= FEWEST) && last as f64 > SLOWER * first as f64;
+        let enough = times.iter().all(|times| times.len() >= (case.threshold(MIN_CALLS) as usize))
+            && last as f64 > case.threshold(MIN_RATIO) * first as f64;
         // The slow quarter is slow as a whole.
         let apart = percentile(&times[1], 10) > percentile(&times[0], 90);
         let saved = (last.saturating_sub(first)) as f64 * times[1].len() as f64;

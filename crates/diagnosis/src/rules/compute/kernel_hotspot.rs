@@ -3,25 +3,38 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use timeline::{NameIndex, ProcessIndex, WorkKind};
 
+pub const CODE: RuleCode = RuleCode::new("kernel-hotspot");
+
 pub struct KernelHotspot;
 
-/// A third of the step in one kernel: nothing else on the device can be worth more.
-const LEVEL: f64 = 0.33;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.33,
+    Unit::Share,
+    "a third of the step in one kernel: nothing else on the device can be worth more",
+);
 
 impl Rule for KernelHotspot {
-    fn code(&self) -> &'static str {
-        "kernel-hotspot"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One kernel runs for a third of the step or more.",
+            summary: "One kernel runs for {min_share} of the step or more.",
             why: "Where the device sets the pace, this is what it does. It is named with the layer and the line that launch it where they are known. \
                   It has no gain: how fast the kernel could be, its duration does not say.",
             needs: "GPU work.",
@@ -29,11 +42,18 @@ impl Rule for KernelHotspot {
         }
     }
 
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "See whether it has less to do: a smaller or cheaper type (BF16, FP8), fewer elements, no padding.",
+            "See whether a library has a faster one: cuBLASLt, cuDNN, CUTLASS.",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let devices = case.idle().iter().map(|device| (device.process, device.ordinal));
         let most = devices.filter_map(|(process, ordinal)| hottest(case, process, ordinal));
         let Some((name, tally)) = most.max_by(|a, b| a.1.mid().total_cmp(&b.1.mid())) else { return Verdict::Silent };
-        if tally.mid() < LEVEL {
+        if tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let row = case.gpu().and_then(|gpu| gpu.kernels.iter().find(|row| row.name == name));
@@ -61,7 +81,7 @@ impl Rule for KernelHotspot {
             ))
         }));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} of {} is one kernel, {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
             place,
             gain: None,

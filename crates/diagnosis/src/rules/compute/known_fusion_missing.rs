@@ -1,11 +1,13 @@
 //! `known-fusion-missing`: a norm or an activation is written out in several kernels, though libraries have one for it.
 
 use super::unfused_elementwise::OWN_OPERAND;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -13,9 +15,18 @@ use replay::gain::Left;
 use std::collections::HashSet;
 use timeline::NameIndex;
 
+pub const CODE: RuleCode = RuleCode::new("known-fusion-missing");
+
 pub struct KnownFusionMissing;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.03,
+    Unit::Share,
+    "the fused operation is there already: a few percent are worth calling it",
+);
+
 /// Kernels between two of a pattern: conversions, an added constant.
 const BETWEEN: usize = 4;
 
@@ -45,18 +56,26 @@ const KNOWN: [Known; 3] = [
 ];
 
 impl Rule for KnownFusionMissing {
-    fn code(&self) -> &'static str {
-        "known-fusion-missing"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "An RMS norm, GELU or SwiGLU in several kernels could save 3 % of the step or more as one.",
+            summary: "An RMS norm, GELU or SwiGLU in several kernels could save {min_share} of the step or more as one.",
             why: "They are known by the order of their kernels' names: power, mean, reciprocal root, product; power, tanh, product; SiLU, product. Each kernel goes over the same memory; the fused one goes over it once and takes about as long as \
                   the longest of them. The gain is the recorded steps replayed with that one left; at worst a third of each of the others stays, for each may read a tensor of its own beside the one that it reads and the one that it writes.",
             needs: "GPU work whose kernels' names say what they compute, as PyTorch's do.",
             example: "RMS norm is written out in 6 kernels, 65 times a step, 18 % of it",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -67,7 +86,7 @@ impl Rule for KnownFusionMissing {
         let Some((device, known, found)) = found.max_by_key(|(_, _, found)| found.saved_ns) else {
             return Verdict::Silent;
         };
-        if (found.saved_ns as f64) < LEVEL * device.window_ns as f64 || found.saved.is_empty() {
+        if (found.saved_ns as f64) < case.threshold(MIN_SHARE) * device.window_ns as f64 || found.saved.is_empty() {
             return Verdict::Silent;
         }
         let work = &case.timeline.gpu.work;
@@ -75,10 +94,11 @@ impl Rule for KnownFusionMissing {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let those: HashSet<u32> = found.saved.iter().copied().collect();
-        let confidence = confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), LEVEL);
+        let confidence =
+            confidence::of(&device.tally(case, |index| those.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let gain = case.gain_of_work(device, vec![(found.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} is written out in {} kernels, {} a step, {} of it{}",
                 known.what,

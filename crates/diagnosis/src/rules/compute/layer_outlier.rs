@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::LayerRow;
 use analysis::origin::Recorder;
 use analysis::origin::not_recorded;
@@ -13,29 +15,45 @@ use analysis::stats::share::again;
 use replay::gain::Gain;
 use std::collections::HashMap;
 
+pub const CODE: RuleCode = RuleCode::new("layer-outlier");
+
 pub struct LayerOutlier;
 
-/// Of the kernels' time, and times its sisters.
-const LEVEL: f64 = 0.02;
-const TIMES: f64 = 1.5;
-/// Of the step: less is not worth changing code for.
-const WORTH: f64 = 0.01;
-/// With fewer sisters there is no usual.
-const FEWEST: usize = 4;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the kernels' time, above the median: less is noise");
+const MIN_RATIO: Threshold =
+    Threshold::new(CODE, "min_ratio", 1.5, Unit::Times, "layers of one sort differ by less by themselves");
+const MIN_STEP_SHARE: Threshold =
+    Threshold::new(CODE, "min_step_share", 0.01, Unit::Share, "less than a hundredth of the step is worth nothing");
+const MIN_LAYERS: Threshold = Threshold::new(
+    CODE,
+    "min_layers",
+    4.0,
+    Unit::Count,
+    "with fewer layers of one sort there is no telling what is usual",
+);
 
 impl Rule for LayerOutlier {
-    fn code(&self) -> &'static str {
-        "layer-outlier"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_RATIO, MIN_STEP_SHARE, MIN_LAYERS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A layer takes one and a half times as long as the median of four or more of the same sort, and 2 % of the kernels' time and 1 % of the step or more above it.",
+            summary: "A layer takes {min_ratio} times as long as the median of more than {min_layers} of the same sort, and {min_share} of the kernels' time and {min_step_share} of the step or more above it.",
             why: "Layers whose names differ in one number, that of the block that is repeated, do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
                   The gain is what it takes above the median of its sisters, as a part of the step; at least what it takes above the longest of them, at most above the shortest.",
             needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
             example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -46,24 +64,25 @@ impl Rule for LayerOutlier {
         }
         let sorts = sorts(&gpu.layers, |row| case.timeline.names.text(row.name));
         let all: u64 = gpu.kernels.iter().map(|row| row.total_ns).fold(0, u64::saturating_add);
-        let outliers = sorts.values().filter(|rows| rows.len() > FEWEST).filter_map(|rows| {
-            let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
-            times.sort_unstable();
-            let (usual, row) = (percentile(&times, 50), rows.iter().max_by_key(|row| row.total_ns)?);
-            let (shortest, longest) = (times[0], times[times.len() - 2]);
-            (row.total_ns as f64 >= TIMES * usual as f64)
-                .then(|| (row.total_ns - usual, usual, *row, rows.len() - 1, [longest, shortest]))
-        });
+        let outliers =
+            sorts.values().filter(|rows| rows.len() > (case.threshold(MIN_LAYERS) as usize)).filter_map(|rows| {
+                let mut times: Vec<u64> = rows.iter().map(|row| row.total_ns).collect();
+                times.sort_unstable();
+                let (usual, row) = (percentile(&times, 50), rows.iter().max_by_key(|row| row.total_ns)?);
+                let (shortest, longest) = (times[0], times[times.len() - 2]);
+                (row.total_ns as f64 >= case.threshold(MIN_RATIO) * usual as f64)
+                    .then(|| (row.total_ns - usual, usual, *row, rows.len() - 1, [longest, shortest]))
+            });
         let Some((above, usual, row, sisters, [longest, shortest])) = outliers.max_by_key(|one| one.0) else {
             return Verdict::Silent;
         };
-        if (above as f64) < LEVEL * all as f64 {
+        if (above as f64) < case.threshold(MIN_SHARE) * all as f64 {
             return Verdict::Silent;
         }
         let busy = case.kernels().iter().map(|device| case.kernels_busy(device)).fold(0.0, f64::max);
         let share_of = |above: u64| above as f64 / all.max(1) as f64 * busy;
         let share = share_of(above);
-        if share < WORTH {
+        if share < case.threshold(MIN_STEP_SHARE) {
             return Verdict::Silent;
         }
         let beyond = |sister: u64| 100.0 * share_of(row.total_ns.saturating_sub(sister));
@@ -71,7 +90,7 @@ impl Rule for LayerOutlier {
         let name = case.timeline.names.text(row.name);
         let each = |ns: u64| phrase::duration(ns / case.steps.steps.len().max(1) as u64);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{name} takes {:.1} times as long as its {sisters} sisters: {} a step instead of {}",
                 row.total_ns as f64 / usual.max(1) as f64,

@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
@@ -10,27 +12,46 @@ use analysis::phrase;
 use analysis::stats::share::Tally;
 use analysis::steps::spans::Spans;
 
+pub const CODE: RuleCode = RuleCode::new("low-occupancy");
+
 pub struct LowOccupancy;
 
-/// Of the step; below it nobody would notice the empty part.
-const LEVEL: f64 = 0.2;
-/// Shorter kernels are small because they have little to do.
-const SHORT_NS: u64 = 10_000;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.2, Unit::Share, "below it nobody would notice the empty part");
+const MIN_KERNEL_NS: Threshold = Threshold::new(
+    CODE,
+    "min_kernel_ns",
+    10_000.0,
+    Unit::Nanoseconds,
+    "shorter kernels cost what launching them costs, however full the device is",
+);
 
 impl Rule for LowOccupancy {
-    fn code(&self) -> &'static str {
-        "low-occupancy"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_KERNEL_NS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels of 10 µs or more that fill at most half of the GPU's processors run for 20 % of the step or more.",
+            summary: "Kernels of {min_kernel_ns} or more that fill at most half of the GPU's processors run for {min_share} of the step or more.",
             why: "A block runs on one processor. A grid of 16 blocks leaves 116 of an H200's 132 processors empty however long it runs; more work beside it would cost nothing. \
                   Collectives use few blocks on purpose and do not count, nor does what runs beside another kernel. It has no gain: a step does not get shorter by giving it more to do, but a larger \
                   batch is free until the processors are full.",
             needs: "GPU work with grids, on a device whose number of processors was recorded.",
             example: "41 % of the step is kernels that fill at most half of the GPU's 132 processors, most decode_attention with 16 blocks",
         }
+    }
+
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Or let other work run beside them, in a second stream: parts that do not depend on each other."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -49,7 +70,7 @@ impl Rule for LowOccupancy {
             return Verdict::Abstain("the grids of kernels were not recorded".into());
         }
         let tally = alone(case, device, |index| fills_little(case, device, index, processors));
-        if tally.mid() < LEVEL {
+        if tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let pieces = device.pieces(case, |index| fills_little(case, device, index, processors));
@@ -58,7 +79,7 @@ impl Rule for LowOccupancy {
         let row = device.rows.iter().find(|row| row.name.0 == work.name[longest]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of {} is kernels that fill at most half of the GPU's {processors} processors, most {} with {} blocks",
                 phrase::percent(tally.mid()),
@@ -87,7 +108,7 @@ impl Rule for LowOccupancy {
 /// Whether the device is so empty for so long that neither its arithmetic nor its memory sets the pace.
 pub fn is_empty(case: &Case, device: &StepKernels) -> bool {
     let processors = device.device(case).and_then(|device| device.multiprocessors).unwrap_or(0);
-    alone(case, device, |index| fills_little(case, device, index, processors)).mid() >= LEVEL
+    alone(case, device, |index| fills_little(case, device, index, processors)).mid() >= case.threshold(MIN_SHARE)
 }
 
 fn blocks(case: &Case, index: usize) -> Option<u64> {
@@ -98,7 +119,7 @@ fn blocks(case: &Case, index: usize) -> Option<u64> {
 }
 
 fn fills_little(case: &Case, device: &StepKernels, index: usize, processors: u32) -> bool {
-    case.timeline.gpu.work.dur[index] >= SHORT_NS
+    case.timeline.gpu.work.dur[index] >= (case.threshold(MIN_KERNEL_NS) as u64)
         && blocks(case, index).is_some_and(|blocks| 2 * blocks <= u64::from(processors))
         && device.kind(case, index).class != Class::Collective
 }

@@ -5,22 +5,30 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::phrase;
 
+pub const CODE: RuleCode = RuleCode::new("memory-bandwidth-bound");
+
 pub struct MemoryBandwidthBound;
 
-/// Its kernels set the pace from here on.
-const BUSY: f64 = 0.8;
+const MIN_BUSY_SHARE: Threshold =
+    Threshold::new(CODE, "min_busy_share", 0.8, Unit::Share, "its kernels set the pace from here on");
 
 impl Rule for MemoryBandwidthBound {
-    fn code(&self) -> &'static str {
-        "memory-bandwidth-bound"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_BUSY_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU runs kernels in 80 % of the step or more, and most of that on kernels that memory limits.",
+            summary: "The GPU runs kernels in {min_busy_share} of the step or more, and most of that on kernels that memory limits.",
             why: "Elementwise operations, norms, copies and products of a matrix with a few vectors read and write far more bytes than they have \
                   arithmetic for: the device's memory sets the pace, and faster arithmetic changes nothing. With shapes (torch.profiler, \
                   `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. \
@@ -30,8 +38,21 @@ impl Rule for MemoryBandwidthBound {
         }
     }
 
+    fn sets_pace(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Go over the data fewer times: put neighbouring operations into one kernel.",
+            "Move fewer bytes: BF16 instead of FP32, weights in INT8 or FP8.",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let Some(bound) = roofline::look(case, BUSY, |one| one.memory) else { return Verdict::Silent };
+        let Some(bound) = roofline::look(case, case.threshold(MIN_BUSY_SHARE), |one| one.memory) else {
+            return Verdict::Silent;
+        };
         let device = bound.device;
         if low_occupancy::is_empty(case, device) {
             return Verdict::Silent;
@@ -58,7 +79,7 @@ impl Rule for MemoryBandwidthBound {
             evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,

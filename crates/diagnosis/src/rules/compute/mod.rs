@@ -1,4 +1,4 @@
-//! How well kernels use the device.
+//! How well kernels use the device: number formats, shapes, fusion, occupancy, clocks.
 
 pub(crate) mod attention_fallback;
 pub(crate) mod below_roofline;
@@ -17,3 +17,31 @@ pub(crate) mod tf32_off;
 pub(crate) mod throttled;
 pub(crate) mod unaligned_matmul;
 pub(crate) mod unfused_elementwise;
+
+use crate::rule::Family;
+
+/// In the order of the page.
+pub const FAMILY: Family = Family {
+    name: "compute",
+    title: "Kernels",
+    summary: "How well kernels use the device: number formats, shapes, fusion, occupancy, clocks.",
+    rules: &[
+        &compute_bound::ComputeBound,
+        &memory_bandwidth_bound::MemoryBandwidthBound,
+        &tf32_off::Tf32Off,
+        &tensor_cores_unused::TensorCoresUnused,
+        &fp32_share::Fp32Share,
+        &unaligned_matmul::UnalignedMatmul,
+        &attention_fallback::AttentionFallback,
+        &unfused_elementwise::UnfusedElementwise,
+        &known_fusion_missing::KnownFusionMissing,
+        &below_roofline::BelowRoofline,
+        &conv_layout::ConvLayout,
+        &low_occupancy::LowOccupancy,
+        &kernel_drift::KernelDrift,
+        &layer_outlier::LayerOutlier,
+        &gpu_shared::GpuShared,
+        &kernel_hotspot::KernelHotspot,
+        &throttled::Throttled,
+    ],
+};

@@ -1,11 +1,13 @@
 //! `tensor-cores-unused`: products or convolutions run on ordinary cores though the device has tensor cores for them. FP32 products on a device with
 //! TF32 are left to `tf32-off`.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Kind, Math};
 use analysis::device::kernel_name;
 use analysis::device::peaks::Peaks;
@@ -14,18 +16,30 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("tensor-cores-unused");
+
 pub struct TensorCoresUnused;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "another number format is one line, and its effect on results has to be checked",
+);
 
 impl Rule for TensorCoresUnused {
-    fn code(&self) -> &'static str {
-        "tensor-cores-unused"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Products or convolutions without tensor cores take 5 % of the step or more on a GPU that has them.",
+            summary: "Products or convolutions without tensor cores take {min_share} of the step or more on a GPU that has them.",
             why: "Tensor cores multiply several times faster than ordinary cores. They are left out when the type is one that they do not have (FP32 on a \
                   V100 or T4), when half-precision matrices are too small or lie badly, or when a convolution has few channels or TF32 was switched off for cuDNN. The kernel's \
                   name says it. Why they are left out it does not say: at best these kernels get faster as the peaks do, at worst nothing changes, and half lies between; the recorded steps are replayed with that. \
@@ -35,8 +49,23 @@ impl Rule for TensorCoresUnused {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Use a type that tensor cores have: FP16 or BF16; for FP32 data cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let device = case.most_kernels(|row| on_cores(&row.kind)).filter(|(_, share)| *share >= LEVEL);
+        let device =
+            case.most_kernels(|row| on_cores(&row.kind)).filter(|(_, share)| *share >= case.threshold(MIN_SHARE));
         let Some((device, _)) = device else { return Verdict::Silent };
         let Some(peaks) = device.peaks(case) else {
             return Verdict::Abstain(
@@ -45,7 +74,8 @@ impl Rule for TensorCoresUnused {
         };
         let fits = |kind: &Kind| on_cores(kind) && faster(kind, &peaks).is_some();
         let share = device.share(|row| fits(&row.kind));
-        let Some(row) = device.rows.iter().find(|row| fits(&row.kind)).filter(|_| share >= LEVEL) else {
+        let Some(row) = device.rows.iter().find(|row| fits(&row.kind)).filter(|_| share >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let ratio = faster(&row.kind, &peaks).unwrap_or(1.0);
@@ -64,12 +94,12 @@ impl Rule for TensorCoresUnused {
             roofline::launched(&place)
         );
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place,
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&device.tally(case, fitting), LEVEL),
+            confidence: confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::said(format!("{} of them a step", phrase::count(count(case, device, fits))))
                     .number("share", share),

@@ -1,12 +1,15 @@
 //! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
 
 use super::attention_fallback::Unfused;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::compute::{below_roofline, tensor_cores_unused};
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Math};
 use analysis::device::kernel_name;
 use analysis::device::ops::{Group, What};
@@ -16,21 +19,28 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("tf32-off");
+
 pub struct Tf32Off;
 
-/// A twentieth of the step is worth one line.
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a twentieth of the step is worth one line");
+
 /// Shorter kernels are made of their start and their end.
 const SHORT_NS: f64 = 5_000.0;
 
 impl Rule for Tf32Off {
-    fn code(&self) -> &'static str {
-        "tf32-off"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Matrix products in plain FP32 take 5 % of the step or more on a GPU that has TF32.",
+            summary: "Matrix products in plain FP32 take {min_share} of the step or more on a GPU that has TF32.",
             why: "PyTorch multiplies FP32 matrices in full FP32 unless told otherwise, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and \
                   sums in FP32: for inference that is nearly always enough. The kernel's name says which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, \
                   at the speed of the fastest product in TF32 of the recording, or at what was seen on an H200; at best at the data sheet's. Without shapes, at the same part of the \
@@ -40,8 +50,28 @@ impl Rule for Tf32Off {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[below_roofline::CODE, tensor_cores_unused::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Allow TF32: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
+            "Or use half the bytes as well: BF16 weights and inputs.",
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("tf32")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let Some((device, _)) = case.most_kernels(plain).filter(|(_, share)| *share >= LEVEL) else {
+        let Some((device, _)) = case.most_kernels(plain).filter(|(_, share)| *share >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let Some(peaks) = device.peaks(case) else {
@@ -58,7 +88,7 @@ impl Rule for Tf32Off {
         };
         let tally = device.tally(case, fitting);
         let share = tally.mid();
-        if share < LEVEL {
+        if share < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let (work, row) = (device.pieces(case, fitting), device.rows.iter().find(|row| plain(row)));
@@ -77,7 +107,7 @@ impl Rule for Tf32Off {
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let kernel = kernel_name::short(place.kernel.as_deref().unwrap_or(""));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Matrix products in FP32 without TF32 take {} of {}: {kernel}{}",
                 phrase::percent(share),
@@ -86,7 +116,7 @@ impl Rule for Tf32Off {
             ),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::said(format!("{} of them a step, {} in the mean", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
                 Evidence::said(format!(

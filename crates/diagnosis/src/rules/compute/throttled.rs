@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -11,11 +13,24 @@ use analysis::stats::share::{Share, again};
 use replay::{Change, Target};
 use timeline::Counter;
 
+pub const CODE: RuleCode = RuleCode::new("throttled");
+
 pub struct Throttled;
 
-/// Of the steps' time; and how far below the highest clock of the recording.
-const LEVEL: f64 = 0.10;
-const SLOWER: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "of the steps' time: clocks go down for a moment on any device",
+);
+const MIN_SLOWER_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_slower_share",
+    0.05,
+    Unit::Share,
+    "a clock that is less below the highest costs nothing that shows",
+);
 
 /// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
 const REASONS: [(i64, &str); 5] = [
@@ -27,19 +42,27 @@ const REASONS: [(i64, &str); 5] = [
 ];
 
 impl Rule for Throttled {
-    fn code(&self) -> &'static str {
-        "throttled"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_SLOWER_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU says that its clock is held down in 10 % of the steps' time or more, and it is 5 % or more below the highest of the recording.",
+            summary: "The GPU says that its clock is held down in {min_share} of the steps' time or more, and it is {min_slower_share} or more below the highest of the recording.",
             why: "The driver says why a clock is lower than asked for: power, heat, the hardware. What it costs at the most is how far the clock lies below the \
                   highest that this recording saw, for the time in which the device is busy; at the least nothing, for kernels that wait for memory \
                   do not slow down with the clock. The power cap alone has no gain: a device that works hard runs at it.",
             needs: "Device counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) of a machine with one GPU: with several, which one a process uses is not in the trace.",
             example: "The GPU's clock is held down in 64 % of the steps' time by heat: 1,410 MHz instead of 1,980",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -90,7 +113,7 @@ impl Rule for Throttled {
         }
         let mean = if time > 0.0 { sum / time } else { highest };
         let slower = if highest > 0.0 { 1.0 - mean / highest } else { 0.0 };
-        if share < LEVEL || slower < SLOWER {
+        if share < case.threshold(MIN_SHARE) || slower < case.threshold(MIN_SLOWER_SHARE) {
             return Verdict::Silent;
         }
         let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
@@ -102,7 +125,7 @@ impl Rule for Throttled {
         let words: Vec<&str> = REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
         let number = |mhz: f64| phrase::count(mhz as u64);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The GPU's clock is held down in {} of the steps' time by {}: {} MHz instead of {}",
                 phrase::percent(share.min(1.0)),

@@ -1,11 +1,13 @@
 //! `unaligned-matmul`: matrix products whose rows do not start at multiples of 16 bytes, so that slower kernels have to be used.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Kind, Math};
 use analysis::device::kernel_name;
 use analysis::device::ops::{Group, What};
@@ -14,18 +16,25 @@ use analysis::phrase;
 use replay::gain::Left;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("unaligned-matmul");
+
 pub struct UnalignedMatmul;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "padding a weight is done once, when the model is loaded");
 
 impl Rule for UnalignedMatmul {
-    fn code(&self) -> &'static str {
-        "unaligned-matmul"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Matrix products whose operands are not aligned to 16 bytes take 5 % of the step or more.",
+            summary: "Matrix products whose operands are not aligned to 16 bytes take {min_share} of the step or more.",
             why: "Tensor cores are fed with loads of 16 bytes: 8 elements of half precision, 4 of FP32. Where the inner side or the columns of a product are no multiple \
                   of that (a vocabulary of 30,522, a width of 1,023), libraries fall back to kernels that load piece by piece; their names say so (`align1`, `align2`). \
                   With shapes, the recorded steps are replayed with these products at the speed of the fastest aligned product of the same type in the recording, or, without one, at what \
@@ -37,8 +46,20 @@ impl Rule for UnalignedMatmul {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Pad the side to a multiple of 64 once, when the model is loaded.",
+            "Choose widths, heads and batches that are multiples of 8 (16 for FP8).",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let device = case.most_kernels(|row| unaligned(&row.kind)).filter(|(_, share)| *share >= LEVEL);
+        let device =
+            case.most_kernels(|row| unaligned(&row.kind)).filter(|(_, share)| *share >= case.threshold(MIN_SHARE));
         let Some((device, share)) = device else { return Verdict::Silent };
         let fitting = |index: usize| unaligned(&device.kind(case, index));
         let Some(row) = device.rows.iter().find(|row| unaligned(&row.kind)) else { return Verdict::Silent };
@@ -68,7 +89,7 @@ impl Rule for UnalignedMatmul {
         );
         evidence.push(Evidence::said(estimate.words));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Products with unaligned sides take {} of {}: {}{}{}",
                 phrase::percent(share),
@@ -80,7 +101,7 @@ impl Rule for UnalignedMatmul {
             place,
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&device.tally(case, fitting), LEVEL),
+            confidence: confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE)),
             evidence,
             actions: actions(odd),
             verify: proof::verify(case, gain.mid / 100.0),

@@ -1,35 +1,49 @@
 //! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
 
 use super::attention_fallback::Unfused;
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Kind};
 use analysis::device::kernel_name;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
 use replay::gain::Left;
 
+pub const CODE: RuleCode = RuleCode::new("unfused-elementwise");
+
 pub struct UnfusedElementwise;
 
-const LEVEL: f64 = 0.05;
-/// Two in a row are often the end of one operation and the start of the next.
-const FEWEST: usize = 3;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "compiling a model takes time and care: a twentieth of the step is worth it",
+);
+const MIN_KERNELS: Threshold = Threshold::new(CODE, "min_kernels", 3.0, Unit::Count, "fewer in a row save one launch");
+
 /// A fused kernel does no more than this: longer ones run out of registers.
 const TOGETHER: usize = 10;
 /// Of three tensors that a kernel moves (the chain's, its own, its result), the fused one still has to read its own.
 pub const OWN_OPERAND: f64 = 1.0 / 3.0;
 
 impl Rule for UnfusedElementwise {
-    fn code(&self) -> &'static str {
-        "unfused-elementwise"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_KERNELS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Three or more elementwise kernels in a row could be one, and would save 5 % of the step or more.",
+            summary: "{min_kernels} or more elementwise kernels in a row could be one, and would save {min_share} of the step or more.",
             why: "An elementwise kernel reads its tensors and writes one; the next reads that again. One kernel that does them all reads and writes once, and takes about as long as \
                   the longest of them. Kernels count by their names, in a row where nothing else runs between them in their stream; fused ones (Triton) do not count. \
                   The gain is the recorded steps replayed with only the longest of every ten kernels in a row left; at worst a third of each of the others stays, for each may read a tensor \
@@ -39,10 +53,18 @@ impl Rule for UnfusedElementwise {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Put them into one kernel, by hand or by the framework's compiler."]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let rows = case.kernels().iter().map(|device| (device, Rows::find(case, device)));
         let Some((device, rows)) = rows.max_by_key(|(_, rows)| rows.saved_ns) else { return Verdict::Silent };
-        if (rows.saved_ns as f64) < LEVEL * device.window_ns as f64 || rows.count == 0 {
+        if (rows.saved_ns as f64) < case.threshold(MIN_SHARE) * device.window_ns as f64 || rows.count == 0 {
             return Verdict::Silent;
         }
         let share = rows.ns as f64 / device.window_ns.max(1) as f64;
@@ -52,10 +74,11 @@ impl Rule for UnfusedElementwise {
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let (from, to) = rows.longest;
         let fitting: std::collections::HashSet<u32> = rows.saved.iter().copied().collect();
-        let confidence = confidence::of(&device.tally(case, |index| fitting.contains(&(index as u32))), LEVEL);
+        let confidence =
+            confidence::of(&device.tally(case, |index| fitting.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let gain = case.gain_of_work(device, vec![(rows.saved, Left::gone(OWN_OPERAND))]);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{each:.0} elementwise kernels in a row go over memory again and again, {} of {}: {}{}",
                 phrase::percent(share),
@@ -112,7 +135,7 @@ struct Rows {
 impl Rows {
     fn find(case: &Case, device: &StepKernels) -> Rows {
         let mut rows = Rows::default();
-        if device.share(|row| plain(&row.kind)) < LEVEL {
+        if device.share(|row| plain(&row.kind)) < case.threshold(MIN_SHARE) {
             return rows;
         }
         let attention = Unfused::find(case, device).claimed();
@@ -137,7 +160,7 @@ impl Rows {
 
     fn take(&mut self, case: &Case, run: &[u32]) {
         let dur = |index: u32| case.timeline.gpu.work.dur[index as usize];
-        if run.len() < FEWEST {
+        if run.len() < (case.threshold(MIN_KERNELS) as usize) {
             return;
         }
         let ns: u64 = run.iter().map(|index| dur(*index)).fold(0, u64::saturating_add);

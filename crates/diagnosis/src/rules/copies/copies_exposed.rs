@@ -1,9 +1,12 @@
 //! `copies-exposed`: the device copies to or from the host while no kernel runs. Copies of pageable memory are left to the rule that
 //! says why those are slow, small ones to the rule that counts them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::phrase;
 use analysis::place::Place;
@@ -14,20 +17,37 @@ use std::collections::HashMap;
 use timeline::NameIndex;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("copies-exposed");
+
 pub struct CopiesExposed;
 
-const LEVEL: f64 = 0.10;
-/// Smaller copies take as long as it takes to start one.
-const LARGE_BYTES: u64 = 1 << 20;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "overlapping copies with kernels needs a second stream: that is work",
+);
+const MIN_BYTES: Threshold = Threshold::new(
+    CODE,
+    "min_bytes",
+    1_048_576.0,
+    Unit::Bytes,
+    "smaller copies cost what starting them costs, and cannot be hidden piece by piece",
+);
 
 impl Rule for CopiesExposed {
-    fn code(&self) -> &'static str {
-        "copies-exposed"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_BYTES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of 1 MiB or more between host and device take 10 % of the step or more that no kernel hides.",
+            summary: "Copies of {min_bytes} or more between host and device take {min_share} of the step or more that no kernel hides.",
             why: "A device that copies can compute at the same time, if the copy is in a stream of its own and its data is not needed yet. \
                   Copies with no kernel beside them are time in which it computes nothing: weights that are brought in again for every step, a \
                   batch that is sent only when its turn has come. The most to gain is a step without them (what is copied again stays on the device), \
@@ -36,6 +56,14 @@ impl Rule for CopiesExposed {
             needs: "GPU copies and kernels.",
             example: "46 % of the step is copies with no kernel beside them: 2.1 GiB a step, host → device, pinned, at 27.7 GB/s",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Copy the next batch while this one is computed: a second stream, pinned memory and cudaMemcpyAsync."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -48,19 +76,19 @@ impl Rule for CopiesExposed {
     }
 }
 
-fn fits(copy: &Copy) -> bool {
-    copy.piece.bytes >= LARGE_BYTES && copy.host_memory() != detail::PAGEABLE
+fn fits(case: &Case, copy: &Copy) -> bool {
+    copy.piece.bytes >= (case.threshold(MIN_BYTES) as u64) && copy.host_memory() != detail::PAGEABLE
 }
 
 /// The share of the steps' time. A copy may outlast the step it begins in, so the sum counts; copies that run at once count once: no
 /// more than all that the device copies under no kernel.
 fn exposed(case: &Case, moved: &Moved) -> Option<Share> {
     let device = case.gpu()?.devices.iter().find(|one| (one.process, one.ordinal) == (moved.process, moved.ordinal))?;
-    let sum = moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add);
+    let sum = moved.all.iter().filter(|copy| fits(case, copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add);
     let mid = sum.min(device.exposed_copy_ns) as f64 / device.window_ns.max(1) as f64;
-    let spread = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns)).measured();
+    let spread = moved.tally(|copy| fits(case, copy).then_some(copy.exposed_ns)).measured();
     let share = Share { low: spread.low.min(mid), mid, high: spread.high.max(mid) };
-    (mid >= LEVEL).then_some(share)
+    (mid >= case.threshold(MIN_SHARE)).then_some(share)
 }
 
 /// What is copied from where to where: how often, how much, and how long under no kernel.
@@ -75,7 +103,7 @@ struct Way {
 /// By direction and kind of memory, most exposed first.
 fn ways(case: &Case, moved: &Moved) -> Vec<(String, Way)> {
     let mut ways: HashMap<(u8, u8, u8), Way> = HashMap::new();
-    for copy in moved.all.iter().filter(|copy| fits(copy)) {
+    for copy in moved.all.iter().filter(|copy| fits(case, copy)) {
         let kind = copy.piece.copy();
         let way = ways.entry((kind.direction, kind.source, kind.target)).or_default();
         way.count += 1;
@@ -103,7 +131,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
     let speed = |way: &Way| way.bytes as f64 / way.ns.max(1) as f64;
     let most = ways.first().map(|(label, way)| format!(": {}, {label}, at {:.1} GB/s", each(way.bytes), speed(way)));
     let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
-    let those = || moved.all.iter().filter(|copy| fits(copy));
+    let those = || moved.all.iter().filter(|copy| fits(case, copy));
     let without = case.gain(&[Change::Work(those().filter(chosen).map(|copy| copy.work).collect(), 0.0)], share);
     let gain = without.at_most();
     let mut evidence: Vec<Evidence> = ways
@@ -127,7 +155,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
     }));
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
     Finding {
-        code: CopiesExposed.code(),
+        code: CODE,
         title: format!(
             "{} of {} is copies with no kernel beside them{}",
             phrase::percent(share.mid),
@@ -137,7 +165,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: moved.tally(|copy| fits(copy).then_some(copy.exposed_ns)).repeats(),
+        confidence: moved.tally(|copy| fits(case, copy).then_some(copy.exposed_ns)).repeats(),
         evidence,
         actions: vec![
             "Keep on the GPU what is used again: weights, caches and tables that are moved in for every step (CPU offload) cost this time each time.".into(),

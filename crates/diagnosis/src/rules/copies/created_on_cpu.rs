@@ -1,10 +1,12 @@
 //! `created-on-cpu-then-moved`: tensors are made on the host and copied to the device right away.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
 use analysis::phrase;
 use analysis::place::Place;
@@ -13,11 +15,20 @@ use replay::Change;
 use timeline::gpu::detail;
 use timeline::{NameIndex, ProcessIndex, SliceKind, WorkKind};
 
+pub const CODE: RuleCode = RuleCode::new("created-on-cpu-then-moved");
+
 pub struct CreatedOnCpu;
 
-const LEVEL: f64 = 0.02;
-/// What is made earlier is made for something else.
-const SOON_NS: u64 = 200_000;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "making a tensor on the device is one argument");
+const MAX_DELAY_NS: Threshold = Threshold::new(
+    CODE,
+    "max_delay_ns",
+    200_000.0,
+    Unit::Nanoseconds,
+    "a copy that comes later may be of something else",
+);
+
 const MAKES: [&str; 13] = [
     "zeros",
     "ones",
@@ -35,13 +46,17 @@ const MAKES: [&str; 13] = [
 ];
 
 impl Rule for CreatedOnCpu {
-    fn code(&self) -> &'static str {
-        "created-on-cpu-then-moved"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MAX_DELAY_NS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Tensors that are made on the host and copied to the device at once take 2 % of the step or more.",
+            summary: "Tensors that are made on the host and copied to the device at once take {min_share} of the step or more.",
             why: "torch.zeros(n).to(\"cuda\") fills memory of the host and copies it; torch.zeros(n, device=\"cuda\") is one short kernel. An operator that makes a tensor, with a copy to the device \
                   as the next work of the same thread within 200 µs, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst only the copies go, for to ask for a tensor on the device takes the host some time, too.",
             needs: "Operators (torch.profiler) and GPU copies with their calls.",
@@ -90,7 +105,9 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
                 SliceKind::ApiCall if made.is_some() => {
                     let Some(piece) = work.of_launch(index).first().map(|piece| *piece as usize) else { continue };
                     let moved = work.kind(piece) == WorkKind::Memcpy && work.get(piece).copy().direction == detail::H2D;
-                    let soon = made.take().filter(|(_, end)| moved && start >= *end && start - end <= SOON_NS);
+                    let soon = made.take().filter(|(_, end)| {
+                        moved && start >= *end && start - end <= (case.threshold(MAX_DELAY_NS) as u64)
+                    });
                     if let (Some((maker, _)), Some(window)) = (soon, at(&windows, start)) {
                         first.get_or_insert(maker);
                         copies.push(piece as u32);
@@ -112,14 +129,14 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
         tally.add(part.min(window.end - window.start) as f64, (window.end - window.start) as f64)
     });
     let share = tally.measured();
-    let maker = slices.get(first.filter(|_| share.mid >= LEVEL)?);
+    let maker = slices.get(first.filter(|_| share.mid >= case.threshold(MIN_SHARE))?);
     let each = copies.len() as f64 / case.steps.count().max(1) as f64;
     let copied = Change::Work(copies, 0.0);
     let gain = case.gain(&[copied.clone(), Change::Stretches(stretches, 0.0)], share);
     let gain = case.at_worst(gain, &[copied], Share::default());
     let name = timeline.names.text(maker.name);
     let finding = Finding {
-        code: CreatedOnCpu.code(),
+        code: CODE,
         title: format!(
             "A tensor is made by {name} on the host and copied to the device at once, {} a step: {} of {}",
             crate::measures::calls_in_steps::times(each),
@@ -129,7 +146,7 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
         place: Place { function: Some(name.to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: confidence::of(&tally, LEVEL),
+        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence: vec![Evidence::at("the first of them", None, maker.start, maker.end())],
         actions: vec![
             format!("Make it where it is used: torch.{}(n, device=\"cuda\").", name.trim_start_matches("aten::")),

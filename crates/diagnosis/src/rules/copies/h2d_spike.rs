@@ -3,6 +3,9 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::phrase;
 use analysis::place::Place;
@@ -12,23 +15,29 @@ use analysis::steps::StepSource;
 use replay::Change;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("h2d-spike");
+
 pub struct H2dSpike;
 
-/// Of all steps' time; of the time of a step that has a spike; and times the usual.
-const LEVEL: f64 = 0.01;
-const OF_ITS_STEP: f64 = 0.10;
-const TIMES: u64 = 3;
-/// With fewer steps there is no usual.
-const FEWEST: usize = 10;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.01, Unit::Share, "of all steps: less changes no mean");
+const MIN_STEP_SHARE: Threshold =
+    Threshold::new(CODE, "min_step_share", 0.10, Unit::Share, "a spike has to take a part of its own step that shows");
+const MIN_RATIO: Threshold = Threshold::new(CODE, "min_ratio", 3.0, Unit::Times, "steps differ by less by themselves");
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 10.0, Unit::Count, "with fewer steps there is no telling what is usual");
 
 impl Rule for H2dSpike {
-    fn code(&self) -> &'static str {
-        "h2d-spike"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_STEP_SHARE, MIN_RATIO, MIN_STEPS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Some steps copy to the device for three times as long as the median step, and a tenth of their time or more.",
+            summary: "Some steps copy to the device for more than {min_ratio} times as long as the median step, and {min_step_share} of their time or more.",
             why: "Weights that are moved in again, a cache that is filled, inputs of one odd size: such copies make the tail. Only time that no \
                   kernel hides counts. The gain is what is above the median, over all steps: the tail gains far more than the mean.",
             needs: "At least 10 steps, and GPU copies.",
@@ -36,8 +45,16 @@ impl Rule for H2dSpike {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        if case.steps.source == StepSource::Whole || case.steps.count() < FEWEST {
+        if case.steps.source == StepSource::Whole || case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
             let why = "with fewer than 10 steps there is no usual to compare with";
             return if case.gpu().is_some_and(|gpu| !gpu.copies.is_empty()) {
                 Verdict::Abstain(why.into())
@@ -56,7 +73,10 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let mut sorted = parts.clone();
     sorted.sort_unstable();
     let usual = percentile(&sorted, 50);
-    let spike = |part: u64, length: u64| part > TIMES * usual && part as f64 >= OF_ITS_STEP * length as f64;
+    let spike = |part: u64, length: u64| {
+        part as f64 > case.threshold(MIN_RATIO) * usual as f64
+            && part as f64 >= case.threshold(MIN_STEP_SHARE) * length as f64
+    };
     let (mut tally, mut spikes) = (Tally::default(), Vec::new());
     for (part, length) in parts.iter().zip(&moved.windows) {
         let above = if spike(*part, *length) { part - usual } else { 0 };
@@ -67,7 +87,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     }
     let share = tally.measured();
     // Half of the steps are no exception.
-    if share.mid < LEVEL || 2 * spikes.len() > parts.len() {
+    if share.mid < case.threshold(MIN_SHARE) || 2 * spikes.len() > parts.len() {
         return None;
     }
     spikes.sort_unstable();
@@ -99,7 +119,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let left = usual as f64 / percentile(&spikes, 50).max(1) as f64;
     let gain = case.gain(&[Change::Work(those, left)], share);
     let finding = Finding {
-        code: H2dSpike.code(),
+        code: CODE,
         title,
         place: Place::default(),
         gain: Some(gain),

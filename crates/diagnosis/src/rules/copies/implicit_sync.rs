@@ -1,20 +1,34 @@
 //! `implicit-sync`: reading a small result makes the host wait in the middle of a step, and the GPU is idle after it.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::{host_wait, launch_bound};
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("implicit-sync");
 
 pub struct ImplicitSync;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for ImplicitSync {
-    fn code(&self) -> &'static str {
-        "implicit-sync"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the \
-                  GPU is idle for 3 % of the step or more after it.",
+                  GPU is idle for {min_share} of the step or more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
                   so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB \
@@ -22,6 +36,28 @@ impl Rule for ImplicitSync {
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
             example: "The GPU is idle in 22 % of the step because the host first waits for a value, at decode (engine.py:41)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[launch_bound::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Keep the value on the GPU: decide there, by a mask or inside the kernel, instead of on the host.",
+            "If the host needs it, read it one step later: cudaMemcpyAsync into pinned memory, and wait for its event then.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "keep the value on the GPU, or read it once after the loop instead of .item() in each step",
+            whatif: Some("remove sync-api"),
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -32,7 +68,7 @@ impl Rule for ImplicitSync {
         ];
         gap::after_a_wait(
             case,
-            self.code(),
+            MIN_SHARE,
             (Measure::ImplicitSync, Wait::Implicit),
             |_| "waits for a value".to_owned(),
             &actions,

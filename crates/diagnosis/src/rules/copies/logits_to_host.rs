@@ -1,19 +1,34 @@
 //! `logits-to-host-each-step`: a large result is copied to the host in the middle of a step, and the GPU is idle after it.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::{copies_exposed, pageable_async_copy};
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("logits-to-host-each-step");
 
 pub struct LogitsToHost;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for LogitsToHost {
-    fn code(&self) -> &'static str {
-        "logits-to-host-each-step"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for 3 % of the \
+            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for {min_share} of the \
                   step or more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
@@ -25,6 +40,25 @@ impl Rule for LogitsToHost {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[pageable_async_copy::CODE, copies_exposed::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Choose on the GPU and copy only what was chosen: the largest, or a sample, found by a kernel.",
+            "Copy into pinned memory with cudaMemcpyAsync, and launch the next work before reading it.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "sample on the GPU and copy only the chosen tokens", whatif: Some("remove copy:d2h") })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU.",
@@ -32,7 +66,7 @@ impl Rule for LogitsToHost {
         ];
         gap::after_a_wait(
             case,
-            self.code(),
+            MIN_SHARE,
             (Measure::ResultToHost, Wait::Result),
             |_| "waits for a large result".to_owned(),
             &actions,

@@ -1,10 +1,13 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
 use super::pcie_saturated::link_evidence;
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::Copy;
 use analysis::device::link::Link;
 use analysis::phrase;
@@ -12,22 +15,34 @@ use analysis::place::Place;
 use replay::gain::Gain;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("low-pcie-bandwidth");
+
 pub struct LowPcieBandwidth;
 
-const LEVEL: f64 = 0.03;
-/// Of smaller copies a good part is their start and their end.
-const LARGE_BYTES: u64 = 8 << 20;
-/// Of the link.
-const LOW: f64 = 0.6;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.03,
+    Unit::Share,
+    "the cause is in the machine: a few percent are worth a look at it",
+);
+const MIN_BYTES: Threshold =
+    Threshold::new(CODE, "min_bytes", 8_388_608.0, Unit::Bytes, "copies of this size reach the speed of the link");
+const MAX_LINK_SHARE: Threshold =
+    Threshold::new(CODE, "max_link_share", 0.6, Unit::Share, "good links reach more than this");
 
 impl Rule for LowPcieBandwidth {
-    fn code(&self) -> &'static str {
-        "low-pcie-bandwidth"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_BYTES, MAX_LINK_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of 8 MiB or more from or to pinned memory reach less than 60 % of the link's speed and take 3 % of the step or more that no kernel hides.",
+            summary: "Copies of {min_bytes} or more from or to pinned memory reach less than {max_link_share} of the link's speed and take {min_share} of the step or more that no kernel hides.",
             why: "Pinned copies of this size come near the speed of the link. Far less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
                   copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The most to gain is this time at the full speed of the link, the least is nothing; half lies between.",
             needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
@@ -35,15 +50,29 @@ impl Rule for LowPcieBandwidth {
         }
     }
 
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("pinned-copies")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let fits = |copy: &Copy| copy.host_memory() == detail::PINNED && copy.piece.bytes >= LARGE_BYTES;
+        let fits = |copy: &Copy| {
+            copy.host_memory() == detail::PINNED && copy.piece.bytes >= (case.threshold(MIN_BYTES) as u64)
+        };
         let moved = case.moved();
         let most = moved.iter().max_by_key(|moved| {
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
         });
         let Some(moved) = most.filter(|moved| moved.all.iter().any(fits)) else { return Verdict::Silent };
         let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
-        if tally.mid() < LEVEL {
+        if tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let link = match Link::of(case.timeline) {
@@ -51,13 +80,13 @@ impl Rule for LowPcieBandwidth {
             Err(reason) => return Verdict::Abstain(reason),
         };
         let speed = moved.speed(fits).unwrap_or(0.0);
-        if speed <= 0.0 || speed >= LOW * link.gb_per_s {
+        if speed <= 0.0 || speed >= case.threshold(MAX_LINK_SHARE) * link.gb_per_s {
             return Verdict::Silent;
         }
         let gain = Gain::up_to(100.0 * tally.mid() * (1.0 - speed / link.gb_per_s));
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.piece.dur);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Pinned copies run at {speed:.1} GB/s on a link of {:.1} GB/s, and take {} of {}",
                 link.gb_per_s,
@@ -67,7 +96,7 @@ impl Rule for LowPcieBandwidth {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: link_evidence(&link, longest),
             actions: vec![
                 "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."

@@ -1,9 +1,14 @@
 //! `many-small-copies`: a step copies many small pieces between host and device, one by one.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::{copies_exposed, pageable_async_copy};
+use crate::rules::launch::{host_wait, launch_bound};
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::idle::SMALL_BYTES;
 use analysis::phrase;
@@ -14,26 +19,56 @@ use std::collections::HashSet;
 use timeline::gpu::detail;
 use timeline::{SliceKind, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("many-small-copies");
+
 pub struct ManySmallCopies;
 
-const LEVEL: f64 = 0.03;
-/// Ids, positions, lengths and a mask are no fault.
-const FEWEST: f64 = 8.0;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "putting copies together is a small change");
+const MIN_COPIES: Threshold =
+    Threshold::new(CODE, "min_copies", 8.0, Unit::Count, "ids, positions, lengths and a mask are no fault");
 
 impl Rule for ManySmallCopies {
-    fn code(&self) -> &'static str {
-        "many-small-copies"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_COPIES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A step makes 8 or more copies of up to 64 KiB in one direction, which take 3 % of it or more that no kernel hides.",
+            summary: "A step makes {min_copies} or more copies of up to 64 KiB in one direction, which take {min_share} of it or more that no kernel hides.",
             why: "A small copy takes as long as it takes to start one, whatever its size: one copy of all pieces takes hardly longer than one of them. \
                   What counts is their time that no kernel hides and the time in which the device waited for the calls; the gain is all of that \
                   but for one copy a step, and what the host does from one of their calls to the next.",
             needs: "GPU copies.",
             example: "64 copies of 2.00 KiB to the device in every step take 11 % of it",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[pageable_async_copy::CODE, copies_exposed::CODE, launch_bound::CODE, host_wait::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put them together on the host, in one pinned buffer, and copy once.",
+            "Make on the device what can be made there: indices, masks, positions.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "put the small tensors into one and copy that", whatif: Some("scale copy:h2d 0.1") })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -49,7 +84,7 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
     let those = || moved.all.iter().filter(|copy| fits(copy));
     let count = those().count() as f64;
     let each = count / case.steps.count().max(1) as f64;
-    if each < FEWEST {
+    if each < case.threshold(MIN_COPIES) {
         return None;
     }
     // A copy call that the device waits for ends with its copy: from the end of the work before it on.
@@ -65,7 +100,7 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
     let calls = moved.tally(|copy| fits(copy).then(|| held(copy).unwrap_or(0)));
     let calls = calls.mid().min(waits);
     let share = tally.measured();
-    if share.mid + calls < LEVEL {
+    if share.mid + calls < case.threshold(MIN_SHARE) {
         return None;
     }
     // One copy of all of them stays.
@@ -96,7 +131,7 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
         title += &format!(", {} with what the host does between them", phrase::percent(gain.mid / 100.0));
     }
     let finding = Finding {
-        code: ManySmallCopies.code(),
+        code: CODE,
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),

@@ -1,9 +1,13 @@
 //! `pageable-async-copy`: copies that were meant to be asynchronous are not, because the host's memory is pageable.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::idle::{Cause, SMALL_BYTES, Who};
 use analysis::phrase;
@@ -14,18 +18,25 @@ use replay::gain::{Gain, GainBy};
 use timeline::NameIndex;
 use timeline::gpu::detail;
 
+pub const CODE: RuleCode = RuleCode::new("pageable-async-copy");
+
 pub struct PageableAsyncCopy;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "pinning memory is one line, so a few percent are worth it");
 
 impl Rule for PageableAsyncCopy {
-    fn code(&self) -> &'static str {
-        "pageable-async-copy"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Asynchronous copies from or to pageable memory take 3 % of the step or more that no kernel hides.",
+            summary: "Asynchronous copies from or to pageable memory take {min_share} of the step or more that no kernel hides.",
             why: "The device cannot read pageable memory: the driver first moves the bytes through a buffer of its own, and the call holds the host \
                   meanwhile, `non_blocking=True` or not. From pinned memory the call returns at once, and the copy runs beside kernels. \
                   The least to gain is the time in which the device waited for such a call, and what the copies would be faster at the speed of this \
@@ -33,6 +44,26 @@ impl Rule for PageableAsyncCopy {
             needs: "GPU copies with their kind of memory and the calls that ask for them (`--gpu-detail launch`).",
             example: "Copies from pageable memory take 18 % of the step that no kernel hides: 4 a step, 6.10 GB/s",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Copy from pinned memory: cudaHostAlloc, or cudaHostRegister for a buffer that is there already."]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("pinned-copies")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -68,7 +99,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         })
         .sum();
     let held = if tally.part > 0.0 { held as f64 / device.window_ns.max(1) as f64 } else { 0.0 };
-    if exposed.mid + held < LEVEL {
+    if exposed.mid + held < case.threshold(MIN_SHARE) {
         return None;
     }
     let speed = moved.speed(fits).unwrap_or(0.0);
@@ -117,7 +148,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
             .push(Evidence::said("seen elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200"));
     }
     let finding = Finding {
-        code: PageableAsyncCopy.code(),
+        code: CODE,
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),

@@ -1,31 +1,46 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::Copy;
 use analysis::device::link::Link;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("pcie-saturated");
+
 pub struct PcieSaturated;
 
-const LEVEL: f64 = 0.10;
-/// Of the link.
-const FULL: f64 = 0.7;
-/// Smaller copies take as long as it takes to start one.
-const LARGE_BYTES: u64 = 1 << 20;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "sending fewer bytes changes the program: a tenth of the step is worth that",
+);
+const MIN_LINK_SHARE: Threshold =
+    Threshold::new(CODE, "min_link_share", 0.7, Unit::Share, "links reach little more in practice");
+const MIN_BYTES: Threshold =
+    Threshold::new(CODE, "min_bytes", 1_048_576.0, Unit::Bytes, "smaller copies do not reach the speed of the link");
 
 impl Rule for PcieSaturated {
-    fn code(&self) -> &'static str {
-        "pcie-saturated"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_LINK_SHARE, MIN_BYTES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of 1 MiB or more at 70 % of the link's speed or above take 10 % of the step or more that no kernel hides.",
+            summary: "Copies of {min_bytes} or more at {min_link_share} of the link's speed or above take {min_share} of the step or more that no kernel hides.",
             why: "Such copies cannot be made faster: fewer bytes have to cross, or they have to cross while kernels run. The gain is their time beside the kernels of the step, as far as these last: \
                   all of it at best, nothing at worst, half in between.",
             needs: "GPU copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
@@ -33,15 +48,26 @@ impl Rule for PcieSaturated {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Send fewer bytes: small types cross as they are, and become floats on the device.",
+            "Copy the next batch in a stream of its own while this one is computed: cudaMemcpyAsync from pinned memory.",
+        ]
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let fits = |copy: &Copy| copy.piece.bytes >= LARGE_BYTES;
+        let fits = |copy: &Copy| copy.piece.bytes >= (case.threshold(MIN_BYTES) as u64);
         let moved = case.moved();
         let most = moved.iter().max_by_key(|moved| {
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
         });
         let Some(moved) = most else { return Verdict::Silent };
         let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
-        if tally.mid() < LEVEL {
+        if tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let link = match Link::of(case.timeline) {
@@ -49,7 +75,7 @@ impl Rule for PcieSaturated {
             Err(reason) => return Verdict::Abstain(reason),
         };
         let speed = moved.speed(fits).unwrap_or(0.0);
-        if speed < FULL * link.gb_per_s {
+        if speed < case.threshold(MIN_LINK_SHARE) * link.gb_per_s {
             return Verdict::Silent;
         }
         let device = case.gpu().and_then(|gpu| {
@@ -62,7 +88,7 @@ impl Rule for PcieSaturated {
             moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
         let longest = moved.all.iter().filter(|copy| fits(copy)).max_by_key(|copy| copy.exposed_ns);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The link is full: {} a step cross it at {speed:.1} of {:.1} GB/s, and take {} of {} that no kernel hides",
                 phrase::bytes(bytes / case.steps.count().max(1) as u64),
@@ -73,7 +99,7 @@ impl Rule for PcieSaturated {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: link_evidence(&link, longest),
             actions: vec![
                 "Send fewer bytes: uint8 images and token ids cross as they are, and become floats on the device (x.to(device).float()).".into(),

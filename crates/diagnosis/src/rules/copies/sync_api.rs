@@ -1,19 +1,33 @@
 //! `sync-api`: the host asks to wait for the GPU in the middle of a step, and the GPU is idle after it.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::{host_wait, launch_bound};
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("sync-api");
 
 pub struct SyncApi;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for SyncApi {
-    fn code(&self) -> &'static str {
-        "sync-api"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for 3 % of the step or \
+            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for {min_share} of the step or \
                   more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
@@ -24,12 +38,34 @@ impl Rule for SyncApi {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[launch_bound::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Leave cudaDeviceSynchronize and cudaStreamSynchronize out of the step: a stream runs its work in order by itself.",
+            "To measure, record cudaEvent_t and read them after the step; to order two streams, cudaStreamWaitEvent.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "take the synchronize call out of the step, or wait for one event",
+            whatif: Some("remove sync-api"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Leave torch.cuda.synchronize() out of the step: PyTorch orders the work of a stream by itself.",
             "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
         ];
-        gap::after_a_wait(case, self.code(), (Measure::SyncApi, Wait::Api), |call| format!("waits in {call}"), &actions)
+        gap::after_a_wait(case, MIN_SHARE, (Measure::SyncApi, Wait::Api), |call| format!("waits in {call}"), &actions)
     }
 }
 

@@ -1,19 +1,32 @@
 //! `sync-memcpy`: a copy that is not asynchronous makes the host wait in the middle of a step.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::copies::copies_exposed;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
+
+pub const CODE: RuleCode = RuleCode::new("sync-memcpy");
 
 pub struct SyncMemcpy;
 
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
 impl Rule for SyncMemcpy {
-    fn code(&self) -> &'static str {
-        "sync-memcpy"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for 3 % of the step or \
+            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for {min_share} of the step or \
                   more after it.",
             why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
                   dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
@@ -24,6 +37,28 @@ impl Rule for SyncMemcpy {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[copies_exposed::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Copy without waiting: cudaMemcpyAsync in a stream, from and to pinned memory (cudaHostAlloc).",
+            "Make data on the device that it is for, instead of copying it there.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "copy with non_blocking=True from and to pinned memory, and wait once",
+            whatif: Some("remove api:cudaMemcpy*"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
@@ -31,7 +66,7 @@ impl Rule for SyncMemcpy {
         ];
         gap::after_a_wait(
             case,
-            self.code(),
+            MIN_SHARE,
             (Measure::SyncMemcpy, Wait::Memcpy),
             |call| format!("waits in {call}"),
             &actions,

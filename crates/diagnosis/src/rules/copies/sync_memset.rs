@@ -4,27 +4,48 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use replay::Change;
 
+pub const CODE: RuleCode = RuleCode::new("sync-memset");
+
 pub struct SyncMemset;
 
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "an asynchronous call takes its place without any other change",
+);
 
 impl Rule for SyncMemset {
-    fn code(&self) -> &'static str {
-        "sync-memset"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Calls that set memory and are not asynchronous take 1 % of the step or more.",
+            summary: "Calls that set memory and are not asynchronous take {min_share} of the step or more.",
             why: "cudaMemset and its kin run in the default stream, which waits for all others and holds them up; of memory that the host can reach too they return only when it is done. \
                   cudaMemsetAsync in the stream of the work does neither. The gain is the recorded steps replayed with these calls as short as the median launch of the recording.",
             needs: "GPU work with the calls that ask for it (`--gpu-detail launch`).",
             example: "The host sets memory with cudaMemset 4 times a step, which takes 6.2 % of it",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Set it in the stream of the work: cudaMemsetAsync.",
+            "Or do not set it, where every element is written anyway.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -37,7 +58,9 @@ impl Rule for SyncMemset {
             |_| true,
         );
         let share = calls.tally.measured();
-        let Some(first) = calls.all.first().filter(|_| share.mid >= LEVEL) else { return Verdict::Silent };
+        let Some(first) = calls.all.first().filter(|_| share.mid >= case.threshold(MIN_SHARE)) else {
+            return Verdict::Silent;
+        };
         let slice = case.timeline.slices.get(*first as usize);
         let api = case.timeline.names.text(slice.name);
         let each = calls.all.len() as f64 / case.steps.count().max(1) as f64;
@@ -46,7 +69,7 @@ impl Rule for SyncMemset {
         let left = (launch * calls.all.len() as f64 / calls.tally.part.max(1.0)).min(1.0);
         let gain = case.gain(&[Change::Calls(calls.all, left)], share.scaled(1.0 - left));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("The host sets memory with {api} {} a step, which takes {} of it",
  calls_in_steps::times(each), phrase::percent(share.mid)),
             place: Place { api: Some(api.to_owned()), ..Place::default() },

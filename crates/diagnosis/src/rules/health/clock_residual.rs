@@ -3,22 +3,35 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gpu_clock;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 
+pub const CODE: RuleCode = RuleCode::new("clock-residual");
+
 pub struct ClockResidual;
 
-/// An error of a hundredth of a step is one that a comparison of two recordings would show.
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "an error of a hundredth of a step is one that a comparison of two recordings would show",
+);
 
 impl Rule for ClockResidual {
-    fn code(&self) -> &'static str {
-        "clock-residual"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The error bar of all times, or of the GPU's, is 1 % of a step or more.",
+            summary: "The error bar of all times, or of the GPU's, is {min_share} of a step or more.",
             why: "Times are turned from ticks into nanoseconds by reading two clocks together again and again; what does not fit \
                   is the residual. Durations shorter than it mean nothing, and differences of that size between steps do not \
                   either. GPU times are checked by what must be true: no work starts before the call that launched it, and no \
@@ -36,11 +49,11 @@ impl Rule for ClockResidual {
         if error == 0 && case.timeline.info.clock.source.is_empty() {
             return Verdict::Abstain("the trace does not say how far off its clock is".into());
         }
-        if step == 0 || (error as f64) < LEVEL * step as f64 {
+        if step == 0 || (error as f64) < case.threshold(MIN_SHARE) * step as f64 {
             return Verdict::Silent;
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Times are good to {} only, and a step takes {}", phrase::duration(error), phrase::duration(step)),
             place: Place::default(),
             gain: None,
@@ -63,7 +76,7 @@ impl ClockResidual {
         let (clock, step) = (&case.timeline.gpu.clock, case.steps.p50());
         let error = gpu_clock::error_bar(case).filter(|_| case.gpu().is_some())?;
         let wrong = gpu_clock::wrong(case);
-        if wrong.is_none() && (step == 0 || (error as f64) < LEVEL * step as f64) {
+        if wrong.is_none() && (step == 0 || (error as f64) < case.threshold(MIN_SHARE) * step as f64) {
             return None;
         }
         let severity = if wrong.is_some() { Severity::Medium } else { Severity::Low };
@@ -81,7 +94,7 @@ impl ClockResidual {
             bound("the shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
         ];
         Some(Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: Place::default(),
             gain: None,

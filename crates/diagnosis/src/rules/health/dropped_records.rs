@@ -5,20 +5,36 @@ pub mod device;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::{COLLECTORS, LossTotal, is_torn, totals, worst_share};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::{LossReason, Timeline};
 
+pub const CODE: RuleCode = RuleCode::new("dropped-records");
+
 pub struct DroppedRecords;
 
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "device work that is missing for less than a twentieth of the step changes no verdict",
+);
+
 impl Rule for DroppedRecords {
-    fn code(&self) -> &'static str {
-        "dropped-records"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for 5 % of the step or more.",
+            summary: "Records were lost while recording, so counts and totals are too low, or device work is missing for {min_share} of the step or more.",
             why: "Every loss is counted where it happens: records overwritten in a full ring, samples that came too late, stacks \
                   that changed while they were read. Samples that came too late make shares less sure, not wrong; stacks that changed make code that calls much \
                   look cheaper than it is; lost scopes and steps are \
@@ -42,7 +58,7 @@ impl Rule for DroppedRecords {
             Evidence { start: Some(loss.first), end: Some(loss.last), ..evidence }
         });
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: match losses.len() {
                 1 => format!("Lost: {}", worst.said()),
                 _ => format!("{} things were lost, most of them: {}", phrase::count(lost), worst.said()),

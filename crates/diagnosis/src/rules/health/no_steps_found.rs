@@ -2,16 +2,19 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::origin::{self, Outside};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
 
+pub const CODE: RuleCode = RuleCode::new("no-steps-found");
+
 pub struct NoStepsFound;
 
 impl Rule for NoStepsFound {
-    fn code(&self) -> &'static str {
-        "no-steps-found"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -66,7 +69,7 @@ impl Rule for NoStepsFound {
             );
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place: Place::default(),
             gain: None,

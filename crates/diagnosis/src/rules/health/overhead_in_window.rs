@@ -3,18 +3,32 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
 use timeline::SliceKind;
 
+pub const CODE: RuleCode = RuleCode::new("overhead-in-window");
+
 pub struct OverheadInWindow;
 
-/// A call recorded every ten microseconds is a program of short functions: writing a record is no longer small beside them.
-const CALL_EVERY_NS: f64 = 10_000.0;
-/// A twentieth of the time is more than most differences that are worth looking for.
-const LEVEL_PERCENT: f64 = 5.0;
+const MAX_OVERHEAD_PERCENT: Threshold = Threshold::new(
+    CODE,
+    "max_overhead_percent",
+    5.0,
+    Unit::Percent,
+    "a twentieth of the time is more than most differences that are worth looking for",
+);
+const MIN_CALL_INTERVAL_NS: Threshold = Threshold::new(
+    CODE,
+    "min_call_interval_ns",
+    10_000.0,
+    Unit::Nanoseconds,
+    "recording a call every 10 µs costs some percent of the time",
+);
 
 const OURS: [&str; 2] = [
     "Leave short calls out: inferscope run --calls --min-us 50 -- ...",
@@ -30,13 +44,17 @@ const NSIGHT: [&str; 2] = [
 ];
 
 impl Rule for OverheadInWindow {
-    fn code(&self) -> &'static str {
-        "overhead-in-window"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MAX_OVERHEAD_PERCENT, MIN_CALL_INTERVAL_NS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took 5 % or more.",
+            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took {max_overhead_percent} or more.",
             why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
                   on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
                   is not in the trace, so there is no number: only how many there were. Recording a GPU is measured while it runs: \
@@ -74,7 +92,7 @@ impl Rule for OverheadInWindow {
             return Verdict::Abstain(reason.into());
         }
         let every = case.windows.total() as f64 / calls as f64;
-        if every > CALL_EVERY_NS {
+        if every > case.threshold(MIN_CALL_INTERVAL_NS) {
             return Verdict::Silent;
         }
         let each = calls / case.steps.count().max(1) as u64;
@@ -91,7 +109,7 @@ impl Rule for OverheadInWindow {
         let recorder = Recorder::of(case.timeline);
         let without = recorder.choose("--calls", "with_stack", "those ranges");
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} {} recorded calls, one every {}: short functions look longer than they are",
                 if case.steps.source == StepSource::Whole { "The recording has" } else { "A step has" },
@@ -114,10 +132,10 @@ impl OverheadInWindow {
     /// What recording a device cost, where that is known and too much to pass over.
     fn of_device(&self, case: &Case) -> Option<Finding> {
         let overhead = case.gpu()?.overhead.as_ref()?;
-        let percent = overhead.percent.filter(|percent| *percent >= LEVEL_PERCENT)?;
+        let percent = overhead.percent.filter(|percent| *percent >= case.threshold(MAX_OVERHEAD_PERCENT))?;
         let text = format!("{} of the collectors' own, {}", phrase::duration(overhead.own_ns), overhead.how);
         Some(Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Recording the GPU takes {} of the time", phrase::percent(percent / 100.0)),
             place: Place::default(),
             gain: None,

@@ -2,30 +2,40 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use analysis::steps::{Step, StepSource};
 
+pub const CODE: RuleCode = RuleCode::new("unstable-iterations");
+
 pub struct UnstableIterations;
+
+const MIN_RATIO: Threshold =
+    Threshold::new(CODE, "min_ratio", 1.2, Unit::Times, "medians that differ by a fifth are different paces");
+const MAX_RATIO: Threshold =
+    Threshold::new(CODE, "max_ratio", 1.1, Unit::Times, "medians within a tenth of each other are one pace");
 
 /// So many blocks, with enough steps in each for a median.
 const BLOCKS: usize = 8;
 const LEAST: usize = 5 * BLOCKS;
-/// Medians of blocks that differ by a fifth are different paces; within a tenth they are one.
-const DIFFERENT: f64 = 1.2;
-const ALIKE: f64 = 1.1;
 /// The two that differ most of eight always differ: 28 pairs, each with a chance.
 const SURE: f64 = 1.0 - 0.05 / 28.0;
 
 impl Rule for UnstableIterations {
-    fn code(&self) -> &'static str {
-        "unstable-iterations"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_RATIO, MAX_RATIO]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The usual length of a step changed by a fifth or more during the recording; here is the steady window.",
+            summary: "The usual length of a step changed by a factor of {min_ratio} or more during the recording; here is the steady window.",
             why: "The steps are cut into eight blocks in order of time. When the medians of the blocks differ by a fifth, the \
                   program, its load or its machine changed, and a mean over all is of nothing in particular. The longest run of \
                   blocks within a tenth of each other is the window to use.",
@@ -44,8 +54,8 @@ impl Rule for UnstableIterations {
         let medians: Vec<f64> = blocks.iter().map(|block| median(block)).collect();
         let (low, high) = range(&medians);
         let apart = Share { low: apart(&blocks, &medians, -1.0), mid: high - low, high: apart(&blocks, &medians, 1.0) };
-        let sure = apart.surely_above((DIFFERENT - 1.0) / 2.0 * low);
-        if low <= 0.0 || high / low < DIFFERENT || sure < SURE {
+        let sure = apart.surely_above((case.threshold(MIN_RATIO) - 1.0) / 2.0 * low);
+        if low <= 0.0 || high / low < case.threshold(MIN_RATIO) || sure < SURE {
             return Verdict::Silent;
         }
         finding(case, &blocks, &medians, sure).into()
@@ -63,12 +73,12 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 /// The longest run of blocks of one pace.
-fn steady(medians: &[f64]) -> std::ops::Range<usize> {
+fn steady(medians: &[f64], max_ratio: f64) -> std::ops::Range<usize> {
     let mut best = 0..1;
     for from in 0..medians.len() {
         for to in from + 1..=medians.len() {
             let (low, high) = range(&medians[from..to]);
-            if high <= ALIKE * low && to - from > best.len() {
+            if high <= max_ratio * low && to - from > best.len() {
                 best = from..to;
             }
         }
@@ -77,13 +87,13 @@ fn steady(medians: &[f64]) -> std::ops::Range<usize> {
 }
 
 fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Finding {
-    let window = steady(medians);
+    let window = steady(medians, case.threshold(MAX_RATIO));
     let since = |time: u64| phrase::duration(time.saturating_sub(case.timeline.start));
     let start = blocks[window.start].first().map_or(0, |step| step.start);
     let end = blocks[window.clone()].iter().flat_map(|block| block.iter()).map(|step| step.end).max().unwrap_or(start);
     let (first, last) = (medians[0], medians[medians.len() - 1]);
     let (low, high) = range(medians);
-    let pace = match first.max(last) / first.min(last).max(1.0) >= DIFFERENT {
+    let pace = match first.max(last) / first.min(last).max(1.0) >= case.threshold(MIN_RATIO) {
         true => format!("took {} at first and {} later", phrase::duration(first as u64), phrase::duration(last as u64)),
         false => format!("changed between {} and {}", phrase::duration(low as u64), phrase::duration(high as u64)),
     };
@@ -94,7 +104,7 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Find
         Evidence::at(text, None, block.first().map_or(0, |step| step.start), end).number("ns", *median)
     });
     Finding {
-        code: UnstableIterations.code(),
+        code: CODE,
         title: format!("Steps {pace}; they are steady from {} to {}", since(start), since(end)),
         place: Place::default(),
         gain: None,

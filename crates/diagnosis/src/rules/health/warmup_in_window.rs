@@ -2,10 +2,13 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::again;
 use analysis::steps::{Step, StepSource};
+
+pub const CODE: RuleCode = RuleCode::new("warmup-in-window");
 
 pub struct WarmupInWindow;
 
@@ -13,8 +16,8 @@ pub struct WarmupInWindow;
 const LEAST: usize = 8;
 
 impl Rule for WarmupInWindow {
-    fn code(&self) -> &'static str {
-        "warmup-in-window"
+    fn code(&self) -> RuleCode {
+        CODE
     }
 
     fn docs(&self) -> RuleDocs {
@@ -40,7 +43,7 @@ impl Rule for WarmupInWindow {
         };
         let (count, all) = (case.steps.warmups() as u64, phrase::count(case.steps.steps.len() as u64));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} warm-up (the slowest took {}, usual are {}) and left out",
                 match count {

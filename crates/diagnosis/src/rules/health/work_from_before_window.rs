@@ -2,16 +2,25 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::GpuMetrics;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::WorkKind;
 
+pub const CODE: RuleCode = RuleCode::new("work-from-before-window");
+
 pub struct WorkFromBeforeWindow;
 
-/// Fewer are what a queue holds at the moment when recording begins; more of all time is worth a sentence.
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "what a queue holds at the moment when recording begins is less",
+);
 
 const OURS: &str = "Start recording before the work is launched: inferscope run -- ..., rather than attaching later.";
 const TORCH: &str = "Wait for the device before the profiler starts, torch.cuda.synchronize(), and let it warm up: schedule(wait=1, warmup=2, active=5).";
@@ -19,13 +28,17 @@ const NSIGHT: &str =
     "Wait for the device where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
 
 impl Rule for WorkFromBeforeWindow {
-    fn code(&self) -> &'static str {
-        "work-from-before-window"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Devices spent 1 % of their time or more on work whose launch was not recorded.",
+            summary: "Devices spent {min_share} of their time or more on work whose launch was not recorded.",
             why: "Work is linked to the call that launched it by a number that both carry. Work without a call was launched before \
                   recording began, or its call was lost: it keeps the device busy, but belongs to no step, range, line or layer, \
                   so those have too little.",
@@ -51,13 +64,13 @@ impl Rule for WorkFromBeforeWindow {
             }
         }
         let share = without as f64 / all.max(1) as f64;
-        if share < LEVEL {
+        if share < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let pieces = phrase::counted(metrics.before_window, "piece");
         let text = format!("{pieces} of work, {} of device time", phrase::duration(without));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
                 phrase::percent(share)

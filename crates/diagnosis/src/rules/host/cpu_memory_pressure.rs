@@ -3,6 +3,8 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::series::{Growth, Nature};
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -12,14 +14,25 @@ use analysis::steps::windows::{Windows, of_process};
 use replay::gain::{Gain, GainBy};
 use timeline::{Counter, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("cpu-memory-pressure");
+
 pub struct CpuMemoryPressure;
 
-/// A healthy machine shows none; a hundredth of the time is memory that is short.
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "a healthy machine shows none; a hundredth of the time is memory that is short",
+);
 
 impl Rule for CpuMemoryPressure {
-    fn code(&self) -> &'static str {
-        "cpu-memory-pressure"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -56,7 +69,7 @@ impl Rule for CpuMemoryPressure {
                 "neither memory pressure nor page faults were recorded",
             ));
         }
-        let stalled = some.as_ref().is_some_and(|growth| growth.tally.mid() >= LEVEL);
+        let stalled = some.as_ref().is_some_and(|growth| growth.tally.mid() >= case.threshold(MIN_SHARE));
         // One a step: then it is part of what the steps do, and not of loading.
         let often = faults.as_ref().is_some_and(|growth| growth.tally.part >= case.steps.count().max(10) as f64);
         if stalled || some.is_none() && often {
@@ -92,13 +105,13 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         }));
     }
     let tally = some.as_ref().or(faults.as_ref()).map(|growth| growth.tally).unwrap_or_default();
-    let sure = if some.is_some() { tally.measured().surely_above(LEVEL / 2.0) } else { 1.0 };
+    let sure = if some.is_some() { tally.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) } else { 1.0 };
     let mut title = said.join("; ");
     if let Some(first) = title.get(..1) {
         title = first.to_uppercase() + &title[1..];
     }
     Finding {
-        code: CpuMemoryPressure.code(),
+        code: CODE,
         title,
         place: Place::default(),
         // Only its ends are counted.

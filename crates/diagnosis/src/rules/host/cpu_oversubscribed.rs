@@ -4,6 +4,11 @@ use super::launch_thread_descheduled::{bounds, stretches};
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, launch_thread_descheduled, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::seen::Doing;
 use analysis::host::series::Nature;
 use analysis::origin::not_recorded;
@@ -13,14 +18,25 @@ use analysis::stats::share::{Share, Tally};
 use std::collections::HashMap;
 use timeline::{ProcessIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("cpu-oversubscribed");
+
 pub struct CpuOversubscribed;
 
-/// Threads that wait for a core in a tenth of the time that they want one are in each other's way.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "threads that wait for a core in a tenth of the time that they want one are in each other's way",
+);
 
 impl Rule for CpuOversubscribed {
-    fn code(&self) -> &'static str {
-        "cpu-oversubscribed"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -34,6 +50,20 @@ impl Rule for CpuOversubscribed {
             needs: "Per-thread scheduler counters (collector `threads`) and the number of cores.",
             example: "31.5 threads want to run at once on 8 cores, and wait 71 % of that time",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[
+            waits_in_step::CODE,
+            preprocess_before_first_kernel::CODE,
+            hot_line::CODE,
+            host_wait::CODE,
+            launch_thread_descheduled::CODE,
+        ]
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("threads")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -56,7 +86,7 @@ impl Rule for CpuOversubscribed {
         let wanted = if time > 0.0 { waits.whole / time } else { 0.0 };
         // So much waiting comes from wanting more than there is; what exceeds it comes from other programs.
         let own = 1.0 - cores as f64 / wanted.max(cores as f64);
-        if own < LEVEL || waits.mid() < LEVEL {
+        if own < case.threshold(MIN_SHARE) || waits.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         finding(case, cores, wanted, own, &waits, threads).into()
@@ -129,7 +159,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
     let plus = |share: Share| Share { low: share.low, mid: share.mid + pool.mid, high: share.high + pool.high };
     let gain = share.map(|share| case.gain_of_host(plus(share)));
     Finding {
-        code: CpuOversubscribed.code(),
+        code: CODE,
         title: format!(
             "{wanted:.1} threads want to run at once on {}, and wait {} of that time",
             phrase::counted(cores, "core"),
@@ -138,7 +168,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         place: Place::default(),
         gain,
         severity: gain.map_or(Severity::Low, |gain| Severity::of(gain.share())),
-        confidence: waits.measured().surely_above(LEVEL / 2.0) * waits.repeats(),
+        confidence: waits.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) * waits.repeats(),
         evidence,
         actions: vec![
             format!("Give all thread pools together {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),

@@ -2,6 +2,8 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::{WAITS, is};
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -10,21 +12,32 @@ use analysis::stats::share::Share;
 use std::collections::HashMap;
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("event-loop-blocked");
+
 pub struct EventLoopBlocked;
 
-/// Half of what asyncio's own debug mode complains about: already a visible delay for every other request.
-const BLOCKED_NS: u64 = 50_000_000;
-/// Two samples could be two callbacks.
-const LEAST_SAMPLES: u64 = 3;
+const MIN_BLOCKED_NS: Threshold = Threshold::new(
+    CODE,
+    "min_blocked_ns",
+    50_000_000.0,
+    Unit::Nanoseconds,
+    "half of what asyncio's own debug mode complains about: already a visible delay for every other request",
+);
+const MIN_SAMPLES: Threshold =
+    Threshold::new(CODE, "min_samples", 3.0, Unit::Count, "two samples could be two callbacks");
 
 impl Rule for EventLoopBlocked {
-    fn code(&self) -> &'static str {
-        "event-loop-blocked"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_BLOCKED_NS, MIN_SAMPLES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One callback keeps the event loop for 50 ms or more.",
+            summary: "One callback keeps the event loop for {min_blocked_ns} or more.",
             why: "Between two callbacks the loop looks for input. Samples that show the same callback at the same line, one after \
                   the other, with no step beginning or ending on that thread in between, are one callback that does not let go; \
                   the confidence is the chance that they are not, by how often that callback is seen at all and how often \
@@ -45,7 +58,7 @@ impl Rule for EventLoopBlocked {
         for (number, track) in case.timeline.tracks.iter().enumerate() {
             let on_loop = |index: &usize| case.frames.on_path(case.timeline.samples.get(*index).stack, is::EVENT_LOOP);
             let looked = track.samples.clone().filter(on_loop).count();
-            if looked >= LEAST_SAMPLES as usize {
+            if looked >= (case.threshold(MIN_SAMPLES) as u64) as usize {
                 found.extend(on_track(case, &callbacks, TrackIndex(number as u32), looked));
             }
         }
@@ -106,7 +119,11 @@ fn on_track(case: &Case, callbacks: &[u32], track: TrackIndex, looked: usize) ->
             _ => runs.push(Run { callback, start: sample.time, end: sample.time, samples: 1, stack: sample.stack }),
         }
     }
-    runs.retain(|run| run.callback != 0 && run.samples >= LEAST_SAMPLES && run.end - run.start >= BLOCKED_NS);
+    runs.retain(|run| {
+        run.callback != 0
+            && run.samples >= (case.threshold(MIN_SAMPLES) as u64)
+            && run.end - run.start >= (case.threshold(MIN_BLOCKED_NS) as u64)
+    });
     let mut by_place: HashMap<NameIndex, Vec<Run>> = HashMap::new();
     for run in runs {
         by_place.entry(case.timeline.stacks.frame(case.frames.home(run.stack)).name).or_default().push(run);
@@ -184,7 +201,7 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
         evidence.insert(0, Evidence::said(format!("the callback is {}", phrase::place(&callback))));
     }
     Finding {
-        code: EventLoopBlocked.code(),
+        code: CODE,
         title: format!("{} blocks the event loop {times}, for up to {}", phrase::place(&place), phrase::duration(length(&longest))),
         actions: actions(&place),
         place,

@@ -1,9 +1,15 @@
 //! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::recorded::{self, Recorded};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::hot_line;
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
+use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::seen::Doing;
 use analysis::origin::not_recorded;
@@ -11,27 +17,49 @@ use analysis::phrase;
 use analysis::place::Place;
 use timeline::SliceKind;
 
+pub const CODE: RuleCode = RuleCode::new("gc-pauses");
+
 pub struct GcPauses;
 
-/// A fiftieth of the steps, all together ...
-const LEVEL: f64 = 0.02;
-/// ... or one pause that takes so much of the usual step: then it is the tail that it costs.
-const OF_A_STEP: f64 = 0.25;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the steps, all pauses together");
+const MIN_STEP_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_step_share",
+    0.25,
+    Unit::Share,
+    "one pause that takes so much of the usual step costs the tail, whatever the mean",
+);
 
 impl Rule for GcPauses {
-    fn code(&self) -> &'static str {
-        "gc-pauses"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_STEP_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Garbage collection takes 2 % of the steps, or a quarter of a usual step at once.",
+            summary: "Garbage collection takes {min_share} of the steps, or {min_step_share} of a usual step at once.",
             why: "The collector walks every container object that is alive, so a service with a large heap pays for all of it \
                   again and again. Pauses are recorded exactly, on the thread that they stop. The gain is the share of the \
                   steps that they take; the p99 gains more than the mean.",
             needs: "Pauses of the garbage collector (collector `gc`, on by default under `inferscope run`).",
             example: "4.1 % of the step is garbage collection: 38 pauses, the longest 61.0 ms",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[hot_line::CODE, host_wait::CODE, preprocess_before_first_kernel::CODE, postprocess_tail::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("gc-freeze")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -48,8 +76,8 @@ impl Rule for GcPauses {
         }
         let share = pauses.tally.measured();
         let longest = pauses.longest.first().map_or(0, |(_, slice)| slice.dur);
-        let tail = case.steps.count() > 1 && longest as f64 >= OF_A_STEP * case.steps.p50() as f64;
-        if share.mid >= LEVEL || tail {
+        let tail = case.steps.count() > 1 && longest as f64 >= case.threshold(MIN_STEP_SHARE) * case.steps.p50() as f64;
+        if share.mid >= case.threshold(MIN_SHARE) || tail {
             return finding(case, &pauses, longest).into();
         }
         Verdict::Silent
@@ -87,7 +115,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
     let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
     Finding {
-        code: GcPauses.code(),
+        code: CODE,
         title: format!(
             "{} of {} is garbage collection: {}, the longest {}",
             phrase::percent(share.mid),

@@ -1,8 +1,14 @@
 //! `gil-contention`: the step's thread could run, but another thread of the process holds the interpreter's lock.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
+use crate::threshold::{Threshold, Unit};
 use analysis::host::seen::{Doing, Seen};
 use analysis::phrase;
 use analysis::place::Place;
@@ -10,14 +16,25 @@ use analysis::stats::share::Share;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("gil-contention");
+
 pub struct GilContention;
 
-/// Two threads that hand the GIL over now and then are usual; a twentieth of the step is not.
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "two threads that hand the GIL over now and then are usual; a twentieth of the step is not",
+);
 
 impl Rule for GilContention {
-    fn code(&self) -> &'static str {
-        "gil-contention"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -33,6 +50,24 @@ impl Rule for GilContention {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[
+            hot_line::CODE,
+            host_wait::CODE,
+            waits_in_step::CODE,
+            preprocess_before_first_kernel::CODE,
+            postprocess_tail::CODE,
+        ]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "move the other thread's work into a process", whatif: None })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
@@ -45,7 +80,7 @@ impl Rule for GilContention {
         }
         let waits = |one: &Seen| one.doing == Doing::Gil;
         let (share, tally) = case.share(waits);
-        if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+        if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;
         }
         finding(case, share, tally.part as u64).into()
@@ -90,13 +125,13 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     let (who, place) = blamed(case, &holders, count);
     let gain = case.gain_of_samples(waits, share);
     Finding {
-        code: GilContention.code(),
+        code: CODE,
         title: format!("{} of {} waits for the GIL{who}", phrase::percent(share.mid), case.the_step()),
         actions: actions(&place),
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
         evidence,
         verify: proof::verify(case, gain.mid / 100.0),
     }

@@ -6,6 +6,8 @@ mod calls;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame::{self, Blamed};
 use analysis::host::breakdown::{Part, PartKind};
@@ -17,23 +19,40 @@ use analysis::steps::StepSource;
 use calls::Calls;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("hot-line");
+
 pub struct HotLine;
 
-/// A tenth of the step is worth a look, and a twentieth at the least favourable end of the interval.
-const LEVEL: f64 = 0.10;
-/// A function with so much of all that runs is not a hot spot of the step but the step.
-const THE_STEP: f64 = 0.8;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "a tenth of the step is worth a look; at the least favourable end of the interval half of that is enough",
+);
+const MAX_SHARE: Threshold = Threshold::new(
+    CODE,
+    "max_share",
+    0.8,
+    Unit::Share,
+    "a function that is nearly all that runs is the work itself: then no gain is given",
+);
+
 /// More of them would not be hot.
 const MOST: usize = 3;
 
 impl Rule for HotLine {
-    fn code(&self) -> &'static str {
-        "hot-line"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MAX_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One function takes a tenth of the step or more.",
+            summary: "One function takes {min_share} of the step or more.",
             why: "Time is given to the deepest function of your own code that a sample shows, so that work inside a library \
                   counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
                   is what the step would save without that function, waits for a core in it included: the most that any \
@@ -91,7 +110,7 @@ fn sampled(case: &Case) -> Verdict {
         let imports = case.seen.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
         let imports = imports.count() as u64 * 2 > function.count;
         let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
-        (share.mid >= LEVEL && share.low >= LEVEL / 2.0).then(|| Hot {
+        (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
             place: function.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame)),
             share,
             gain: case.gain_of_samples(fits, share),
@@ -99,7 +118,7 @@ fn sampled(case: &Case) -> Verdict {
             imports,
             of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
             of_running: function.count as f64 / running.max(1.0),
-            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
             calls: Calls::default(),
         })
@@ -129,7 +148,9 @@ fn by_calls(case: &Case) -> Verdict {
     let running = case.breakdown.share(PartKind::Python) + case.breakdown.share(PartKind::Native);
     let starts_up = |part: &Part| case.steps.source == StepSource::Whole && part.file.starts_with("<frozen importlib");
     let runs = |part: &Part| {
-        matches!(part.kind, PartKind::Python | PartKind::Native) && part.share >= LEVEL && !starts_up(part)
+        matches!(part.kind, PartKind::Python | PartKind::Native)
+            && part.share >= case.threshold(MIN_SHARE)
+            && !starts_up(part)
     };
     let found: Vec<Part> = case.breakdown.functions().into_iter().filter(runs).take(MOST).collect();
     if found.is_empty() {
@@ -173,7 +194,7 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 
 fn finding(case: &Case, hot: Hot) -> Finding {
     let Hot { place, share, gain, native, imports, of_line, of_running, confidence, mut evidence, calls } = hot;
-    let saves = !native && of_running < THE_STEP;
+    let saves = !native && of_running < case.threshold(MAX_SHARE);
     if !saves {
         let why = match native {
             true => "it is native code: what of it could be saved is not in the recording",
@@ -190,7 +211,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
     let at = phrase::with_hottest_line(&place, part, part * of_line);
     Finding {
-        code: HotLine.code(),
+        code: CODE,
         title: format!("{} of {} is in {at}", phrase::percent(part), case.the_step()),
         actions: match imports {
             true => advice::of_import(&place),

@@ -3,31 +3,48 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::series::Growth;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 
+pub const CODE: RuleCode = RuleCode::new("launch-thread-descheduled");
+
 pub struct LaunchThreadDescheduled;
 
-/// The kernel's own rounding and the odd interrupt stay far below.
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.03,
+    Unit::Share,
+    "the kernel's own rounding and the odd interrupt stay far below",
+);
 
 impl Rule for LaunchThreadDescheduled {
-    fn code(&self) -> &'static str {
-        "launch-thread-descheduled"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The thread that runs the steps waits for a core in 3 % of their time or more.",
+            summary: "The thread that runs the steps waits for a core in {min_share} of their time or more.",
             why: "The kernel counts for every thread how long it stood in a run queue. It is read ten times a second; what grew \
                   between two readings is given to the steps as far as the thread was active in them. The low and the high \
                   end of the gain are the bounds that hold however it fell: they do not rest on that split.",
             needs: "Per-thread scheduler counters (collector `threads`).",
             example: "12 % of the step is spent ready to run but without a core",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("affinity")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -39,7 +56,7 @@ impl Rule for LaunchThreadDescheduled {
             ));
         };
         let share = bounds(growth);
-        if share.mid < LEVEL { Verdict::Silent } else { finding(case, growth, share).into() }
+        if share.mid < case.threshold(MIN_SHARE) { Verdict::Silent } else { finding(case, growth, share).into() }
     }
 }
 
@@ -78,7 +95,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     evidence.extend(stretches(case, growth, "it had no core"));
     let gain = case.gain_of_host(share);
     Finding {
-        code: LaunchThreadDescheduled.code(),
+        code: CODE,
         title: format!(
             "{} of {} is spent ready to run but without a core",
             phrase::percent(share.mid),
@@ -87,7 +104,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: between(share, LEVEL) * growth.tally.repeats(),
+        confidence: between(share, case.threshold(MIN_SHARE)) * growth.tally.repeats(),
         evidence,
         actions: vec![
             "See who else runs: pidstat -u 1, or the other threads of this timeline; stop it or give it other cores."

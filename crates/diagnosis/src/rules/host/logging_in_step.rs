@@ -1,9 +1,15 @@
 //! `logging-in-step`: the step writes log records, and waits until they are formatted and written.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::recorded;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::seen::Seen;
 use analysis::phrase;
@@ -13,25 +19,54 @@ use replay::gain::Gain;
 use std::collections::HashMap;
 use timeline::{Slice, SliceKind, StackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("logging-in-step");
+
 pub struct LoggingInStep;
 
-/// A service that logs spends some time on it; a fiftieth of every step is more than some.
-const LEVEL: f64 = 0.02;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.02,
+    Unit::Share,
+    "a service that logs spends some time on it; a fiftieth of every step is more than some",
+);
 
 impl Rule for LoggingInStep {
-    fn code(&self) -> &'static str {
-        "logging-in-step"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Log calls inside the step take 2 % of it or more.",
+            summary: "Log calls inside the step take {min_share} of it or more.",
             why: "A handler formats and writes on the thread that logs, under a lock that all threads share, and flushes after \
                   every record. Samples show it under `logging` (or loguru); the line named is the one in your code that logs. \
                   `print` is a built-in that samples do not see: recorded calls (`--calls=c`) do.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
             example: "9.4 % of the step is spent logging, from handle (service.py:71)",
         }
+    }
+
+    fn explains(&self) -> &'static [RuleCode] {
+        &[
+            hot_line::CODE,
+            host_wait::CODE,
+            preprocess_before_first_kernel::CODE,
+            postprocess_tail::CODE,
+            waits_in_step::CODE,
+        ]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "log every hundredth step, or through a queue", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -62,7 +97,7 @@ impl Rule for LoggingInStep {
 fn sampled(case: &Case) -> Option<Finding> {
     let logs = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::LOGGING);
     let (share, tally) = case.share(logs);
-    if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+    if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
         return None;
     }
     let mut callers: HashMap<StackIndex, u64> = HashMap::new();
@@ -88,7 +123,13 @@ fn sampled(case: &Case) -> Option<Finding> {
     evidence.extend(proof::unseen(share, &gain));
     evidence.extend(proof::best_step(case, "it logs", logs));
     let place = callers.first().map_or_else(Place::default, |(stack, _)| case.place(*stack));
-    Some(finding(case, place, (share, gain), share.surely_above(LEVEL / 2.0) * case.coverage(), evidence))
+    Some(finding(
+        case,
+        place,
+        (share, gain),
+        share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
+        evidence,
+    ))
 }
 
 /// The frame that called into logging: the one around the outermost logging frame.
@@ -100,7 +141,7 @@ fn caller(case: &Case, stack: StackIndex) -> StackIndex {
 
 fn by_calls(case: &Case, called: &recorded::Recorded) -> Option<Finding> {
     let share = called.tally.measured();
-    if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+    if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
         return None;
     }
     let (_, first) = called.longest.first()?;
@@ -118,7 +159,13 @@ fn by_calls(case: &Case, called: &recorded::Recorded) -> Option<Finding> {
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
     }));
     let gain = case.gain_of_host(share);
-    Some(finding(case, place, (share, gain), share.surely_above(LEVEL / 2.0) * called.tally.repeats(), evidence))
+    Some(finding(
+        case,
+        place,
+        (share, gain),
+        share.surely_above(case.threshold(MIN_SHARE) / 2.0) * called.tally.repeats(),
+        evidence,
+    ))
 }
 
 fn finding(
@@ -130,7 +177,7 @@ fn finding(
 ) -> Finding {
     let at = phrase::place(&place);
     Finding {
-        code: LoggingInStep.code(),
+        code: CODE,
         title: format!(
             "{} of {} is spent logging, from {at}",
             phrase::percent(proof::blamed(share, &gain)),

@@ -1,4 +1,4 @@
-//! Python and the CPU.
+//! What the host runs or waits for: hot lines, locks, garbage collection, logging, cores and memory.
 
 pub(crate) mod cpu_memory_pressure;
 pub(crate) mod cpu_oversubscribed;
@@ -6,12 +6,28 @@ pub(crate) mod event_loop_blocked;
 pub(crate) mod gc_pauses;
 pub(crate) mod gil_contention;
 pub(crate) mod hot_line;
-pub(crate) mod input_pipeline;
 pub(crate) mod launch_thread_descheduled;
 pub(crate) mod logging_in_step;
-pub(crate) mod postprocess_tail;
-pub(crate) mod preprocess_before_first_kernel;
-pub(crate) mod python_loop_over_tensors;
-pub(crate) mod single_threaded_loader;
 pub(crate) mod waits_in_step;
 pub(crate) mod wrong_numa_node;
+
+use crate::rule::Family;
+
+/// In the order of the page.
+pub const FAMILY: Family = Family {
+    name: "host",
+    title: "Python and the CPU",
+    summary: "What the host runs or waits for: hot lines, locks, garbage collection, logging, cores and memory.",
+    rules: &[
+        &hot_line::HotLine,
+        &waits_in_step::WaitsInStep,
+        &gil_contention::GilContention,
+        &event_loop_blocked::EventLoopBlocked,
+        &gc_pauses::GcPauses,
+        &logging_in_step::LoggingInStep,
+        &launch_thread_descheduled::LaunchThreadDescheduled,
+        &cpu_oversubscribed::CpuOversubscribed,
+        &cpu_memory_pressure::CpuMemoryPressure,
+        &wrong_numa_node::WrongNumaNode,
+    ],
+};

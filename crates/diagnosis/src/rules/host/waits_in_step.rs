@@ -8,6 +8,8 @@ mod scope;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::{Doing, Seen};
@@ -21,20 +23,32 @@ use places::{Places, Waits};
 use replay::gain::Gain;
 use timeline::StackIndex;
 
+pub const CODE: RuleCode = RuleCode::new("waits-in-step");
+
 pub struct WaitsInStep;
 
-/// As for a line that runs: a tenth of the step is worth a look.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "as for a line that runs, a tenth of the step is worth a look",
+);
+
 const MOST: usize = 2;
 
 impl Rule for WaitsInStep {
-    fn code(&self) -> &'static str {
-        "waits-in-step"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step spends a tenth of its time or more waiting at one place.",
+            summary: "The step spends {min_share} of its time or more waiting at one place.",
             why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
                   Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
                   or left out. The gain is the share of the step that this wait takes; where other threads of the program run meanwhile, \
@@ -44,6 +58,13 @@ impl Rule for WaitsInStep {
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Wait less often: every copy to the host and every synchronisation drains the device, which is then idle until the next launch arrives.",
+            "Copy results out with cudaMemcpyAsync into pinned memory, and read them one step later.",
+        ]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -125,12 +146,12 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> 
     };
     let gain = gain(case, share, fits, &at_work);
     Finding {
-        code: WaitsInStep.code(),
+        code: CODE,
         title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
         evidence,
         actions,
         verify: proof::verify(case, gain.mid / 100.0),
@@ -151,7 +172,10 @@ fn gain(case: &Case, share: Share, waits: impl Fn(&Seen) -> bool, at_work: &AtWo
 /// Too few samples: recorded calls whose name says that they wait.
 fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
     let functions = case.breakdown.functions();
-    let waits = functions.iter().filter(|part| part.kind == PartKind::Waiting && part.share >= LEVEL).take(MOST);
+    let waits = functions
+        .iter()
+        .filter(|part| part.kind == PartKind::Waiting && part.share >= case.threshold(MIN_SHARE))
+        .take(MOST);
     let steps = case.windows.all().len() as f64;
     let found: Vec<Finding> = device
         .into_iter()
@@ -160,7 +184,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
             let text = format!("{} in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
             let at = phrase::place(&place);
             Finding {
-                code: WaitsInStep.code(),
+                code: CODE,
                 title: format!("{} of {} is spent waiting in {at}", phrase::percent(share.mid), case.the_step()),
                 actions: what_to_do(case, For::Unknown, &place).1,
                 place,

@@ -2,31 +2,48 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use timeline::ProcessIndex;
 
+pub const CODE: RuleCode = RuleCode::new("wrong-numa-node");
+
 pub struct WrongNumaNode;
 
-/// Some pages of shared libraries always lie elsewhere; a quarter of everything does not by chance.
-const LEVEL: f64 = 0.25;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.25,
+    Unit::Share,
+    "some pages of shared libraries always lie elsewhere; a quarter of everything does not by chance",
+);
 
 impl Rule for WrongNumaNode {
-    fn code(&self) -> &'static str {
-        "wrong-numa-node"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A quarter or more of a process's memory lies on another memory node than the one it runs on.",
+            summary: "{min_share} or more of a process's memory lies on another memory node than the one it runs on.",
             why: "On a machine with several memory nodes, reading from another node takes longer and shares a narrow link. Where \
                   the pages lie is read from the kernel every few seconds, and compared with where the process runs. What it \
                   costs is not measured, so there is no gain: only the share, and how to bring it home.",
             needs: "A machine with at least two memory nodes, and NUMA readings (collector `memory`).",
             example: "62 % of the memory of serve.py (11.3 GiB) lies on another node than the one it runs on",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("affinity")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -41,7 +58,7 @@ impl Rule for WrongNumaNode {
             if let Some(tally) = remote(case, process) {
                 seen = true;
                 let share = tally.measured();
-                if share.mid >= LEVEL && share.low >= LEVEL / 2.0 {
+                if share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0 {
                     found.push(finding(case, process, &tally));
                 }
             }
@@ -85,7 +102,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
     let bytes = (tally.whole / tally.stretches.max(1) as f64 * share.mid) as u64;
     let text = format!("mean of {}: {}", phrase::counted(tally.stretches, "reading"), phrase::percent_range(share));
     Finding {
-        code: WrongNumaNode.code(),
+        code: CODE,
         title: format!(
             "{} of the memory of {} ({}) lies on another node than the one it runs on",
             phrase::percent(share.mid),
@@ -95,7 +112,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
         place: Place { module: Some(program.clone()), ..Place::default() },
         gain: None,
         severity: if share.low >= 0.5 { Severity::Medium } else { Severity::Low },
-        confidence: share.surely_above(LEVEL / 2.0) * tally.repeats(),
+        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats(),
         evidence: vec![Evidence::said(text).number("share", share.mid).number("bytes", bytes as f64)],
         actions: vec![
             "Keep process and memory together: numactl --cpunodebind=0 --membind=0 inferscope run -- ...".into(),

@@ -1,27 +1,38 @@
 //! `compile-in-request`: code is compiled or tuned inside the steps.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::hot_line;
+use crate::rules::launch::{host_wait, module_loading};
+use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame;
 use analysis::host::seen::Seen;
 use analysis::phrase;
 use analysis::place::Place;
 
+pub const CODE: RuleCode = RuleCode::new("compile-in-request");
+
 pub struct CompileInRequest;
 
-/// Steady steps compile nothing.
-const LEVEL: f64 = 0.02;
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.02, Unit::Share, "steady steps compile nothing");
 
 impl Rule for CompileInRequest {
-    fn code(&self) -> &'static str {
-        "compile-in-request"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in 2 % of their time or more, warm-up aside.",
+            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
             why: "A new shape, a new type or a guard that fails makes torch.compile start again, and a kernel without a cached choice is tuned: \
                   seconds inside somebody's request. It is told by the functions of the compilers on the stack, in the steps that are not \
                   warm-up. The gain is their share of the steps' time, and of what lies unseen around them.",
@@ -30,13 +41,25 @@ impl Rule for CompileInRequest {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[hot_line::CODE, host_wait::CODE, preprocess_before_first_kernel::CODE, module_loading::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "call every shape once before the first request, or mark the size dynamic", whatif: None })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
         }
         let compiles = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::COMPILES);
         let (share, tally) = case.share(compiles);
-        if share.mid < LEVEL || share.low < LEVEL / 2.0 {
+        if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;
         }
         let blamed = blame::functions(case, compiles).into_iter().next();
@@ -56,12 +79,12 @@ impl Rule for CompileInRequest {
         evidence.extend(proof::unseen(share, &gain));
         evidence.extend(proof::best_step(case, "it compiles", compiles));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title,
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: share.surely_above(LEVEL / 2.0) * case.coverage(),
+            confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence,
             actions: vec![
                 "See why it starts again: TORCH_LOGS=recompiles,guards; then torch.compile(model, dynamic=True) or mark_dynamic for what varies.".into(),

@@ -1,29 +1,39 @@
 //! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::gap;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
 use replay::gain::Gain;
 use timeline::{NameIndex, SliceKind};
 
+pub const CODE: RuleCode = RuleCode::new("graph-breaks");
+
 pub struct GraphBreaks;
 
-const LEVEL: f64 = 0.03;
-const FEWEST: f64 = 2.0;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less is what calling a compiled region costs anyway");
+const MIN_REGIONS: Threshold =
+    Threshold::new(CODE, "min_regions", 2.0, Unit::Count, "one compiled region has no break");
 
 impl Rule for GraphBreaks {
-    fn code(&self) -> &'static str {
-        "graph-breaks"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_REGIONS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A step runs two or more compiled regions, and what lies between them on the same thread takes 3 % of it or more.",
+            summary: "A step runs {min_regions} or more compiled regions, and what lies between them on the same thread takes {min_share} of it or more.",
             why: "torch.compile stops at code that it cannot trace (a print, .item(), an unknown library) and starts again behind it: a graph break. Nothing is fused across it, and a CUDA graph ends there. Regions are those that PyTorch \
                   itself marks. The gain is the time between the first and the last of a step outside of all of them, at the most; nothing at the least, for some of that code has to run anyway; half lies between.",
             needs: "Compiled regions (torch.profiler records them as `Torch-Compiled Region`).",
@@ -77,17 +87,17 @@ impl Rule for GraphBreaks {
         }
         let each = count as f64 / case.steps.count().max(1) as f64;
         let share = tally.mid();
-        if share < LEVEL || each < FEWEST {
+        if share < case.threshold(MIN_SHARE) || each < case.threshold(MIN_REGIONS) {
             return Verdict::Silent;
         }
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, LEVEL),
+            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: widest.map(|(start, end)| Evidence::at(format!("the longest stretch between two, {}", phrase::duration(end - start)), None, start, end)).into_iter().collect(),
             actions: vec![
                 "See where and why it breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs).".into(),

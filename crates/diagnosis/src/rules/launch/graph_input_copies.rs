@@ -1,10 +1,12 @@
 //! `graph-input-copies`: before each replay of a CUDA graph, inputs are copied inside the device to where the graph reads them.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::{Graphs, windows_of};
 use analysis::device::kernel_kind::{Class, Kind};
 use analysis::phrase;
@@ -15,25 +17,41 @@ use std::collections::HashMap;
 use timeline::gpu::detail;
 use timeline::{ProcessIndex, SliceKind, WorkKind};
 
+pub const CODE: RuleCode = RuleCode::new("graph-input-copies");
+
 pub struct GraphInputCopies;
 
-const LEVEL: f64 = 0.03;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "writing the inputs in place is a small change");
+
 /// Copies right before a graph: no graph has more inputs.
 const NEAR: usize = 4096;
 
 impl Rule for GraphInputCopies {
-    fn code(&self) -> &'static str {
-        "graph-input-copies"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies inside the device right before graphs are launched take 3 % of the step or more.",
+            summary: "Copies inside the device right before graphs are launched take {min_share} of the step or more.",
             why: "A graph reads its inputs from fixed places. A program that computes them elsewhere copies them there before each replay: one small copy for each input. Written where the graph reads them, \
                   or made inside the graph, they need no copy. The gain is the recorded steps replayed without these copies and their calls; at worst the longest before each graph stays, for inputs that come together need one.",
             needs: "GPU work with graphs and the calls that launch it.",
             example: "9 copies inside the device before each graph take 7.1 % of the step",
         }
+    }
+
+    fn changes_device_work(&self) -> bool {
+        true
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Write the inputs where the graph reads them: the kernel before it can do that."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -91,7 +109,7 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
         tally.add(part.min(window.end - window.start) as f64, (window.end - window.start) as f64)
     });
     let share = tally.measured();
-    let first = *found.first().filter(|_| share.mid >= LEVEL && graphs > 0)? as usize;
+    let first = *found.first().filter(|_| share.mid >= case.threshold(MIN_SHARE) && graphs > 0)? as usize;
     let each = found.len() as f64 / graphs as f64;
     let chosen = |pieces: Vec<u32>| match case.chosen() {
         Some(chosen) => pieces.into_iter().filter(|piece| chosen.has(work.start[*piece as usize])).collect(),
@@ -100,12 +118,12 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
     let gain = case.gain(&[Change::Work(chosen(found), 0.0)], share);
     let gain = case.at_worst(gain, &[Change::Work(chosen(but_longest), 0.0)], Share::default());
     let finding = Finding {
-        code: GraphInputCopies.code(),
+        code: CODE,
         title: format!("{} copies inside the device before each graph take {} of {}", crate::measures::gap::each(each), phrase::percent(share.mid), case.the_step()),
         place: Place { kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: confidence::of(&tally, LEVEL),
+        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence: vec![
             Evidence::at("the first of them", None, work.start[first], work.end(first)),
             Evidence::said(format!("{} graphs in the steps", phrase::count(graphs))),

@@ -1,9 +1,11 @@
 //! `graph-not-used`: some steps replay a CUDA graph, others do the same work launch by launch.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::Graphs;
 use analysis::device::step_kernels::StepKernels;
 use analysis::phrase;
@@ -12,23 +14,41 @@ use analysis::stats::percentile;
 use analysis::stats::share::Tally;
 use replay::gain::Gain;
 
+pub const CODE: RuleCode = RuleCode::new("graph-not-used");
+
 pub struct GraphNotUsed;
 
-const LEVEL: f64 = 0.02;
-/// With fewer launches a graph saves nothing worth it.
-const FEWEST: u64 = 10;
-const STEPS: usize = 2;
-/// Kernels and their time may differ by so much for it to be the same work.
-const ALIKE: f64 = 1.5;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.02,
+    Unit::Share,
+    "one line of configuration adds a graph, so little is worth it",
+);
+const MIN_LAUNCHES: Threshold =
+    Threshold::new(CODE, "min_launches", 10.0, Unit::Count, "with fewer launches a graph saves nothing worth it");
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 2.0, Unit::Count, "one step with or without a graph may be a special one");
+const MAX_RATIO: Threshold = Threshold::new(
+    CODE,
+    "max_ratio",
+    1.5,
+    Unit::Times,
+    "kernels and their time may differ by so much for it to be the same work",
+);
 
 impl Rule for GraphNotUsed {
-    fn code(&self) -> &'static str {
-        "graph-not-used"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_LAUNCHES, MIN_STEPS, MAX_RATIO]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Steps that launch kernel by kernel what other steps replay as a CUDA graph lose 2 % of the steps' time or more.",
+            summary: "Steps that launch kernel by kernel what other steps replay as a CUDA graph lose {min_share} of the steps' time or more.",
             why: "Servers capture graphs for some batch sizes. A batch of another size, or a longer one, runs without a graph. A step counts as the same work if its kernels are as many, and take as long, as those of \
                   the graph's steps, within a half more. What such a step takes beyond its kernels, more than the steps with a graph take in the median, is the gain; its range is the spread over the steps.",
             needs: "Steps, and GPU work with graphs.",
@@ -74,12 +94,15 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     };
     let kernels = median(&|step| step.graph + step.eager, &with) as f64;
     let busy = median(&|step| step.busy_ns, &with) as f64;
-    let alike = |a: f64, b: f64| a <= ALIKE * b && b <= ALIKE * a;
+    let alike = |a: f64, b: f64| a <= case.threshold(MAX_RATIO) * b && b <= case.threshold(MAX_RATIO) * a;
     let same = |step: &&Step| {
-        step.graph == 0 && step.eager >= FEWEST && alike(step.eager as f64, kernels) && alike(step.busy_ns as f64, busy)
+        step.graph == 0
+            && step.eager >= (case.threshold(MIN_LAUNCHES) as u64)
+            && alike(step.eager as f64, kernels)
+            && alike(step.busy_ns as f64, busy)
     };
     let without: Vec<&Step> = steps.iter().filter(same).collect();
-    if with.len() < STEPS || without.len() < STEPS {
+    if with.len() < (case.threshold(MIN_STEPS) as usize) || without.len() < (case.threshold(MIN_STEPS) as usize) {
         return None;
     }
     let usual = median(&Step::beyond, &with);
@@ -90,7 +113,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     }
     let share = tally.mid();
     let (slow, fast) = (median(&|step| step.ns, &without), median(&|step| step.ns, &with));
-    if share < LEVEL {
+    if share < case.threshold(MIN_SHARE) {
         return None;
     }
     let gain = Gain::from(tally.measured());
@@ -102,7 +125,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     ))];
     evidence.extend(worst.map(|(window, _)| Evidence::at("the slowest without one", None, window.start, window.end)));
     let finding = Finding {
-        code: GraphNotUsed.code(),
+        code: CODE,
         title: format!(
             "{} of {} steps launch {} kernels one by one, which the others replay as a graph: {} instead of {}",
             phrase::count(without.len() as u64),
@@ -114,7 +137,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: confidence::of(&tally, LEVEL),
+        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence,
         actions: vec![
             "Capture graphs for these batch sizes too (vLLM: --compilation-config '{\"cudagraph_capture_sizes\": [...]}'; SGLang: --cuda-graph-bs).".into(),

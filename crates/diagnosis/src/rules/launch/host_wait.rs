@@ -1,24 +1,33 @@
 //! `host-wait`: between two pieces of a step's work the GPU waits for the host, which does something else than launching.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 
+pub const CODE: RuleCode = RuleCode::new("host-wait");
+
 pub struct HostWait;
 
-/// A twentieth of a step is worth an hour.
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a twentieth of a step is worth an hour of work");
 
 impl Rule for HostWait {
-    fn code(&self) -> &'static str {
-        "host-wait"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "In the middle of a step the GPU is idle for 5 % of its time or more because the host runs other code.",
+            summary: "In the middle of a step the GPU is idle for {min_share} of its time or more because the host runs other code.",
             why: "A gap of more than 100 µs (and of more than four launches) between two pieces of a step's work, while the thread that launches runs Python or native \
                   code, is no launch overhead: the host does something that the GPU has to wait for. Samples and recorded calls say \
                   what. What a synchronisation cost before it is not counted here. The most to gain is all of this time; the least, \
@@ -28,11 +37,20 @@ impl Rule for HostWait {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "take the host's work out of the step, or do it while the GPU works", whatif: None })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        if let Some(reason) = gap::unseen(case, LEVEL) {
+        if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::HostGap).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::HostGap).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let runs = |zone: Zone, cause: Cause| zone == Zone::Middle && matches!(cause, Cause::Python | Cause::Native);
@@ -48,7 +66,7 @@ impl Rule for HostWait {
             phrase::percent(gap.share.mid),
             case.the_step()
         );
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs other code, and nothing is launched");
         finding.actions = vec![
             "Launch the next work before this code runs, or run it in another process while the GPU is busy.".into(),

@@ -1,7 +1,10 @@
 //! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::percentile;
@@ -9,21 +12,27 @@ use analysis::stats::share::Share;
 use replay::Change;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("launch-bound");
+
 pub struct LaunchBound;
 
-/// A tenth of the step: less comes and goes with the first kernels of every step.
-const LEVEL: f64 = 0.10;
-/// With fewer kernels a step there is nothing to put together.
-const FEWEST: f64 = 8.0;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "less comes and goes with the first kernels of every step");
+const MIN_KERNELS: Threshold =
+    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels a step there is nothing to put together");
 
 impl Rule for LaunchBound {
-    fn code(&self) -> &'static str {
-        "launch-bound"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_KERNELS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels take less time than launching them, and the GPU is idle in 10 % of the step or more meanwhile.",
+            summary: "Kernels take less time than launching them, and the GPU is idle in {min_share} of the step or more meanwhile.",
             why: "When the host needs longer to launch a kernel than the GPU to run it, the queue is empty whenever a kernel ends. Each \
                   gap shorter than 100 µs (or than four launches, where launching is slower) whose next launch came after the device was done is counted, without what a \
                   synchronisation before it cost. A CUDA graph launches all kernels with one call; what is left then are the gaps between \
@@ -33,17 +42,36 @@ impl Rule for LaunchBound {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Launch the step as one CUDA graph: capture it once with cudaStreamBeginCapture, then cudaGraphLaunch.",
+            "Fuse small kernels, by hand or by the framework's compiler.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
+            whatif: Some("graph steps"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::LaunchGap).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::LaunchGap).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let kernels = case.kernels_in_steps(gap.device.process, gap.device.ordinal);
         let (kernel, launch) = (kernels.median_ns, gap.device.between_launches_ns);
         let each = kernels.count as f64 / case.steps.count().max(1) as f64;
-        if each < FEWEST || kernel >= launch {
+        if each < case.threshold(MIN_KERNELS) || kernel >= launch {
             return Verdict::Silent;
         }
         let sums = &gap.device.sums;
@@ -69,7 +97,7 @@ impl Rule for LaunchBound {
         let what = format!("{} gaps in which the next work was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
-        let mut finding = gap.finding_with(case, self.code(), title, place, gain);
+        let mut finding = gap.finding_with(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, &what);
         finding.actions = vec![
             "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),

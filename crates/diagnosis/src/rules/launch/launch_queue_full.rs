@@ -4,6 +4,8 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::host::full_queue::DEEP;
 use analysis::phrase;
 use analysis::place::Place;
@@ -11,24 +13,40 @@ use analysis::stats::percentile;
 use timeline::NameIndex;
 use timeline::cuda_calls::{ApiClass, class_of};
 
+pub const CODE: RuleCode = RuleCode::new("launch-queue-full");
+
 pub struct LaunchQueueFull;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "a full queue is how a busy device looks; the host has to lose time to it",
+);
 
 impl Rule for LaunchQueueFull {
-    fn code(&self) -> &'static str {
-        "launch-queue-full"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Launch calls wait for room in a queue of hundreds of launches for 5 % of the step or more.",
+            summary: "Launch calls wait for room in a queue of hundreds of launches for {min_share} of the step or more.",
             why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
                   is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
                   Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count, where 500 launches or more were queued for the device, and those of which CUPTI says it. It has no gain.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
         }
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("launch-queue")
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -49,13 +67,13 @@ impl Rule for LaunchQueueFull {
         let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
             return Verdict::Silent;
         };
-        if full.tally.mid() < LEVEL {
+        if full.tally.mid() < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
         let slice = slices.get(*longest as usize);
         let api = case.timeline.names.text(NameIndex(slices.name[*longest as usize]));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The host waits in {api} for room in the queue in {} of {}: up to {} launches ahead",
                 phrase::percent(full.tally.mid()),

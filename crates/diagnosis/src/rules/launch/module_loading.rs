@@ -1,27 +1,41 @@
 //! `module-loading`: device code is loaded inside the steps, long after the start.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure};
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{Slice, SliceKind};
 
+pub const CODE: RuleCode = RuleCode::new("module-loading");
+
 pub struct ModuleLoading;
 
-/// Loading is for the start: a hundredth of the steady steps is too much already.
-const LEVEL: f64 = 0.01;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.01,
+    Unit::Share,
+    "loading is for the start: a hundredth of the steady steps is too much already",
+);
 
 impl Rule for ModuleLoading {
-    fn code(&self) -> &'static str {
-        "module-loading"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Calls that load device code keep the GPU waiting in 1 % of the steps' time or more, warm-up aside.",
+            summary: "Calls that load device code keep the GPU waiting in {min_share} of the steps' time or more, warm-up aside.",
             why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of \
                   its shape. What counts is the time in which the GPU was idle in a call that loads code, or in the launch of a kernel that runs \
                   for the first time and takes a millisecond or more.",
@@ -30,11 +44,20 @@ impl Rule for ModuleLoading {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn fix(&self) -> Option<&'static str> {
+        Some("eager-loading")
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Loading).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Loading).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let loads = |slice: &Slice| {
@@ -56,8 +79,7 @@ impl Rule for ModuleLoading {
             let steps = phrase::counted(case.windows.all().len() as u64, "step");
             title += &format!(", in {} of {steps}", phrase::count(recorded.windows));
         }
-        let mut finding =
-            gap.finding(case, self.code(), title, Place { api: Some(call), ..Place::default() }, gap.share);
+        let mut finding = gap.finding(case, CODE, title, Place { api: Some(call), ..Place::default() }, gap.share);
         finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
         finding.actions = vec![
             "Load all at the start: CUDA_MODULE_LOADING=EAGER.".into(),

@@ -3,33 +3,65 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 
+pub const CODE: RuleCode = RuleCode::new("queue-never-builds");
+
 pub struct QueueNeverBuilds;
 
-/// So many of the kernels, ...
-const MOST: f64 = 0.8;
-/// ... in steps whose device is idle for so much of the time. Less than that costs nothing.
-const IDLE: f64 = 0.2;
-/// With fewer kernels than this in all, chance decides.
-const FEWEST: usize = 100;
+const MIN_LATE_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_late_share",
+    0.8,
+    Unit::Share,
+    "so many of the kernels start late that it is how the program runs, not chance",
+);
+const MIN_IDLE_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_idle_share",
+    0.2,
+    Unit::Share,
+    "a device that is idle for less loses little to late launches",
+);
+const MIN_KERNELS: Threshold =
+    Threshold::new(CODE, "min_kernels", 100.0, Unit::Count, "with fewer kernels in all, chance decides");
 
 impl Rule for QueueNeverBuilds {
-    fn code(&self) -> &'static str {
-        "queue-never-builds"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_LATE_SHARE, MIN_IDLE_SHARE, MIN_KERNELS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Four of five kernels or more start on a GPU that had nothing to do, because they were launched too late.",
+            summary: "{min_late_share} of the kernels or more start on a GPU that had nothing to do, because they were launched too late.",
             why: "A host that is ahead fills a queue, and the GPU goes from kernel to kernel. Here it has run dry before nearly every launch: the \
                   host is slower than the GPU, or it waits after each launch. What that costs is said by `launch-bound`, `host-wait` and the rules on \
                   synchronisation, so this one has no gain.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "The queue never builds: 97 % of 12,000 kernels are launched when the GPU has run dry",
         }
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Let the host run ahead: no copy to the host and no synchronisation between the launches of a step.",
+            "Make launching cheaper than the work: CUDA graphs.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "launch ahead of the GPU: no wait in the step, or a CUDA graph",
+            whatif: Some("graph steps"),
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -40,11 +72,14 @@ impl Rule for QueueNeverBuilds {
             let kernels = case.kernels_in_steps(device.process, device.ordinal).count;
             let idle = device.idle_ns() as f64 / device.window_ns.max(1) as f64;
             let share = device.sums.late_kernels as f64 / kernels.max(1) as f64;
-            (kernels >= FEWEST && idle >= IDLE && share >= MOST).then_some((share.min(1.0), kernels, idle))
+            (kernels >= (case.threshold(MIN_KERNELS) as usize)
+                && idle >= case.threshold(MIN_IDLE_SHARE)
+                && share >= case.threshold(MIN_LATE_SHARE))
+            .then_some((share.min(1.0), kernels, idle))
         });
         let Some((share, kernels, idle)) = late.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Verdict::Silent };
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "The queue never builds: {} of {} kernels are launched when the GPU has run dry",
                 phrase::percent(share),

@@ -1,7 +1,10 @@
 //! `short-kernel-gaps`: between kernels that are queued already the GPU loses time, because there are so many of them.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::Measure;
 use analysis::phrase;
 use analysis::place::Place;
@@ -10,20 +13,32 @@ use analysis::stats::share::Share;
 use replay::Change;
 use replay::gain::{Gain, GainBy};
 
+pub const CODE: RuleCode = RuleCode::new("short-kernel-gaps");
+
 pub struct ShortKernelGaps;
 
-const LEVEL: f64 = 0.05;
-/// With fewer gaps a step they are not made by the number of kernels.
-const FEWEST: f64 = 8.0;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "gaps of a microsecond between kernels are always there; a twentieth of the step is worth fusing kernels for",
+);
+const MIN_KERNELS: Threshold =
+    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels a step there is nothing to put together");
 
 impl Rule for ShortKernelGaps {
-    fn code(&self) -> &'static str {
-        "short-kernel-gaps"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_KERNELS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU is idle in 5 % of the step or more between kernels that were already queued.",
+            summary: "The GPU is idle in {min_share} of the step or more between kernels that were already queued.",
             why: "Starting a kernel takes the GPU a moment also when the launch came long before. With many short kernels the moments add up. \
                   Fewer kernels have none of these gaps: that is the most to gain. The least is what all gaps would save if each were as \
                   short as the shortest twentieth of them in this recording.",
@@ -32,11 +47,30 @@ impl Rule for ShortKernelGaps {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &[
+            "Put small kernels together, by hand or with fused operations of the library.",
+            "Replay the step as a CUDA graph, whose kernels start closer together: cudaStreamBeginCapture, cudaGraphLaunch.",
+        ]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit {
+            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
+            whatif: Some("graph steps"),
+        })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::QueuedGap).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::QueuedGap).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let sums = &gap.device.sums;
@@ -44,7 +78,9 @@ impl Rule for ShortKernelGaps {
         gaps.sort_unstable();
         let (each, median) = (sums.queued as f64 / case.steps.count().max(1) as f64, percentile(&gaps, 50));
         // Longer gaps are no start of a kernel: the queue waits for something that was not recorded.
-        if each < FEWEST || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns {
+        if each < case.threshold(MIN_KERNELS)
+            || median >= case.kernels_in_steps(gap.device.process, gap.device.ordinal).median_ns
+        {
             return Verdict::Silent;
         }
         let shortest = sums.queued as f64 * percentile(&gaps, 5) as f64 / gap.tally.whole.max(1.0);
@@ -59,7 +95,7 @@ impl Rule for ShortKernelGaps {
         );
         let gain = case.gain(&[Change::CloseGaps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
-        let mut finding = gap.finding_with(case, self.code(), title, Place::default(), gain);
+        let mut finding = gap.finding_with(case, CODE, title, Place::default(), gain);
         finding.evidence = gap.evidence(case, "the next kernel was launched, and had not started");
         finding.actions = vec![
             "Put small kernels together: torch.compile(model), or fused operations of the library.".into(),

@@ -1,6 +1,15 @@
-//! Servers of language models.
+//! The steps of an engine that serves language models: prefill, decode, sampling and scheduling.
 
-pub(crate) mod no_request_waiting;
 pub(crate) mod prefill_blocks_decode;
 pub(crate) mod sampler_share;
 pub(crate) mod scheduler_gap;
+
+use crate::rule::Family;
+
+/// In the order of the page.
+pub const FAMILY: Family = Family {
+    name: "serving",
+    title: "Serving engines",
+    summary: "The steps of an engine that serves language models: prefill, decode, sampling and scheduling.",
+    rules: &[&sampler_share::SamplerShare, &prefill_blocks_decode::PrefillBlocksDecode, &scheduler_gap::SchedulerGap],
+};

@@ -3,26 +3,41 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps::{self, Phase};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
 use analysis::stats::share::again;
 
+pub const CODE: RuleCode = RuleCode::new("prefill-blocks-decode");
+
 pub struct PrefillBlocksDecode;
 
-/// Of the time from the first step to the last; and times a decode step.
-const LEVEL: f64 = 0.05;
-const TIMES: u64 = 3;
-const FEWEST: usize = 5;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "of the time from the first step to the last: less is a request now and then",
+);
+const MIN_RATIO: Threshold =
+    Threshold::new(CODE, "min_ratio", 3.0, Unit::Times, "shorter prefills delay a token by less than anybody notices");
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 5.0, Unit::Count, "with fewer decode steps there is no telling what is usual");
 
 impl Rule for PrefillBlocksDecode {
-    fn code(&self) -> &'static str {
-        "prefill-blocks-decode"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_RATIO, MIN_STEPS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Prefill steps three times as long as a decode step lie between decode steps, and take 5 % of the time or more.",
+            summary: "Prefill steps {min_ratio} times as long as a decode step lie between decode steps, and take {min_share} of the time or more.",
             why: "While a prompt is read, the requests that are being answered get no token: their users see the answer stop. Reading prompts in parts, together with the decode steps, makes every step a little longer and none of them much. \
                   Steps are told apart by the engine's own markers. It has no gain: in all, as much is computed as before; what shrinks is the longest time between two tokens.",
             needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX).",
@@ -36,16 +51,23 @@ impl Rule for PrefillBlocksDecode {
             steps.iter().filter(|step| step.phase == Phase::Decode).map(|step| step.ns()).collect();
         decode.sort_unstable();
         let usual = percentile(&decode, 50);
-        let (Some(first), Some(last), true) = (steps.first(), steps.last(), decode.len() >= FEWEST) else {
+        let (Some(first), Some(last), true) =
+            (steps.first(), steps.last(), decode.len() >= (case.threshold(MIN_STEPS) as usize))
+        else {
             return Verdict::Silent;
         };
         let span = last.end.saturating_sub(first.start);
         let from = steps.iter().position(|step| step.phase == Phase::Decode).unwrap_or(0);
         let to = steps.iter().rposition(|step| step.phase == Phase::Decode).unwrap_or(0);
-        let long = |step: &&engine_steps::EngineStep| step.phase != Phase::Decode && step.ns() / TIMES >= usual;
+        let long = |step: &&engine_steps::EngineStep| {
+            step.phase != Phase::Decode && step.ns() as f64 >= case.threshold(MIN_RATIO) * usual as f64
+        };
         let blocks: Vec<_> = steps[from..=to].iter().filter(long).collect();
         let held: u64 = blocks.iter().map(|step| step.ns()).fold(0, u64::saturating_add);
-        let Some(longest) = blocks.iter().max_by_key(|step| step.ns()).filter(|_| held as f64 >= LEVEL * span as f64)
+        let Some(longest) = blocks
+            .iter()
+            .max_by_key(|step| step.ns())
+            .filter(|_| held as f64 >= case.threshold(MIN_SHARE) * span as f64)
         else {
             return Verdict::Silent;
         };
@@ -53,7 +75,7 @@ impl Rule for PrefillBlocksDecode {
         times.sort_unstable();
         let median = percentile(&times, 50);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} hold up decoding for {} each, {} times a decode step",
                 phrase::counted(blocks.len() as u64, "prefill step"),

@@ -1,27 +1,41 @@
 //! `sampler-share`: choosing the next tokens takes a large part of the step.
 
-use crate::confidence;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
 use analysis::device::step_kernels;
 use analysis::phrase;
 
+pub const CODE: RuleCode = RuleCode::new("sampler-share");
+
 pub struct SamplerShare;
 
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "choosing a token always takes some time; a tenth is more than that",
+);
 
 impl Rule for SamplerShare {
-    fn code(&self) -> &'static str {
-        "sampler-share"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels that sort, choose the largest or draw at random take 10 % of the step or more.",
+            summary: "Kernels that sort, choose the largest or draw at random take {min_share} of the step or more.",
             why: "Sampling from a large vocabulary with top-p sorts it for every request; top-k, penalties and random draws come on top. Greedy decoding, a smaller k before the sort, or a sampler without sorting (FlashInfer's) do the same for less. It has no gain: \
                   which of them the results allow is for the program to say.",
             needs: "GPU work whose kernels' names say what they do.",
@@ -31,13 +45,14 @@ impl Rule for SamplerShare {
 
     fn look(&self, case: &Case) -> Verdict {
         let chooses = |row: &step_kernels::Row| row.kind.class == Class::Choose;
-        let Some((device, share)) = case.most_kernels(chooses).filter(|(_, share)| *share >= LEVEL) else {
+        let Some((device, share)) = case.most_kernels(chooses).filter(|(_, share)| *share >= case.threshold(MIN_SHARE))
+        else {
             return Verdict::Silent;
         };
         let Some(row) = device.rows.iter().find(|row| chooses(row)) else { return Verdict::Silent };
         let place = roofline::place(case, row);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "Choosing tokens takes {} of {}, most {}{}",
                 phrase::percent(share),
@@ -48,7 +63,7 @@ impl Rule for SamplerShare {
             place,
             gain: None,
             severity: Severity::Low,
-            confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), LEVEL),
+            confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), case.threshold(MIN_SHARE)),
             evidence: vec![Evidence::said(format!("{} such kernels a step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
             actions: vec![
                 "Choose among few: top_k before top_p, so that only k values are sorted; greedy where it does.".into(),

@@ -3,27 +3,46 @@
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::again;
 use analysis::steps::spans::Spans;
 
+pub const CODE: RuleCode = RuleCode::new("scheduler-gap");
+
 pub struct SchedulerGap;
 
-/// Of the time of steps and gaps together.
-const LEVEL: f64 = 0.10;
-const FEWEST: usize = 5;
-/// Longer than so many steps the engine was not deciding: it had no requests.
-const LONGEST: u64 = 3;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "of the time of steps and gaps together: a scheduler that keeps up takes less",
+);
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 5.0, Unit::Count, "with fewer steps there are too few gaps");
+const MAX_RATIO: Threshold = Threshold::new(
+    CODE,
+    "max_ratio",
+    3.0,
+    Unit::Times,
+    "a gap that is longer than so many steps is a pause without requests",
+);
 
 impl Rule for SchedulerGap {
-    fn code(&self) -> &'static str {
-        "scheduler-gap"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_STEPS, MAX_RATIO]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Between the steps of a serving engine the GPU is idle for 10 % of the time or more.",
+            summary: "Between the steps of a serving engine the GPU is idle for {min_share} of the time or more.",
             why: "After each step the engine takes in new requests, decides the next batch, builds its inputs and hands out tokens. If it does so only when the step is done, the device waits. Gaps are counted where no work of any device runs, between steps that \
                   follow each other within three steps' time: longer ones are a lack of requests. It has no gain in percent of a step, for it lies outside of them; the finding says how much of all time it is.",
             needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX), and GPU work.",
@@ -33,7 +52,7 @@ impl Rule for SchedulerGap {
 
     fn look(&self, case: &Case) -> Verdict {
         let (track, steps) = engine_steps::find(case);
-        if steps.len() < FEWEST || case.timeline.gpu.is_empty() {
+        if steps.len() < (case.threshold(MIN_STEPS) as usize) || case.timeline.gpu.is_empty() {
             return Verdict::Silent;
         }
         let work = &case.timeline.gpu.work;
@@ -47,7 +66,7 @@ impl Rule for SchedulerGap {
         for two in steps.windows(2) {
             all = u64::saturating_add(all, two[1].ns());
             let gap = two[1].start.saturating_sub(two[0].end);
-            if gap == 0 || gap / LONGEST > two[0].ns().max(two[1].ns()) {
+            if gap == 0 || gap as f64 > case.threshold(MAX_RATIO) * two[0].ns().max(two[1].ns()) as f64 {
                 continue;
             }
             let free = gap - busy.overlap(two[0].end, two[1].start).min(gap);
@@ -57,11 +76,11 @@ impl Rule for SchedulerGap {
             }
         }
         let share = idle as f64 / all.max(1) as f64;
-        if share < LEVEL || count == 0 {
+        if share < case.threshold(MIN_SHARE) || count == 0 {
             return Verdict::Silent;
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("Between two steps of the engine the GPU is idle for {}, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
             place: Place::default(),
             gain: None,

@@ -162,7 +162,7 @@ pub fn suggestions<'a>(timeline: &'a Timeline, diagnosis: &'a Diagnosis) -> Vec<
         rationale: &finding.title,
         impact: finding.severity.name(),
         estimated_improvement_percent: gain(finding),
-        rule: finding.code,
+        rule: finding.code.as_str(),
         evidence: evidence(timeline, finding),
     };
     with_action.enumerate().map(suggestion).collect()
@@ -171,7 +171,7 @@ pub fn suggestions<'a>(timeline: &'a Timeline, diagnosis: &'a Diagnosis) -> Vec<
 pub fn finding<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Found<'a> {
     let place = &finding.place;
     Found {
-        code: finding.code,
+        code: finding.code.as_str(),
         title: &finding.title,
         severity: finding.severity.name(),
         r#where: Where {
@@ -191,7 +191,7 @@ pub fn finding<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Found<'a> {
 }
 
 pub fn abstention(abstention: &diagnosis::Abstention) -> Abstained<'_> {
-    Abstained { code: abstention.code, reason: &abstention.reason }
+    Abstained { code: abstention.code.as_str(), reason: &abstention.reason }
 }
 
 fn gain(finding: &Finding) -> Option<Gain> {

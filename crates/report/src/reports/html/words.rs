@@ -63,7 +63,7 @@ pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
 pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) -> Found {
     let since = |time: Option<u64>| time.map_or(0, |time| time.saturating_sub(timeline.start));
     Found {
-        code: finding.code,
+        code: finding.code.as_str(),
         title: finding.title.clone(),
         severity: finding.severity.name(),
         r#where: Where {
@@ -92,7 +92,7 @@ pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) ->
 }
 
 pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
-    diagnosis.abstentions.iter().map(|a| Abstained { code: a.code, reason: a.reason.clone() }).collect()
+    diagnosis.abstentions.iter().map(|a| Abstained { code: a.code.as_str(), reason: a.reason.clone() }).collect()
 }
 
 pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {

@@ -49,7 +49,7 @@ impl Page<'_> {
             let mark = if place == 0 { bullet } else { " " };
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
-        let code = style.ink(Ink::Faint, finding.code);
+        let code = style.ink(Ink::Faint, finding.code.as_str());
         writeln!(out, "    {code}")?;
         for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
             writeln!(out, "    {line}")?;
@@ -59,7 +59,7 @@ impl Page<'_> {
 }
 
 /// What the box of health says of the numbers; what is missing is said apart.
-const TRUST: [&str; 6] = ["steps", "clock", "GPU clock", "pace", "overhead", "replay"];
+const TRUST: [&str; 7] = ["steps", "clock", "GPU clock", "pace", "overhead", "rules", "replay"];
 
 impl Page<'_> {
     pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {

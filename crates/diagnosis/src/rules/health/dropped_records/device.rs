@@ -2,16 +2,13 @@
 
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
-use crate::rule::{Case, Rule};
+use crate::rule::Case;
 use analysis::idle::Cause;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 
-use super::DroppedRecords;
-
-/// Less than a twentieth of the step changes no verdict.
-pub const LEVEL: f64 = 0.05;
+use super::{CODE, MIN_SHARE};
 
 const OURS: &str = "Record all of the run: inferscope run --overhead-budget none -- ...; what runs when recording begins is not in it.";
 const TORCH: &str = "Begin and end torch.profiler with torch.cuda.synchronize(), and give its schedule two warm-up steps, so that no work from before is left.";
@@ -20,7 +17,7 @@ const NODES: &str = "Nodes of CUDA graphs seem to be missing: begin to record be
 const OTHERS: &str = "Look who else uses the device (another process, a stream of a library), and whether a stream waits for the host (cudaLaunchHostFunc): neither is in the recording.";
 
 pub fn finding(case: &Case) -> Option<Finding> {
-    let device = lacks_most(case).filter(|device| device.held() >= LEVEL)?;
+    let device = lacks_most(case).filter(|device| device.held() >= case.threshold(MIN_SHARE))?;
     let share = |ns: u64| ns as f64 / device.window_ns.max(1) as f64;
     let (busy, held) = (share(device.busy_ns), device.held());
     let api =
@@ -38,7 +35,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     let why = Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT);
     let actions = if graph { [NODES, why] } else { [why, OTHERS] };
     Some(Finding {
-        code: DroppedRecords.code(),
+        code: CODE,
         title: format!(
             "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not",
             phrase::percent(held),

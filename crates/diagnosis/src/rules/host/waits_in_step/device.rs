@@ -5,7 +5,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::pace::PACES;
 use crate::measures::proof;
 use crate::measures::recorded;
-use crate::rule::{Case, Rule};
+use crate::rule::Case;
 use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
 use analysis::host::seen::{Doing, Seen};
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 
-use super::{LEVEL, WaitsInStep};
+use super::{CODE, MIN_SHARE};
 
 pub fn finding(case: &Case) -> Option<Finding> {
     let copies_that_wait = copies_that_wait(case);
@@ -42,7 +42,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
             (case.share(waits).0, call, own, Vec::new())
         }
     };
-    if share.mid < LEVEL {
+    if share.mid < case.threshold(MIN_SHARE) {
         return None;
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
@@ -72,12 +72,16 @@ pub fn finding(case: &Case) -> Option<Finding> {
     place.api = Some(case.timeline.names.text(call).to_owned());
     let busy = busy(case);
     Some(Finding {
-        code: WaitsInStep.code(),
+        code: CODE,
         title,
         place,
         gain: None,
         severity: Severity::Info,
-        confidence: if recorded.count > 0 { recorded.tally.repeats() } else { share.surely_above(LEVEL / 2.0) },
+        confidence: if recorded.count > 0 {
+            recorded.tally.repeats()
+        } else {
+            share.surely_above(case.threshold(MIN_SHARE) / 2.0)
+        },
         evidence: evidence(case, &recorded, share, busy),
         actions: {
             let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));

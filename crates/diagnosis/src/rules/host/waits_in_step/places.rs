@@ -1,7 +1,7 @@
 //! Where a function waits: every line of it that waits for long is a finding of its own, with its own share and gain. Short waits at
 //! many lines of one function are one finding, which names the function and the share of each line.
 
-use super::LEVEL;
+use super::MIN_SHARE;
 use crate::finding::Evidence;
 use crate::rule::Case;
 use analysis::host::blame::Blamed;
@@ -48,11 +48,11 @@ impl Places {
     /// What is worth a finding, given the share of the whole function.
     pub fn worth(&self, case: &Case, function: Share) -> Vec<Waits> {
         let line = |frame: &StackIndex| case.timeline.stacks.frame(*frame).line;
-        let long = self.lines.iter().filter(|(_, share)| enough(*share));
+        let long = self.lines.iter().filter(|(_, share)| enough(case, *share));
         let each = long.map(|(frame, share)| Waits { frame: *frame, share: *share, lines: vec![line(frame)] });
         let found: Vec<Waits> = each.collect();
         match self.lines.first() {
-            Some((frame, _)) if found.is_empty() && enough(function) => {
+            Some((frame, _)) if found.is_empty() && enough(case, function) => {
                 let lines = self.lines.iter().map(|(frame, _)| line(frame)).collect();
                 vec![Waits { frame: *frame, share: function, lines }]
             }
@@ -82,8 +82,9 @@ impl Places {
 /// As many as fit a sentence.
 const MOST_LINES: usize = 3;
 
-fn enough(share: Share) -> bool {
-    share.mid >= LEVEL && share.low >= LEVEL / 2.0
+fn enough(case: &Case, share: Share) -> bool {
+    let min_share = case.threshold(MIN_SHARE);
+    share.mid >= min_share && share.low >= min_share / 2.0
 }
 
 pub fn is_at(case: &Case, one: &Seen, name: timeline::NameIndex, line: u32) -> bool {

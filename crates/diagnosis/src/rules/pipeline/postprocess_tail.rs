@@ -1,25 +1,39 @@
 //! `postprocess-tail`: after the last work of a step the host goes on, and the GPU has nothing to do.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
 
+pub const CODE: RuleCode = RuleCode::new("postprocess-tail");
+
 pub struct PostprocessTail;
 
-/// Every step has to hand its result over; a tenth is more than that.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "every step has to hand its result over; a tenth is more than that",
+);
 
 impl Rule for PostprocessTail {
-    fn code(&self) -> &'static str {
-        "postprocess-tail"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host goes on for a tenth of the step or more after the GPU has done its last work.",
+            summary: "The host goes on for {min_share} of the step or more after the GPU has done its last work.",
             why: "Decoding tokens, drawing boxes or writing an answer after the last kernel belongs to the step, and the GPU waits for the next one \
                   meanwhile. It counts as far as the step's thread runs. The most to gain is all of it, the least the line that is named.",
             needs: "Steps, GPU work, and stack samples or recorded calls.",
@@ -27,14 +41,22 @@ impl Rule for PostprocessTail {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "hand results to another thread and begin the next step", whatif: None })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
             return Verdict::Abstain("no steps were found, so none has an end".into());
         }
-        if let Some(reason) = gap::unseen(case, LEVEL) {
+        if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Tail).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Tail).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
         let runs = |zone: Zone, cause: Cause| zone == Zone::Tail && matches!(cause, Cause::Python | Cause::Native);
@@ -47,7 +69,7 @@ impl Rule for PostprocessTail {
             case.the_step()
         );
         let gain = Share { low: gap.share.low * part, ..gap.share };
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs after the last work of the step");
         finding.actions = vec![
             "Start the next request's work first, then finish this one: hand the result to another thread or process."

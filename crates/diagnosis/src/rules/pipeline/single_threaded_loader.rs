@@ -1,26 +1,45 @@
 //! `single-threaded-loader`: a DataLoader without workers makes every batch on the thread that serves, while the device waits.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use timeline::Name;
 
+pub const CODE: RuleCode = RuleCode::new("single-threaded-loader");
+
 pub struct SingleThreadedLoader;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.05,
+    Unit::Share,
+    "workers are one argument; a twentieth of the step is worth them",
+);
+
 /// More workers than this are seldom worth their memory.
 const WORKERS: u64 = 8;
 
 impl Rule for SingleThreadedLoader {
-    fn code(&self) -> &'static str {
-        "single-threaded-loader"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for 5 % of the step or more.",
+            summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for {min_share} of the step or more.",
             why: "Without workers, reading and decoding happens between two steps of the model, on the same thread: nothing else runs meanwhile. With workers it happens ahead of time, in other processes. \
                   So many workers as there are free cores, eight at the most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. \
                   The recorded steps are replayed with the rest of this time gone.",
@@ -29,8 +48,16 @@ impl Rule for SingleThreadedLoader {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE, waits_in_step::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, LEVEL, "the batch is made", loads_here, |_| true) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "the batch is made", loads_here, |_| true) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -45,7 +72,7 @@ impl Rule for SingleThreadedLoader {
             phrase::percent(load / workers as f64)
         )));
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "{} of {} makes its batch on the serving thread: a DataLoader without workers{}",
                 phrase::percent(load),

@@ -1,25 +1,38 @@
 //! `input-pipeline`: the step waits for the workers of a DataLoader, which do not keep up.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use replay::gain::Gain;
 use timeline::Name;
 
+pub const CODE: RuleCode = RuleCode::new("input-pipeline");
+
 pub struct InputPipeline;
 
-const LEVEL: f64 = 0.05;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "workers that keep up make the step wait for less");
 
 impl Rule for InputPipeline {
-    fn code(&self) -> &'static str {
-        "input-pipeline"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step waits for a DataLoader's workers for 5 % of its time or more.",
+            summary: "The step waits for a DataLoader's workers for {min_share} of its time or more.",
             why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less to do for each, or batches that are prepared \
                   once and kept help. The gain is the recorded steps replayed without this wait; at worst nothing, for more workers share the same disk and cores.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
@@ -27,8 +40,16 @@ impl Rule for InputPipeline {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[waits_in_step::CODE, preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
+    }
+
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, LEVEL, "it waits for a batch", waits, |_| true) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "it waits for a batch", waits, |_| true) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -40,7 +61,7 @@ impl Rule for InputPipeline {
             evidence.push(Evidence::said(format!("{} beside this one", phrase::counted(others, "recorded process"))));
         }
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("{} of {} waits for the next batch of a DataLoader's workers{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

@@ -1,10 +1,13 @@
 //! `python-loop-over-tensors`: a Python loop launches the same few short kernels again and again, once for each element.
 
-use crate::confidence;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::Graphs;
 use analysis::device::step_kernels::StepKernels;
 use analysis::frames::DEEP;
@@ -13,32 +16,53 @@ use analysis::stats::share::{Share, Tally};
 use replay::Change;
 use timeline::{StackIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("python-loop-over-tensors");
+
 pub struct PythonLoopOverTensors;
 
-const LEVEL: f64 = 0.10;
-/// A loop's body: layers of a model have more kernels than these.
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "rewriting a loop is work: a tenth of the step is worth it");
+const MAX_KERNEL_NS: Threshold = Threshold::new(
+    CODE,
+    "max_kernel_ns",
+    20_000.0,
+    Unit::Nanoseconds,
+    "longer kernels hide the loop that launches them",
+);
+const MIN_ROUNDS: Threshold =
+    Threshold::new(CODE, "min_rounds", 24.0, Unit::Count, "layers of a model repeat less often");
+/// A longer body does enough work in each round.
 const BODY: usize = 5;
-/// Models have fewer layers, loops over elements have more rounds.
-const ROUNDS: usize = 24;
+
 /// So much of a step is all of it.
 const ALL: f64 = 0.9;
-/// Longer kernels are worth a launch of their own.
-const SHORT_NS: u64 = 20_000;
 
 impl Rule for PythonLoopOverTensors {
-    fn code(&self) -> &'static str {
-        "python-loop-over-tensors"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MAX_KERNEL_NS, MIN_ROUNDS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The same five kernels or fewer, each shorter than 20 µs, are launched 24 times or more in a row, and that takes 10 % of the step or more.",
+            summary: "The same five kernels or fewer, each shorter than {max_kernel_ns}, are launched {min_rounds} times or more in a row, and that takes {min_share} of the step or more.",
             why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an \
                   nn.Sequential, whose layers each need what the one before gives, they are no such loop however many they are. The gain is the recorded \
                   steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
             needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
             example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Launch)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Do all rounds in one operation over stacked arrays: a batched product, a mask instead of an if."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -50,7 +74,9 @@ impl Rule for PythonLoopOverTensors {
             return Verdict::Silent;
         };
         let share = loops.tally.measured();
-        let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= LEVEL) else { return Verdict::Silent };
+        let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= case.threshold(MIN_SHARE)) else {
+            return Verdict::Silent;
+        };
         // A model that is nothing but layers. Loops over experts are a part of a step, also where an expert is an nn.Sequential.
         if share.mid >= ALL && is_chain(case, &loops.stretches) {
             return Verdict::Silent;
@@ -66,7 +92,7 @@ impl Rule for PythonLoopOverTensors {
         let gain = case.gain(&changes, share.scaled(1.0 - 1.0 / rounds as f64));
         let gain = case.at_worst(gain, &changes[1..], Share::default());
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!(
                 "A loop launches the same {} {rounds} times one after the other in {} of {}{}",
                 if body == 1 { "kernel".into() } else { format!("{body} kernels") },
@@ -77,7 +103,7 @@ impl Rule for PythonLoopOverTensors {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: confidence::of(&loops.tally, LEVEL),
+            confidence: confidence::of(&loops.tally, case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::at("the first round of the longest", None, work.start[first as usize], work.end(first as usize)),
                 Evidence::said(format!("{} such loops a step", gap::each(count))),
@@ -167,8 +193,9 @@ impl Loops {
                 let same = (place + body..run.len()).take_while(|at| name(*at) == name(*at - body)).count();
                 same / body + 1
             };
-            let Some((body, rounds)) =
-                (1..=BODY).map(|body| (body, rounds(body))).find(|(_, rounds)| *rounds >= ROUNDS)
+            let Some((body, rounds)) = (1..=BODY)
+                .map(|body| (body, rounds(body)))
+                .find(|(_, rounds)| *rounds >= (case.threshold(MIN_ROUNDS) as usize))
             else {
                 place += 1;
                 continue;
@@ -176,7 +203,7 @@ impl Loops {
             let all = &run[place..place + body * rounds];
             place += body * rounds;
             let ns: u64 = all.iter().map(|index| work.dur[*index as usize]).fold(0, u64::saturating_add);
-            if ns / all.len() as u64 > SHORT_NS {
+            if ns / all.len() as u64 > (case.threshold(MAX_KERNEL_NS) as u64) {
                 continue;
             }
             let (Some(first), Some(last)) = (work.launch(all[0] as usize), work.launch(all[all.len() - 1] as usize))

@@ -1,9 +1,15 @@
 //! `no-request-waiting`: the step waits for work, and nothing else of the program runs meanwhile: the load sets the pace, not the code.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::rules::host::{hot_line, waits_in_step};
+use crate::rules::launch::host_wait;
+use crate::rules::pipeline::preprocess_before_first_kernel;
+use crate::threshold::{Threshold, Unit};
 use analysis::frames::{WAITS, is};
 use analysis::host::seen::{Doing, Seen};
 use analysis::host::waits::{DEEPEST_WAIT, For, waits_for};
@@ -11,11 +17,19 @@ use analysis::phrase;
 use analysis::steps::spans::Spans;
 use timeline::{Name, ProcessIndex, StackIndex, TrackIndex};
 
+pub const CODE: RuleCode = RuleCode::new("no-request-waiting");
+
 pub struct NoRequestWaiting;
 
-const LEVEL: f64 = 0.10;
-/// So much of the wait has to be quiet for it to be nobody's fault.
-const QUIET: f64 = 0.8;
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "any server waits now and then; a tenth is more than that");
+const MIN_QUIET_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_quiet_share",
+    0.8,
+    Unit::Share,
+    "where other threads or the GPU work meanwhile, the wait is not for requests",
+);
 
 /// Functions that take the next request, by the end of their file's path. What an event loop waits for, or one who asks whether a socket or a pipe is
 /// ready, may as well be the answer that a request needs: `selectors.py` alone takes nothing.
@@ -31,13 +45,17 @@ const TAKES: [(&str, &[&str]); 8] = [
 ];
 
 impl Rule for NoRequestWaiting {
-    fn code(&self) -> &'static str {
-        "no-request-waiting"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE, MIN_QUIET_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "For 10 % of the step or more it waits at a queue or a socket for the next request, and neither another thread of the program nor the GPU works meanwhile.",
+            summary: "For {min_share} of the step or more it waits at a queue or a socket for the next request, and neither another thread of the program nor the GPU works meanwhile.",
             why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. More requests at a time, or fewer machines, are what the numbers ask for. If another thread \
                   or process of the recording runs during the wait, or waits for a socket or a child itself, that one is what the step waits for, and this rule stays silent. So it does \
                   where the program has a child whose stacks were not sampled (nothing says that it is idle), and for an event loop with nothing to run: a step that awaits an answer looks the same as none. The gain is the wait itself: with requests always waiting a turn would take so much less.",
@@ -46,12 +64,20 @@ impl Rule for NoRequestWaiting {
         }
     }
 
+    fn explains(&self) -> &'static [RuleCode] {
+        &[waits_in_step::CODE, preprocess_before_first_kernel::CODE, host_wait::CODE, hot_line::CODE]
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Input)
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
         }
         let waits = |one: &Seen| one.doing == Doing::Waiting && takes_on_top(case, case.sample(one).stack);
-        let found = match on_path::find(case, LEVEL, "it waits for a request", takes, waits) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "it waits for a request", takes, waits) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -64,7 +90,7 @@ impl Rule for NoRequestWaiting {
                 && !others.run(case.track(one), time.saturating_sub(half), time.saturating_add(half))
         });
         let quiet = quiet.count() as f64 / all.len().max(1) as f64;
-        if quiet < QUIET || all.is_empty() {
+        if quiet < case.threshold(MIN_QUIET_SHARE) || all.is_empty() {
             return Verdict::Silent;
         }
         let gain = found.gain(case, 0.0);
@@ -77,7 +103,7 @@ impl Rule for NoRequestWaiting {
         ];
         evidence.extend(found.evidence);
         let finding = Finding {
-            code: self.code(),
+            code: CODE,
             title: format!("In {} of {} no request is waiting: the step waits for the next one{}, and nothing else runs", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),

@@ -1,25 +1,39 @@
 //! `preprocess-before-first-kernel`: a step begins with work of the host, and the GPU has nothing to do until it is over.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
 
+pub const CODE: RuleCode = RuleCode::new("preprocess-before-first-kernel");
+
 pub struct PreprocessBeforeFirstKernel;
 
-/// Every step has to prepare something; a tenth is more than that.
-const LEVEL: f64 = 0.10;
+const MIN_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_share",
+    0.10,
+    Unit::Share,
+    "every step has to prepare something; a tenth is more than that",
+);
 
 impl Rule for PreprocessBeforeFirstKernel {
-    fn code(&self) -> &'static str {
-        "preprocess-before-first-kernel"
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host prepares for a tenth of the step or more before the GPU gets its first work.",
+            summary: "The host prepares for {min_share} of the step or more before the GPU gets its first work.",
             why: "A step begins with the first work of the host, not with the first kernel: tokenising, decoding images and padding are idle \
                   time of the GPU. Tools that count from kernel to kernel do not show it. It counts as far as the host runs meanwhile; \
                   the most to gain is all of it (prepared for the next step while this one runs), the least the line that is named.",
@@ -28,14 +42,26 @@ impl Rule for PreprocessBeforeFirstKernel {
         }
     }
 
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Cpu)
+    }
+
+    fn without_torch(&self) -> &'static [&'static str] {
+        &["Do it on the GPU: nvJPEG for images, kernels for the rest."]
+    }
+
+    fn edit(&self) -> Option<Edit> {
+        Some(Edit { what: "prepare the next batch in another thread or process", whatif: None })
+    }
+
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
             return Verdict::Abstain("no steps were found, so none has a beginning".into());
         }
-        if let Some(reason) = gap::unseen(case, LEVEL) {
+        if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
         }
-        let Some(gap) = gap::most(case, Measure::Lead).filter(|gap| gap.share.mid >= LEVEL) else {
+        let Some(gap) = gap::most(case, Measure::Lead).filter(|gap| gap.share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
         let runs = |zone: Zone, cause: Cause| zone == Zone::Lead && matches!(cause, Cause::Python | Cause::Native);
@@ -51,7 +77,7 @@ impl Rule for PreprocessBeforeFirstKernel {
         // An operator or a call of the driver's is no preprocessing of an input.
         let operator = place.file.is_none()
             && place.function.as_deref().is_some_and(|name| name.contains("::") || name.starts_with("cuda"));
-        let mut finding = gap.finding(case, self.code(), title, place, gain);
+        let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
         finding.actions = vec![
             "Prepare the next request while the GPU works on this one: in another process or thread, with a queue between.".into(),
