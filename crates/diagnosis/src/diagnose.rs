@@ -60,7 +60,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let case = Case::with_settings(timeline, options.step.as_deref(), options.rules.clone());
     // First: most rules ask for it, and it is measured with what else goes over all device work, on all cores.
     case.gpu();
-    // One direction: made, fitted to the program, ranked, settled, said. No stage changes what a later one has seen.
+    // One direction: made, fitted to the program, ranked, settled, said. Every stage takes findings and gives new ones.
     let (verdicts, slow_steps, waterfall) = look(&case);
     let (findings, abstentions) = without_guesses(&case, made(verdicts));
     let findings = device_limit::limited(&case, advice::fitted(timeline, findings));

@@ -114,7 +114,7 @@ fn what_is_wrong_with_a_change_of_ours_is_said_with_the_nearest_name() {
         ("rules:\n  hot-line: {enabled: 1}", "r.yaml:2: enabled must be true or false, not a number"),
         ("rules:\n  hot-line: {min_share: 20}", "r.yaml:2: min_share must be a share from 0 to 1, got 20"),
         ("rules:\n  hot-line: {min_share: much}", "r.yaml:2: min_share must be a share from 0 to 1, not text"),
-        ("rules:\n  hot-line: {min_share: .nan}", "r.yaml:2: min_share must be"),
+        ("rules:\n  hot-line: {min_share: .nan}", "r.yaml:2: non-finite"),
         ("rules:\n  launch-bound: {min_kernels: 0}", "r.yaml:2: min_kernels must be a whole number from 1"),
         ("rules:\n  hot-line: {}\n  hot-line: {}", "r.yaml:3: hot-line is there twice"),
     ];

@@ -23,7 +23,9 @@ fn what_remains_is_said_of_the_mean() {
         "{:?}",
         found.answer
     );
-    assert_eq!(found.findings[0].verify, "Record again: the mean of \"batch\" should fall from 871 µs towards 393 µs.");
+    let again = "Record again: the mean of \"batch\" should fall from 871 µs towards 393 µs.";
+    let switched = "Without an edit: inferscope verify --fix pageable-async-copy -- COMMAND.";
+    assert_eq!(found.findings[0].verify, format!("{again} {switched}"));
     assert!(393_000 > found.steps.min());
 }
 

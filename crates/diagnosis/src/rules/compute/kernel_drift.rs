@@ -52,10 +52,10 @@ impl Rule for KernelDrift {
         RuleDocs {
             summary: "Kernels with the same name and grid take more than {min_ratio} times as long in the last quarter of the steps as in the first, and {min_share} of the steps' time or more.",
             why: "The same work should take the same time. If it drifts, the clock falls (heat, power), a cache grows (attention over a longer and longer context), memory \
-                  fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with 20 calls \
+                  fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with {min_calls} calls \
                   in each. The gain is what all recorded calls of it take above the median of the first quarter; at least what the last quarter alone takes above it, at most what \
                   a run would that goes on as it ended, where that is more. Calls that run side by side on several streams count for the time in which any of them runs.",
-            needs: "20 steps or more, and GPU work.",
+            needs: "{min_steps} steps or more, and GPU work.",
             example: "attention_kernel takes 1.8 times as long at the end as at the start: 412 µs instead of 229 µs",
         }
     }

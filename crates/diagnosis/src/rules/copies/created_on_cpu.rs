@@ -58,7 +58,7 @@ impl Rule for CreatedOnCpu {
         RuleDocs {
             summary: "Tensors that are made on the host and copied to the device at once take {min_share} of the step or more.",
             why: "torch.zeros(n).to(\"cuda\") fills memory of the host and copies it; torch.zeros(n, device=\"cuda\") is one short kernel. An operator that makes a tensor, with a copy to the device \
-                  as the next work of the same thread within 200 µs, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst only the copies go, for to ask for a tensor on the device takes the host some time, too.",
+                  as the next work of the same thread within {max_delay_ns}, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst only the copies go, for to ask for a tensor on the device takes the host some time, too.",
             needs: "Operators (torch.profiler) and GPU copies with their calls.",
             example: "A tensor is made by aten::zeros on the host and copied to the device at once, 3 times a step: 11 % of the step",
         }

@@ -40,7 +40,7 @@ impl Rule for H2dSpike {
             summary: "Some steps copy to the device for more than {min_ratio} times as long as the median step, and {min_step_share} of their time or more.",
             why: "Weights that are moved in again, a cache that is filled, inputs of one odd size: such copies make the tail. Only time that no \
                   kernel hides counts. The gain is what is above the median, over all steps: the tail gains far more than the mean.",
-            needs: "At least 10 steps, and GPU copies.",
+            needs: "At least {min_steps} steps, and GPU copies.",
             example: "3 of 200 steps copy to the device for 41.0 ms instead of 1.20 ms",
         }
     }

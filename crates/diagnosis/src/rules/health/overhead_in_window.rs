@@ -56,7 +56,7 @@ impl Rule for OverheadInWindow {
         RuleDocs {
             summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took {max_overhead_percent} or more.",
             why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
-                  on the program's own thread; with a record every 10 µs that is no longer small. How much it is on this machine \
+                  on the program's own thread; with a record every {min_call_interval_ns} that is no longer small. How much it is on this machine \
                   is not in the trace, so there is no number: only how many there were. Recording a GPU is measured while it runs: \
                   against the steps that were not recorded where there are any, else by the collectors' own time.",
             needs: "Recorded calls (`--calls`), or GPU work.",

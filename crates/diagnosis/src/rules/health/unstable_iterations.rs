@@ -13,10 +13,20 @@ pub const CODE: RuleCode = RuleCode::new("unstable-iterations");
 
 pub struct UnstableIterations;
 
-const MIN_RATIO: Threshold =
-    Threshold::new(CODE, "min_ratio", 1.2, Unit::Times, "medians that differ by a fifth are different paces");
-const MAX_RATIO: Threshold =
-    Threshold::new(CODE, "max_ratio", 1.1, Unit::Times, "medians within a tenth of each other are one pace");
+const MIN_RATIO: Threshold = Threshold::new(
+    CODE,
+    "min_ratio",
+    1.2,
+    Unit::Times,
+    "medians that differ by a factor of {min_ratio} are different paces",
+);
+const MAX_RATIO: Threshold = Threshold::new(
+    CODE,
+    "max_ratio",
+    1.1,
+    Unit::Times,
+    "medians within a factor of {max_ratio} of each other are one pace",
+);
 
 /// So many blocks, with enough steps in each for a median.
 const BLOCKS: usize = 8;

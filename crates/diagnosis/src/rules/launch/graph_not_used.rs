@@ -50,7 +50,7 @@ impl Rule for GraphNotUsed {
         RuleDocs {
             summary: "Steps that launch kernel by kernel what other steps replay as a CUDA graph lose {min_share} of the steps' time or more.",
             why: "Servers capture graphs for some batch sizes. A batch of another size, or a longer one, runs without a graph. A step counts as the same work if its kernels are as many, and take as long, as those of \
-                  the graph's steps, within a half more. What such a step takes beyond its kernels, more than the steps with a graph take in the median, is the gain; its range is the spread over the steps.",
+                  the graph's steps, within a factor of {max_ratio}. What such a step takes beyond its kernels, more than the steps with a graph take in the median, is the gain; its range is the spread over the steps.",
             needs: "Steps, and GPU work with graphs.",
             example: "12 of 200 steps launch 412 kernels one by one, which the others replay as a graph: 9.10 ms instead of 4.20 ms",
         }

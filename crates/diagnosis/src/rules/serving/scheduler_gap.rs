@@ -44,7 +44,7 @@ impl Rule for SchedulerGap {
         RuleDocs {
             summary: "Between the steps of a serving engine the GPU is idle for {min_share} of the time or more.",
             why: "After each step the engine takes in new requests, decides the next batch, builds its inputs and hands out tokens. If it does so only when the step is done, the device waits. Gaps are counted where no work of any device runs, between steps that \
-                  follow each other within three steps' time: longer ones are a lack of requests. It has no gain in percent of a step, for it lies outside of them; the finding says how much of all time it is.",
+                  follow each other within {max_ratio} steps' time: longer ones are a lack of requests. It has no gain in percent of a step, for it lies outside of them; the finding says how much of all time it is.",
             needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX), and GPU work.",
             example: "Between two steps of the engine the GPU is idle for 4.20 ms, 31 % of the time",
         }
