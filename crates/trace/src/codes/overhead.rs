@@ -9,7 +9,7 @@ super::codes! {
         BufferFlush = 3, "buffer-flush";
         Instrumentation = 4, "instrumentation";
         Resource = 5, "resource";
-        ModuleLoading = 6, "module-loading";
+        ModuleLoading = 6, "triggered-module-loading";
         FunctionLoading = 7, "function-loading";
         /// A launch waits for the device.
         CommandBufferFull = 8, "command-buffer-full";

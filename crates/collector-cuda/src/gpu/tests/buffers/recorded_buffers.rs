@@ -156,6 +156,8 @@ impl Told {
                     found.push((kind, Work::from_records(&event, &numbers).expect("its numbers")));
                     numbers.clear();
                 }
+                Kind::Text => {}
+                Kind::DeviceFacts => numbers.clear(),
                 _ => assert!(numbers.is_empty()),
             }
         }
