@@ -19,8 +19,8 @@ from pythons import ROOT, environment, find
 
 # The whole suite runs here: what most people run inference on. If it is missing, on the newest found.
 FAVOURITE = "3.12"
-# Tests at a time: most wait for processes, so more than there are processors.
-AT_A_TIME = (os.cpu_count() or 2) + 2
+# Tests at a time: most wait for processes, so one more than there are processors.
+AT_A_TIME = (os.cpu_count() or 2) + 1
 NO_TESTS = 5
 # Of each suite at the end, and of each line there.
 MOST_NAMED = 20

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from recording import INFERSCOPE, PATIENCE_S, SCOPE, Trace, analyze, environment, inferscope, until
 
+# File systems that are full, and how long a command then takes.
+pytestmark = pytest.mark.serial
+
 
 def test_an_unwritable_place_is_refused_before_the_command_starts(unprivileged, tmp_path):
     closed = tmp_path / "closed"

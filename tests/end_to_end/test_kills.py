@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from recording import CALL, PATIENCE_S, SCOPE, STEP, alive, analyze, until
 
+# Kills at moments that a busy machine would move.
+pytestmark = pytest.mark.serial
+
 # Says what it has recorded, then waits to be killed: all that it said must be in the trace. Its lines are long, so that
 # the pipe is full, and it waits, before it has written more than its ring holds without a recorder.
 WORKLOAD = """

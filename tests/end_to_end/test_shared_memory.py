@@ -9,6 +9,9 @@ import sys
 import pytest
 from recording import INFERSCOPE, PATIENCE_S, SCOPE, Trace, environment
 
+# Fills the memory that every recording shares.
+pytestmark = pytest.mark.serial
+
 SCRIPT = """
     from inferscope import scope
     for number in range(20_000):

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-pytestmark = pytest.mark.every_python
+# Alone: it measures how often threads that sleep are looked at.
+pytestmark = [pytest.mark.every_python, pytest.mark.serial]
 
 ACTIVE, GIL = 1, 2
 

@@ -3,9 +3,14 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "soak"))
 
 from soak import soak
+
+# Kills at moments that a busy machine would move.
+pytestmark = pytest.mark.serial
 
 KILLS = 200
 # For a machine that hangs, not for one that is slow.
