@@ -173,6 +173,32 @@ fn a_fault_in_the_rules_stops_before_anything_is_recorded() {
 }
 
 #[test]
+fn our_rules_are_changed_by_a_file_and_the_report_says_so() {
+    let place = place("our-rules");
+    let found = |rules: &[&str]| -> (Vec<String>, String) {
+        let told = place.run([&["analyze", "before", "--format", "json"][..], rules].concat()).fine().out;
+        let document: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let codes = document["findings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap().to_owned());
+        (codes.collect(), told)
+    };
+    let (usual, told) = found(&[]);
+    let first = usual.first().expect("the recording has a finding").clone();
+    assert!(!told.contains("\"label\": \"rules\""), "{told}");
+    place.write("ours.yaml", format!("rules:\n  {first}: {{enabled: false}}\n"));
+    let (codes, told) = found(&["--rules", "ours.yaml"]);
+    assert!(!codes.contains(&first) && told.contains(&format!("changed: {first} is off (ours.yaml:2)")), "{told}");
+    place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 0.2}\n");
+    let told = place.run(["rules", "explain", "launch-bound", "--rules", "ours.yaml"]).fine().out;
+    assert!(told.contains("threshold: min_share = 20 % (ours.yaml:2; default 10 %): "), "{told}");
+    assert!(told.contains("threshold: min_kernels = 8 (default): ") && told.contains("in 20 % of the step"), "{told}");
+    let told = place.run(["rules", "check", "ours.yaml"]).fine().out;
+    assert_eq!(told, "ours.yaml: 0 rules, 0 of ours off, 1 threshold changed, no fault\n");
+    place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 2}\n");
+    let error = place.run(["analyze", "before", "--rules", "ours.yaml"]).refused(5);
+    assert!(error.contains("ours.yaml:2: min_share must be a share from 0 to 1, got 2"), "{error}");
+}
+
+#[test]
 fn rules_are_listed_explained_and_checked() {
     let place = place("rules");
     place.write(".inferscope_rules.yaml", RULES);

@@ -185,8 +185,10 @@ fn changed_bytes_never_panic() {
         state ^= state << 17;
         (state >> 11) as usize % limit
     };
+    let text =
+        format!("{GOOD}rules:\n  hot-line: {{enabled: false}}\n  launch-bound: {{min_share: 0.2, min_kernels: 9}}\n");
     for _ in 0..3000 {
-        let mut bytes = GOOD.as_bytes().to_vec();
+        let mut bytes = text.as_bytes().to_vec();
         for _ in 0..1 + below(4) {
             let at = below(bytes.len());
             match below(3) {
