@@ -248,10 +248,10 @@ pub fn medians(timeline: &Timeline, began: impl Iterator<Item = (u64, u64)>) -> 
     }
     let (mut all, mut buckets) = (Times::default(), Vec::with_capacity(grid.count));
     for mut times in times {
-        buckets.push((times.len() > 0).then(|| times.percentile(50) as f64));
+        buckets.push((times.count() > 0).then(|| times.percentile(50) as f64));
         all.append(times);
     }
-    let mean = all.total() as f64 / all.len().max(1) as f64;
+    let mean = all.total() as f64 / all.count().max(1) as f64;
     Some((finish(buckets, &grid, mean, Some(peak))?, all))
 }
 

@@ -20,7 +20,7 @@ impl Times {
         self.long.append(&mut other.long);
     }
 
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.short.len() + self.long.len()
     }
 
@@ -31,7 +31,7 @@ impl Times {
 
     /// The smallest that `percent` of them do not exceed; 0 where there are none.
     pub fn percentile(&mut self, percent: usize) -> u64 {
-        let place = (self.len() * percent).div_ceil(100).saturating_sub(1);
+        let place = (self.count() * percent).div_ceil(100).saturating_sub(1);
         match place.checked_sub(self.short.len()) {
             None => u64::from(*self.short.select_nth_unstable(place).1),
             Some(place) if place < self.long.len() => *self.long.select_nth_unstable(place).1,
@@ -56,7 +56,7 @@ mod tests {
             for percent in [0, 1, 50, 95, 100] {
                 assert_eq!(times.percentile(percent), percentile(&sorted, percent), "{count} {percent}");
             }
-            assert_eq!((times.len(), times.total()), (count, sorted.iter().sum()));
+            assert_eq!((times.count(), times.total()), (count, sorted.iter().sum()));
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn run(settings: &Settings, export: &Export) -> Result<Ending, Failure> {
     };
     let [mut source] = open::confined(settings, [export.trace.as_deref()], written)?;
     let timeline = source.read(settings)?;
-    timeline.notes.iter().for_each(|note| settings.say(&note.said()));
+    timeline.notes.iter().for_each(|note| settings.say(note.said()));
     if export.format == Format::Parquet {
         return tables(settings, source.folder(), file);
     }

@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::rule_file;
 use diagnosis::compare::Gate;
 use diagnosis::expression::Condition;
-use replay;
 use std::path::Path;
 use timeline::fixture::{Fixture, Value, text::START_NS, write_table};
 use trace::tables::{ColumnType, Table, file_name};

@@ -7,7 +7,6 @@ use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
 use diagnosis::compare::{self, Side};
 use diagnosis::named::{METRICS, Named};
-use replay;
 use report::Style;
 use report::exports::collapsed;
 use serde_json::Value;

@@ -14,11 +14,11 @@ pub fn rows(timeline: &Timeline) -> Vec<ApiRow> {
         }
     }
     let row = |(name, mut times): (u32, Times)| {
-        let (count, total_ns) = (times.len() as u64, times.total());
+        let (count, total_ns) = (times.count() as u64, times.total());
         let (mean_ns, p95_ns) = (total_ns / count.max(1), times.percentile(95));
         ApiRow { name: NameIndex(name), count, total_ns, mean_ns, p95_ns }
     };
-    let named = (0..).zip(by_name).filter(|(_, times)| times.len() > 0);
+    let named = (0..).zip(by_name).filter(|(_, times)| times.count() > 0);
     let mut rows: Vec<ApiRow> = named.map(row).collect();
     rows.sort_by_key(|row| (u64::MAX - row.total_ns, row.name));
     rows

@@ -40,7 +40,7 @@ pub fn kernels_in_steps(inputs: &DeviceInputs) -> Vec<InSteps> {
                 }
             }
         }
-        InSteps { process, ordinal, count: times.len(), median_ns: times.percentile(50) }
+        InSteps { process, ordinal, count: times.count(), median_ns: times.percentile(50) }
     };
     devices.map(of_device).collect()
 }

@@ -73,7 +73,7 @@ pub fn rows(inputs: &DeviceInputs, layers: &Layers) -> Vec<KernelRow> {
         }
     }
     let row = |(name, mut sum): (u32, Sum)| {
-        let (count, total_ns) = (sum.times.len() as u64, sum.times.total());
+        let (count, total_ns) = (sum.times.count() as u64, sum.times.total());
         let names = &inputs.timeline.names;
         let layers = sum.layers.all().into_iter().map(|(layer, count)| (names.text(NameIndex(layer)), count));
         KernelRow {
