@@ -89,7 +89,7 @@ def test_the_exports_hold_every_event(recorded, tmp_path):
     complete = [event for event in json.loads(chrome.read_text())["traceEvents"] if event["ph"] in "XB"]
     assert len(complete) >= len(slices)
     exported = json.loads(ours.read_text())
-    assert exported["format_version"] == "1.0"
+    assert exported["format_version"] == "1.1"
     ids = [event["id"] for event in exported["events"]]
     assert len(ids) == len(set(ids)) >= len(slices)
     assert {scope["name"] for scope in exported["relationships"]["scopes"]} >= {"outer", "inner"}

@@ -90,11 +90,10 @@ impl Attached {
 
     /// A line for the report.
     pub(super) fn note(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
-        match self.text(event, gathered) {
-            Some(text) => match Note::from_record(event.extra, &text) {
-                Some(note) => sink.notes.add(note),
-                None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
-            },
+        // A note without arguments has no text in front of it.
+        let text = if event.flags == 0 { Some(String::new()) } else { self.text(event, gathered) };
+        match text.and_then(|text| Note::from_record(event.extra, &text)) {
+            Some(note) => sink.notes.add(note),
             None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
         }
     }

@@ -115,7 +115,8 @@ impl Note {
     /// The inverse of [`Note::joined`]. None: a number that nobody wrote.
     pub fn from_record(number: u32, joined: &str) -> Option<Note> {
         let code = i32::try_from(number).ok().and_then(NoteCode::from_i32)?;
-        Some(joined.split(BETWEEN).fold(Note::new(code), |note, argument| note.with(argument)))
+        let arguments = joined.split(BETWEEN).filter(|_| !joined.is_empty());
+        Some(arguments.fold(Note::new(code), |note, argument| note.with(argument)))
     }
 }
 
@@ -130,5 +131,7 @@ mod tests {
         assert_eq!(back, note);
         assert_eq!(back.args, ["3", "A  GPU ", "gone"]);
         assert_eq!(Note::from_record(u32::MAX, ""), None);
+        let plain = Note::new(NoteCode::DeviceLost);
+        assert_eq!(Note::from_record(plain.code as u32, &plain.joined()), Some(plain));
     }
 }
