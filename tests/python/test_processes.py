@@ -21,8 +21,8 @@ def test_thousands_of_threads_reuse_their_rings(record):
     """
     ).only
     assert sorted(mark.tags["n"] for mark in segment.marks) == list(range(4000))
-    # Nobody writes it to disk here: a ring of 64 records is taken over while 32 fit, by 16 threads of two records each. One
-    # that was left between others may be passed over, so that not all of them are full.
+    # Nobody writes it to disk here: a ring of 64 records is taken over while 32 fit, by 16 threads of two records each.
+    # One that was left between others may be passed over, so that not all of them are full.
     assert len(segment.rings) <= 4000 // 8
     segment.check_clean()
 
