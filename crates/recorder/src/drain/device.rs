@@ -91,7 +91,8 @@ impl Attached {
     /// A line for the report.
     pub(super) fn note(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         // A note without arguments has no text in front of it.
-        let text = if event.flags == 0 { Some(String::new()) } else { self.text(event, gathered) };
+        let is_bare = event.name == NameId::INLINE && event.flags == 0;
+        let text = if is_bare { Some(String::new()) } else { self.text(event, gathered) };
         match text.and_then(|text| Note::from_record(event.extra, &text)) {
             Some(note) => sink.notes.add(note),
             None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
