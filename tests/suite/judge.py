@@ -21,7 +21,7 @@ PROFILE_HEALTH = (
     "overhead-in-window",
 )
 # Percent of the step. A finding that promises less is worth knowing and blames nobody. It is `LEAST` of
-# crates/analysis/src/answer.rs, the least that the answer names as a cause (test_judge.py holds the two together).
+# crates/diagnosis/src/telling.rs, the least that the answer names as a cause (test_judge.py holds the two together).
 # Where steps differ much the answer asks for more; here noise is no excuse for what a healthy program was promised.
 BLAME = 3.0
 # The figures to reach.
