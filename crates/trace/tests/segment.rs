@@ -91,9 +91,10 @@ fn threads_by_the_thousand_share_a_few_rings() {
     }
     let reader = SegmentReader::open(segment.path()).unwrap();
     let (events, lost) = all_records(&reader);
-    // Nobody has written any of it to disk, so rings are filled one after the other.
+    // Nobody has written any of it to disk, so rings are filled one after the other. In turn, eleven threads would share a
+    // ring; side by side, a ring that has room may lie between two full ones and not be found.
     assert_eq!((events.len(), lost), (15_000, 0));
-    assert!(reader.rings() <= 15_000 / 32 + 50, "{} rings", reader.rings());
+    assert!(reader.rings() <= 5_000 / 4, "{} rings", reader.rings());
     let rings = reader.rings();
     for wave in 0..100 {
         all_durable(&reader);
