@@ -14,8 +14,11 @@ pub fn make_way() {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()).for_each(lower);
     // Where the kernel shares time between sessions first (autogroups), priorities count only within one. The recorder that
-    // the package starts has a session of its own.
-    let _ = fs::write("/proc/self/autogroup", NICE.to_string());
+    // the package starts has a session of its own; another's session is not ours to slow down.
+    // SAFETY: both ask for a number of this process.
+    if unsafe { libc::getsid(0) == libc::getpid() } {
+        let _ = fs::write("/proc/self/autogroup", NICE.to_string());
+    }
 }
 
 fn lower(thread: libc::id_t) {

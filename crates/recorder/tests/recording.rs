@@ -236,26 +236,24 @@ fn the_package_is_told_when_recording_begins_and_where_the_report_is() {
     let folder = Folder::new("protocol");
     let (trace, ready) = (folder.path("trace"), folder.path("ready"));
     let (leave, written) = (folder.path("leave"), folder.path("written"));
-    let report = std::thread::scope(|scope| {
-        let (settings, asked) = (settings(trace.clone()), ready.clone());
-        let done = |trace: &Path, _: bool| Some(trace.join("report.md"));
-        let recorder = scope.spawn(move || recorder::record(&settings, &asked, std::process::id(), done));
-        until("it is ready", || ready.exists());
-        let told = fs::read_to_string(&ready).unwrap();
-        let segments = told.split('\0').find_map(|line| line.strip_prefix("INFERSCOPE_SEGMENTS=")).unwrap();
-        let variables = [("INFERSCOPE_SEGMENTS", Path::new(segments)), ("LEAVE", &leave), ("WRITTEN", &written)];
-        let mut writer = spawn("writer", &[&variables[..], &[("END", Path::new("wait"))]].concat());
-        until("the writer has written", || written.exists());
-        fs::write(Path::new(segments).join("stop"), "").unwrap();
-        until("it is done", || Path::new(segments).join("done").exists());
-        let report = fs::read_to_string(Path::new(segments).join("done")).unwrap();
-        fs::write(&leave, "").unwrap();
-        writer.wait().unwrap();
-        // As the package does when it has read what it was told.
-        fs::remove_dir_all(segments).unwrap();
-        recorder.join().unwrap().unwrap();
-        report
-    });
+    // In a process of its own, as the package starts it: it takes the lowest priority in the end, which would starve other tests.
+    let me = std::process::id().to_string();
+    let mut recorder =
+        spawn("package's recorder", &[("OUTPUT", &trace), ("READY", &ready), ("PROGRAM", Path::new(&me))]);
+    until("it is ready", || ready.exists());
+    let told = fs::read_to_string(&ready).unwrap();
+    let segments = told.split('\0').find_map(|line| line.strip_prefix("INFERSCOPE_SEGMENTS=")).unwrap();
+    let variables = [("INFERSCOPE_SEGMENTS", Path::new(segments)), ("LEAVE", &leave), ("WRITTEN", &written)];
+    let mut writer = spawn("writer", &[&variables[..], &[("END", Path::new("wait"))]].concat());
+    until("the writer has written", || written.exists());
+    fs::write(Path::new(segments).join("stop"), "").unwrap();
+    until("it is done", || Path::new(segments).join("done").exists());
+    let report = fs::read_to_string(Path::new(segments).join("done")).unwrap();
+    fs::write(&leave, "").unwrap();
+    writer.wait().unwrap();
+    // As the package does when it has read what it was told.
+    fs::remove_dir_all(segments).unwrap();
+    assert!(recorder.wait().unwrap().success());
     assert_eq!(report, trace.join("report.md").to_string_lossy());
     assert_eq!(calls(&trace), 1000);
 }
