@@ -6,7 +6,7 @@ use crate::host::full_queue::FullQueue;
 use crate::steps::spans::Spans;
 use crate::steps::windows::Windows;
 use std::collections::HashMap;
-use timeline::cuda_calls::{ApiClass, OverheadOf, class_of, overhead_of};
+use timeline::cuda_calls::{OverheadOf, overhead_of};
 use timeline::gpu::detail;
 use timeline::side_by_side::{self, Job};
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
@@ -187,14 +187,12 @@ fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> 
 pub struct DeviceWaits<'a> {
     timeline: &'a Timeline,
     frames: &'a Frames,
-    /// By name: whether such a call copies, once it was asked.
-    copies: Vec<Option<bool>>,
     queue: &'a FullQueue<'a>,
 }
 
 impl<'a> DeviceWaits<'a> {
     pub fn new(timeline: &'a Timeline, frames: &'a Frames, queue: &'a FullQueue<'a>) -> DeviceWaits<'a> {
-        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()], queue }
+        DeviceWaits { timeline, frames, queue }
     }
 
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
@@ -212,9 +210,7 @@ impl<'a> DeviceWaits<'a> {
         if self.frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0 {
             return Some(slices.get(slice).end());
         }
-        let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
-        let copies = *self.copies.get_mut(name as usize)?.get_or_insert_with(is_copy);
-        let copied = copies.then(|| copy_begins(self.timeline, slice)).flatten();
+        let copied = self.timeline.call(slice).copies().then(|| copy_begins(self.timeline, slice)).flatten();
         copied.or_else(|| self.queue.waits(slice).then(|| slices.get(slice).end()))
     }
 }

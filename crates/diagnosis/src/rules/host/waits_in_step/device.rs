@@ -15,7 +15,6 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use std::collections::HashMap;
-use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 
 use super::{CODE, MIN_SHARE};
@@ -85,7 +84,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         evidence: evidence(case, &recorded, share, busy),
         actions: {
             let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
-            if class_of(case.timeline.names.text(call)) == ApiClass::Copy {
+            if case.timeline.names.call(call).copies() {
                 actions.push(COPY.into());
             }
             actions
@@ -119,12 +118,12 @@ fn call(case: &Case) -> Option<NameIndex> {
 }
 
 fn is_launch(case: &Case, name: NameIndex) -> bool {
-    case.frames.bits(name) & is::WAITS_FOR_GPU == 0 && class_of(case.timeline.names.text(name)) != ApiClass::Copy
+    case.frames.bits(name) & is::WAITS_FOR_GPU == 0 && !case.timeline.names.call(name).copies()
 }
 
 /// Copies that return when all that the device had to do before them is done, by their start and name: how long they wait.
 fn copies_that_wait(case: &Case) -> HashMap<(u64, NameIndex), u64> {
-    let is_copy = |name: NameIndex| class_of(case.timeline.names.text(name)) == ApiClass::Copy;
+    let is_copy = |name: NameIndex| case.timeline.names.call(name).copies();
     let waits = case.seen.gpu.values().flatten().filter(|(_, _, name)| is_copy(*name));
     waits.map(|(start, end, name)| ((*start, *name), end - start)).collect()
 }
