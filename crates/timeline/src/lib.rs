@@ -2,8 +2,10 @@
 //! before its children, samples, counters, names, losses. Reads whatever is there and says what is not; what the
 //! events mean is left to `analysis`.
 
+mod before_codes;
 mod builder;
 pub mod cuda_calls;
+mod finish;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 pub mod gpu;

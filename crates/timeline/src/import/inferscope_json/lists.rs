@@ -1,7 +1,7 @@
 //! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
 
 use super::load::Loader;
-use crate::import::before_codes;
+use crate::before_codes;
 use crate::import::json::fields::{Raw, fields};
 use crate::{LossReason, Note, NoteCode, Process, StackIndex};
 

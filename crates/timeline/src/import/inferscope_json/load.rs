@@ -5,13 +5,13 @@ use super::device;
 use super::event::Event;
 use super::odd::Odd;
 use super::scopes::Scopes;
+use crate::finish::{RowOrder, Rows, finish};
 use crate::gpu::{WorkKind, detail};
-use crate::import::before_codes;
 use crate::import::json::places::Places;
 use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
 use crate::{
-    Builder, More, NameIndex, Note, OverheadKind, RecordingWindow, SliceKind, StackIndex, Timeline, TrackIndex,
+    Builder, More, NameIndex, OverheadKind, RecordingWindow, SliceKind, StackIndex, State, Timeline, TrackIndex,
 };
 
 #[derive(Default)]
@@ -150,7 +150,8 @@ impl Loader {
         fits.then_some(args)
     }
 
-    pub fn finish(mut self) -> Timeline {
+    /// `cut` says where the file ends early.
+    pub fn finish(mut self, cut: Option<String>) -> Timeline {
         self.scopes.close(&mut self.builder, self.last, &mut self.odd);
         for (at, leaf) in self.leaves.iter().enumerate() {
             let id = self.builder.timeline.samples.stack[at];
@@ -160,22 +161,21 @@ impl Loader {
                 if id == 0 { 0 } else { self.builder.frame(None, NameIndex(*leaf), 0).0 }
             });
         }
-        (self.odd.streams, self.odd.devices) = (self.builder.work.shared, self.builder.work.refused);
         self.places.arrange(&mut self.builder);
-        self.builder.outer_first();
-        let mut timeline = self.builder.finish();
-        // Times count from the start of the recording where they fit into its duration; else they are some other clock's.
-        if let Some(duration) = self.duration.filter(|duration| *duration >= timeline.end) {
-            (timeline.start, timeline.end) = (0, duration);
+        let mut notes = self.odd.lines();
+        if cut.is_some() {
+            self.builder.timeline.info.state = State::Cut { events: Some(self.all) };
+        } else if self.all == 0 {
+            notes.push("The file holds no events.".into());
         }
-        timeline.losses.iter_mut().for_each(|loss| loss.time = timeline.start);
-        if !self.has_codes {
-            before_codes::slices(&mut timeline);
-        }
-        timeline.names.finish();
-        timeline.slices.shrink();
-        timeline.notes.extend(self.odd.lines().into_iter().map(Note::sentence));
-        timeline
+        notes.extend(cut);
+        finish(Rows {
+            order: RowOrder::OuterFirst,
+            duration: self.duration,
+            before_codes: !self.has_codes,
+            notes,
+            ..self.builder.into_rows()
+        })
     }
 }
 

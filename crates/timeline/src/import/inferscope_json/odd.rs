@@ -28,8 +28,6 @@ pub struct Odd {
     pub too_many: u64,
     pub entries: u64,
     pub notes: u64,
-    pub streams: u64,
-    pub devices: u64,
 }
 
 impl Odd {
@@ -76,8 +74,6 @@ impl Odd {
             (self.processes, "processes have the number of another, and are shown as one with it"),
             (self.entries, "entries of stacks, processes, threads, losses or notes could not be read"),
             (self.notes, "further notes are in the file"),
-            (self.streams, "events are of more streams than can be shown: the further ones share a track"),
-            (self.devices, "events are of more devices than can be, and are left out"),
         ];
         lines.extend(counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}.")));
         lines

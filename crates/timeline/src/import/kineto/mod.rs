@@ -16,7 +16,8 @@ mod work;
 use super::json::places::Places;
 use super::json::scan::Stop;
 use super::json::{cut_note, place, source, what};
-use crate::{Builder, Limits, Note, OpenError, State, Timeline};
+use crate::finish::{RowOrder, Rows};
+use crate::{Builder, Limits, OpenError, State, Timeline};
 use document::Document;
 use join::Joined;
 use load::Loader;
@@ -75,20 +76,13 @@ fn take(
 /// `events` is what was read of the only file.
 fn finish(mut builder: Builder, file: Joined, name: String, events: Option<u64>) -> Timeline {
     Places::default().arrange(&mut builder);
-    builder.outer_first();
-    let (shared, refused) = (builder.work.shared, builder.work.refused);
-    let mut timeline = builder.finish();
-    timeline.names.finish();
-    timeline.slices.shrink();
+    let rows = Rows { order: RowOrder::OuterFirst, notes: file.notes, ..builder.into_rows() };
+    let mut timeline = crate::finish::finish(rows);
     let info = &mut timeline.info;
     info.recorder = "torch.profiler".into();
     info.command = format!("torch.profiler: {name}");
     info.software = file.software;
     info.state = if file.whole { State::Complete } else { State::Cut { events } };
     info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
-    timeline.notes.extend(file.notes.into_iter().map(Note::sentence));
-    let mut odd = odd::Odd::default();
-    (odd.streams, odd.devices) = (shared, refused);
-    timeline.notes.extend(odd.lines().into_iter().map(Note::sentence));
     timeline
 }

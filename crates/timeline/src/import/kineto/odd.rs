@@ -18,8 +18,6 @@ pub struct Odd {
     pub lengths: u64,
     pub far: u64,
     pub other_processes: u64,
-    pub streams: u64,
-    pub devices: u64,
 }
 
 impl Odd {
@@ -61,8 +59,6 @@ impl Odd {
                 self.other_processes,
                 "further processes made calls to devices: the file does not say whose the work is, and all is shown with one",
             ),
-            (self.streams, "pieces of work are of more streams than can be shown: the further ones share a track"),
-            (self.devices, "pieces of work are of more devices than can be, and are left out"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
         unknown.chain(counted).collect()

@@ -8,7 +8,6 @@ use crate::gpu::part::{close_up, pieces};
 use crate::names::{IdMap, Texts};
 use crate::side_by_side::{self, Job};
 use crate::slices::{Detail, OPEN, Slices};
-use crate::sort;
 use crate::{Process, Samples, Track};
 use std::collections::HashMap;
 use trace::tables::{SliceKind, Table};
@@ -172,10 +171,6 @@ impl SliceRows {
         SliceRows { slices, thread: column(), rooms, ..SliceRows::default() }
     }
 
-    pub fn len(&self) -> usize {
-        self.slices.len()
-    }
-
     pub fn rooms(&mut self) -> Vec<SliceRoom<'_>> {
         let Slices { start, dur, name, id, detail, kind, .. } = &mut self.slices;
         let (mut start, mut dur) = (pieces(start, &self.rooms), pieces(dur, &self.rooms));
@@ -267,20 +262,11 @@ impl SliceRows {
         }
     }
 
-    pub fn finish(mut self, loader: &mut Loader, tracks: &mut Tracks, end: u64) -> Slices {
+    /// The slices as they were read, and the track of each.
+    pub fn into_rows(mut self, loader: &Loader, tracks: &Tracks, end: u64) -> (Slices, Vec<u32>) {
         self.close(loader, end);
-        let mut slices = self.slices;
-        slices.args = std::mem::take(&mut loader.texts).all;
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
-        let sorted = sort::by_track(&self.thread, &slices.start, |index| slices.dur[index], tracks.all.len());
-        drop(self.thread);
-        for (track, range) in tracks.all.iter_mut().zip(sorted.ranges) {
-            track.slices = range;
-        }
-        if let Some(order) = sorted.order {
-            slices.reorder(&order);
-        }
-        slices
+        (self.slices, self.thread)
     }
 
     /// Lets go of checkpoints that a complete slice replaces, and ends the rest with their process.
@@ -335,17 +321,8 @@ impl SampleRows {
         }
     }
 
-    pub fn finish(mut self, tracks: &mut Tracks) -> Samples {
+    pub fn into_rows(mut self, tracks: &Tracks) -> (Samples, Vec<u32>) {
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
-        let sorted = sort::by_track(&self.thread, &self.samples.time, |_| 0, tracks.all.len());
-        for (track, range) in tracks.all.iter_mut().zip(sorted.ranges) {
-            track.samples = range;
-        }
-        if let Some(order) = sorted.order {
-            sort::gather(&mut self.samples.time, &order);
-            sort::gather(&mut self.samples.stack, &order);
-            sort::gather(&mut self.samples.state, &order);
-        }
-        self.samples
+        (self.samples, self.thread)
     }
 }

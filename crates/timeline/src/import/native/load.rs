@@ -3,15 +3,12 @@
 
 use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
-use super::table::Rows;
-use crate::gpu::{Allocation, Gather, MOST_STREAMS};
-use crate::import::before_codes;
-use crate::link;
+use super::table::Rows as TableRows;
+use crate::before_codes;
+use crate::finish::{Rows, finish};
+use crate::gpu::{Allocation, Gather};
 use crate::names::{IdMap, Texts};
-use crate::{
-    Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Slices, Stacks, State, Timeline,
-    side_by_side,
-};
+use crate::{Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Stacks, State, Timeline};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::tables::Table;
@@ -135,7 +132,7 @@ impl Loader {
         }
     }
 
-    pub fn take(&mut self, table: Table, rows: &Rows) {
+    pub fn take(&mut self, table: Table, rows: &TableRows) {
         match table {
             Table::Names => self.take_names(rows),
             Table::Stacks => self.take_stacks(rows),
@@ -227,23 +224,10 @@ impl Loader {
             _ => first,
         };
         let end = self.manifest.ended_ns.unwrap_or(0).max(last).max(start);
-        for counter in &mut self.counters {
-            if !counter.time.is_sorted() {
-                let mut points: Vec<_> = counter.time.iter().copied().zip(counter.value.iter().copied()).collect();
-                points.sort_by_key(|point| point.0);
-                (counter.time, counter.value) = points.into_iter().unzip();
-            }
-        }
         let (slices, samples) = (std::mem::take(&mut self.slices), std::mem::take(&mut self.samples));
-        let mut tracks = self.tracks();
-        let odd = self.seen.odd.notes(self.strangers.len(), &self.work);
-        let size = slices.len() + self.work.len();
-        let work = std::mem::take(&mut self.work);
-        let (mut gpu, mut sorted) = (Gpu::default(), Slices::default());
-        let put_work = Box::new(|| gpu = work.finish());
-        side_by_side::run(size, vec![put_work], || sorted = slices.finish(&mut self, &mut tracks, end));
-        let samples = samples.finish(&mut tracks);
-        self.names.finish();
+        let tracks = self.tracks();
+        let (slices, slice_track) = slices.into_rows(&self, &tracks, end);
+        let (samples, sample_track) = samples.into_rows(&tracks);
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
             notes.push(Note::sentence(
@@ -251,37 +235,39 @@ impl Loader {
             ));
         }
         notes.append(&mut self.notes);
-        notes.extend(odd.into_iter().map(Note::sentence));
-        self.allocations.sort_by_key(|allocation| allocation.time);
-        let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
-        let has_codes = self.manifest.has_codes();
-        let mut timeline = Timeline {
+        let odd = self.seen.odd.notes(self.strangers.len());
+        let before_codes = !self.manifest.has_codes();
+        let gpu = Gpu { devices: self.manifest.devices, allocations: self.allocations, ..Gpu::default() };
+        let timeline = Timeline {
             info: self.manifest.info,
             start,
             end,
             processes: self.manifest.processes,
             tracks: tracks.all,
             names: self.names,
-            slices: sorted,
+            slices,
             samples,
             stacks: self.stacks,
             counters: self.counters,
-            gpu: Gpu { devices, allocations, ..gpu },
+            gpu,
             losses: self.losses,
             notes,
         };
-        if !has_codes {
-            before_codes::slices(&mut timeline);
-        }
-        link::link(&mut timeline);
-        timeline
+        finish(Rows {
+            timeline,
+            texts: self.texts,
+            slice_track,
+            sample_track,
+            work: self.work,
+            before_codes,
+            notes: odd,
+            ..Rows::default()
+        })
     }
 }
 
 impl Odd {
-    fn notes(&self, processes: usize, work: &Gather) -> Vec<String> {
-        let shared =
-            format!("pieces of device work are of more than {MOST_STREAMS} streams: the further ones share a track");
+    fn notes(&self, processes: usize) -> Vec<String> {
         let counted = [
             (self.names, "events refer to a name that is missing"),
             (self.stacks, "samples refer to a stack that is missing"),
@@ -291,8 +277,6 @@ impl Odd {
             (self.work_kinds, "pieces of device work are of a kind that this version does not know, and are left out"),
             (self.work_times, "pieces of device work have no time, or one that cannot be, and are left out"),
             (self.allocations, "device allocations make no sense, and are left out"),
-            (work.refused, "pieces of device work are of more devices than can be, and are left out"),
-            (work.shared, &*shared),
         ];
         let said = counted.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("{count} {what}.")).collect()

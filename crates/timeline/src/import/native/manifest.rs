@@ -2,8 +2,8 @@
 //! Only three things are errors: another format, a newer version, and text that is not JSON at all.
 
 use super::workers;
+use crate::before_codes;
 use crate::gpu::Device;
-use crate::import::before_codes;
 use crate::timeline::*;
 use crate::{Note, NoteCode};
 use serde_json::Value;
