@@ -3,7 +3,7 @@
 
 use crate::gpu::{Gather, MOST_STREAMS};
 use crate::names::Texts;
-use crate::side_by_side;
+use crate::parallel;
 use crate::{Counter, Gpu, Note, ProcessIndex, Samples, Slices, Timeline, Track, before_codes, link, sort};
 
 /// The rows of a timeline, in the order in which a reader met them.
@@ -46,7 +46,7 @@ pub(crate) fn finish(rows: Rows) -> Timeline {
     let beyond = beyond(&work);
     let size = timeline.slices.len() + work.len();
     let mut gpu = Gpu::default();
-    side_by_side::run(size, vec![Box::new(|| gpu = work.finish())], || {
+    parallel::run(size, vec![Box::new(|| gpu = work.finish())], || {
         timeline.slices.args = texts.all;
         sort_slices(&mut timeline.slices, &mut timeline.tracks, slice_track);
     });

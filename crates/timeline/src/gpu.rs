@@ -5,7 +5,7 @@ mod gather;
 mod once;
 pub(crate) mod part;
 
-use crate::{NameIndex, ProcessIndex, side_by_side, sort};
+use crate::{NameIndex, ProcessIndex, parallel, sort};
 pub(crate) use gather::Gather;
 pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
@@ -195,7 +195,7 @@ impl Work {
             sort::gathering(&mut self.more, order),
             sort::gathering(&mut self.kind, order),
         ];
-        side_by_side::run(order.len(), columns, || {});
+        parallel::run(order.len(), columns, || {});
     }
 
     fn shrink(&mut self) {
@@ -271,7 +271,7 @@ impl Work {
         let launch = |at: usize| self.launch[self.by_launch[at] as usize];
         let (all, mut next) = (self.by_launch.len(), 0);
         std::iter::from_fn(move || {
-            let (start, mut end) = (next, all.min(next + side_by_side::PIECE));
+            let (start, mut end) = (next, all.min(next + parallel::PIECE));
             while start < end && end < all && launch(end) == launch(end - 1) {
                 end += 1;
             }

@@ -13,7 +13,7 @@ mod import;
 mod link;
 mod names;
 mod open;
-pub mod side_by_side;
+pub mod parallel;
 mod slices;
 mod sort;
 mod stacks;

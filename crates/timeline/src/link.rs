@@ -6,7 +6,7 @@ mod clock;
 mod returns;
 mod wait;
 
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use crate::{SliceKind, Timeline, sort};
 pub use around::Around;
 use clock::Seen;
@@ -29,22 +29,22 @@ pub(crate) fn link(timeline: &mut Timeline) {
     let mut sums: Vec<Seen> = Vec::new();
     for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
         let calls = calls_of(timeline, of_process[0].process);
-        let pieces = of_process.iter().flat_map(|stream| side_by_side::pieces(stream.work.clone()));
+        let pieces = of_process.iter().flat_map(|stream| parallel::pieces(stream.work.clone()));
         // Streams lie one after the other, so their pieces are those of the column.
         let mut found: Vec<Seen> = pieces.clone().map(|_| Seen::default()).collect();
         let mut rest = &mut launch[of_process[0].work.start..];
         let (calls, timeline) = (&calls, &*timeline);
-        let jobs = pieces.zip(&mut found).map(|(piece, sum)| {
+        let tasks = pieces.zip(&mut found).map(|(piece, sum)| {
             let (own, after) = std::mem::take(&mut rest).split_at_mut(piece.len());
             rest = after;
-            Box::new(move || *sum = find_all(timeline, calls, piece, own)) as Job
+            Box::new(move || *sum = find_all(timeline, calls, piece, own)) as Task
         });
-        let jobs: Vec<Job> = jobs.collect();
-        side_by_side::run(of_process.iter().map(|stream| stream.work.len()).sum(), jobs, || {});
+        let tasks: Vec<Task> = tasks.collect();
+        parallel::run(of_process.iter().map(|stream| stream.work.len()).sum(), tasks, || {});
         sums.append(&mut found);
     }
     let linked = |index: usize| (launch[index] != 0).then_some(index as u32);
-    let mut by_launch = side_by_side::collect(std::iter::once(0..count), linked);
+    let mut by_launch = parallel::collect(std::iter::once(0..count), linked);
     // Work follows its launches, but for what several threads or streams mix.
     sort::nearly_sorted(&mut by_launch, |index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;
@@ -85,7 +85,7 @@ fn calls_of(timeline: &Timeline, process: crate::ProcessIndex) -> Vec<Call> {
     let slices = &timeline.slices;
     let any = slices.any_id();
     let tracks = timeline.tracks_of(process).map(|track| track.slices.clone()).filter(|_| any);
-    let mut calls = side_by_side::collect(tracks, |index| {
+    let mut calls = parallel::collect(tracks, |index| {
         let correlation = slices.id(index);
         (correlation != 0 && slices.kind(index) == SliceKind::ApiCall)
             .then(|| (correlation, slices.start[index], index as u32))

@@ -8,7 +8,7 @@ use crate::steps::windows::Windows;
 use std::collections::HashMap;
 use timeline::cuda_calls::{OverheadOf, overhead_of};
 use timeline::gpu::detail;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -247,15 +247,15 @@ fn stretches<U: FnMut(usize) -> Option<u64>>(
     let each = slices.len().div_ceil(64).max(50_000);
     let parts = slices.clone().step_by(each).map(|from| from..slices.end.min(from + each));
     let mut found: Vec<Vec<(usize, u64)>> = vec![Vec::new(); parts.len()];
-    let jobs = parts.zip(&mut found).map(|(part, found)| {
+    let tasks = parts.zip(&mut found).map(|(part, found)| {
         let until = &until;
         let job = move || {
             let mut until = until();
             found.extend(part.filter_map(|index| Some((index, until(index)?))));
         };
-        Box::new(job) as Job
+        Box::new(job) as Task
     });
-    side_by_side::run(slices.len(), jobs.collect(), || ());
+    parallel::run(slices.len(), tasks.collect(), || ());
     let mut all: Vec<(u64, u64, NameIndex)> = Vec::new();
     for (index, end) in found.into_iter().flatten() {
         let slice = timeline.slices.get(index);

@@ -4,7 +4,7 @@
 use super::gather::{Gather, Job, MOST_STREAMS, Site};
 use super::once::{Once, Shapes};
 use super::{More, Work};
-use crate::side_by_side::{self, Job as Task};
+use crate::parallel::{self, Task};
 use crate::{NameIndex, ProcessIndex};
 
 /// Columns for all parts.
@@ -161,7 +161,7 @@ impl Gather {
             }) as Task
         });
         let tasks: Vec<Task> = tasks.collect();
-        side_by_side::run(rooms.iter().sum(), tasks, || {});
+        parallel::run(rooms.iter().sum(), tasks, || {});
         self.set(work, stream);
     }
 

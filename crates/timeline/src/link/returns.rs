@@ -4,7 +4,7 @@
 use super::wait::{OF_CONTEXT, OF_STREAM, streams_of};
 use crate::Timeline;
 use crate::gpu::{GpuClock, WorkKind};
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use std::ops::Range;
 
 /// A wait looks at so many pieces of work that its thread has launched before it.
@@ -12,13 +12,12 @@ const LOOK_BACK: usize = 64;
 
 pub fn measure(timeline: &Timeline, clock: &mut GpuClock) {
     let streams = timeline.gpu.streams.iter().enumerate();
-    let pieces =
-        streams.flat_map(|(at, stream)| side_by_side::pieces(stream.work.clone()).map(move |piece| (at, piece)));
+    let pieces = streams.flat_map(|(at, stream)| parallel::pieces(stream.work.clone()).map(move |piece| (at, piece)));
     let mut found: Vec<GpuClock> = pieces.clone().map(|_| GpuClock::default()).collect();
-    let jobs = pieces
+    let tasks = pieces
         .zip(&mut found)
-        .map(|((stream, piece), found)| Box::new(move || of_waits(timeline, stream, piece, found)) as Job);
-    side_by_side::run(timeline.gpu.work.len(), jobs.collect(), || {});
+        .map(|((stream, piece), found)| Box::new(move || of_waits(timeline, stream, piece, found)) as Task);
+    parallel::run(timeline.gpu.work.len(), tasks.collect(), || {});
     for found in found {
         clock.waits += found.waits;
         clock.early_returns += found.early_returns;

@@ -6,7 +6,7 @@ use super::rows::text;
 use super::table::Rows;
 use crate::gpu::part::{close_up, pieces};
 use crate::names::{IdMap, Texts};
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use crate::slices::{Detail, OPEN, Slices};
 use crate::{Process, Samples, Track};
 use std::collections::HashMap;
@@ -231,10 +231,10 @@ impl SliceRows {
             Box::new(move || {
                 thread.iter_mut().for_each(|one| *one = threads[*one as usize]);
                 detail.iter_mut().filter(|one| **one > 0).for_each(|one| *one += before);
-            }) as Job
+            }) as Task
         });
-        let tasks: Vec<Job> = tasks.collect();
-        side_by_side::run(rows, tasks, || {});
+        let tasks: Vec<Task> = tasks.collect();
+        parallel::run(rows, tasks, || {});
     }
 
     /// Lets go of the room that was not filled.
