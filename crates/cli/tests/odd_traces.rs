@@ -1,5 +1,5 @@
 //! Odd recordings through the command that people use: each becomes a report in every format, says what is odd about it, and
-//! neither panics nor ends well with nothing. Damage to files is in `fuzz`, and in the tests of the readers.
+//! neither panics nor ends well with nothing. Damage to files is in the crate `fuzz`, and in the tests of the readers.
 
 use crate::support::Place;
 use serde_json::Value;
