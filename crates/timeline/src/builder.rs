@@ -27,7 +27,7 @@ pub struct Builder {
 
 /// What a slice may have beside its time: see [`Detail`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct More<'a> {
+pub struct SliceExtra<'a> {
     pub id: u32,
     pub parent: u32,
     /// A JSON object.
@@ -63,7 +63,15 @@ impl Builder {
         self.timeline.names.intern(Name { text, file, line })
     }
 
-    pub fn slice(&mut self, track: TrackIndex, kind: SliceKind, name: NameIndex, start: u64, dur: u64, more: More<'_>) {
+    pub fn slice(
+        &mut self,
+        track: TrackIndex,
+        kind: SliceKind,
+        name: NameIndex,
+        start: u64,
+        dur: u64,
+        more: SliceExtra<'_>,
+    ) {
         let args = more.args.map_or(0, |args| self.texts.index(args) + 1);
         let detail = Detail { id: more.id, parent: more.parent, args };
         let kind = kind as u8 | if more.open { OPEN } else { 0 };
@@ -184,9 +192,9 @@ mod tests {
         let process = builder.process(Process { pid: 7, ..Process::default() });
         let (a, b) = (builder.track(process, 7, "main"), builder.track(process, 8, "worker"));
         let name = builder.name("f", "a.py", 3);
-        builder.slice(b, SliceKind::Call, name, 5, 1, More::default());
-        builder.slice(a, SliceKind::Call, name, 2, 1, More::default());
-        builder.slice(a, SliceKind::Scope, name, 2, 9, More { id: 1, args: Some("{}"), ..More::default() });
+        builder.slice(b, SliceKind::Call, name, 5, 1, SliceExtra::default());
+        builder.slice(a, SliceKind::Call, name, 2, 1, SliceExtra::default());
+        builder.slice(a, SliceKind::Scope, name, 2, 9, SliceExtra { id: 1, args: Some("{}"), ..SliceExtra::default() });
         let stack = builder.frame(None, name, 4);
         assert_eq!(builder.frame(None, name, 4), stack);
         builder.sample(b, 20, stack, true, false);

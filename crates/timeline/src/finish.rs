@@ -166,7 +166,7 @@ fn beyond(work: &Gather) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, LossReason, More, Process, SliceKind};
+    use crate::{Builder, LossReason, Process, SliceExtra, SliceKind};
 
     /// Two slices that start and end together, and a loss without a moment.
     fn rows(order: RowOrder, duration: Option<u64>) -> Rows {
@@ -175,7 +175,7 @@ mod tests {
         let track = builder.track(process, 1, "main");
         for name in ["first", "second"] {
             let name = builder.name(name, "", 0);
-            builder.slice(track, SliceKind::Call, name, 5, 10, More::default());
+            builder.slice(track, SliceKind::Call, name, 5, 10, SliceExtra::default());
         }
         builder.loss(None, "reader", LossReason::Unknown, 1);
         Rows { order, duration, notes: vec!["said".into()], ..builder.into_rows() }

@@ -65,7 +65,7 @@ pub struct Work {
     /// Index into `mores` plus one; 0: nothing more, as with most kernels.
     pub(crate) more: Vec<u32>,
     /// Each is there once: a graph that is replayed has the same nodes again.
-    pub(crate) mores: Vec<More>,
+    pub(crate) mores: Vec<WorkExtra>,
     /// The slice of the API call that asked for it, plus one; 0: not recorded, the work is from before the window.
     pub(crate) launch: Vec<u32>,
     /// The work that has a launch, by launch and then by place.
@@ -74,7 +74,7 @@ pub struct Work {
 
 /// What only some work has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct More {
+pub struct WorkExtra {
     /// Bytes copied, set or moved; 0 for kernels.
     pub bytes: u64,
     /// See [`trace::tables::detail`].
@@ -232,9 +232,9 @@ impl Work {
     }
 
     #[inline]
-    pub fn more(&self, index: usize) -> More {
+    pub fn more(&self, index: usize) -> WorkExtra {
         match self.more[index] {
-            0 => More::default(),
+            0 => WorkExtra::default(),
             place => self.mores[place as usize - 1],
         }
     }

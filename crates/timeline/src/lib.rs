@@ -20,7 +20,7 @@ mod stacks;
 mod text;
 mod timeline;
 
-pub use builder::{Builder, More};
+pub use builder::{Builder, SliceExtra};
 pub use gpu::{Gpu, WorkKind};
 pub use import::markers::step as step_marker;
 pub use import::native::check_table;
@@ -31,7 +31,7 @@ pub use slices::{Detail, Slice, Slices};
 pub use stacks::{Frame, StackIndex, Stacks};
 pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
-    Timeline, Track, TrackIndex, Windows,
+    Timeline, Track, TrackIndex, WindowedRecording,
 };
 pub use trace::codes::{LossReason, Note, NoteCode, OverheadKind, RecordingWindow};
 pub use trace::tables::SliceKind;

@@ -9,7 +9,7 @@ mod wait;
 use crate::parallel::{self, Task};
 use crate::{SliceKind, Timeline, sort};
 pub use around::Around;
-use clock::Seen;
+use clock::ClockEvidence;
 use std::ops::Range;
 
 /// A call that begins after its work by no more than this is the call, and one of the clocks is wrong; by more, the number was
@@ -26,12 +26,12 @@ pub(crate) fn link(timeline: &mut Timeline) {
     }
     let count = timeline.gpu.work.len();
     let mut launch = vec![0u32; count];
-    let mut sums: Vec<Seen> = Vec::new();
+    let mut sums: Vec<ClockEvidence> = Vec::new();
     for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
         let calls = calls_of(timeline, of_process[0].process);
         let pieces = of_process.iter().flat_map(|stream| parallel::pieces(stream.work.clone()));
         // Streams lie one after the other, so their pieces are those of the column.
-        let mut found: Vec<Seen> = pieces.clone().map(|_| Seen::default()).collect();
+        let mut found: Vec<ClockEvidence> = pieces.clone().map(|_| ClockEvidence::default()).collect();
         let mut rest = &mut launch[of_process[0].work.start..];
         let (calls, timeline) = (&calls, &*timeline);
         let tasks = pieces.zip(&mut found).map(|(piece, sum)| {
@@ -53,9 +53,9 @@ pub(crate) fn link(timeline: &mut Timeline) {
 }
 
 /// Finds the launches of some work of a stream, and what they say about the clocks.
-fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> Seen {
+fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> ClockEvidence {
     let (work, slices) = (&timeline.gpu.work, &timeline.slices);
-    let (mut near, mut seen) = (0, Seen::default());
+    let (mut near, mut seen) = (0, ClockEvidence::default());
     for (index, launch) in piece.zip(launch) {
         let (correlation, start) = (work.correlation[index], work.start[index]);
         if correlation != 0

@@ -155,12 +155,12 @@ pub struct CollectorState {
     /// Largest disagreement seen between its clock and ours. 0: not measured.
     pub residual_ns: u64,
     /// Where it recorded by turns, and knows what that costs.
-    pub windows: Option<Windows>,
+    pub windows: Option<WindowedRecording>,
 }
 
 /// Recording by turns.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Windows {
+pub struct WindowedRecording {
     /// The part of the time that was recorded.
     pub recorded: f64,
     /// How much longer the program takes in it, as a part of what it takes otherwise.

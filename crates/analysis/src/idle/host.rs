@@ -3,7 +3,7 @@
 
 use super::Cause;
 use super::IdleInputs;
-use super::blocks::{Blocks, Place};
+use super::blocks::{Blocks, Cursor};
 use super::cores::{queued, without_core};
 use super::innermost::{self, Part};
 use super::looks::{self, Looks};
@@ -166,7 +166,7 @@ impl Host {
             };
             Some(part(index, cause, Who::Function(slices.name[index])))
         });
-        let mut near = Place::default();
+        let mut near = Cursor::default();
         let in_call = |time: u64| {
             exact.seek(&mut near, |part| part.start <= time);
             exact.before(near).next().is_some_and(|part| time < part.end && part.cause != Cause::Gc)
@@ -263,7 +263,7 @@ impl Host {
         if let Some(look) = self.in_calls.inside(start, sure).filter(|look| look.frame.0 != 0) {
             return Who::Frame(look.frame.0);
         }
-        let mut place = Place::default();
+        let mut place = Cursor::default();
         self.functions.seek(&mut place, |part| part.start <= start);
         self.functions.before(place).next().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
     }

@@ -11,7 +11,7 @@ use crate::host::{StepContext, place_of};
 use crate::place::Place;
 use crate::stats::curve::Curve;
 use crate::steps::Steps;
-use crate::steps::windows::{Window, Windows};
+use crate::steps::windows::{StepSpans, Window};
 use std::collections::HashMap;
 use timeline::parallel::{self, Task};
 use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
@@ -21,7 +21,7 @@ use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
 pub struct DeviceInputs<'c> {
     pub timeline: &'c Timeline,
     pub steps: &'c Steps,
-    pub windows: &'c Windows,
+    pub windows: &'c StepSpans,
     pub frames: &'c Frames,
 }
 

@@ -8,8 +8,8 @@ mod event;
 mod foreign;
 mod lists;
 mod load;
-mod odd;
 mod scopes;
+mod warnings;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};

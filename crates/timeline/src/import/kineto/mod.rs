@@ -9,8 +9,8 @@ mod event;
 mod join;
 mod load;
 mod names;
-mod odd;
 mod ranks;
+mod warnings;
 mod work;
 
 use super::json::places::Places;
@@ -59,7 +59,7 @@ fn take(
             stop.map_or("it has no traceEvents".into(), |stop| format!("{} at {place}, before any event", what(&stop)));
         return Err(OpenError::NotATrace { path: path.into(), why });
     }
-    if let Some(strange) = loader.odd.strange().filter(|_| loader.known == 0) {
+    if let Some(strange) = loader.warnings.strange().filter(|_| loader.known == 0) {
         let looks_like = format!("a trace in Chrome's format, but not of torch.profiler ({strange})");
         return Err(OpenError::Foreign { path: path.into(), looks_like });
     }

@@ -1,7 +1,7 @@
 //! Slices and samples while loading: columns in the order of the files, with a track each, then sorted. A complete slice
 //! replaces the checkpoints written while it was open; what never completed ends with its process, and is marked.
 
-use super::load::{Loader, Seen, Thread};
+use super::load::{Loader, RowTally, Thread};
 use super::rows::text;
 use super::table::Rows;
 use crate::gpu::part::{close_up, pieces};
@@ -77,7 +77,7 @@ pub struct SlicePart {
     /// Rows without a start that can be.
     unplaced: Vec<Unplaced>,
     any_id: bool,
-    seen: Seen,
+    seen: RowTally,
 }
 
 #[derive(Clone, Copy)]
@@ -106,7 +106,7 @@ impl SlicePart {
         let any_args = args.any();
         for row in 0..rows.count {
             let Some(kind) = SliceKind::from_i32(kinds[row]) else {
-                self.seen.odd.kinds += 1;
+                self.seen.warnings.kinds += 1;
                 continue;
             };
             let thread = self.thread(processes[row], tids[row]);
@@ -128,7 +128,7 @@ impl SlicePart {
                 continue;
             }
             let dur = u64::try_from(durs[row]).unwrap_or_else(|_| {
-                self.seen.odd.times += 1;
+                self.seen.warnings.times += 1;
                 0
             });
             if starts[row] >= 0 {

@@ -18,7 +18,7 @@ const READER: &str = "reader";
 
 /// What did not fit together, counted.
 #[derive(Default)]
-pub struct Odd {
+pub struct RowWarnings {
     pub names: u64,
     pub stacks: u64,
     pub kinds: u64,
@@ -30,17 +30,17 @@ pub struct Odd {
 
 /// What is counted while rows are taken in, by the whole or by a part of them.
 #[derive(Default)]
-pub struct Seen {
-    pub odd: Odd,
+pub struct RowTally {
+    pub warnings: RowWarnings,
     span: Option<(u64, u64)>,
 }
 
-impl Seen {
+impl RowTally {
     /// A time of an event; also widens the trace's span.
     #[inline]
     pub fn time(&mut self, nanos: i64) -> u64 {
         let Ok(time) = u64::try_from(nanos) else {
-            self.odd.times += 1;
+            self.warnings.times += 1;
             return self.first().unwrap_or(0);
         };
         let span = self.span.get_or_insert((time, time));
@@ -56,19 +56,19 @@ impl Seen {
     #[inline]
     pub fn name(&mut self, names: &IdMap, id: i32) -> u32 {
         names.get(id).unwrap_or_else(|| {
-            self.odd.names += 1;
+            self.warnings.names += 1;
             0
         })
     }
 
     /// Adds what a part has seen.
-    pub fn join(&mut self, part: Seen) {
+    pub fn join(&mut self, part: RowTally) {
         for time in part.span.into_iter().flat_map(<[u64; 2]>::from) {
             let span = self.span.get_or_insert((time, time));
             *span = (span.0.min(time), span.1.max(time));
         }
-        let Odd { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.odd;
-        let odd = &mut self.odd;
+        let RowWarnings { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.warnings;
+        let odd = &mut self.warnings;
         odd.names += names;
         odd.stacks += stacks;
         odd.kinds += kinds;
@@ -89,7 +89,7 @@ pub struct Thread {
 pub struct Loader {
     pub manifest: Manifest,
     pub notes: Vec<Note>,
-    pub seen: Seen,
+    pub seen: RowTally,
     pub names: Names,
     pub name_ids: IdMap,
     pub texts: Texts,
@@ -113,7 +113,7 @@ impl Loader {
         Loader {
             manifest,
             notes: Vec::new(),
-            seen: Seen::default(),
+            seen: RowTally::default(),
             names: Names::default(),
             name_ids: IdMap::default(),
             texts: Texts::default(),
@@ -156,7 +156,7 @@ impl Loader {
 
     pub fn stack(&mut self, id: i32) -> u32 {
         self.stack_ids.get(id).unwrap_or_else(|| {
-            self.seen.odd.stacks += 1;
+            self.seen.warnings.stacks += 1;
             0
         })
     }
@@ -235,7 +235,7 @@ impl Loader {
             ));
         }
         notes.append(&mut self.notes);
-        let odd = self.seen.odd.notes(self.strangers.len());
+        let odd = self.seen.warnings.notes(self.strangers.len());
         let before_codes = !self.manifest.has_codes();
         let gpu = Gpu { devices: self.manifest.devices, allocations: self.allocations, ..Gpu::default() };
         let timeline = Timeline {
@@ -266,7 +266,7 @@ impl Loader {
     }
 }
 
-impl Odd {
+impl RowWarnings {
     fn notes(&self, processes: usize) -> Vec<String> {
         let counted = [
             (self.names, "events refer to a name that is missing"),

@@ -178,9 +178,9 @@ fn note(value: &Value) -> Option<Note> {
     })
 }
 
-fn windows(of: &Object<'_>) -> Option<Windows> {
+fn windows(of: &Object<'_>) -> Option<WindowedRecording> {
     let part = |name| Some(of.number(name)? as f64 / 1e6);
-    Some(Windows { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
+    Some(WindowedRecording { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
 }
 
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.

@@ -9,7 +9,7 @@ use crate::import::json::places::Places as Order;
 use crate::import::json::{LATEST, MOST_EVENTS};
 use crate::import::overheads;
 use crate::import::window::{FAR, drop_far};
-use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, Timeline};
+use crate::{Builder, NameIndex, ProcessIndex, SliceExtra, SliceKind, Timeline};
 use std::collections::{BTreeSet, HashMap};
 
 pub struct Loader<'d> {
@@ -106,7 +106,7 @@ impl<'d> Loader<'d> {
         let columns = ["start", "end", "globalTid", "nameId", "correlationId"];
         self.table("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, |loader, row| {
             let id = row.small(4);
-            loader.slice(&row, SliceKind::ApiCall, More { id, ..More::default() });
+            loader.slice(&row, SliceKind::ApiCall, SliceExtra { id, ..SliceExtra::default() });
         });
     }
 
@@ -115,18 +115,18 @@ impl<'d> Loader<'d> {
         for table in ["CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD"] {
             self.table(table, &columns, |loader, row| {
                 let id = overheads::kind_of(loader.text(row.number(3)).unwrap_or_default()) as u32;
-                loader.slice(&row, SliceKind::Overhead, More { id, ..More::default() });
+                loader.slice(&row, SliceKind::Overhead, SliceExtra { id, ..SliceExtra::default() });
             });
         }
     }
 
     fn system_calls(&mut self) {
         let columns = ["start", "end", "globalTid", "nameId"];
-        self.table("OSRT_API", &columns, |loader, row| loader.slice(&row, SliceKind::CCall, More::default()));
+        self.table("OSRT_API", &columns, |loader, row| loader.slice(&row, SliceKind::CCall, SliceExtra::default()));
     }
 
     /// A row that begins with start, end, thread and name.
-    fn slice(&mut self, row: &Row<'_>, kind: SliceKind, more: More<'_>) {
+    fn slice(&mut self, row: &Row<'_>, kind: SliceKind, more: SliceExtra<'_>) {
         let Some((start, dur)) = self.span(row) else { return };
         let track = self.places.track(&mut self.builder, row.number(2).unwrap_or(0));
         let name = self.name(row.number(3));

@@ -8,7 +8,7 @@ use crate::measures::recorded;
 use crate::rule::Case;
 use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::idle::DeviceIdle;
 use analysis::origin::Recorder;
 use analysis::phrase;
@@ -36,7 +36,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         // Calls were not recorded: native frames, or the name of a Python function, tell.
         None => {
             let call = sampled_call(case)?;
-            let waits = |one: &Seen| one.doing == Doing::Gpu;
+            let waits = |one: &StepSample| one.doing == Doing::Gpu;
             let own = case.share(|one| waits(one) && on_top(case, one) == call).0.mid;
             (case.share(waits).0, call, own, Vec::new())
         }
@@ -162,13 +162,13 @@ fn sampled_call(case: &Case) -> Option<NameIndex> {
     most(waits.map(|one| on_top(case, one)))
 }
 
-fn on_top(case: &Case, one: &Seen) -> NameIndex {
+fn on_top(case: &Case, one: &StepSample) -> NameIndex {
     case.timeline.stacks.frame(case.sample(one).stack).name
 }
 
 /// The line of the program that most samples show in that call, of those that are so long before its end; and whether all of them do.
 fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<(StackIndex, bool)> {
-    let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
+    let in_call = |one: &&StepSample| match case.seen.device_wait(case.track(one), case.sample(one).time) {
         Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
         None => on_top(case, one) == call,
     };

@@ -8,7 +8,7 @@ use trace::event::cut;
 const MOST_CATEGORIES: usize = 20;
 
 #[derive(Default)]
-pub struct Odd {
+pub struct KinetoWarnings {
     unknown: BTreeMap<String, u64>,
     unknown_more: u64,
     pub unreadable: u64,
@@ -20,7 +20,7 @@ pub struct Odd {
     pub other_processes: u64,
 }
 
-impl Odd {
+impl KinetoWarnings {
     pub fn unknown(&mut self, category: &str) {
         let category = cut(category, 60);
         if let Some(count) = self.unknown.get_mut(category) {

@@ -7,7 +7,7 @@ use trace::event::cut;
 const MOST_TYPES: usize = 20;
 
 #[derive(Default)]
-pub struct Odd {
+pub struct JsonWarnings {
     /// Events of types that the format has and we do not show yet.
     pub unshown: BTreeMap<&'static str, u64>,
     unknown: BTreeMap<String, u64>,
@@ -30,7 +30,7 @@ pub struct Odd {
     pub notes: u64,
 }
 
-impl Odd {
+impl JsonWarnings {
     pub fn unknown(&mut self, sort: &str) {
         let sort = cut(sort, 60);
         if let Some(count) = self.unknown.get_mut(sort) {
