@@ -153,7 +153,7 @@ def test_programs_without_python(tmp_path):
     code, _, err = verify("--fix", "gc-freeze", "--rounds", "2", "--", "true")
     assert code == 1 and "no Python process of this command could be reached" in err
     told = measured("--fix", "expandable-segments", "--rounds", "2", "--", "sh", "-c", "echo $PYTORCH_ALLOC_CONF")
-    assert told["applied"].startswith("set in the environment; no Python process was there")
+    assert told["applied"].startswith("set in the environment; no Python process confirmed")
     assert told["output"] == "differs"
     extra = environment(PYTORCH_ALLOC_CONF="backend:native")
     verify("--fix", "expandable-segments", "--rounds", "2", "--output", tmp_path / "kept", "--", "sh", "-c",

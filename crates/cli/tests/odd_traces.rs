@@ -109,7 +109,7 @@ fn times_that_cannot_be() {
     odd(
         "negative",
         &negative,
-        &["1 events have no time, or one that cannot be", "2 events have a negative or absurd duration"],
+        &["1 events with a missing or invalid timestamp", "2 events with a negative or absurd duration"],
     );
     // The clock of the device lies behind, then jumps an hour ahead.
     let mut jump = steps(8);

@@ -46,34 +46,34 @@ impl JsonWarnings {
         let mut lines = Vec::new();
         if !self.unshown.is_empty() {
             let kinds: Vec<String> = self.unshown.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            lines.push(format!("Not shown yet by this version, and left out: {} events.", kinds.join(", ")));
+            lines.push(format!("Skipped, not supported by this version: {} events.", kinds.join(", ")));
         }
         for (sort, count) in &self.unknown {
             lines.push(match sort.as_str() {
-                "" => format!("{count} events have no type, and are left out."),
+                "" => format!("{count} events without a type, skipped."),
                 _ => {
-                    format!("{count} events are of type {sort:?}, which this version does not know, and are left out.")
+                    format!("{count} events of the unknown type {sort:?}, skipped.")
                 }
             });
         }
         let counted = [
-            (self.unknown_more, "events are of still other types that this version does not know, and are left out"),
-            (self.unreadable, "events are not valid JSON objects, and are left out"),
-            (self.long, "events are larger than 16 MB, and are left out"),
-            (self.too_many, "events are more than fit into a timeline, and are left out"),
-            (self.times, "events have no time, or one that cannot be, and are left out"),
-            (self.ends, "events end before they start, or at a time that cannot be: their duration is used, or none"),
-            (self.lengths, "events have a duration that cannot be, and are shown as moments"),
-            (self.endless, "events have neither end nor duration, and are shown as moments"),
-            (self.exits, "scopes are left without having been entered"),
-            (self.unclosed, "scopes are never left in the file: shown as open to its last event"),
-            (self.scope_ids, "scopes have the id of another: they are shown, but have no children by id"),
-            (self.stacks, "samples refer to a stack that is missing: only their innermost function is known"),
-            (self.values, "counter readings have no value that is a number, and are left out"),
-            (self.args, "events have arguments that are too long, and are shown without"),
-            (self.processes, "processes have the number of another, and are shown as one with it"),
-            (self.entries, "entries of stacks, processes, threads, losses or notes could not be read"),
-            (self.notes, "further notes are in the file"),
+            (self.unknown_more, "events of other unknown types, skipped"),
+            (self.unreadable, "events that are not valid JSON objects, skipped"),
+            (self.long, "events larger than 16 MB, skipped"),
+            (self.too_many, "events beyond what a timeline can hold, skipped"),
+            (self.times, "events with a missing or invalid timestamp, skipped"),
+            (self.ends, "events that end before they start, or at an invalid time: their duration is used, if any"),
+            (self.lengths, "events with an invalid duration, shown as instants"),
+            (self.endless, "events with neither end nor duration, shown as instants"),
+            (self.exits, "scope exits without an enter"),
+            (self.unclosed, "scopes without an exit, shown as open until the last event"),
+            (self.scope_ids, "scopes with a duplicate id, shown without children by id"),
+            (self.stacks, "samples with a missing stack: only the innermost function is known"),
+            (self.values, "counter readings without a numeric value, skipped"),
+            (self.args, "events with arguments that are too long, shown without them"),
+            (self.processes, "processes with a duplicate pid, shown as one"),
+            (self.entries, "unreadable entries of stacks, processes, threads, losses or notes"),
+            (self.notes, "more notes in the file"),
         ];
         lines.extend(counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}.")));
         lines

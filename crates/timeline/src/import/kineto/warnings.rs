@@ -44,20 +44,20 @@ impl KinetoWarnings {
 
     pub fn lines(&self) -> Vec<String> {
         let unknown = self.unknown.iter().map(|(category, count)| match category.as_str() {
-            "" => format!("{count} events have no category or a phase that is not read, and are left out."),
-            _ => format!("{count} events are of category {category:?}, which is not known, and are left out."),
+            "" => format!("{count} events without a category or with an unsupported phase, skipped."),
+            _ => format!("{count} events of the unknown category {category:?}, skipped."),
         });
         let counted = [
-            (self.unknown_more, "events are of still other categories, and are left out"),
-            (self.unreadable, "events are not valid JSON objects, and are left out"),
-            (self.long, "events are larger than 16 MB, and are left out"),
-            (self.too_many, "events are more than fit into a timeline, and are left out"),
-            (self.times, "events have no time, or one that cannot be, and are left out"),
-            (self.lengths, "events have a negative or absurd duration, and are shown as moments"),
+            (self.unknown_more, "events of other unknown categories, skipped"),
+            (self.unreadable, "events that are not valid JSON objects, skipped"),
+            (self.long, "events larger than 16 MB, skipped"),
+            (self.too_many, "events beyond what a timeline can hold, skipped"),
+            (self.times, "events with a missing or invalid timestamp, skipped"),
+            (self.lengths, "events with a negative or absurd duration, shown as instants"),
             (self.far, FAR),
             (
                 self.other_processes,
-                "further processes made calls to devices: the file does not say whose the work is, and all is shown with one",
+                "more processes made CUDA calls: the file does not say whose the GPU work is, so one process has all of it",
             ),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));

@@ -269,14 +269,14 @@ impl Loader {
 impl RowWarnings {
     fn notes(&self, processes: usize) -> Vec<String> {
         let counted = [
-            (self.names, "events refer to a name that is missing"),
-            (self.stacks, "samples refer to a stack that is missing"),
-            (self.kinds, "slices are of a kind that this version does not know, and are left out"),
-            (self.times, "events have a time that cannot be"),
-            (processes as u64, "processes have events but are not in the manifest"),
-            (self.work_kinds, "pieces of device work are of a kind that this version does not know, and are left out"),
-            (self.work_times, "pieces of device work have no time, or one that cannot be, and are left out"),
-            (self.allocations, "device allocations make no sense, and are left out"),
+            (self.names, "events with a missing name"),
+            (self.stacks, "samples with a missing stack"),
+            (self.kinds, "slices of an unknown kind, skipped"),
+            (self.times, "events with an invalid timestamp"),
+            (processes as u64, "processes with events that are not in the manifest"),
+            (self.work_kinds, "GPU operations of an unknown kind, skipped"),
+            (self.work_times, "GPU operations with a missing or invalid time, skipped"),
+            (self.allocations, "invalid GPU allocations, skipped"),
         ];
         let said = counted.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("{count} {what}.")).collect()

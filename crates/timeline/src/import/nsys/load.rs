@@ -166,8 +166,8 @@ impl<'d> Loader<'d> {
         }
         Order::default().arrange(&mut self.builder);
         let counted = [
-            (self.times, "rows have times that cannot be: those with a start are shown as moments"),
-            (self.too_many, "rows are more than fit into a timeline, and are left out"),
+            (self.times, "rows with invalid times: those with a start are shown as instants"),
+            (self.too_many, "rows beyond what a timeline can hold, skipped"),
             (far, FAR),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
