@@ -189,9 +189,9 @@ def _join() -> str | None:
 
         _torch.follow()
         if os.environ.get("INFERSCOPE_FIX"):
-            from . import _fix
+            from . import _fixes
 
-            _fix.begin()
+            _fixes.begin()
     return reason
 
 

@@ -63,7 +63,7 @@ def test_the_text_says_predicted_against_measured_and_progress_goes_to_stderr(sc
     assert out.startswith(f"gc-freeze: predicted {MINUS}")
     for word in ("Fix ", "Applied ", "Predicted ", "Measured ", "Without ", "With ", "Output ", "Risk "):
         assert f"\n{word}" in out, out
-    assert 'the mean step "request" of each run; 2 rounds' in out
+    assert 'mean of step "request"; 2 rounds' in out
     assert "recording the command once" in err and "round 2 of 2: " in err
     assert "200000" not in out + err, "what the command prints is not ours"
 
@@ -76,8 +76,8 @@ def test_where_no_rule_fired_it_is_said_and_measured_all_the_same(script):
     """)
     code, out, err = verify("--fix", "gc-pauses", "--rounds", "2", "--", program)
     assert code == 0, err
-    assert "nothing is predicted: gc-pauses found nothing here; measuring all the same" in err
-    assert "Predicted  nothing: gc-pauses found nothing here" in out
+    assert "no prediction: no gc-pauses finding in this recording; measuring anyway" in err
+    assert "Predicted  nothing: no gc-pauses finding in this recording" in out
 
 
 def test_the_prediction_may_come_from_a_trace(script, record):
@@ -153,7 +153,7 @@ def test_programs_without_python(tmp_path):
     code, _, err = verify("--fix", "gc-freeze", "--rounds", "2", "--", "true")
     assert code == 1 and "no Python process of this command could be reached" in err
     told = measured("--fix", "expandable-segments", "--rounds", "2", "--", "sh", "-c", "echo $PYTORCH_ALLOC_CONF")
-    assert told["applied"].startswith("set in the environment; no Python process was there")
+    assert told["applied"].startswith("set in the environment; no Python process confirmed")
     assert told["output"] == "differs"
     extra = environment(PYTORCH_ALLOC_CONF="backend:native")
     verify("--fix", "expandable-segments", "--rounds", "2", "--output", tmp_path / "kept", "--", "sh", "-c",

@@ -54,8 +54,8 @@ torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
 torch.backends = types.SimpleNamespace(cuda=types.SimpleNamespace(is_built=lambda: True))
 torch.cuda = types.SimpleNamespace(Stream=Stream, synchronize=lambda: copies.append(["synchronize"]))
 sys.modules["torch"] = torch
-from inferscope import _fix_copies
-_fix_copies.switch()
+from inferscope._fixes.copies import switch
+switch()
 WAIT = {"non_blocking": True}
 """
 

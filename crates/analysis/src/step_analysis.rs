@@ -9,7 +9,7 @@ use crate::idle::{self, DeviceIdle, Piece};
 use crate::steps::chosen::Chosen;
 use std::ops::Deref;
 use std::sync::OnceLock;
-use timeline::{ProcessIndex, Timeline, TrackIndex, side_by_side};
+use timeline::{ProcessIndex, Timeline, TrackIndex, parallel};
 
 pub struct StepAnalysis<'a> {
     context: StepContext<'a>,
@@ -67,7 +67,7 @@ impl<'a> StepAnalysis<'a> {
         }
         let inputs = DeviceInputs::from(&self.context);
         let mut parts = Parts::default();
-        side_by_side::run(size, parts.jobs(inputs), || _ = self.idle());
+        parallel::run(size, parts.tasks(inputs), || _ = self.idle());
         let (metrics, moved) = parts.join(&inputs);
         let _ = self.moved.set(moved);
         Some(metrics)

@@ -9,7 +9,7 @@ use crate::unfinished::LastWords;
 use crate::verdict::Verdict;
 use crate::{open, output, terminal};
 use std::path::{Path, PathBuf};
-use timeline::side_by_side;
+use timeline::parallel;
 use trace::tables::{REPORT, REPORT_PAGE};
 
 /// What came of it.
@@ -70,7 +70,7 @@ fn try_finish(
     let (mut text, mut picture) = (Ok(()), Ok(()));
     let size = verdict.timeline.slices.len() + verdict.timeline.gpu.work.len();
     let write_text = Box::new(|| text = verdict.write_file(settings, &report, None, Rights::Private));
-    side_by_side::run(size, vec![write_text], || picture = verdict.write_file(settings, &page, None, Rights::Private));
+    parallel::run(size, vec![write_text], || picture = verdict.write_file(settings, &page, None, Rights::Private));
     let kept = text.and(picture);
     // Without it there are still those in the trace's folder.
     let wanted = extra.map_or(Ok(()), |extra| verdict.write_file(settings, extra, None, Rights::Usual));

@@ -14,8 +14,6 @@ mod ending;
 mod failure;
 mod finish;
 mod found_file;
-#[cfg(test)]
-mod fuzz;
 mod interrupt;
 mod landlock;
 mod memory;
@@ -26,6 +24,8 @@ mod terminal;
 mod unfinished;
 mod verdict;
 mod verify;
+#[cfg(test)]
+mod yaml_tests;
 
 use clap::{CommandFactory, Parser};
 use command_line::{Arguments, Command};

@@ -238,3 +238,48 @@ fn names_are_found_behind_a_prefix() {
     assert_eq!(of("use crate::{b::{x, y}, a, c::d};\nlet z = crate::e::f();"), ["a", "b", "c", "e"]);
     assert_eq!(of("use other_crate::a; use $crate::b; my::crate::c"), ["b"]);
 }
+
+/// What looks at a part of a text: the string that follows is searched for.
+const SEARCHES: [&str; 6] =
+    [".contains(\"", ".starts_with(\"", ".ends_with(\"", ".strip_prefix(\"", ".find(\"", "== \""];
+
+/// What of a code searches for a part of the name of a CUDA call: `"GraphLaunch"`, `"cudaMalloc"`.
+fn call_names_searched(code: &str) -> Vec<&str> {
+    let parts = ["Launch", "Synchroniz", "Memcpy", "Memset", "Malloc", "MemAlloc", "MemFree", "Async", "Capture"];
+    let searched =
+        SEARCHES.iter().flat_map(|search| code.match_indices(search).map(|(at, text)| &code[at + text.len()..]));
+    let texts = searched.filter_map(|rest| rest.split('"').next());
+    let is_call = |text: &str| {
+        let after = |start: &str| text.strip_prefix(start).is_some_and(|rest| rest.starts_with(char::is_uppercase));
+        parts.iter().any(|part| text.contains(part))
+            || after("cu")
+            || after("cuda")
+            || after("hip")
+            || ["cu", "cuda", "hip"].contains(&text)
+    };
+    texts.filter(|text| !text.contains(' ') && is_call(text)).collect()
+}
+
+#[test]
+fn only_the_timeline_knows_cuda_calls_by_their_names() {
+    for short in ["analysis", "replay", "diagnosis", "report", "cli"] {
+        let mut files = Vec::new();
+        sources(&root().join("crates").join(short).join("src"), "", &mut files);
+        for (path, code) in files {
+            let found = call_names_searched(&code);
+            assert!(
+                found.is_empty(),
+                "{short}/src/{path} searches names for {found:?}: ask timeline::cuda_calls::CudaCall"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_search_for_the_name_of_a_call_is_seen() {
+    let code = r#"name.contains("GraphLaunch") || name == "cudaMalloc" || name.strip_prefix("cu").is_some()"#;
+    let mut found = call_names_searched(code);
+    found.sort_unstable();
+    assert_eq!(found, ["GraphLaunch", "cu", "cudaMalloc"]);
+    assert!(call_names_searched(r#"name.contains("cudnn") || title.starts_with("Launch less often")"#).is_empty());
+}

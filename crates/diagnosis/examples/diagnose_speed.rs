@@ -5,7 +5,7 @@
 use diagnosis::{Options, diagnose};
 use std::path::Path;
 use std::time::Instant;
-use timeline::{Builder, More, Process, SliceKind, StackIndex, Timeline, TrackIndex};
+use timeline::{Builder, Process, SliceExtra, SliceKind, StackIndex, Timeline, TrackIndex};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -86,14 +86,14 @@ fn service(slices: usize, samples: usize, tracks: usize) -> Timeline {
             step,
             start,
             STEP - 1_000_000,
-            More { id: number as u32 * 2 + 1, ..More::default() },
+            SliceExtra { id: number as u32 * 2 + 1, ..SliceExtra::default() },
         );
-        let more = More { id: number as u32 * 2 + 2, parent: number as u32 * 2 + 1, ..More::default() };
+        let more = SliceExtra { id: number as u32 * 2 + 2, parent: number as u32 * 2 + 1, ..SliceExtra::default() };
         builder.slice(track, SliceKind::Scope, scope, start + 1_000, STEP / 2, more);
         for call in 0..48u64 {
             let name = names[(number as u64 * 31 + call) as usize % 500];
             let kind = if call == 7 { SliceKind::Gc } else { SliceKind::Call };
-            builder.slice(track, kind, name, start + 10_000 + call * 700_000, 600_000, More::default());
+            builder.slice(track, kind, name, start + 10_000 + call * 700_000, 600_000, SliceExtra::default());
         }
     }
     let span = (steps / tracks + 1) as u64 * STEP;

@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::rule::Case;
 use crate::rules::host::cpu_memory_pressure;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
 use analysis::phrase;
 use analysis::stats::share::Share;
@@ -87,7 +87,7 @@ fn by_parts(case: &Case) -> (BottleneckKind, f64) {
 }
 
 fn by_samples(case: &Case) -> (BottleneckKind, f64) {
-    let kind_of = |one: &Seen| match one.doing {
+    let kind_of = |one: &StepSample| match one.doing {
         Doing::Python | Doing::Native | Doing::Gc => BottleneckKind::Cpu,
         Doing::Gil => BottleneckKind::Sync,
         Doing::Gpu => BottleneckKind::Gpu,

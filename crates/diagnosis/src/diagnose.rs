@@ -20,7 +20,7 @@ use analysis::steps::{StepSource, Steps};
 use analysis::waterfall::{self, Waterfall};
 use replay::Check;
 use timeline::Timeline;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -121,12 +121,12 @@ fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
     let mut verdicts = vec![Verdict::Silent; RULES.len()];
     let (mut slow_steps, mut waterfall) = (None, None);
     let on = verdicts.iter_mut().zip(RULES).filter(|(_, rule)| case.settings().off(rule.code()).is_none());
-    let rules = on.map(|(verdict, rule)| -> Job { Box::new(|| *verdict = rule.look(case)) });
-    let mut jobs: Vec<Job> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
-    jobs.push(Box::new(|| waterfall = waterfall::measure(case)));
-    jobs.extend(rules);
+    let rules = on.map(|(verdict, rule)| -> Task { Box::new(|| *verdict = rule.look(case)) });
+    let mut tasks: Vec<Task> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
+    tasks.push(Box::new(|| waterfall = waterfall::measure(case)));
+    tasks.extend(rules);
     let size = case.timeline.slices.len() + case.timeline.gpu.work.len();
     // Most gains rest on it, and who asks for it first makes the others wait.
-    side_by_side::run(size, jobs, || _ = case.player());
+    parallel::run(size, tasks, || _ = case.player());
     (verdicts, slow_steps, waterfall)
 }

@@ -24,6 +24,8 @@ mod testing;
 
 pub mod rules;
 
+pub mod fixes;
+
 pub mod advice;
 
 mod device_limit;
@@ -49,6 +51,8 @@ pub mod expression;
 pub mod user_rules;
 
 pub mod compare;
+
+pub mod verify;
 
 pub use bottleneck::Bottleneck;
 pub use bottleneck_kind::BottleneckKind;

@@ -10,7 +10,7 @@ use crate::processes::{self, Processes};
 use crate::recording::Recording;
 use crate::shared::Shared;
 use crate::supervisor::Completed;
-use crate::watch::{MOST_SAMPLERS, Seen, explain_missing};
+use crate::watch::{MOST_SAMPLERS, WatchedProcesses, explain_missing};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
 
 /// A round of questions takes milliseconds; the slow ones wait for nobody.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DEVICE_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Recording {
     /// Stops sampling, reads what is left, and makes the trace complete.
@@ -39,7 +39,7 @@ impl Recording {
         if let Some(device) = self.device.take() {
             device.thread().unpark();
             // A driver that hangs holds its own thread, not the end of the recording.
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + DEVICE_TIMEOUT;
             while !device.is_finished() && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -92,7 +92,7 @@ impl Recording {
 }
 
 /// `rate_hz`: how often stacks were to be sampled, 0 where it is known that they were.
-fn note_what_was_seen(seen: &Seen, rate_hz: u32, injected: bool, shared: &Shared) {
+fn note_what_was_seen(seen: &WatchedProcesses, rate_hz: u32, injected: bool, shared: &Shared) {
     let Shared { notes, processes, .. } = shared;
     if injected {
         explain_missing(seen, processes, notes);

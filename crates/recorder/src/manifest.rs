@@ -199,7 +199,7 @@ pub struct Collector {
     pub residual_ns: u64,
     /// Where it recorded by turns, and what that costs could be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub windows: Option<Windows>,
+    pub windows: Option<CollectorWindows>,
     /// Of the sampler of stacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_reads: Option<StackReads>,
@@ -214,7 +214,7 @@ pub struct StackReads {
 
 /// In millionths: the part of the time that was recorded, and how much longer the program takes in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Windows {
+pub struct CollectorWindows {
     pub recorded_ppm: u64,
     pub cost_ppm: u64,
 }

@@ -100,7 +100,7 @@ impl Processes {
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)
             && who.place.rank.is_some()
         {
-            let trace::segment::Place { rank, local_rank, world_size } = who.place;
+            let trace::segment::RankPlace { rank, local_rank, world_size } = who.place;
             (process.rank, process.local_rank, process.world_size) = (rank, local_rank, world_size);
         }
         if let Some(process) = inner.list.get_mut(number as usize).filter(|process| process.pid == who.pid)

@@ -12,7 +12,7 @@ use crate::resume::Resumed;
 use crate::settings::{Calls, Settings};
 use crate::shared::Shared;
 use crate::store::{Files, compact_once};
-use crate::watch::{Seen, Watch};
+use crate::watch::{Watch, WatchedProcesses};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(crate) struct Recording {
     pub stop_draining: Arc<AtomicBool>,
     pub drain: JoinHandle<Drain>,
     pub compactor: JoinHandle<()>,
-    pub watch: Option<JoinHandle<Seen>>,
+    pub watch: Option<JoinHandle<WatchedProcesses>>,
     pub device: Option<JoinHandle<()>>,
     /// The workload was given collectors, so its Python processes should have segments.
     pub injected: bool,

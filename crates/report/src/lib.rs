@@ -19,6 +19,7 @@ pub mod exports;
 pub mod reports;
 
 pub mod comparison;
+pub mod verify;
 pub mod whatif;
 
 pub use style::{Ink, Style};

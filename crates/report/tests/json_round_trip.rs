@@ -2,7 +2,7 @@
 //! again.
 
 use timeline::fixture::{Fixture, TemporaryFolder};
-use timeline::{Builder, More, Process, SliceKind, StackIndex, Timeline};
+use timeline::{Builder, Process, SliceExtra, SliceKind, StackIndex, Timeline};
 
 const SERVICE: &str = r#"
     process 100 serve.py 3.12.1
@@ -172,7 +172,7 @@ fn timelines_at_random_come_back() {
                     let scope = matches!(kind, SliceKind::Scope | SliceKind::Step);
                     let id = if scope { id + 100 * tid as u32 } else { 0 };
                     let parent = if call { 0 } else { random.below(12) as u32 };
-                    builder.slice(track, kind, name, start, dur, More { id, parent, ..More::default() });
+                    builder.slice(track, kind, name, start, dur, SliceExtra { id, parent, ..SliceExtra::default() });
                 }
                 let mut stack = None;
                 for line in 0..random.below(4) as u32 {

@@ -1,12 +1,12 @@
 //! Builds a [`Timeline`] event by event, for readers whose source is not a table and for tests. Events may come in any
-//! order; [`Builder::finish`] sorts them as every other `Timeline` is sorted.
+//! order; `finish` makes a `Timeline` of them as of every other reader's.
 
+use crate::finish::{Rows, finish};
 use crate::gpu::{Device, Gather, Job};
-use crate::link;
 use crate::names::Texts;
 use crate::slices::{Detail, OPEN};
 use crate::{
-    Counter, Gpu, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track,
+    Counter, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track,
     TrackIndex, sort,
 };
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub struct Builder {
 
 /// What a slice may have beside its time: see [`Detail`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct More<'a> {
+pub struct SliceExtra<'a> {
     pub id: u32,
     pub parent: u32,
     /// A JSON object.
@@ -63,7 +63,15 @@ impl Builder {
         self.timeline.names.intern(Name { text, file, line })
     }
 
-    pub fn slice(&mut self, track: TrackIndex, kind: SliceKind, name: NameIndex, start: u64, dur: u64, more: More<'_>) {
+    pub fn slice(
+        &mut self,
+        track: TrackIndex,
+        kind: SliceKind,
+        name: NameIndex,
+        start: u64,
+        dur: u64,
+        more: SliceExtra<'_>,
+    ) {
         let args = more.args.map_or(0, |args| self.texts.index(args) + 1);
         let detail = Detail { id: more.id, parent: more.parent, args };
         let kind = kind as u8 | if more.open { OPEN } else { 0 };
@@ -119,23 +127,6 @@ impl Builder {
         self.slice_track.iter_mut().chain(&mut self.sample_track).for_each(|track| *track = place[*track as usize]);
     }
 
-    /// Of slices that start and end together the first one added is the outer one, where `finish` takes the last.
-    pub(crate) fn outer_first(&mut self) {
-        let slices = &mut self.timeline.slices;
-        slices.start.reverse();
-        slices.dur.reverse();
-        slices.name.reverse();
-        slices.kind.reverse();
-        slices.id.reverse();
-        slices.detail.reverse();
-        self.slice_track.reverse();
-        let samples = &mut self.timeline.samples;
-        samples.time.reverse();
-        samples.stack.reverse();
-        samples.state.reverse();
-        self.sample_track.reverse();
-    }
-
     /// How much there is now: what comes after can be told apart.
     pub(crate) fn mark(&self) -> Mark {
         let timeline = &self.timeline;
@@ -174,61 +165,20 @@ impl Builder {
         gone as u64
     }
 
-    /// Sorts, and takes start and end from the events where they were not set.
-    pub fn finish(mut self) -> Timeline {
-        let mut timeline = self.timeline;
-        let slices = &mut timeline.slices;
-        slices.args = std::mem::take(&mut self.texts).all;
-        let sorted = sort::by_track(&self.slice_track, &slices.start, |index| slices.dur[index], timeline.tracks.len());
-        timeline.tracks.iter_mut().zip(sorted.ranges).for_each(|(track, range)| track.slices = range);
-        if let Some(order) = sorted.order {
-            slices.reorder(&order);
-        }
-        let samples = &mut timeline.samples;
-        let sorted = sort::by_track(&self.sample_track, &samples.time, |_| 0, timeline.tracks.len());
-        timeline.tracks.iter_mut().zip(sorted.ranges).for_each(|(track, range)| track.samples = range);
-        if let Some(order) = sorted.order {
-            sort::gather(&mut samples.time, &order);
-            sort::gather(&mut samples.stack, &order);
-            sort::gather(&mut samples.state, &order);
-        }
-        for counter in &mut timeline.counters {
-            let mut order: Vec<u32> = (0..counter.time.len() as u32).collect();
-            order.sort_by_key(|index| counter.time[*index as usize]);
-            sort::gather(&mut counter.time, &order);
-            sort::gather(&mut counter.value, &order);
-        }
-        let (devices, allocations) = (timeline.gpu.devices, timeline.gpu.allocations);
-        timeline.gpu = Gpu { devices, allocations, ..self.work.finish() };
-        timeline.gpu.allocations.sort_by_key(|allocation| allocation.time);
-        if timeline.tracks.is_empty() {
-            // A file of devices alone: its processes had threads, and nothing is known of them.
-            let mut processes: Vec<ProcessIndex> = timeline.gpu.streams.iter().map(|stream| stream.process).collect();
-            processes.dedup();
-            let unknown = |process| Track { process, tid: 0, name: NO_THREAD.into(), slices: 0..0, samples: 0..0 };
-            timeline.tracks = processes.into_iter().map(unknown).collect();
-        }
-        span(&mut timeline);
-        link::link(&mut timeline);
-        timeline
+    pub fn finish(self) -> Timeline {
+        finish(self.into_rows())
     }
-}
 
-/// What the one thread of a process is called of which only work of devices was recorded.
-const NO_THREAD: &str = "(no thread recorded)";
-
-fn span(timeline: &mut Timeline) {
-    let ends = timeline.slices.start.iter().zip(&timeline.slices.dur).map(|(start, dur)| start.saturating_add(*dur));
-    let counted = || timeline.counters.iter().flat_map(|counter| counter.time.iter().copied());
-    let sampled = || timeline.samples.time.iter().copied();
-    let work = &timeline.gpu.work;
-    let worked = (0..work.len()).map(|index| work.end(index));
-    let allocated = || timeline.gpu.allocations.iter().map(|allocation| allocation.time);
-    let starts = timeline.slices.start.iter().chain(&work.start).copied();
-    let first = starts.chain(sampled()).chain(counted()).chain(allocated()).min();
-    let last = ends.chain(worked).chain(sampled()).chain(counted()).chain(allocated()).max();
-    if let (Some(first), Some(last), 0) = (first, last, timeline.end) {
-        (timeline.start, timeline.end) = (first, last);
+    /// For a reader that knows more of its rows than the builder does.
+    pub(crate) fn into_rows(self) -> Rows {
+        Rows {
+            timeline: self.timeline,
+            texts: self.texts,
+            slice_track: self.slice_track,
+            sample_track: self.sample_track,
+            work: self.work,
+            ..Rows::default()
+        }
     }
 }
 
@@ -242,9 +192,9 @@ mod tests {
         let process = builder.process(Process { pid: 7, ..Process::default() });
         let (a, b) = (builder.track(process, 7, "main"), builder.track(process, 8, "worker"));
         let name = builder.name("f", "a.py", 3);
-        builder.slice(b, SliceKind::Call, name, 5, 1, More::default());
-        builder.slice(a, SliceKind::Call, name, 2, 1, More::default());
-        builder.slice(a, SliceKind::Scope, name, 2, 9, More { id: 1, args: Some("{}"), ..More::default() });
+        builder.slice(b, SliceKind::Call, name, 5, 1, SliceExtra::default());
+        builder.slice(a, SliceKind::Call, name, 2, 1, SliceExtra::default());
+        builder.slice(a, SliceKind::Scope, name, 2, 9, SliceExtra { id: 1, args: Some("{}"), ..SliceExtra::default() });
         let stack = builder.frame(None, name, 4);
         assert_eq!(builder.frame(None, name, 4), stack);
         builder.sample(b, 20, stack, true, false);

@@ -5,7 +5,7 @@ mod gather;
 mod once;
 pub(crate) mod part;
 
-use crate::{NameIndex, ProcessIndex, side_by_side, sort};
+use crate::{NameIndex, ProcessIndex, parallel, sort};
 pub(crate) use gather::Gather;
 pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub struct Work {
     /// Index into `mores` plus one; 0: nothing more, as with most kernels.
     pub(crate) more: Vec<u32>,
     /// Each is there once: a graph that is replayed has the same nodes again.
-    pub(crate) mores: Vec<More>,
+    pub(crate) mores: Vec<WorkExtra>,
     /// The slice of the API call that asked for it, plus one; 0: not recorded, the work is from before the window.
     pub(crate) launch: Vec<u32>,
     /// The work that has a launch, by launch and then by place.
@@ -74,7 +74,7 @@ pub struct Work {
 
 /// What only some work has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct More {
+pub struct WorkExtra {
     /// Bytes copied, set or moved; 0 for kernels.
     pub bytes: u64,
     /// See [`trace::tables::detail`].
@@ -195,7 +195,7 @@ impl Work {
             sort::gathering(&mut self.more, order),
             sort::gathering(&mut self.kind, order),
         ];
-        side_by_side::run(order.len(), columns, || {});
+        parallel::run(order.len(), columns, || {});
     }
 
     fn shrink(&mut self) {
@@ -232,9 +232,9 @@ impl Work {
     }
 
     #[inline]
-    pub fn more(&self, index: usize) -> More {
+    pub fn more(&self, index: usize) -> WorkExtra {
         match self.more[index] {
-            0 => More::default(),
+            0 => WorkExtra::default(),
             place => self.mores[place as usize - 1],
         }
     }
@@ -271,7 +271,7 @@ impl Work {
         let launch = |at: usize| self.launch[self.by_launch[at] as usize];
         let (all, mut next) = (self.by_launch.len(), 0);
         std::iter::from_fn(move || {
-            let (start, mut end) = (next, all.min(next + side_by_side::PIECE));
+            let (start, mut end) = (next, all.min(next + parallel::PIECE));
             while start < end && end < all && launch(end) == launch(end - 1) {
                 end += 1;
             }

@@ -2,8 +2,10 @@
 //! before its children, samples, counters, names, losses. Reads whatever is there and says what is not; what the
 //! events mean is left to `analysis`.
 
+mod before_codes;
 mod builder;
 pub mod cuda_calls;
+mod finish;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 pub mod gpu;
@@ -11,14 +13,14 @@ mod import;
 mod link;
 mod names;
 mod open;
-pub mod side_by_side;
+pub mod parallel;
 mod slices;
 mod sort;
 mod stacks;
 mod text;
 mod timeline;
 
-pub use builder::{Builder, More};
+pub use builder::{Builder, SliceExtra};
 pub use gpu::{Gpu, WorkKind};
 pub use import::markers::step as step_marker;
 pub use import::native::check_table;
@@ -29,7 +31,7 @@ pub use slices::{Detail, Slice, Slices};
 pub use stacks::{Frame, StackIndex, Stacks};
 pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
-    Timeline, Track, TrackIndex, Windows,
+    Timeline, Track, TrackIndex, WindowedRecording,
 };
 pub use trace::codes::{LossReason, Note, NoteCode, OverheadKind, RecordingWindow};
 pub use trace::tables::SliceKind;

@@ -6,10 +6,10 @@ mod clock;
 mod returns;
 mod wait;
 
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use crate::{SliceKind, Timeline, sort};
 pub use around::Around;
-use clock::Seen;
+use clock::ClockEvidence;
 use std::ops::Range;
 
 /// A call that begins after its work by no more than this is the call, and one of the clocks is wrong; by more, the number was
@@ -26,25 +26,25 @@ pub(crate) fn link(timeline: &mut Timeline) {
     }
     let count = timeline.gpu.work.len();
     let mut launch = vec![0u32; count];
-    let mut sums: Vec<Seen> = Vec::new();
+    let mut sums: Vec<ClockEvidence> = Vec::new();
     for of_process in timeline.gpu.streams.chunk_by(|a, b| a.process == b.process) {
         let calls = calls_of(timeline, of_process[0].process);
-        let pieces = of_process.iter().flat_map(|stream| side_by_side::pieces(stream.work.clone()));
+        let pieces = of_process.iter().flat_map(|stream| parallel::pieces(stream.work.clone()));
         // Streams lie one after the other, so their pieces are those of the column.
-        let mut found: Vec<Seen> = pieces.clone().map(|_| Seen::default()).collect();
+        let mut found: Vec<ClockEvidence> = pieces.clone().map(|_| ClockEvidence::default()).collect();
         let mut rest = &mut launch[of_process[0].work.start..];
         let (calls, timeline) = (&calls, &*timeline);
-        let jobs = pieces.zip(&mut found).map(|(piece, sum)| {
+        let tasks = pieces.zip(&mut found).map(|(piece, sum)| {
             let (own, after) = std::mem::take(&mut rest).split_at_mut(piece.len());
             rest = after;
-            Box::new(move || *sum = find_all(timeline, calls, piece, own)) as Job
+            Box::new(move || *sum = find_all(timeline, calls, piece, own)) as Task
         });
-        let jobs: Vec<Job> = jobs.collect();
-        side_by_side::run(of_process.iter().map(|stream| stream.work.len()).sum(), jobs, || {});
+        let tasks: Vec<Task> = tasks.collect();
+        parallel::run(of_process.iter().map(|stream| stream.work.len()).sum(), tasks, || {});
         sums.append(&mut found);
     }
     let linked = |index: usize| (launch[index] != 0).then_some(index as u32);
-    let mut by_launch = side_by_side::collect(std::iter::once(0..count), linked);
+    let mut by_launch = parallel::collect(std::iter::once(0..count), linked);
     // Work follows its launches, but for what several threads or streams mix.
     sort::nearly_sorted(&mut by_launch, |index| launch[*index as usize]);
     timeline.gpu.work.launch = launch;
@@ -53,9 +53,9 @@ pub(crate) fn link(timeline: &mut Timeline) {
 }
 
 /// Finds the launches of some work of a stream, and what they say about the clocks.
-fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> Seen {
+fn find_all(timeline: &Timeline, calls: &[Call], piece: Range<usize>, launch: &mut [u32]) -> ClockEvidence {
     let (work, slices) = (&timeline.gpu.work, &timeline.slices);
-    let (mut near, mut seen) = (0, Seen::default());
+    let (mut near, mut seen) = (0, ClockEvidence::default());
     for (index, launch) in piece.zip(launch) {
         let (correlation, start) = (work.correlation[index], work.start[index]);
         if correlation != 0
@@ -85,7 +85,7 @@ fn calls_of(timeline: &Timeline, process: crate::ProcessIndex) -> Vec<Call> {
     let slices = &timeline.slices;
     let any = slices.any_id();
     let tracks = timeline.tracks_of(process).map(|track| track.slices.clone()).filter(|_| any);
-    let mut calls = side_by_side::collect(tracks, |index| {
+    let mut calls = parallel::collect(tracks, |index| {
         let correlation = slices.id(index);
         (correlation != 0 && slices.kind(index) == SliceKind::ApiCall)
             .then(|| (correlation, slices.start[index], index as u32))

@@ -1,5 +1,6 @@
 //! Names, each once: equal text, file and line is one [`NameIndex`] however many ids the recorder gave it.
 
+use crate::cuda_calls::CudaCall;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub struct Name {
 #[derive(Debug)]
 pub struct Names {
     all: Vec<Name>,
+    /// What each says as the name of a CUDA call.
+    calls: Vec<CudaCall>,
     known: HashMap<Name, u32>,
 }
 
@@ -26,7 +29,7 @@ pub const MISSING: &str = "(name not recorded)";
 
 impl Default for Names {
     fn default() -> Names {
-        let mut names = Names { all: Vec::new(), known: HashMap::new() };
+        let mut names = Names { all: Vec::new(), calls: Vec::new(), known: HashMap::new() };
         names.intern(Name { text: MISSING.into(), file: "".into(), line: 0 });
         names
     }
@@ -49,10 +52,16 @@ impl Names {
         &self.get(index).text
     }
 
+    /// What a call of this name does.
+    pub fn call(&self, index: NameIndex) -> CudaCall {
+        self.calls.get(index.0 as usize).copied().unwrap_or(self.calls[0])
+    }
+
     pub(crate) fn intern(&mut self, name: Name) -> NameIndex {
         let next = self.all.len() as u32;
         let index = *self.known.entry(name.clone()).or_insert(next);
         if index == next {
+            self.calls.push(CudaCall::of(&name.text));
             self.all.push(name);
         }
         NameIndex(index)
@@ -62,6 +71,7 @@ impl Names {
     pub(crate) fn finish(&mut self) {
         self.known = HashMap::new();
         self.all.shrink_to_fit();
+        self.calls.shrink_to_fit();
     }
 }
 

@@ -2,7 +2,7 @@
 //! They are sorted by track, start, and longer first, so that a parent comes before its children; [`crate::Track::slices`] says
 //! where a track's are.
 
-use crate::{NameIndex, OverheadKind, RecordingWindow, SliceKind, side_by_side, sort};
+use crate::{NameIndex, OverheadKind, RecordingWindow, SliceKind, parallel, sort};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl Slices {
         ];
         let more = [&mut self.id, &mut self.detail].into_iter().filter(|column| !column.is_empty());
         columns.extend(more.map(|column| sort::gathering(column, order)));
-        side_by_side::run(order.len(), columns, || {});
+        parallel::run(order.len(), columns, || {});
     }
 
     pub(crate) fn shrink(&mut self) {

@@ -1,7 +1,7 @@
 //! Puts events in the order that everything after relies on: by track, then start, then longer first, so that a parent
 //! comes before its children. Works on indexes, so that each column moves once.
 
-use crate::side_by_side::{self, Job, PIECE};
+use crate::parallel::{self, PIECE, Task};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64 + Sy
         *place += 1;
     }
     let (mut rest, longer) = (order.as_mut_slice(), &longer);
-    let jobs = counts.windows(2).map(|ends| {
+    let tasks = counts.windows(2).map(|ends| {
         let (part, after) = std::mem::take(&mut rest).split_at_mut(ends[1] - ends[0]);
         rest = after;
         // Rows come nearly in order, so the times that are compared lie near each other: no keys need to be copied.
@@ -45,42 +45,42 @@ pub fn by_track(track: &[u32], start: &[u64], longer: impl Fn(usize) -> u64 + Sy
         Box::new(move || {
             nearly_sorted(part, start);
             longer_first(part, start, longer);
-        }) as Job
+        }) as Task
     });
-    let jobs: Vec<Job> = jobs.collect();
-    side_by_side::run(track.len(), jobs, || {});
+    let tasks: Vec<Task> = tasks.collect();
+    parallel::run(track.len(), tasks, || {});
     Sorted { ranges, order: Some(order) }
 }
 
 /// Puts those of sorted rows that start together in order.
 fn longer_first(rows: &mut [u32], start: impl Fn(&u32) -> u64 + Sync, longer: &(impl Fn(usize) -> u64 + Sync)) {
     let (size, start) = (rows.len(), &start);
-    let (mut rest, mut jobs): (&mut [u32], Vec<Job>) = (rows, Vec::new());
+    let (mut rest, mut tasks): (&mut [u32], Vec<Task>) = (rows, Vec::new());
     while !rest.is_empty() {
         // Those that start together are in one piece.
         let mut end = rest.len().min(PIECE);
         end += rest[end..].iter().take_while(|row| start(row) == start(&rest[end - 1])).count();
         let (piece, after) = std::mem::take(&mut rest).split_at_mut(end);
         rest = after;
-        jobs.push(Box::new(move || {
+        tasks.push(Box::new(move || {
             for same in piece.chunk_by_mut(|a, b| start(a) == start(b)).filter(|same| same.len() > 1) {
                 same.sort_by_key(|index| (u64::MAX - longer(*index as usize), u32::MAX - index));
             }
         }));
     }
-    side_by_side::run(size, jobs, || {});
+    parallel::run(size, tasks, || {});
 }
 
 /// Sorts rows of which most are in order. Where two are equal, they stay as they are. No key is below its default.
 pub fn nearly_sorted<K: Ord + Copy + Default>(rows: &mut [u32], key: impl Fn(&u32) -> K + Sync) {
     let (size, key) = (rows.len(), &key);
-    let jobs = rows.chunks_mut(PIECE).map(|piece| Box::new(move || late_into_rest(piece, key)) as Job);
-    side_by_side::run(size, jobs.collect(), || {});
+    let tasks = rows.chunks_mut(PIECE).map(|piece| Box::new(move || late_into_rest(piece, key)) as Task);
+    parallel::run(size, tasks.collect(), || {});
     let mut width = PIECE;
     while width < size {
         let pairs = rows.chunks_mut(width * 2).filter(|pair| pair.len() > width);
-        let jobs = pairs.map(|pair| Box::new(move || join(pair, width, key)) as Job);
-        side_by_side::run(size, jobs.collect(), || {});
+        let tasks = pairs.map(|pair| Box::new(move || join(pair, width, key)) as Task);
+        parallel::run(size, tasks.collect(), || {});
         width *= 2;
     }
 }
@@ -145,7 +145,7 @@ pub fn gather<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
 }
 
 /// The same as a job, for columns that are put in order side by side.
-pub fn gathering<'j, T: Copy + Send>(column: &'j mut Vec<T>, order: &'j [u32]) -> Job<'j> {
+pub fn gathering<'j, T: Copy + Send>(column: &'j mut Vec<T>, order: &'j [u32]) -> Task<'j> {
     Box::new(move || gather(column, order))
 }
 

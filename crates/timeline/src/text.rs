@@ -18,10 +18,10 @@
 
 mod device;
 
-use crate::builder::{Builder, More};
+use crate::builder::{Builder, SliceExtra};
 use crate::{
     CollectorState, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow, SliceKind,
-    StackIndex, State, Timeline, TrackIndex, Windows,
+    StackIndex, State, Timeline, TrackIndex, WindowedRecording,
 };
 
 impl Timeline {
@@ -125,7 +125,7 @@ impl Reader {
                 if let ["windows", recorded, cost, rest @ ..] = reason {
                     let part =
                         |text: &str| text.parse::<f64>().map(|percent| percent / 100.0).map_err(|e| e.to_string());
-                    windows = Some(Windows { recorded: part(recorded)?, cost: part(cost)? });
+                    windows = Some(WindowedRecording { recorded: part(recorded)?, cost: part(cost)? });
                     reason = rest;
                 }
                 while let [key @ ("own" | "residual"), value, rest @ ..] = reason {
@@ -207,7 +207,7 @@ impl Reader {
         let (start, end) = range(span)?;
         let word = |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1));
         let id = |key: &str| word(key).map_or(Ok(0), |word| number(Some(word)));
-        let more = More {
+        let more = SliceExtra {
             id: id("id")? as u32,
             parent: id("parent")? as u32,
             args: word("args").copied(),

@@ -1,7 +1,8 @@
 //! The `Timeline`: everything a trace holds, in columns, on one clock. All times are `CLOCK_MONOTONIC` nanoseconds;
 //! `start` is the moment that reports call zero.
 
-use crate::{Gpu, Names, Slices, Stacks};
+use crate::cuda_calls::CudaCall;
+use crate::{Gpu, NameIndex, Names, Slices, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,6 +43,11 @@ impl Timeline {
     /// The notes as sentences.
     pub fn notes_said(&self) -> Vec<String> {
         self.notes.iter().map(Note::said).collect()
+    }
+
+    /// What a slice does as a CUDA call, by its name.
+    pub fn call(&self, slice: usize) -> CudaCall {
+        self.names.call(NameIndex(self.slices.name[slice]))
     }
 
     pub fn process(&self, track: &Track) -> &Process {
@@ -149,12 +155,12 @@ pub struct CollectorState {
     /// Largest disagreement seen between its clock and ours. 0: not measured.
     pub residual_ns: u64,
     /// Where it recorded by turns, and knows what that costs.
-    pub windows: Option<Windows>,
+    pub windows: Option<WindowedRecording>,
 }
 
 /// Recording by turns.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Windows {
+pub struct WindowedRecording {
     /// The part of the time that was recorded.
     pub recorded: f64,
     /// How much longer the program takes in it, as a part of what it takes otherwise.

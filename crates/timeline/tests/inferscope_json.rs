@@ -64,9 +64,9 @@ fn scopes_are_paired_by_number_or_by_name() {
     assert_eq!(
         timeline.notes_said(),
         [
-            "1 scopes are left without having been entered.",
-            "2 scopes are never left in the file: shown as open to its last event.",
-            "1 scopes have the id of another: they are shown, but have no children by id.",
+            "1 scope exits without an enter.",
+            "2 scopes without an exit, shown as open until the last event.",
+            "1 scopes with a duplicate id, shown without children by id.",
         ]
     );
 }
@@ -116,14 +116,14 @@ fn what_is_not_shown_is_counted() {
     assert_eq!(
         timeline.notes_said(),
         [
-            "Not shown yet by this version, and left out: 1 memory_event events.",
-            "1 events have no type, and are left out.",
-            "1 events are of type \"quantum\", which this version does not know, and are left out.",
-            "3 events are not valid JSON objects, and are left out.",
-            "5 events have no time, or one that cannot be, and are left out.",
-            "1 events end before they start, or at a time that cannot be: their duration is used, or none.",
-            "1 samples refer to a stack that is missing: only their innermost function is known.",
-            "1 counter readings have no value that is a number, and are left out.",
+            "Skipped, not supported by this version: 1 memory_event events.",
+            "1 events without a type, skipped.",
+            "1 events of the unknown type \"quantum\", skipped.",
+            "3 events that are not valid JSON objects, skipped.",
+            "5 events with a missing or invalid timestamp, skipped.",
+            "1 events that end before they start, or at an invalid time: their duration is used, if any.",
+            "1 samples with a missing stack: only the innermost function is known.",
+            "1 counter readings without a numeric value, skipped.",
         ]
     );
     let leaf = timeline.stacks.frame(timeline.samples.get(0).stack);
@@ -213,5 +213,5 @@ fn kernels_copies_and_memory_of_devices() {
         [(3_000, 64, 1)]
     );
     assert_eq!((gpu.allocations[0].address, gpu.work.kind(3)), (0x7f00, timeline::WorkKind::Memset));
-    assert_eq!(timeline.notes_said(), ["Not shown yet by this version, and left out: 2 memory_event events."]);
+    assert_eq!(timeline.notes_said(), ["Skipped, not supported by this version: 2 memory_event events."]);
 }

@@ -141,7 +141,8 @@ fn times_are_exact_in_either_unit_and_what_cannot_be_is_said() {
     assert_eq!(draw(&timeline), ["c-call a 5000+1000", "c-call a 6000+0", "c-call a 7000+0", "c-call a 9000+0"]);
     let said = timeline.notes_said().join(" ");
     assert!(
-        said.contains("3 events have a negative or absurd duration") && said.contains("2 events have no time"),
+        said.contains("3 events with a negative or absurd duration")
+            && said.contains("2 events with a missing or invalid timestamp"),
         "{said}"
     );
     let far = [op("1790000000000000", "1"), op("0", "1"), op("1790000000000002", "1")];

@@ -112,7 +112,7 @@ fn what_was_not_recorded_has_no_table() {
     let old = open(&[STRINGS, RUNTIME, old]).unwrap();
     assert_eq!(old.names.text(old.gpu.work.get(2).name), "gemm");
     assert_eq!((old.gpu.work.len(), old.gpu.clock.linked), (3, 3), "work of a file with one process is that process's");
-    assert!(old.notes_said()[0].starts_with("3 rows have times that cannot be"), "{:?}", old.notes_said());
+    assert!(old.notes_said()[0].starts_with("3 rows with invalid times"), "{:?}", old.notes_said());
     let empty = open(&["CREATE TABLE NVTX_EVENTS (start INTEGER);"]).unwrap();
     assert_eq!(empty.notes_said(), ["The file holds no events."]);
 }

@@ -109,10 +109,10 @@ fn equal_names_are_unified_and_unknown_references_are_placeholders() {
     assert_eq!(
         timeline.notes_said(),
         [
-            "1 events refer to a name that is missing.",
-            "1 samples refer to a stack that is missing.",
-            "1 slices are of a kind that this version does not know, and are left out.",
-            "2 processes have events but are not in the manifest.",
+            "1 events with a missing name.",
+            "1 samples with a missing stack.",
+            "1 slices of an unknown kind, skipped.",
+            "2 processes with events that are not in the manifest.",
         ]
     );
 }
@@ -240,10 +240,7 @@ fn device_work_that_cannot_be_is_counted_and_left_out() {
     assert_eq!((timeline.gpu.work.len(), timeline.start), (1, timeline::fixture::text::START_NS as u64));
     assert_eq!(
         timeline.notes_said(),
-        [
-            "1 pieces of device work are of a kind that this version does not know, and are left out.",
-            "4 pieces of device work have no time, or one that cannot be, and are left out.",
-        ]
+        ["1 GPU operations of an unknown kind, skipped.", "4 GPU operations with a missing or invalid time, skipped.",]
     );
 }
 

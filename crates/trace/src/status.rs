@@ -59,7 +59,7 @@ pub const MESSAGE_BYTES: usize = 192;
 #[repr(C)]
 pub struct CollectorStatus {
     state: AtomicU32,
-    /// See [`Windows`]: thousandths of the time, and hundredths of a per cent plus one.
+    /// See [`WindowCost`]: thousandths of the time, and hundredths of a per cent plus one.
     recorded: AtomicU16,
     cost: AtomicU16,
     /// Records that found no ring.
@@ -83,7 +83,7 @@ const _: () = assert!(size_of::<CollectorStatus>() == 256);
 
 /// What recording in windows costs, as measured by holding them against the time between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Windows {
+pub struct WindowCost {
     /// The part of the time that was recorded, in millionths.
     pub recorded_ppm: u64,
     /// How much longer the program takes while it is, in millionths.
@@ -92,17 +92,17 @@ pub struct Windows {
 
 impl CollectorStatus {
     /// Costs beyond six times as long are given as that.
-    pub fn set_windows(&self, windows: Windows) {
+    pub fn set_windows(&self, windows: WindowCost) {
         let small = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
         self.recorded.store(small(windows.recorded_ppm / 1000), Ordering::Relaxed);
         self.cost.store(small(windows.cost_ppm / 100).saturating_add(1), Ordering::Relaxed);
     }
 
     /// None: nothing was recorded in windows, or what it costs is not known.
-    pub fn windows(&self) -> Option<Windows> {
+    pub fn windows(&self) -> Option<WindowCost> {
         let (recorded, cost) = (self.recorded.load(Ordering::Relaxed), self.cost.load(Ordering::Relaxed));
         let cost_ppm = u64::from(cost.checked_sub(1)?) * 100;
-        Some(Windows { recorded_ppm: u64::from(recorded) * 1000, cost_ppm })
+        Some(WindowCost { recorded_ppm: u64::from(recorded) * 1000, cost_ppm })
     }
 
     pub fn set(&self, state: State, message: &str) {

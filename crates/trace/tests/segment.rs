@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use trace::event::{Event, NameId};
 use trace::names::{NameCursor, NameWriter};
 use trace::ring::Reader;
-use trace::segment::{Identity, Limit, OpenCall, OpenCalls, Place, Segment, SegmentReader};
+use trace::segment::{Identity, Limit, OpenCall, OpenCalls, RankPlace, Segment, SegmentReader};
 use trace::status::{Collector, State};
 
 fn folder(test: &str) -> PathBuf {
@@ -16,7 +16,7 @@ fn folder(test: &str) -> PathBuf {
 
 fn create(test: &str, budget: usize) -> (&'static Segment, PathBuf) {
     let folder = folder(test);
-    let place = Place { rank: Some(0), local_rank: None, world_size: Some(8) };
+    let place = RankPlace { rank: Some(0), local_rank: None, world_size: Some(8) };
     let who =
         Identity { pid: 7, parent: 1, start_ticks: 9, program: "serve.py".into(), python: "3.12.1".into(), place };
     (Segment::create(&folder, budget, &who).unwrap(), folder)
@@ -48,7 +48,7 @@ fn what_one_side_writes_the_other_reads() {
     (0..10).for_each(|n| ring.push(event(n, 42).to_words()));
     let reader = SegmentReader::open(segment.path()).unwrap();
     assert_eq!(reader.identity().program, "serve.py");
-    let place = Place { rank: Some(0), local_rank: None, world_size: Some(8) };
+    let place = RankPlace { rank: Some(0), local_rank: None, world_size: Some(8) };
     assert_eq!(reader.identity().place, place);
     assert_eq!(reader.status(Collector::Calls).state(), State::Failed);
     assert_eq!(reader.status(Collector::Calls).message(), "another profiler holds the hook");

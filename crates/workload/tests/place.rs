@@ -1,9 +1,9 @@
 //! Three numbers of the environment say which rank a process is; what is not such a number is not taken.
 
-use trace::segment::Place;
+use trace::segment::RankPlace;
 use workload::place;
 
-fn of(rank: &str, local: &str, world: &str) -> Place {
+fn of(rank: &str, local: &str, world: &str) -> RankPlace {
     place::from(|name| {
         let value = match name {
             "RANK" => rank,
@@ -17,15 +17,15 @@ fn of(rank: &str, local: &str, world: &str) -> Place {
 
 #[test]
 fn torchruns_three_numbers_are_taken() {
-    assert_eq!(of("9", "1", "16"), Place { rank: Some(9), local_rank: Some(1), world_size: Some(16) });
-    assert_eq!(of("0", "-", "1"), Place { rank: Some(0), local_rank: None, world_size: Some(1) });
+    assert_eq!(of("9", "1", "16"), RankPlace { rank: Some(9), local_rank: Some(1), world_size: Some(16) });
+    assert_eq!(of("0", "-", "1"), RankPlace { rank: Some(0), local_rank: None, world_size: Some(1) });
 }
 
 #[test]
 fn what_is_no_rank_is_left_alone() {
     for (rank, world) in [("-", "-"), ("3", "-"), ("-", "4"), ("4", "4"), ("hf_secret", "4"), ("-1", "4"), ("1", "two")]
     {
-        assert_eq!(of(rank, "0", world), Place::default(), "{rank} of {world}");
+        assert_eq!(of(rank, "0", world), RankPlace::default(), "{rank} of {world}");
     }
     assert_eq!(of("0", "hf_secret", "2").local_rank, None);
     assert_eq!(of("0", "7", "2").local_rank, None);

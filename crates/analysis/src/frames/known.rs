@@ -4,6 +4,7 @@
 
 use super::is;
 use timeline::Name;
+use timeline::cuda_calls::CudaCall;
 
 /// Python functions that wait, by the end of their file's path.
 const WAIT: [(&str, &[&str], u16); 16] = [
@@ -111,12 +112,12 @@ const BEGIN: [(&str, &str); 2] =
 /// Where Python keeps what is not the program's own.
 const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 
-pub fn bits(name: &Name) -> u16 {
+pub fn bits(name: &Name, call: CudaCall) -> u16 {
     let (file, text) = (&*name.file, &*name.text);
     let python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb") || file.starts_with('<');
     if !python {
         let known = |end: &str| text.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('.'));
-        let device = if waits_for_device(text) { is::WAITS_FOR_GPU } else { 0 };
+        let device = if waits_for_device(call) { is::WAITS_FOR_GPU } else { 0 };
         let speaks = if text.starts_with("nccl") || text.starts_with("gloo::") { is::COMMUNICATES } else { 0 };
         let bits = is::NATIVE | device | speaks;
         return NATIVE.iter().filter(|(end, _)| known(end)).fold(bits, |bits, known| bits | known.1);
@@ -158,8 +159,8 @@ pub fn bits(name: &Name) -> u16 {
 }
 
 /// CUDA's waits, of the runtime and of the driver, and HIP's: `cudaStreamSynchronize`, `cuCtxSynchronize_v2`, `hipEventSynchronize`.
-fn waits_for_device(call: &str) -> bool {
-    (call.starts_with("cu") || call.starts_with("hip")) && call.contains("Synchronize")
+fn waits_for_device(call: CudaCall) -> bool {
+    call.is_api() && call.waits()
 }
 
 #[cfg(test)]
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str, file: &str) -> u16 {
-        bits(&Name { text: text.into(), file: file.into(), line: 0 })
+        bits(&Name { text: text.into(), file: file.into(), line: 0 }, CudaCall::of(text))
     }
 
     #[test]

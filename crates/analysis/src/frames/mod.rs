@@ -57,7 +57,9 @@ pub struct Frames {
 impl Frames {
     pub fn new(timeline: &Timeline) -> Frames {
         let names = &timeline.names;
-        let name: Vec<u16> = (0..names.len() as u32).map(|index| known::bits(names.get(NameIndex(index)))).collect();
+        let name: Vec<u16> = (0..names.len() as u32)
+            .map(|index| known::bits(names.get(NameIndex(index)), names.call(NameIndex(index))))
+            .collect();
         let count = timeline.stacks.len();
         let none = || vec![0; count];
         let (on_path, on_top, imports) = (vec![0; count], vec![0; count], vec![false; count]);

@@ -2,7 +2,7 @@
 //! the step (a framework calls the step, and spends time of its own in it), and then the function on top.
 
 use super::StepContext;
-use crate::host::seen::Seen;
+use crate::host::seen::StepSample;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
@@ -41,7 +41,7 @@ impl Blame {
         Blame { around: around.map(|(track, base)| (track, case.frames.depth(base))).collect() }
     }
 
-    pub fn frame(&self, case: &StepContext, seen: &Seen) -> StackIndex {
+    pub fn frame(&self, case: &StepContext, seen: &StepSample) -> StackIndex {
         let stack = case.sample(seen).stack;
         let home = case.frames.home(stack);
         match self.around.get(&case.track(seen)) {
@@ -61,7 +61,7 @@ pub struct Blamed {
 }
 
 /// Functions by how many of the samples that fit name them, most first.
-pub fn functions(case: &StepContext, fits: impl Fn(&Seen) -> bool) -> Vec<Blamed> {
+pub fn functions(case: &StepContext, fits: impl Fn(&StepSample) -> bool) -> Vec<Blamed> {
     let mut by_line: HashMap<(NameIndex, u32), (StackIndex, u64)> = HashMap::new();
     for one in case.seen.all.iter().filter(|one| fits(one)) {
         let frame = case.blame().frame(case, one);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::OnceLock;
 use timeline::cuda_calls::{OverheadOf, overhead_of};
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
@@ -156,9 +156,9 @@ impl Queues {
         let (slices, work) = (&timeline.slices, &timeline.gpu.work);
         let parts: Vec<Range<usize>> = work.linked_parts().collect();
         let mut counted: Vec<Counted> = parts.iter().map(|_| Counted::default()).collect();
-        let jobs = parts.into_iter().zip(&mut counted);
-        let jobs = jobs.map(|(part, counted)| Box::new(move || *counted = Counted::new(timeline, part)) as Job);
-        side_by_side::run(work.linked().len(), jobs.collect(), || ());
+        let tasks = parts.into_iter().zip(&mut counted);
+        let tasks = tasks.map(|(part, counted)| Box::new(move || *counted = Counted::new(timeline, part)) as Task);
+        parallel::run(work.linked().len(), tasks.collect(), || ());
         let (mut queues, mut places): (Vec<Queue>, HashMap<Key, usize>) = Default::default();
         // The names of calls that launch.
         let mut launch = BTreeSet::new();

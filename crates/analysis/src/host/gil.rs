@@ -2,9 +2,9 @@
 //! the same from outside whether it waits for the GIL, a lock or a socket, so each line has to show more than that.
 
 use crate::frames::{DEEP, Frames, WAITS, is};
-use crate::host::seen::{Doing, Seen, SeenSamples};
+use crate::host::seen::{Doing, StepSample, StepSamples};
 use crate::host::series::{Nature, Readings};
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
 use timeline::{NameIndex, StackIndex, Timeline};
 
@@ -37,8 +37,8 @@ enum Verdict {
 }
 
 /// Decides for every sample that waits. `seen` comes with `Waiting` for all that native frames did not settle.
-pub fn settle(timeline: &Timeline, windows: &Windows, frames: &Frames, readings: &Readings, seen: &mut SeenSamples) {
-    let open = |one: &Seen, stack: StackIndex| {
+pub fn settle(timeline: &Timeline, windows: &StepSpans, frames: &Frames, readings: &Readings, seen: &mut StepSamples) {
+    let open = |one: &StepSample, stack: StackIndex| {
         one.doing == Doing::Waiting && stack.0 != 0 && frames.on_top(stack) & (is::NATIVE | WAITS) == 0
     };
     let mut lines: HashMap<(NameIndex, u32), Line> = HashMap::new();
@@ -122,7 +122,7 @@ impl Line {
 
 /// Whether the threads went to sleep often enough to have waited for the GIL that long. Half is allowed for readings that
 /// begin and end between steps. Without readings there is nothing against it.
-fn switches_allow(windows: &Windows, readings: &Readings, waited: f64) -> bool {
+fn switches_allow(windows: &StepSpans, readings: &Readings, waited: f64) -> bool {
     let counts = windows.tracks().filter_map(|(track, _)| {
         let counter = readings.thread(track, "voluntary_switches")?;
         readings.inside(counter, windows, track, &Nature::Count).map(|growth| growth.tally.part)
@@ -132,7 +132,7 @@ fn switches_allow(windows: &Windows, readings: &Readings, waited: f64) -> bool {
 }
 
 /// Whether the calls of the steps' threads to CUDA were recorded.
-fn calls_recorded(timeline: &Timeline, windows: &Windows) -> bool {
+fn calls_recorded(timeline: &Timeline, windows: &StepSpans) -> bool {
     let slices = |track: timeline::TrackIndex| timeline.tracks[track.0 as usize].slices.clone();
     let call = |index: usize| timeline.slices.kind(index) == timeline::SliceKind::ApiCall;
     windows.tracks().all(|(track, _)| slices(track).any(call))

@@ -12,12 +12,12 @@ use crate::frames::Frames;
 use crate::origin::Outside;
 use crate::place::Place;
 use crate::stats::share::{Share, Tally};
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use crate::steps::{StepSource, Steps};
 use blame::Blame;
 use breakdown::Breakdown;
 use full_queue::FullQueue;
-use seen::{Seen, SeenSamples};
+use seen::{StepSample, StepSamples};
 use series::{Growth, Nature, Readings};
 use std::sync::OnceLock;
 use timeline::{Sample, StackIndex, Timeline, TrackIndex};
@@ -26,11 +26,11 @@ use timeline::{Sample, StackIndex, Timeline, TrackIndex};
 pub struct StepContext<'a> {
     pub timeline: &'a Timeline,
     pub steps: Steps,
-    pub windows: Windows,
+    pub windows: StepSpans,
     pub frames: Frames,
     pub full_queue: FullQueue<'a>,
     pub readings: Readings<'a>,
-    pub seen: SeenSamples,
+    pub seen: StepSamples,
     /// How long the steps' threads were ready but had no core. None: not recorded.
     pub run_queue: Option<Growth>,
     pub breakdown: Breakdown,
@@ -45,11 +45,11 @@ impl<'a> StepContext<'a> {
             let thread = steps.thread.as_deref().unwrap_or_default();
             steps.why = format!("{}; this is the whole recording of {thread}", outside.why());
         }
-        let windows = Windows::of_steps(&steps);
+        let windows = StepSpans::of_steps(&steps);
         let frames = Frames::new(timeline);
         let readings = Readings::new(timeline, &windows);
         let full_queue = FullQueue::new(timeline);
-        let mut seen = SeenSamples::find(timeline, &windows, &frames, &full_queue);
+        let mut seen = StepSamples::find(timeline, &windows, &frames, &full_queue);
         gil::settle(timeline, &windows, &frames, &readings, &mut seen);
         let run_queue = run_queue(timeline, &windows, &readings);
         let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
@@ -69,7 +69,7 @@ impl<'a> StepContext<'a> {
     }
 
     /// The share of the steps' time in which a sample fits, from the samples inside the steps.
-    pub fn share(&self, fits: impl Fn(&Seen) -> bool) -> (Share, Tally) {
+    pub fn share(&self, fits: impl Fn(&StepSample) -> bool) -> (Share, Tally) {
         let mut tally = Tally::default();
         for stretch in self.seen.all.chunk_by(|a, b| a.window == b.window) {
             tally.add(stretch.iter().filter(|one| fits(one)).count() as f64, stretch.len() as f64);
@@ -91,15 +91,15 @@ impl<'a> StepContext<'a> {
     }
 
     /// Whether a sample shows only that the program starts: without steps the recording begins with its imports, and no step has these.
-    pub fn starts_up(&self, seen: &Seen) -> bool {
+    pub fn starts_up(&self, seen: &StepSample) -> bool {
         self.steps.source == StepSource::Whole && self.frames.imports(self.sample(seen).stack)
     }
 
-    pub fn sample(&self, seen: &Seen) -> Sample {
+    pub fn sample(&self, seen: &StepSample) -> Sample {
         self.timeline.samples.get(seen.sample as usize)
     }
 
-    pub fn track(&self, seen: &Seen) -> TrackIndex {
+    pub fn track(&self, seen: &StepSample) -> TrackIndex {
         self.windows.all()[seen.window as usize].track
     }
 
@@ -138,7 +138,7 @@ pub fn place_of(timeline: &Timeline, frame: StackIndex) -> Place {
 
 /// Waiting for a core happens only to a thread that is ready to run, and samples say when it was: growth between two
 /// readings falls into the steps as the active samples do.
-pub fn run_queue(timeline: &Timeline, windows: &Windows, readings: &Readings) -> Option<Growth> {
+pub fn run_queue(timeline: &Timeline, windows: &StepSpans, readings: &Readings) -> Option<Growth> {
     let mut sum: Option<Growth> = None;
     for (track, _) in windows.tracks() {
         let Some(counter) = readings.thread(track, "runqueue_wait_ns") else { continue };

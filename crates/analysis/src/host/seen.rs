@@ -4,11 +4,11 @@
 use crate::frames::{Frames, WAITS, is};
 use crate::host::full_queue::FullQueue;
 use crate::steps::spans::Spans;
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
-use timeline::cuda_calls::{ApiClass, OverheadOf, class_of, overhead_of};
+use timeline::cuda_calls::{OverheadOf, overhead_of};
 use timeline::gpu::detail;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,7 +25,7 @@ pub enum Doing {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct StepSample {
     /// Index into the timeline's samples.
     pub sample: u32,
     /// Index into the windows.
@@ -36,9 +36,9 @@ pub struct Seen {
 }
 
 #[derive(Debug, Default)]
-pub struct SeenSamples {
+pub struct StepSamples {
     /// By window, then time.
-    pub all: Vec<Seen>,
+    pub all: Vec<StepSample>,
     /// Time inside the steps that no sample stands for, beside garbage collection.
     pub unseen_ns: u64,
     /// Garbage collection on the steps' own tracks, exactly.
@@ -57,9 +57,9 @@ pub const LEAST_SAMPLES: usize = 20;
 /// Two samples further apart have a hole between them; less is jitter.
 const HOLE: f64 = 2.5;
 
-impl SeenSamples {
-    pub fn find(timeline: &Timeline, windows: &Windows, frames: &Frames, queue: &FullQueue) -> SeenSamples {
-        let mut seen = SeenSamples { period_ns: period(timeline, windows), ..SeenSamples::default() };
+impl StepSamples {
+    pub fn find(timeline: &Timeline, windows: &StepSpans, frames: &Frames, queue: &FullQueue) -> StepSamples {
+        let mut seen = StepSamples { period_ns: period(timeline, windows), ..StepSamples::default() };
         let holders = Holders::new(timeline, windows, seen.period_ns / 2);
         let device = || {
             let mut device = DeviceWaits::new(timeline, frames, queue);
@@ -82,7 +82,7 @@ impl SeenSamples {
     fn take(
         &mut self,
         timeline: &Timeline,
-        windows: &Windows,
+        windows: &StepSpans,
         frames: &Frames,
         holders: &Holders,
         track: TrackIndex,
@@ -118,7 +118,7 @@ impl SeenSamples {
                 // Whether the rest waits for the GIL is decided once all of it is known.
                 if top & is::TAKES_GIL != 0 { Doing::Gil } else { Doing::Waiting }
             };
-            self.all.push(Seen { sample: index as u32, window: window as u32, doing, holder });
+            self.all.push(StepSample { sample: index as u32, window: window as u32, doing, holder });
         }
         let known = Spans::union(pauses.iter().chain(waits).map(|(from, to, _)| (*from, *to)).collect());
         self.unseen_ns = self.unseen_ns.saturating_add(unseen(times, self.period_ns, windows, track, known.all()));
@@ -133,7 +133,7 @@ impl SeenSamples {
 }
 
 /// The time inside the steps of a track that lies in holes between its samples, less what is known there: pauses and waits.
-fn unseen(times: &[u64], period: u64, windows: &Windows, track: TrackIndex, pauses: &[(u64, u64)]) -> u64 {
+fn unseen(times: &[u64], period: u64, windows: &StepSpans, track: TrackIndex, pauses: &[(u64, u64)]) -> u64 {
     let (half, hole) = (period / 2, (period as f64 * HOLE) as u64);
     let mut sum = 0;
     let mut pause = 0;
@@ -160,7 +160,7 @@ fn unseen(times: &[u64], period: u64, windows: &Windows, track: TrackIndex, paus
 }
 
 /// The usual time between samples of the threads that have steps: measured, else as set.
-fn period(timeline: &Timeline, windows: &Windows) -> u64 {
+fn period(timeline: &Timeline, windows: &StepSpans) -> u64 {
     // So many gaps settle a median.
     const ENOUGH: usize = 10_000;
     let mut gaps: Vec<u64> = Vec::new();
@@ -187,14 +187,12 @@ fn pauses(timeline: &Timeline, track: TrackIndex) -> Vec<(u64, u64, NameIndex)> 
 pub struct DeviceWaits<'a> {
     timeline: &'a Timeline,
     frames: &'a Frames,
-    /// By name: whether such a call copies, once it was asked.
-    copies: Vec<Option<bool>>,
     queue: &'a FullQueue<'a>,
 }
 
 impl<'a> DeviceWaits<'a> {
     pub fn new(timeline: &'a Timeline, frames: &'a Frames, queue: &'a FullQueue<'a>) -> DeviceWaits<'a> {
-        DeviceWaits { timeline, frames, copies: vec![None; timeline.names.len()], queue }
+        DeviceWaits { timeline, frames, queue }
     }
 
     /// From the start of a slice. None: it is no call of CUDA's, or waits for nothing.
@@ -212,9 +210,7 @@ impl<'a> DeviceWaits<'a> {
         if self.frames.bits(NameIndex(name)) & is::WAITS_FOR_GPU != 0 {
             return Some(slices.get(slice).end());
         }
-        let is_copy = || class_of(self.timeline.names.text(NameIndex(name))) == ApiClass::Copy;
-        let copies = *self.copies.get_mut(name as usize)?.get_or_insert_with(is_copy);
-        let copied = copies.then(|| copy_begins(self.timeline, slice)).flatten();
+        let copied = self.timeline.call(slice).copies().then(|| copy_begins(self.timeline, slice)).flatten();
         copied.or_else(|| self.queue.waits(slice).then(|| slices.get(slice).end()))
     }
 }
@@ -251,15 +247,15 @@ fn stretches<U: FnMut(usize) -> Option<u64>>(
     let each = slices.len().div_ceil(64).max(50_000);
     let parts = slices.clone().step_by(each).map(|from| from..slices.end.min(from + each));
     let mut found: Vec<Vec<(usize, u64)>> = vec![Vec::new(); parts.len()];
-    let jobs = parts.zip(&mut found).map(|(part, found)| {
+    let tasks = parts.zip(&mut found).map(|(part, found)| {
         let until = &until;
         let job = move || {
             let mut until = until();
             found.extend(part.filter_map(|index| Some((index, until(index)?))));
         };
-        Box::new(job) as Job
+        Box::new(job) as Task
     });
-    side_by_side::run(slices.len(), jobs.collect(), || ());
+    parallel::run(slices.len(), tasks.collect(), || ());
     let mut all: Vec<(u64, u64, NameIndex)> = Vec::new();
     for (index, end) in found.into_iter().flatten() {
         let slice = timeline.slices.get(index);
@@ -284,7 +280,7 @@ struct HoldersOf<'a> {
 }
 
 impl Holders {
-    fn new(timeline: &Timeline, windows: &Windows, tolerance: u64) -> Holders {
+    fn new(timeline: &Timeline, windows: &StepSpans, tolerance: u64) -> Holders {
         let process = |track: TrackIndex| timeline.tracks[track.0 as usize].process;
         let mut by_process: HashMap<ProcessIndex, Vec<_>> =
             windows.tracks().map(|(track, _)| (process(track), Vec::new())).collect();

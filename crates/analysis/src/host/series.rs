@@ -3,7 +3,7 @@
 
 use crate::stats::curve::growth;
 use crate::stats::share::Tally;
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
 use timeline::{Counter, ProcessIndex, Timeline, TrackIndex};
 
@@ -39,7 +39,7 @@ pub enum Nature<'a> {
 const MOST: usize = 3;
 
 impl<'a> Readings<'a> {
-    pub fn new(timeline: &'a Timeline, windows: &Windows) -> Readings<'a> {
+    pub fn new(timeline: &'a Timeline, windows: &StepSpans) -> Readings<'a> {
         let mut by_owner: HashMap<_, Vec<&Counter>> = HashMap::from([((None, None), Vec::new())]);
         for (track, _) in windows.tracks() {
             let track = &timeline.tracks[track.0 as usize];
@@ -84,7 +84,7 @@ impl<'a> Readings<'a> {
     }
 
     /// Growth inside the windows of `track`. None: it was not read while a step was open.
-    pub fn inside(&self, counter: &Counter, windows: &Windows, track: TrackIndex, nature: &Nature) -> Option<Growth> {
+    pub fn inside(&self, counter: &Counter, windows: &StepSpans, track: TrackIndex, nature: &Nature) -> Option<Growth> {
         let mut sum = Growth::default();
         for (start, end, grown) in growth(self.timeline, counter).into_iter().chain(self.rest(counter)) {
             let length = end.saturating_sub(start);

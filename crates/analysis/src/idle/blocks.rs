@@ -10,7 +10,7 @@ pub struct Blocks<T> {
 
 /// In front of an item, or behind the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct Cursor {
     block: usize,
     item: usize,
 }
@@ -22,24 +22,24 @@ impl<T> Blocks<T> {
     }
 
     /// Moves a place behind all that fit: it is mostly close by.
-    pub fn seek(&self, near: &mut Place, fits: impl Fn(&T) -> bool) {
+    pub fn seek(&self, near: &mut Cursor, fits: impl Fn(&T) -> bool) {
         let done = |block: &Vec<T>| block.last().is_some_and(&fits);
         let Some(last) = self.blocks.len().checked_sub(1) else { return };
         if near.block > 0 && !done(&self.blocks[near.block - 1]) || near.block < last && done(&self.blocks[near.block])
         {
-            *near = Place { block: self.blocks.partition_point(done).min(last), item: 0 };
+            *near = Cursor { block: self.blocks.partition_point(done).min(last), item: 0 };
         }
         seek(&self.blocks[near.block], &mut near.item, fits);
     }
 
     /// All behind a place.
-    pub fn from(&self, place: Place) -> impl Iterator<Item = &T> {
+    pub fn from(&self, place: Cursor) -> impl Iterator<Item = &T> {
         let own = self.blocks.get(place.block).map_or(&[][..], |block| &block[place.item..]);
         own.iter().chain(self.blocks.iter().skip(place.block + 1).flatten())
     }
 
     /// All in front of a place, the last first.
-    pub fn before(&self, place: Place) -> impl Iterator<Item = &T> {
+    pub fn before(&self, place: Cursor) -> impl Iterator<Item = &T> {
         let own = self.blocks.get(place.block).map_or(&[][..], |block| &block[..place.item]);
         let earlier = self.blocks.iter().take(place.block).rev().flat_map(|block| block.iter().rev());
         own.iter().rev().chain(earlier)
@@ -62,7 +62,7 @@ mod tests {
             let blocks = Blocks::new(lengths.iter().map(|length| next.by_ref().take(*length).collect()).collect());
             let count: usize = lengths.iter().sum();
             for (from, to) in (0..=count).flat_map(|from| (0..=count).map(move |to| (from, to))) {
-                let mut place = Place::default();
+                let mut place = Cursor::default();
                 blocks.seek(&mut place, |item| *item < from);
                 blocks.seek(&mut place, |item| *item < to);
                 assert!(blocks.from(place).copied().eq(to..count), "from {from} to {to} of {lengths:?}");

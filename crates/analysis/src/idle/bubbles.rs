@@ -7,9 +7,8 @@ use super::host::Host;
 use super::innermost::Part;
 use super::near::Near;
 use super::sums::Measure;
-use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::WorkKind;
 use timeline::gpu::detail;
-use timeline::{NameIndex, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -64,8 +63,7 @@ pub fn wait_at<'h>(
             Some((copy.map_or(Wait::Api, |copy| of_bytes(copy.0)), part, copy.map(|copy| copy.1)))
         }
         Cause::Copy => {
-            let name = scene.timeline.names.text(NameIndex(scene.timeline.slices.name[part.slice as usize]));
-            if is_synchronous(name) {
+            if scene.timeline.call(part.slice as usize).is_blocking_copy() {
                 return Some((Wait::Memcpy, part, None));
             }
             // Into pageable memory also the asynchronous copy returns only when it is done.
@@ -77,11 +75,6 @@ pub fn wait_at<'h>(
 
 fn of_bytes(bytes: u64) -> Wait {
     if bytes <= SMALL_BYTES { Wait::Implicit } else { Wait::Result }
-}
-
-/// `cudaMemcpy`, `cuMemcpyDtoH_v2`: everything that does not say otherwise.
-pub fn is_synchronous(call: &str) -> bool {
-    class_of(call) == ApiClass::Copy && !call.contains("Async") && !call.contains("Batch")
 }
 
 /// The bytes that a call copied to the host. None: it copied elsewhere, or nothing is known of it.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use timeline::TrackIndex;
 use timeline::gpu::Stream;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 
 /// Start, end, and the work that began it.
 pub type Busy = (u64, u64, u32);
@@ -38,8 +38,8 @@ pub fn spans(scene: IdleInputs, streams: &[Stream], parts: Option<usize>) -> Vec
         let own = rest.split_off_mut(..ranges.iter().map(Range::len).sum()).unwrap_or_default();
         found.push(Filling { own, ranges, kept: 0 });
     }
-    let jobs = found.iter_mut().map(|one| Box::new(|| one.fill(scene)) as Job);
-    side_by_side::run(count, jobs.collect(), || ());
+    let tasks = found.iter_mut().map(|one| Box::new(|| one.fill(scene)) as Task);
+    parallel::run(count, tasks.collect(), || ());
     let places: Vec<(usize, usize)> = found.iter().map(|one| (one.own.len(), one.kept)).collect();
     let (mut from, mut end) = (0, 0);
     for (room, kept) in places {

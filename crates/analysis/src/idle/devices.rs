@@ -16,7 +16,7 @@ use crate::steps::groups::Groups;
 use crate::steps::windows::Window;
 use timeline::TrackIndex;
 use timeline::gpu::Stream;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 
 /// By process and ordinal, as the devices of [`crate::device::gpu::GpuMetrics`].
 pub fn measure(context: &StepContext, chosen: Option<&Chosen>) -> Vec<DeviceIdle> {
@@ -54,14 +54,14 @@ fn measure_in(scene: IdleInputs, parts: Option<usize>) -> Vec<DeviceIdle> {
     let mut found: Vec<Vec<_>> =
         cuts.map(|cuts| cuts.into_iter().map(|part| (part, Found::default())).collect()).collect();
     let mut host: Vec<Vec<Piece>> = devices.iter().map(|_| Vec::new()).collect();
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut tasks: Vec<Task> = Vec::new();
     for ((device, found), host) in devices.iter().zip(&mut found).zip(&mut host) {
-        jobs.push(Box::new(move || *host = of_step(device, shown)));
-        jobs.extend(
-            found.iter_mut().map(|(part, found)| Box::new(move || *found = gaps::attribute(device, part)) as Job),
+        tasks.push(Box::new(move || *host = of_step(device, shown)));
+        tasks.extend(
+            found.iter_mut().map(|(part, found)| Box::new(move || *found = gaps::attribute(device, part)) as Task),
         );
     }
-    side_by_side::run(scene.timeline.gpu.work.len(), jobs, || ());
+    parallel::run(scene.timeline.gpu.work.len(), tasks, || ());
     let all = devices.into_iter().zip(found).zip(host);
     all.map(|((device, found), host)| join(scene, device, found, host)).collect()
 }
@@ -94,22 +94,22 @@ impl Ready {
         let mut tracks: Vec<TrackIndex> = usual.iter().flatten().copied().collect();
         tracks.sort_unstable();
         tracks.dedup();
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut tasks: Vec<Task> = Vec::new();
         for track in tracks {
-            jobs.push(Box::new(move || _ = hosts.of(track)));
+            tasks.push(Box::new(move || _ = hosts.of(track)));
         }
         for (streams, spans) in streams.iter().zip(spans) {
-            jobs.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
+            tasks.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
         }
         for (streams, (windows, first)) in streams.iter().zip(rest) {
-            jobs.push(Box::new(move || {
+            tasks.push(Box::new(move || {
                 *windows = streams.first().map(|first| inputs.windows_of(first.process)).unwrap_or_default();
                 *first = busy::first_linked(scene, streams);
             }));
         }
-        jobs.push(Box::new(move || *members = Groups::new(scene.steps)));
-        jobs.push(Box::new(|| _ = hosts.first()));
-        side_by_side::run(scene.timeline.gpu.work.len(), jobs, || _ = hosts.between_launches());
+        tasks.push(Box::new(move || *members = Groups::new(scene.steps)));
+        tasks.push(Box::new(|| _ = hosts.first()));
+        parallel::run(scene.timeline.gpu.work.len(), tasks, || _ = hosts.between_launches());
         ready
     }
 }

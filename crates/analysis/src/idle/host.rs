@@ -3,7 +3,7 @@
 
 use super::Cause;
 use super::IdleInputs;
-use super::blocks::{Blocks, Place};
+use super::blocks::{Blocks, Cursor};
 use super::cores::{queued, without_core};
 use super::innermost::{self, Part};
 use super::looks::{self, Looks};
@@ -13,7 +13,7 @@ use crate::frames::{WAITS, is};
 use crate::host::blame::READ_LATE_NS;
 use crate::stats::seek::seek;
 use std::sync::OnceLock;
-use timeline::cuda_calls::{Classes, OverheadOf, overhead_of};
+use timeline::cuda_calls::{OverheadOf, overhead_of};
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
 /// Who has it: a recorded call, by the number of its name, or a frame of a stack.
@@ -38,7 +38,6 @@ pub struct Piece {
 /// All threads, for any number of askers at the same time.
 pub struct Hosts<'c> {
     scene: IdleInputs<'c>,
-    classes: Classes,
     parts: Option<usize>,
     /// By track. This and what follows is made when it is first asked for.
     by_track: Vec<OnceLock<Host>>,
@@ -71,8 +70,7 @@ impl<'c> Hosts<'c> {
     /// `parts`: in which each thread is looked at; None: as many as it is worth.
     pub fn new(scene: IdleInputs<'c>, parts: Option<usize>) -> Hosts<'c> {
         let by_track = scene.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
-        let classes = Classes::new(scene.timeline);
-        Hosts { scene, classes, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
+        Hosts { scene, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
     }
 
     /// The median time between two launches.
@@ -101,7 +99,7 @@ impl<'c> Hosts<'c> {
     }
 
     pub fn of(&self, track: TrackIndex) -> &Host {
-        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, &self.classes, track, self.parts))
+        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, track, self.parts))
     }
 
     pub fn ask(&self) -> Asker<'_> {
@@ -123,7 +121,7 @@ impl<'h> Asker<'h> {
 }
 
 impl Host {
-    fn new(scene: IdleInputs, classes: &Classes, track: TrackIndex, parts: Option<usize>) -> Host {
+    fn new(scene: IdleInputs, track: TrackIndex, parts: Option<usize>) -> Host {
         let (slices, work) = (&scene.timeline.slices, &scene.timeline.gpu.work);
         let range = scene.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
@@ -135,7 +133,7 @@ impl Host {
         let exact = innermost::find(slices, range.clone(), stretches, &in_exact, |index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
-                let cause = match Cause::from(classes.of(name)) {
+                let cause = match Cause::from(scene.timeline.call(index).class()) {
                     // What takes so long and launches nothing is no launching: the driver makes a context, or asks the device.
                     Cause::Launch if slices.dur[index] >= LONGEST_NS && work.of_launch(index).is_empty() => {
                         Cause::Native
@@ -168,7 +166,7 @@ impl Host {
             };
             Some(part(index, cause, Who::Function(slices.name[index])))
         });
-        let mut near = Place::default();
+        let mut near = Cursor::default();
         let in_call = |time: u64| {
             exact.seek(&mut near, |part| part.start <= time);
             exact.before(near).next().is_some_and(|part| time < part.end && part.cause != Cause::Gc)
@@ -265,7 +263,7 @@ impl Host {
         if let Some(look) = self.in_calls.inside(start, sure).filter(|look| look.frame.0 != 0) {
             return Who::Frame(look.frame.0);
         }
-        let mut place = Place::default();
+        let mut place = Cursor::default();
         self.functions.seek(&mut place, |part| part.start <= start);
         self.functions.before(place).next().filter(|part| start < part.end).map_or(Who::Nobody, |part| part.who)
     }

@@ -5,7 +5,7 @@ use super::Cause;
 use super::blocks::Blocks;
 use super::host::Who;
 use std::ops::Range;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{SliceKind, Slices};
 
 /// A part of a recorded slice in which nothing shorter is recorded.
@@ -39,11 +39,11 @@ pub fn find(
 ) -> Blocks<Part> {
     let ranges = cut(slices, track.clone(), stretches, kinds);
     let mut blocks: Vec<Vec<Part>> = ranges.iter().map(|_| Vec::new()).collect();
-    let jobs = ranges.into_iter().zip(&mut blocks).map(|(range, block)| {
+    let tasks = ranges.into_iter().zip(&mut blocks).map(|(range, block)| {
         let part = &part;
-        Box::new(move || *block = innermost(range.filter_map(part))) as Job
+        Box::new(move || *block = innermost(range.filter_map(part))) as Task
     });
-    side_by_side::run(track.len(), jobs.collect(), || ());
+    parallel::run(track.len(), tasks.collect(), || ());
     Blocks::new(blocks)
 }
 
@@ -57,11 +57,11 @@ fn cut(slices: &Slices, track: Range<usize>, stretches: usize, kinds: &[SliceKin
     let nominal: Vec<Range<usize>> = track.clone().step_by(each).map(|from| from..track.end.min(from + each)).collect();
     let mut ends = vec![0; nominal.len()];
     if nominal.len() > 1 {
-        let jobs = nominal.iter().zip(&mut ends).map(|(range, last)| {
+        let tasks = nominal.iter().zip(&mut ends).map(|(range, last)| {
             let end = &end;
-            Box::new(move || *last = range.clone().map(end).max().unwrap_or(0)) as Job
+            Box::new(move || *last = range.clone().map(end).max().unwrap_or(0)) as Task
         });
-        side_by_side::run(track.len(), jobs.collect(), || ());
+        parallel::run(track.len(), tasks.collect(), || ());
     }
     let mut all = Vec::with_capacity(nominal.len());
     let (mut from, mut open) = (track.start, 0);

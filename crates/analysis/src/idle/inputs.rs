@@ -2,14 +2,14 @@
 
 use crate::device::gpu::DeviceInputs;
 use crate::host::StepContext;
-use crate::host::seen::SeenSamples;
+use crate::host::seen::StepSamples;
 use crate::steps::chosen::Chosen;
 use std::ops::Deref;
 
 #[derive(Clone, Copy)]
 pub struct IdleInputs<'c> {
     pub inputs: DeviceInputs<'c>,
-    pub seen: &'c SeenSamples,
+    pub seen: &'c StepSamples,
     /// Recorded calls say what the steps' threads did, not samples.
     pub by_calls: bool,
     /// The steps that are replayed.

@@ -21,7 +21,7 @@ mod pace;
 mod parts;
 mod sums;
 
-pub use bubbles::{SMALL_BYTES, Wait, is_synchronous};
+pub use bubbles::{SMALL_BYTES, Wait};
 pub use devices::measure;
 pub use host::{Piece, Who};
 pub use sums::{Measure, Sums, Zone, by_line};

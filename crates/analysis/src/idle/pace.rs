@@ -1,7 +1,7 @@
 //! How fast the host launches: what is slower than that by far is something else than launching.
 
 use timeline::Timeline;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 
 /// A host that keeps a device waiting for longer than this does something else than launching the next kernel: PyTorch takes
 /// 5 to 50 µs for an operation, with Python and all.
@@ -23,11 +23,11 @@ pub fn between_launches(timeline: &Timeline, parts: Option<usize>) -> u64 {
     let parts = parts.unwrap_or(linked.len() / WORTH_A_PART).clamp(1, MOST);
     let each = linked.len().div_ceil(parts).max(1);
     let mut counts: Vec<Counts> = (0..linked.len()).step_by(each).map(|_| Counts::default()).collect();
-    let jobs = counts.iter_mut().enumerate().map(|(part, counts)| {
+    let tasks = counts.iter_mut().enumerate().map(|(part, counts)| {
         let (before, rest) = linked.split_at(part * each);
-        Box::new(move || counts.add(timeline, before, &rest[..each.min(rest.len())])) as Job
+        Box::new(move || counts.add(timeline, before, &rest[..each.min(rest.len())])) as Task
     });
-    side_by_side::run(linked.len(), jobs.collect(), || ());
+    parallel::run(linked.len(), tasks.collect(), || ());
     let all: usize = counts.iter().map(|counts| counts.all).sum();
     let mut left = all.div_ceil(2);
     // Most spaces are short: the lists are walked only up to the median.

@@ -5,7 +5,7 @@ use super::busy::Busy;
 use crate::stats::seek::further;
 use crate::steps::windows::Window;
 use std::ops::Range;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 
 /// Some gaps of a device, by their numbers. A window has a gap in front of each of its spans, and one after the last; one of no
 /// length has a number, too.
@@ -33,7 +33,7 @@ impl Inside {
         let each = parts.map_or(WINDOWS_EACH, |parts| windows.len().div_ceil(parts).max(1));
         let (mut inside, mut zones) = (vec![0..0; windows.len()], vec![[0; 4]; windows.len()]);
         let found = inside.chunks_mut(each).zip(zones.chunks_mut(each));
-        let jobs = windows.chunks(each).zip(found).map(|(windows, (inside, zones))| {
+        let tasks = windows.chunks(each).zip(found).map(|(windows, (inside, zones))| {
             Box::new(move || {
                 let mut next = 0;
                 for (window, (inside, zone)) in windows.iter().zip(inside.iter_mut().zip(zones)) {
@@ -41,9 +41,9 @@ impl Inside {
                     *inside = next..further(spans, next, |span| span.0 < window.end);
                     *zone = zones_of(window, &spans[inside.clone()]);
                 }
-            }) as Job
+            }) as Task
         });
-        side_by_side::run(spans.len(), jobs.collect(), || ());
+        parallel::run(spans.len(), tasks.collect(), || ());
         Inside { zones, ..Inside::of(inside) }
     }
 

@@ -5,7 +5,7 @@ use crate::StepAnalysis;
 use crate::host::breakdown::{Key, PartKind, call_times};
 use crate::host::run_queue;
 use crate::host::seen::Doing;
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
 use timeline::NameIndex;
 
@@ -15,14 +15,14 @@ const SEEN: f64 = 0.75;
 const FEWEST: u64 = 10;
 
 /// Both groups by the same means: where one has too few samples, neither goes by samples.
-pub fn accounts(case: &StepAnalysis, groups: &[Windows; 2]) -> [HashMap<Key, u64>; 2] {
+pub fn accounts(case: &StepAnalysis, groups: &[StepSpans; 2]) -> [HashMap<Key, u64>; 2] {
     let counts = groups.each_ref().map(|windows| counts(case, windows));
     let enough = counts.iter().all(|counts| counts.values().sum::<u64>() >= FEWEST);
     let [usual, slow] = counts.map(|counts| if enough { counts } else { HashMap::new() });
     [account(case, &groups[0], usual), account(case, &groups[1], slow)]
 }
 
-fn account(case: &StepAnalysis, windows: &Windows, counts: HashMap<Key, u64>) -> HashMap<Key, u64> {
+fn account(case: &StepAnalysis, windows: &StepSpans, counts: HashMap<Key, u64>) -> HashMap<Key, u64> {
     let mut times: HashMap<Key, u64> = HashMap::new();
     if case.breakdown.by_calls {
         times.extend(call_times(case.timeline, windows, &case.frames, &case.full_queue, true));
@@ -39,7 +39,7 @@ fn account(case: &StepAnalysis, windows: &Windows, counts: HashMap<Key, u64>) ->
 }
 
 /// Pauses and waits for a device.
-fn exact(case: &StepAnalysis, windows: &Windows, times: &mut HashMap<Key, u64>) {
+fn exact(case: &StepAnalysis, windows: &StepSpans, times: &mut HashMap<Key, u64>) {
     for (track, pauses) in &case.seen.gc {
         let sum: u64 = pauses.iter().map(|(start, end)| windows.overlap(*track, *start, *end)).sum();
         *times.entry(Key::of(PartKind::Gc)).or_default() += sum;
@@ -55,7 +55,7 @@ fn exact(case: &StepAnalysis, windows: &Windows, times: &mut HashMap<Key, u64>) 
 }
 
 /// Samples inside the windows that no pause and no recorded wait explains.
-fn counts(case: &StepAnalysis, windows: &Windows) -> HashMap<Key, u64> {
+fn counts(case: &StepAnalysis, windows: &StepSpans) -> HashMap<Key, u64> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
     for one in &case.seen.all {
         let (sample, track) = (case.sample(one), case.track(one));
@@ -79,7 +79,7 @@ fn counts(case: &StepAnalysis, windows: &Windows) -> HashMap<Key, u64> {
     counts
 }
 
-fn sampled(case: &StepAnalysis, windows: &Windows, counts: HashMap<Key, u64>, times: &mut HashMap<Key, u64>) {
+fn sampled(case: &StepAnalysis, windows: &StepSpans, counts: HashMap<Key, u64>, times: &mut HashMap<Key, u64>) {
     let count = counts.values().sum::<u64>() as f64;
     let known = times.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let left = windows.total().saturating_sub(known) as f64;
@@ -91,7 +91,7 @@ fn sampled(case: &StepAnalysis, windows: &Windows, counts: HashMap<Key, u64>, ti
 }
 
 /// A sample cannot tell a thread that runs from one that is ready but has no core; the kernel's counter can.
-fn without_core(case: &StepAnalysis, windows: &Windows, times: &mut HashMap<Key, u64>) {
+fn without_core(case: &StepAnalysis, windows: &StepSpans, times: &mut HashMap<Key, u64>) {
     let Some(growth) = run_queue(case.timeline, windows, &case.readings) else { return };
     let runs = |key: &Key| matches!(key.kind, PartKind::Python | PartKind::Native);
     let running: u64 = times.iter().filter(|(key, _)| runs(key)).map(|(_, ns)| *ns).sum();

@@ -4,7 +4,6 @@
 use super::Step;
 use super::periods::{self, Period, Token};
 use std::collections::HashMap;
-use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
 /// What `--step` calls it, and what reports call the source.
@@ -94,9 +93,8 @@ fn streams(timeline: &Timeline) -> Vec<(TrackIndex, Vec<Token>)> {
 /// What each thread asked devices for, in its order. Threads with little to say are left out.
 fn threads(timeline: &Timeline) -> Vec<(TrackIndex, Vec<Token>)> {
     let (work, slices) = (&timeline.gpu.work, &timeline.slices);
-    let waits: Vec<bool> = (0..timeline.names.len() as u32)
-        .map(|name| class_of(timeline.names.text(NameIndex(name))) == ApiClass::Sync)
-        .collect();
+    let waits: Vec<bool> =
+        (0..timeline.names.len() as u32).map(|name| timeline.names.call(NameIndex(name)).waits()).collect();
     let mut ids: HashMap<(u32, u32, u32), u32> = HashMap::new();
     let launch = |index: &u32| work.launch(*index as usize);
     let mut launched = work.linked().chunk_by(|a, b| launch(a) == launch(b)).peekable();

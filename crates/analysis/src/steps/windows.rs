@@ -16,7 +16,7 @@ pub struct Window {
 }
 
 #[derive(Debug, Default)]
-pub struct Windows {
+pub struct StepSpans {
     /// By track, then start.
     all: Vec<Window>,
     /// The length of all windows before each, and of all at the end.
@@ -28,9 +28,9 @@ pub struct Windows {
 /// A recording without steps is cut into so many stretches, for its spread to be known.
 const STRETCHES: u64 = 32;
 
-impl Windows {
+impl StepSpans {
     /// Warm-up is left out.
-    pub fn of_steps(steps: &Steps) -> Windows {
+    pub fn of_steps(steps: &Steps) -> StepSpans {
         let mut all: Vec<Window> = Vec::with_capacity(steps.count());
         for step in steps.measured() {
             all.push(Window { track: step.track, start: step.start, end: step.end, step: step.index });
@@ -39,25 +39,25 @@ impl Windows {
             all = all.iter().flat_map(cut).collect();
         }
         all.sort_by_key(|window| (window.track, window.start));
-        Windows::joined(all)
+        StepSpans::joined(all)
     }
 
     /// Those of the windows that fit.
-    pub fn only(&self, fits: impl Fn(&Window) -> bool) -> Windows {
-        Windows::joined(self.all.iter().filter(|window| fits(window)).copied().collect())
+    pub fn only(&self, fits: impl Fn(&Window) -> bool) -> StepSpans {
+        StepSpans::joined(self.all.iter().filter(|window| fits(window)).copied().collect())
     }
 
     /// The time in which any step was open on any of the tracks that fit.
-    pub fn across(&self, fits: impl Fn(TrackIndex) -> bool) -> Windows {
+    pub fn across(&self, fits: impl Fn(TrackIndex) -> bool) -> StepSpans {
         let mut all: Vec<Window> = self.all.iter().filter(|window| fits(window.track)).copied().collect();
         all.iter_mut().for_each(|window| window.track = TrackIndex(0));
         all.sort_by_key(|window| window.start);
-        Windows::joined(all)
+        StepSpans::joined(all)
     }
 
     /// `all` is by track and start.
-    fn joined(all: Vec<Window>) -> Windows {
-        let mut windows = Windows::default();
+    fn joined(all: Vec<Window>) -> StepSpans {
+        let mut windows = StepSpans::default();
         for window in all.into_iter().filter(|window| window.end > window.start) {
             match windows.all.last_mut() {
                 Some(last) if last.track == window.track && window.start < last.end => {
@@ -139,14 +139,14 @@ pub fn of_process(timeline: &Timeline, process: timeline::ProcessIndex) -> impl 
 mod tests {
     use super::*;
 
-    fn windows(spans: &[(u32, u64, u64)]) -> Windows {
+    fn windows(spans: &[(u32, u64, u64)]) -> StepSpans {
         let window = |(step, (track, start, end)): (usize, &(u32, u64, u64))| Window {
             track: TrackIndex(*track),
             start: *start,
             end: *end,
             step: step as u32,
         };
-        Windows::joined(spans.iter().enumerate().map(window).collect())
+        StepSpans::joined(spans.iter().enumerate().map(window).collect())
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn run(settings: &Settings, record: &Record) -> Result<Ending, Failure> {
     let rules = crate::rule_file::load(&silent, None).unwrap_or_default();
     let done = |trace: &std::path::Path, goes_on: bool| {
         if goes_on {
-            timeline::side_by_side::use_one_core();
+            timeline::parallel::use_one_core();
         }
         finish(&silent, trace, &[], None, &rules).report
     };

@@ -1,19 +1,20 @@
 //! `inferscope verify`: runs a command with and without a fix, in turn, and holds what was measured against what the analysis
-//! predicted. What a run is and what the numbers mean is in `crate::verify`.
+//! predicted. What a run is is in `crate::verify`, what the numbers mean in `diagnosis::verify`.
 
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
-use crate::verify::fixes::{self, Chosen, Switch, Unknown};
-use crate::verify::runs::{Detail, Fate, Run, Runner};
-use crate::verify::tell::{self, Measure, Prediction, Tried};
+use crate::verify::fixes::{self, Unknown};
+use crate::verify::runs::{Detail, Runner};
 use crate::{open, output, terminal};
 use analysis::StepSource;
 use analysis::phrase;
 use clap::{Args, ValueEnum};
 use diagnosis::Diagnosis;
+use diagnosis::fixes::{ChosenFix, Switch};
+use diagnosis::verify::{Experiment, FixState, Measure, Prediction, Run};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -77,8 +78,8 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
     let style = terminal::stdout_style(&settings.color);
     if verify.list {
         output::write_to(None, |out| match verify.format {
-            VerifyFormat::Text => tell::list(&style, out),
-            VerifyFormat::Json => tell::list_json(out),
+            VerifyFormat::Text => report::verify::list(&style, out),
+            VerifyFormat::Json => report::verify::json::list(out),
         })?;
         return Ok(Ending::FINE);
     }
@@ -92,8 +93,8 @@ pub fn run(settings: &Settings, verify: &Verify) -> Result<Ending, Failure> {
     let runner = Runner { settings, argv: &verify.argv, folder: &folder.path, step: verify.step.as_deref() };
     let tried = try_out(settings, verify, &chosen, before, &runner)?;
     output::write_to(None, |out| match verify.format {
-        VerifyFormat::Text => tell::write(&tried, &style, out),
-        VerifyFormat::Json => tell::write_json(&tried, out),
+        VerifyFormat::Text => report::verify::write(&tried, &style, out),
+        VerifyFormat::Json => report::verify::json::write(&tried, out),
     })?;
     Ok(Ending::FINE)
 }
@@ -105,10 +106,10 @@ fn diagnose(settings: &Settings, trace: &Path, step: Option<&str>) -> Result<Dia
 fn try_out<'a>(
     settings: &Settings,
     verify: &Verify,
-    chosen: &'a Chosen,
+    chosen: &'a ChosenFix,
     before: Option<Diagnosis>,
     runner: &Runner,
-) -> Result<Tried<'a>, Failure> {
+) -> Result<Experiment<'a>, Failure> {
     let given = before.is_some();
     let diagnosis = match before {
         Some(diagnosis) => diagnosis,
@@ -119,7 +120,7 @@ fn try_out<'a>(
         }
     };
     let prediction = Prediction::of(&diagnosis, chosen);
-    prediction.told().into_iter().for_each(|line| settings.say(line));
+    settings.say(report::verify::announce(&prediction));
     // As little as shows the steps.
     let detail = match diagnosis.steps.source {
         StepSource::Step | StepSource::Scope | StepSource::Whole => Detail::Steps,
@@ -130,7 +131,7 @@ fn try_out<'a>(
         settings.say("running the command once, so that no round pays for cold caches");
         runner.measure("warm-up", detail, &[])?;
     }
-    let variables = chosen.environment();
+    let variables = fixes::environment(chosen);
     let (mut without, mut with): (Vec<Run>, Vec<Run>) = Default::default();
     for round in 1..=usize::from(verify.rounds) {
         // Without and with, with and without: what changes slowly falls on both alike.
@@ -147,17 +148,17 @@ fn try_out<'a>(
         let [a, b] = [a, b].map(|ns| phrase::duration(ns as u64));
         settings.say(format_args!("round {round} of {}: {a} without, {b} with", verify.rounds));
     }
-    Ok(Tried::new(chosen, prediction, without, with))
+    Ok(Experiment::new(chosen, prediction, without, with))
 }
 
 /// A run without the fix in it measures nothing.
-fn applied(chosen: &Chosen, fate: &Fate) -> Result<(), Failure> {
-    match (fate, chosen.fix.switch) {
-        (Fate::Applied(_), _) | (Fate::Silent, Switch::Environment(_)) => Ok(()),
-        (Fate::NotApplied(why), _) => {
+fn applied(chosen: &ChosenFix, state: &FixState) -> Result<(), Failure> {
+    match (state, chosen.fix.switch) {
+        (FixState::Applied(_), _) | (FixState::Unknown, Switch::Environment(_)) => Ok(()),
+        (FixState::NotApplied(why), _) => {
             Err(Failure::error(format_args!("{} was not applied, so nothing was measured: {why}", chosen.fix.name)))
         }
-        (Fate::Silent, Switch::Process) => Err(Failure::error(format_args!(
+        (FixState::Unknown, Switch::Process) => Err(Failure::error(format_args!(
             "{} was not applied, so nothing was measured: no Python process of this command could be reached",
             chosen.fix.name
         ))),

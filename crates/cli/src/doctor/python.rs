@@ -19,7 +19,7 @@ const ASK_PACKAGES: &str = "import site, sysconfig; print(*dict.fromkeys([syscon
      sysconfig.get_path('platlib'), *site.getsitepackages(), site.getusersitepackages()]), sep='\\n')";
 
 /// A Python that has not answered by then hangs (a stuck network home, a broken wrapper).
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn pythons() -> Vec<Line> {
     let mut seen = HashSet::new();
@@ -112,7 +112,7 @@ fn ask(path: &Path, script: &str) -> Result<String, ()> {
         .stderr(Stdio::null())
         .spawn();
     let mut child = child.map_err(drop)?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + ANSWER_TIMEOUT;
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break,

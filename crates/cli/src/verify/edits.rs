@@ -1,4 +1,4 @@
-//! What has to be edited for rules whose fix no switch can make, as the rule says it, and what answers the question before the edit.
+//! What has to be edited for rules whose fix `verify` cannot switch on, as the rule says it, and how to ask for the gain before the edit.
 
 use diagnosis::Rule;
 
@@ -7,8 +7,8 @@ pub fn edit(rule: &dyn Rule) -> String {
     let code = rule.code();
     let Some(edit) = rule.edit() else {
         return format!(
-            "the fix of {code} is an edit of the program, and no switch makes it: `inferscope analyze` names the place and \
-             what to do; record before and after, and compare with `inferscope diff`"
+            "`{code}` needs a code change; `verify` cannot apply it. `inferscope analyze` names the place and what to do; \
+             record before and after, and compare with `inferscope diff`"
         );
     };
     let meanwhile = match edit.whatif {
@@ -16,8 +16,8 @@ pub fn edit(rule: &dyn Rule) -> String {
         Some(ask) => format!("; what it would gain: inferscope whatif TRACE \"{ask}\""),
     };
     format!(
-        "the fix of {code} is an edit of the program, and no switch makes it: {}{meanwhile}; record before and after, \
-         and compare with `inferscope diff`",
+        "`{code}` needs a code change; `verify` cannot apply it: {}{meanwhile}; record before and after, and compare with \
+         `inferscope diff`",
         edit.what
     )
 }

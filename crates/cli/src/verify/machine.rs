@@ -1,6 +1,6 @@
 //! The value that a fix gets: as it was asked for, checked, or what this machine suggests.
 
-use super::fixes::{Fix, Value};
+use diagnosis::fixes::{Fix, Value};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,10 +1,7 @@
-//! What `inferscope verify` is made of: the fixes that can be switched, runs of the command with and without one, what the
-//! two lists of times say about each other, and how that is told.
+//! What `inferscope verify` runs: the fix that is asked for, and the command with and without it. What the two lists of times say about
+//! each other is in `diagnosis`, how that is told in `report`.
 
 pub mod edits;
 pub mod fixes;
-pub mod interval;
-pub mod judge;
 pub mod machine;
 pub mod runs;
-pub mod tell;

@@ -5,6 +5,7 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::{interrupt, open};
 use analysis::{StepSource, Steps};
+use diagnosis::verify::{FixState, Run, RunTimes};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use timeline::{SliceKind, Timeline};
 
-/// The mark by which the Python package says what became of the fix. Its twin is in `_fix.py`.
+/// The mark by which the Python package says what became of the fix. The same word is in the package (`_fixes/`).
 const MARK: &str = "inferscope.fix";
 /// Of what a failed command said.
 const LAST_LINES: usize = 5;
@@ -40,35 +41,6 @@ pub enum Detail {
     Launches,
 }
 
-/// A run that ended well.
-pub struct Run {
-    pub times: Times,
-    pub fix: Fate,
-    /// Of what it wrote to stdout.
-    pub output: u64,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub struct Times {
-    /// Empty: the program has no steps.
-    pub step: String,
-    pub steps: usize,
-    pub step_mean_ns: f64,
-    pub step_p50_ns: f64,
-    /// From the moment that the program had started.
-    pub process_ns: f64,
-}
-
-/// What the processes of a run said about the fix.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// What exactly was done.
-    Applied(String),
-    NotApplied(String),
-    /// No Python process was there to say anything.
-    Silent,
-}
-
 impl Runner<'_> {
     /// Runs the command once and keeps the recording under this name. The error says how it failed.
     pub fn record(&self, name: &str, detail: Detail, variables: &[(OsString, OsString)]) -> Result<PathBuf, Failure> {
@@ -90,7 +62,7 @@ impl Runner<'_> {
         let trace = self.record(name, detail, variables)?;
         let timeline = open::read(self.settings, &trace)?;
         let output = digest(&self.file(name, "out")).unwrap_or_default();
-        Ok(Run { times: times(&timeline, self.step)?, fix: fate(&timeline), output })
+        Ok(Run { times: times(&timeline, self.step)?, fix: state(&timeline), output })
     }
 
     fn file(&self, name: &str, ending: &str) -> PathBuf {
@@ -160,7 +132,7 @@ fn digest(path: &Path) -> io::Result<u64> {
     }
 }
 
-fn times(timeline: &Timeline, step: Option<&str>) -> Result<Times, Failure> {
+fn times(timeline: &Timeline, step: Option<&str>) -> Result<RunTimes, Failure> {
     let steps = Steps::find(timeline, step);
     if let Some(missing) = &steps.not_found {
         return Err(Failure::bad_input(format_args!("no step or scope is called {missing:?} in what was recorded")));
@@ -172,7 +144,7 @@ fn times(timeline: &Timeline, step: Option<&str>) -> Result<Times, Failure> {
     let began = of("begin").min().unwrap_or(timeline.start);
     let noticed = timeline.processes.iter().filter_map(|process| process.ended_ns).max().unwrap_or(timeline.end);
     let ended = of("end").max().unwrap_or(noticed);
-    Ok(Times {
+    Ok(RunTimes {
         step: if marked { steps.name.clone() } else { String::new() },
         steps: if marked { steps.count() } else { 0 },
         step_mean_ns: if marked { steps.total() as f64 / steps.count() as f64 } else { 0.0 },
@@ -202,21 +174,21 @@ fn marks(timeline: &Timeline) -> impl Iterator<Item = (u64, u32, Said)> {
 }
 
 /// The last word of every process; one that has it is enough.
-fn fate(timeline: &Timeline) -> Fate {
+fn state(timeline: &Timeline) -> FixState {
     let mut all: Vec<_> = marks(timeline).collect();
     all.sort_by_key(|(at, process, _)| (*process, *at));
-    let mut last: Vec<(u32, Fate)> = Vec::new();
+    let mut last: Vec<(u32, FixState)> = Vec::new();
     for (_, process, said) in all {
-        let fate = match said.state.as_str() {
+        let state = match said.state.as_str() {
             "begin" | "end" => continue,
-            "applied" => Fate::Applied(said.what),
-            _ => Fate::NotApplied(said.what),
+            "applied" => FixState::Applied(said.what),
+            _ => FixState::NotApplied(said.what),
         };
         match last.last_mut() {
-            Some((known, last)) if *known == process => *last = fate,
-            _ => last.push((process, fate)),
+            Some((known, last)) if *known == process => *last = state,
+            _ => last.push((process, state)),
         }
     }
-    let applied = last.iter().find(|(_, fate)| matches!(fate, Fate::Applied(_)));
-    applied.or(last.first()).map_or(Fate::Silent, |(_, fate)| fate.clone())
+    let applied = last.iter().find(|(_, state)| matches!(state, FixState::Applied(_)));
+    applied.or(last.first()).map_or(FixState::Unknown, |(_, state)| state.clone())
 }

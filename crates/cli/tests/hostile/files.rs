@@ -2,9 +2,9 @@
 //! they are.
 
 use crate::place::Place;
-use crate::random::Random;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use fuzz::Random;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::symlink;

@@ -2,7 +2,7 @@
 //! else's; and manifests that name other folders or absurd numbers.
 
 use crate::place::{Place, segment_name};
-use crate::random::{NUMBERS, Random};
+use fuzz::{NUMBERS, Random};
 use serde_json::{Value, json};
 use std::ffi::CString;
 use std::fs;

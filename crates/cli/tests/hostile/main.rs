@@ -5,15 +5,12 @@
 mod files;
 mod folders;
 mod place;
-#[path = "../../src/fuzz/random.rs"]
-#[allow(dead_code, reason = "the fuzzers use the rest")]
-mod random;
 #[path = "../support/mod.rs"]
 mod support;
 mod tree;
 
+use fuzz::Random;
 use place::Place;
-use random::Random;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;

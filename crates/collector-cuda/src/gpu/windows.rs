@@ -48,7 +48,7 @@ impl Beats {
     }
 }
 
-pub struct Windows {
+pub struct RecordingWindows {
     /// A share: 0.02.
     budget: f64,
     /// Nanoseconds from beat to beat in the last unrecorded and the last recorded window, if they had enough.
@@ -76,10 +76,10 @@ pub struct Windows {
     slow: u64,
 }
 
-impl Windows {
+impl RecordingWindows {
     /// Begins unrecorded, to know what the program does without us.
-    pub fn new(percent: f64, now: u64) -> Windows {
-        Windows {
+    pub fn new(percent: f64, now: u64) -> RecordingWindows {
+        RecordingWindows {
             budget: percent / 100.0,
             before: None,
             recorded: None,
@@ -100,9 +100,9 @@ impl Windows {
     }
 
     /// Goes on from a recording of everything that began at `began`, of a program that is `fast` since then, and may go back to it.
-    pub fn from_whole(percent: f64, began: u64, fast: u64, now: u64) -> Windows {
+    pub fn from_whole(percent: f64, began: u64, fast: u64, now: u64) -> RecordingWindows {
         let (total, slow) = ([now.saturating_sub(began), 0], fast.saturating_sub(began));
-        Windows { whole: true, recording: true, count: 1, total, slow, ..Windows::new(percent, now) }
+        RecordingWindows { whole: true, recording: true, count: 1, total, slow, ..RecordingWindows::new(percent, now) }
     }
 
     /// The program has marked steps that ended since the last look, and the longest took so many nanoseconds; 0: none ended.
@@ -232,11 +232,11 @@ impl Windows {
     }
 
     /// What recording costs, where that is known.
-    pub fn measured(&self, now: u64) -> Option<trace::status::Windows> {
+    pub fn measured(&self, now: u64) -> Option<trace::status::WindowCost> {
         let [recorded, paused] = self.times(now).map(|time| time as f64);
         let millionths = |part: f64| (part * 1e6).round() as u64;
         let recorded_ppm = millionths(recorded / (recorded + paused).max(1.0));
-        self.cost().map(|cost| trace::status::Windows { recorded_ppm, cost_ppm: millionths(cost) })
+        self.cost().map(|cost| trace::status::WindowCost { recorded_ppm, cost_ppm: millionths(cost) })
     }
 
     /// For the report.

@@ -6,7 +6,7 @@ use super::decode::Decoder;
 use super::kept::{Kept, Progress};
 use super::steps::Steps;
 use super::target::Ring;
-use super::windows::{Beats, Windows};
+use super::windows::{Beats, RecordingWindows};
 use super::{Collecting, buffers, launches, library, quiet, say};
 use crate::thread;
 use std::ffi::c_void;
@@ -64,7 +64,7 @@ struct Worker {
     collecting: &'static Collecting,
     session: &'static Session,
     decoder: Decoder,
-    windows: Option<Windows>,
+    windows: Option<RecordingWindows>,
     /// Looked for once there are windows.
     steps: Option<Steps>,
     began: u64,
@@ -90,7 +90,7 @@ fn run(collecting: &'static Collecting) {
     }
     PHASE.store(1, Ordering::Release);
     let windows = match session.settings.overhead_budget {
-        Budget::Windows(percent) => Some(Windows::new(percent, monotonic().0)),
+        Budget::Windows(percent) => Some(RecordingWindows::new(percent, monotonic().0)),
         Budget::Auto | Budget::Unlimited => None,
     };
     let mut worker = Worker {
@@ -189,7 +189,7 @@ impl Worker {
             let percent = if nodes > launched { GRAPHS } else { LAUNCHES };
             let now = monotonic().0;
             let fast = now.saturating_sub(u64::from(FAST_ROUNDS) * EVERY.as_nanos() as u64).max(self.began);
-            self.windows = Some(Windows::from_whole(percent, self.began, fast, now));
+            self.windows = Some(RecordingWindows::from_whole(percent, self.began, fast, now));
         }
     }
 

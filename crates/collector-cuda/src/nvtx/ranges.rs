@@ -12,7 +12,7 @@ use trace::clock;
 use trace::status::Collector;
 use workload::session::Session;
 
-struct Place {
+struct RangeSlot {
     /// Of the range that is open here; 0: none. Whoever takes it out has the rest.
     id: AtomicU64,
     uses: AtomicU64,
@@ -33,8 +33,8 @@ const PLACE_BITS: u32 = 16;
 const NOWHERE: u64 = (1 << PLACE_BITS) - 1;
 const _: () = assert!(MOST < NOWHERE as usize);
 
-static PLACES: [Place; MOST] = [const {
-    Place {
+static PLACES: [RangeSlot; MOST] = [const {
+    RangeSlot {
         id: AtomicU64::new(0),
         uses: AtomicU64::new(0),
         time: AtomicU64::new(0),
@@ -82,7 +82,7 @@ pub fn end(session: &'static Session, id: u64) {
         return;
     }
     let place = (number as usize).checked_sub(1).and_then(|index| PLACES.get(index));
-    let ours = |place: &&Place| place.id.compare_exchange(id, 0, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    let ours = |place: &&RangeSlot| place.id.compare_exchange(id, 0, Ordering::Acquire, Ordering::Relaxed).is_ok();
     let Some(place) = place.filter(ours) else {
         session.status(Collector::Nvtx).unpaired.fetch_add(1, Ordering::Relaxed);
         return;

@@ -4,6 +4,7 @@ use crate::rule::Case;
 use analysis::device::gpu::windows_of;
 use analysis::stats::share::Tally;
 use analysis::steps::windows::Window;
+use timeline::cuda_calls::CudaCall;
 use timeline::{NameIndex, ProcessIndex, SliceKind};
 
 pub struct Calls {
@@ -13,11 +14,11 @@ pub struct Calls {
     pub tally: Tally,
 }
 
-/// Calls whose names fit, of all threads of the processes that have devices.
-pub fn find(case: &Case, fits: impl Fn(&str) -> bool, takes: impl Fn(usize) -> bool) -> Calls {
+/// Calls that fit by their names, of all threads of the processes that have devices.
+pub fn find(case: &Case, fits: impl Fn(CudaCall) -> bool, takes: impl Fn(usize) -> bool) -> Calls {
     let timeline = case.timeline;
     let named: Vec<bool> =
-        (0..timeline.names.len() as u32).map(|name| fits(timeline.names.text(NameIndex(name)))).collect();
+        (0..timeline.names.len() as u32).map(|name| fits(timeline.names.call(NameIndex(name)))).collect();
     let mut calls = Calls { all: Vec::new(), tally: Tally::default() };
     if !named.contains(&true) {
         return calls;
@@ -77,6 +78,6 @@ mod tests {
         let text = "track main\n step r 0..1ms\n step r 1ms..2ms\n step r 3ms..4ms\n stream 7\n api cudaLaunchKernel 500us..3200us\n kernel k 3300us..4ms";
         let timeline = Timeline::from_text(text).unwrap();
         let case = Case::new(&timeline, None);
-        assert_eq!(find(&case, |name| name.contains("Launch"), |_| true).tally.part, 1_700_000.0);
+        assert_eq!(find(&case, CudaCall::is_launch, |_| true).tally.part, 1_700_000.0);
     }
 }

@@ -3,7 +3,7 @@
 use crate::finding::Evidence;
 use crate::measures::proof;
 use crate::rule::{Case, Verdict};
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use analysis::place::Place;
 use analysis::stats::share::{Share, Tally};
 use replay::Change;
@@ -30,7 +30,7 @@ pub fn find(
     level: f64,
     what: &str,
     fits: impl Fn(&Name) -> bool,
-    also: impl Fn(&Seen) -> bool,
+    also: impl Fn(&StepSample) -> bool,
 ) -> Result<OnPath, Verdict> {
     let names = &case.timeline.names;
     let wanted: Vec<bool> = (0..names.len() as u32).map(|name| fits(names.get(NameIndex(name)))).collect();
@@ -45,7 +45,7 @@ pub fn find(
     Ok(found)
 }
 
-fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl Fn(&Seen) -> bool) -> OnPath {
+fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl Fn(&StepSample) -> bool) -> OnPath {
     let stacks = &case.timeline.stacks;
     let mut has = vec![false; stacks.len()];
     for index in 1..has.len() {
@@ -54,7 +54,7 @@ fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl F
         let parent = has.get(frame.parent.0 as usize).copied().unwrap_or(false);
         has[index] = parent || wanted.get(frame.name.0 as usize).copied().unwrap_or(false);
     }
-    let seen = |one: &Seen| has.get(case.sample(one).stack.0 as usize).copied().unwrap_or(false) && also(one);
+    let seen = |one: &StepSample| has.get(case.sample(one).stack.0 as usize).copied().unwrap_or(false) && also(one);
     let (share, _) = case.share(seen);
     let mut lines = std::collections::HashMap::<StackIndex, u64>::new();
     let mut stretches = Vec::new();
@@ -79,8 +79,9 @@ fn stands_for(case: &Case, place: usize) -> (u64, u64) {
     let (one, time) = (&all[place], case.sample(&all[place]).time);
     let (half, hole) = (case.seen.period_ns / 2, case.seen.period_ns.saturating_mul(5) / 2);
     let window = &case.windows.all()[one.window as usize];
-    let neighbour =
-        |other: Option<&Seen>| other.filter(|other| other.window == one.window).map(|other| case.sample(other).time);
+    let neighbour = |other: Option<&StepSample>| {
+        other.filter(|other| other.window == one.window).map(|other| case.sample(other).time)
+    };
     let before = neighbour(place.checked_sub(1).map(|place| &all[place]));
     let after = neighbour(all.get(place + 1));
     let start = match before {

@@ -2,14 +2,14 @@
 
 use crate::finding::Evidence;
 use crate::rule::Case;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
 use replay::gain::Gain;
 
 /// The window with the most samples that fit, as a range to jump to.
-pub fn best_step(case: &Case, what: &str, fits: impl Fn(&Seen) -> bool) -> Option<Evidence> {
+pub fn best_step(case: &Case, what: &str, fits: impl Fn(&StepSample) -> bool) -> Option<Evidence> {
     let stretches = case.seen.all.chunk_by(|a, b| a.window == b.window);
     let counted = stretches.map(|all| (all.iter().filter(|one| fits(one)).count(), all.len(), all[0].window));
     let (count, of, window) = counted.max_by_key(|(count, _, window)| (*count, u32::MAX - window))?;
@@ -26,7 +26,7 @@ pub fn best_step(case: &Case, what: &str, fits: impl Fn(&Seen) -> bool) -> Optio
 }
 
 /// How many windows have a sample that fits, and how many have samples at all.
-pub fn windows_with(case: &Case, fits: impl Fn(&Seen) -> bool) -> (u64, u64) {
+pub fn windows_with(case: &Case, fits: impl Fn(&StepSample) -> bool) -> (u64, u64) {
     let stretches = case.seen.all.chunk_by(|a, b| a.window == b.window);
     stretches.fold((0, 0), |(with, all), stretch| (with + u64::from(stretch.iter().any(&fits)), all + 1))
 }

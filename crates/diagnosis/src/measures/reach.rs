@@ -15,23 +15,23 @@ pub const SHORT_NS: u64 = 10_000;
 const HALF: f64 = 0.5;
 
 /// A part of the data sheet, and where it was seen.
-pub struct Seen {
+pub struct ReferenceReach {
     pub part: f64,
     pub words: &'static str,
 }
 
 /// All of one device, from the recordings in tests/traces/suite of programs whose sizes are known: `large_gemm`, `math_attention`, `healthy_encoder`
 /// and `elementwise_chain`.
-pub const PRODUCTS: Seen =
-    Seen { part: 0.72, words: "products 8,192 wide in BF16 reached 713 of 989 TFLOP/s (72 %) on an H200" };
-pub const FP32_PRODUCTS: Seen =
-    Seen { part: 0.70, words: "products of attention in FP32 reached 47 of 67 TFLOP/s (70 %) on an H200" };
-pub const FUSED_ATTENTION: Seen = Seen {
+pub const PRODUCTS: ReferenceReach =
+    ReferenceReach { part: 0.72, words: "products 8,192 wide in BF16 reached 713 of 989 TFLOP/s (72 %) on an H200" };
+pub const FP32_PRODUCTS: ReferenceReach =
+    ReferenceReach { part: 0.70, words: "products of attention in FP32 reached 47 of 67 TFLOP/s (70 %) on an H200" };
+pub const FUSED_ATTENTION: ReferenceReach = ReferenceReach {
     part: 0.47,
     words: "fused attention in BF16, with heads 128 wide, reached 464 of 989 TFLOP/s (47 %) on an H200",
 };
-pub const STREAMS: Seen =
-    Seen { part: 0.89, words: "elementwise kernels reached 4,278 of 4,800 GB/s (89 %) on an H200" };
+pub const STREAMS: ReferenceReach =
+    ReferenceReach { part: 0.89, words: "elementwise kernels reached 4,278 of 4,800 GB/s (89 %) on an H200" };
 
 #[derive(Clone)]
 pub struct Reach {

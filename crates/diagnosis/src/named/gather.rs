@@ -10,8 +10,9 @@ use analysis::host::breakdown::PartKind;
 use analysis::origin::Recorder;
 use analysis::steps::StepSource;
 use analysis::{Metrics, Steps};
+use timeline::cuda_calls::CudaCall;
 use timeline::gpu::detail;
-use timeline::{NameIndex, SliceKind, Timeline, TrackIndex, WorkKind};
+use timeline::{SliceKind, Timeline, TrackIndex, WorkKind};
 
 type Value = Result<Measured, String>;
 
@@ -133,7 +134,7 @@ impl Source<'_> {
             return Err(format!("calls of CUDA were not recorded; {}", Recorder::of(self.timeline).for_launches()));
         }
         let all = &self.parts.apis;
-        let waits: Vec<Row> = all.iter().filter(|row| row.label.contains("Synchronize")).cloned().collect();
+        let waits: Vec<Row> = all.iter().filter(|row| CudaCall::of(&row.label).waits()).cloned().collect();
         match name {
             "api_calls" => Ok(total(all, |row| row.count)),
             "api_time" => Ok(scaled(total(all, |row| row.time), 1.0 / MS)),
@@ -255,12 +256,12 @@ fn implicit_syncs(timeline: &Timeline, steps: &Steps) -> Measured {
                 .filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H)
                 .filter(|piece| piece.bytes <= SMALL_BYTES);
             let Some(copy) = copies.next() else { continue };
-            let name = |call: usize| timeline.names.text(NameIndex(slices.name[call]));
             let end = slices.start[*call].saturating_add(slices.dur[*call]);
-            let waited = calls[at + 1..].iter().take(CALLS_BETWEEN).any(|next| {
-                slices.start[*next].saturating_sub(end) <= TIME_BETWEEN_NS && name(*next).contains("Synchronize")
-            });
-            let itself = !name(*call).contains("Async") || copy.copy().target == detail::PAGEABLE;
+            let waited = calls[at + 1..]
+                .iter()
+                .take(CALLS_BETWEEN)
+                .any(|next| slices.start[*next].saturating_sub(end) <= TIME_BETWEEN_NS && timeline.call(*next).waits());
+            let itself = !timeline.call(*call).is_async() || copy.copy().target == detail::PAGEABLE;
             if (waited || itself)
                 && let Some(step) = owners.of_call(TrackIndex(place as u32), slices.start[*call])
                 && let Some(count) = per_step.get_mut(step as usize)

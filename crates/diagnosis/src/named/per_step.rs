@@ -5,7 +5,7 @@ use super::Measured;
 use super::noise;
 use analysis::device::layers::Layers;
 use analysis::steps::Steps;
-use analysis::steps::windows::{Windows, of_process};
+use analysis::steps::windows::{StepSpans, of_process};
 use std::collections::HashMap;
 use timeline::gpu::detail;
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
@@ -141,14 +141,14 @@ fn rows(mut cells: Vec<Cell>, steps: usize, label: impl Fn(u32) -> String) -> Ve
 /// Which step a moment of a thread or of a process belongs to.
 pub struct Owners<'a> {
     timeline: &'a Timeline,
-    windows: Windows,
-    everywhere: Windows,
-    by_process: HashMap<ProcessIndex, Windows>,
+    windows: StepSpans,
+    everywhere: StepSpans,
+    by_process: HashMap<ProcessIndex, StepSpans>,
 }
 
 impl<'a> Owners<'a> {
     pub fn new(timeline: &'a Timeline, steps: &Steps) -> Owners<'a> {
-        let windows = Windows::of_steps(steps);
+        let windows = StepSpans::of_steps(steps);
         let everywhere = windows.across(|_| true);
         Owners { timeline, windows, everywhere, by_process: HashMap::new() }
     }

@@ -4,7 +4,7 @@
 use analysis::StepSource;
 use diagnosis::{Diagnosis, Options, diagnose};
 use timeline::gpu::{self, Job, Shape, Site, WorkKind};
-use timeline::{Builder, LossReason, More, Process, ProcessIndex, SliceKind, StackIndex, Timeline, TrackIndex};
+use timeline::{Builder, LossReason, Process, ProcessIndex, SliceExtra, SliceKind, StackIndex, Timeline, TrackIndex};
 
 fn check(timeline: &Timeline) -> Diagnosis {
     let diagnosis = diagnose(timeline, &Options::default());
@@ -113,15 +113,15 @@ fn absurd_times_and_references_to_nothing() {
     for track in tracks {
         for (start, dur) in [(0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX - 5, 9), (1 << 63, 1 << 63), (0, 0)] {
             for kind in (1..=10).filter_map(SliceKind::from_i32) {
-                let more = More { id: u32::MAX, parent: u32::MAX, ..More::default() };
-                builder.slice(track, kind, name, start, dur, if dur == 9 { more } else { More::default() });
+                let more = SliceExtra { id: u32::MAX, parent: u32::MAX, ..SliceExtra::default() };
+                builder.slice(track, kind, name, start, dur, if dur == 9 { more } else { SliceExtra::default() });
             }
         }
         for (start, dur) in [(0, u64::MAX), (u64::MAX, u64::MAX), (1 << 63, 1 << 63), (0, 0)] {
             for kind in (1..=5).filter_map(WorkKind::from_i32) {
                 let site = Site { process, device: u32::MAX, context: u32::MAX, stream: u32::MAX };
                 let shape = Some(Shape { grid: [u32::MAX; 3], ..Shape::default() });
-                let more = gpu::More { bytes: u64::MAX, detail: u32::MAX, graph: u32::MAX, node: u64::MAX };
+                let more = gpu::WorkExtra { bytes: u64::MAX, detail: u32::MAX, graph: u32::MAX, node: u64::MAX };
                 builder.work(Job { site, kind, name, start, dur, correlation: u32::MAX, shape, more });
             }
         }
@@ -153,7 +153,7 @@ fn names_with_anything_in_them_are_only_text() {
     let track = builder.track(process, 1, "<b>\u{202e}*");
     let odd = builder.name("<script>alert(1)</script> | `x` \u{0}\n", "../../\u{1F600}/é.py", 3);
     for step in 0..40 {
-        builder.slice(track, SliceKind::Step, odd, step * 100, 90, More::default());
+        builder.slice(track, SliceKind::Step, odd, step * 100, 90, SliceExtra::default());
         let stack = builder.frame(None, odd, 5);
         builder.sample(track, step * 100 + 5, stack, true, true);
     }
@@ -171,7 +171,7 @@ fn a_great_many_tracks() {
     let stack = builder.frame(None, function, 7);
     for number in 0..200_000u64 {
         let track = builder.track(ProcessIndex(process.0), number as i32, "");
-        builder.slice(track, SliceKind::Step, step, number * 10, 10, More::default());
+        builder.slice(track, SliceKind::Step, step, number * 10, 10, SliceExtra::default());
         builder.sample(track, number * 10 + 5, stack, true, number % 3 == 0);
     }
     let diagnosis = check(&builder.finish());
@@ -237,14 +237,15 @@ fn timelines_at_random() {
             let (file, function) = (files[roll(6) as usize], functions[roll(7) as usize]);
             let name = builder.name(function, file, roll(3) as u32);
             let start = roll(span);
-            let more = More { id: roll(9) as u32, parent: roll(9) as u32, open: roll(9) == 0, ..More::default() };
+            let more =
+                SliceExtra { id: roll(9) as u32, parent: roll(9) as u32, open: roll(9) == 0, ..SliceExtra::default() };
             let kind = kinds[roll(kinds.len() as u64) as usize];
             let call = builder.name(calls[roll(4) as usize], "", 0);
             let name = if kind == SliceKind::ApiCall { call } else { name };
             builder.slice(track, kind, name, start, roll(span), more);
             let site = Site { process, device: roll(2) as u32, context: roll(2) as u32, stream: roll(3) as u32 };
             let work = WorkKind::from_i32(1 + roll(5) as i32).unwrap();
-            let more = gpu::More { bytes: roll(9), detail: roll(11) as u32, graph: roll(2) as u32, node: roll(4) };
+            let more = gpu::WorkExtra { bytes: roll(9), detail: roll(11) as u32, graph: roll(2) as u32, node: roll(4) };
             let (start, dur, correlation) = (roll(span), roll(span), roll(9) as u32);
             builder.work(Job { site, kind: work, name: call, start, dur, correlation, shape: None, more });
             let mut stack = None;

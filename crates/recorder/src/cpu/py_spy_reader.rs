@@ -2,7 +2,7 @@
 //! the interpreter's list and told to read only the holder of the GIL. What it reads there is checked to be that thread.
 
 use super::spy::guarded;
-use super::thread_list::{Place, Thread};
+use super::thread_list::{InterpreterAddresses, Thread};
 use py_spy::{PythonSpy, StackTrace};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -36,13 +36,13 @@ impl PySpyReader {
     }
 
     /// The stack of one thread. `active` says only whether its innermost function may be more than a wait.
-    pub fn one(&mut self, place: Place, thread: &Thread) -> Result<StackTrace, String> {
+    pub fn one(&mut self, place: InterpreterAddresses, thread: &Thread) -> Result<StackTrace, String> {
         self.spy.config.collect_thread_names = false;
         self.at(place, thread)
     }
 
     /// The names of all threads by what Python calls their ident, looked up together with the stack of one.
-    pub fn names(&mut self, place: Place, thread: &Thread) -> &HashMap<u64, Option<String>> {
+    pub fn names(&mut self, place: InterpreterAddresses, thread: &Thread) -> &HashMap<u64, Option<String>> {
         self.spy.config.collect_thread_names = true;
         self.spy.python_thread_names.clear();
         // Torn or not: the names are there if they could be read.
@@ -50,7 +50,7 @@ impl PySpyReader {
         &self.spy.python_thread_names
     }
 
-    fn at(&mut self, place: Place, thread: &Thread) -> Result<StackTrace, String> {
+    fn at(&mut self, place: InterpreterAddresses, thread: &Thread) -> Result<StackTrace, String> {
         self.spy.config.gil_only = true;
         (self.spy.addresses.interpreter_address, self.spy.addresses.threadstate_address) =
             (place.interpreter, place.gil);

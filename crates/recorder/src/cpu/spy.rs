@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
 
 /// How long a Python process may take until its stacks can be read: imports of its own start-up included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READABLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Sampler {
     /// Finds the interpreter in the process. None: it has ended, or cannot be sampled, and that was noted.
@@ -43,11 +43,11 @@ impl Sampler {
             }
             let reason = match permission::check(pid) {
                 // If it is there again in a moment, it is looked at again; if not, there is nothing to say.
-                Err(reason) if reason == permission::ENDED && started.elapsed() <= PATIENCE => continue,
+                Err(reason) if reason == permission::ENDED && started.elapsed() <= READABLE_TIMEOUT => continue,
                 Err(reason) if reason == permission::ENDED => return None,
                 Err(reason) => reason,
                 Ok(()) if error.contains("Unsupported version") => error,
-                Ok(()) if started.elapsed() > PATIENCE => error,
+                Ok(()) if started.elapsed() > READABLE_TIMEOUT => error,
                 Ok(()) => {
                     pause = (pause * 2).min(Duration::from_millis(500));
                     continue;

@@ -57,7 +57,7 @@ pub(super) struct Thread {
 
 /// Where py-spy has to be pointed at to read one thread only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct InterpreterAddresses {
     pub interpreter: usize,
     pub gil: usize,
 }
@@ -161,26 +161,26 @@ impl ThreadList {
 
     /// Where py-spy finds the thread of this position as the first of a list, and as the holder of the GIL: the word that
     /// points to it stands in for the head of the list, and what is around that word for the GIL. None: not for this one.
-    pub fn place(&self, position: usize) -> Option<Place> {
+    pub fn place(&self, position: usize) -> Option<InterpreterAddresses> {
         let pointer = match position.checked_sub(1) {
             None => self.interpreter + self.layout.head,
             Some(before) => self.threads.get(before)?.address + NEXT,
         };
         let interpreter = pointer.checked_sub(self.layout.head)?;
         if !self.layout.gil_is_lock {
-            return Some(Place { interpreter, gil: pointer });
+            return Some(InterpreterAddresses { interpreter, gil: pointer });
         }
         // The word after the pointer is taken for whether the lock is held. After `next` it is the interpreter's address.
         let seems_locked = |word: usize| word as u32 != 0;
         let is_fit = seems_locked(if position == 0 { self.after_head } else { self.interpreter });
         if is_fit {
-            return Some(Place { interpreter, gil: pointer - LAST_HOLDER });
+            return Some(InterpreterAddresses { interpreter, gil: pointer - LAST_HOLDER });
         }
         // In Python 3.14 that word is mostly 0 for the first thread. `prev` of the second one points to it as well, and is
         // followed by the address of the third.
         let second =
             self.threads.get(1).filter(|_| self.threads.get(2).is_some_and(|third| seems_locked(third.address)))?;
-        Some(Place { interpreter, gil: second.address.checked_sub(LAST_HOLDER)? })
+        Some(InterpreterAddresses { interpreter, gil: second.address.checked_sub(LAST_HOLDER)? })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The other half of draining a segment: saying what is on disk, counting what the collectors lost, and the last rows of
+//! What is done with a segment once it is drained: saying what is on disk, counting what the collectors lost, and the last rows of
 //! a process that is gone.
 
 use super::attached::Attached;
@@ -125,7 +125,7 @@ impl Attached {
                 reason: status.message(),
                 own_ns: status.own_ns.load(Ordering::Relaxed),
                 residual_ns: status.residual_ns.load(Ordering::Relaxed),
-                windows: status.windows().map(|windows| manifest::Windows {
+                windows: status.windows().map(|windows| manifest::CollectorWindows {
                     recorded_ppm: windows.recorded_ppm,
                     cost_ppm: windows.cost_ppm,
                 }),

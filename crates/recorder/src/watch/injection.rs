@@ -1,7 +1,7 @@
 //! Why a Python process has no segment although the collectors were to be brought in. Its arguments and environment are
 //! looked at and forgotten, never stored.
 
-use super::{Seen, SeenPython};
+use super::{PythonProcess, WatchedProcesses};
 use crate::notes::Notes;
 use crate::processes::Processes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,10 +46,10 @@ fn other_user(pid: u32, segments: &str) -> Option<String> {
 }
 
 /// Notes which Python processes have no scopes and calls, and why: one note for each reason.
-pub(crate) fn explain_missing(seen: &Seen, processes: &Processes, notes: &Notes) {
+pub(crate) fn explain_missing(seen: &WatchedProcesses, processes: &Processes, notes: &Notes) {
     let mut reasons: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let short = |number: &i32, programs: u32| processes.python_segments(*number) < programs;
-    for (number, SeenPython { pid, reason, .. }) in seen.python.iter().filter(|(at, one)| short(at, one.programs)) {
+    for (number, PythonProcess { pid, reason, .. }) in seen.python.iter().filter(|(at, one)| short(at, one.programs)) {
         let python = processes.python(*number);
         let minor = python.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
         let old = minor.is_some_and(|minor| minor < 10) || python.starts_with("2.");

@@ -38,19 +38,19 @@ pub(crate) struct Watch {
     named: NamedByPython,
     samplers: HashMap<i32, JoinHandle<()>>,
     claims: HashMap<i32, Claim>,
-    seen: Seen,
+    seen: WatchedProcesses,
 }
 
 /// What the watcher saw, for the notes at the end.
 #[derive(Default)]
-pub(crate) struct Seen {
-    pub python: HashMap<i32, SeenPython>,
+pub(crate) struct WatchedProcesses {
+    pub python: HashMap<i32, PythonProcess>,
     /// Processes beyond the number that is sampled.
     pub not_sampled: u64,
 }
 
 /// A Python process.
-pub(crate) struct SeenPython {
+pub(crate) struct PythonProcess {
     pub pid: u32,
     /// How many programs it was seen to run, one after the other (execve): each should have a segment.
     pub programs: u32,
@@ -94,7 +94,7 @@ impl Watch {
             sources: Sources::new(settings.memory_hz, named.clone(), &shared, outbox.clone()),
             samplers: HashMap::new(),
             claims,
-            seen: Seen::default(),
+            seen: WatchedProcesses::default(),
             settings: settings.clone(),
             named,
             shared,
@@ -104,7 +104,7 @@ impl Watch {
     }
 
     /// Watches until told to stop.
-    pub fn run(mut self) -> Seen {
+    pub fn run(mut self) -> WatchedProcesses {
         let notes = self.shared.notes.clone();
         while !self.stop.load(Ordering::Acquire) {
             notes.guard("the watcher", || self.turn());
@@ -134,7 +134,7 @@ impl Watch {
             let before = self.seen.python.get(&number).map_or(0, |python| python.programs);
             let programs = before + u32::from(before == 0 || found.replaced);
             let reason = injection::why_not(found.pid);
-            self.seen.python.insert(number, SeenPython { pid: found.pid, programs, reason });
+            self.seen.python.insert(number, PythonProcess { pid: found.pid, programs, reason });
             // Not sampled before, or it has become another program since.
             if self.samplers.get(&number).is_some_and(JoinHandle::is_finished) {
                 self.samplers.remove(&number);

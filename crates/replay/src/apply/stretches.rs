@@ -6,23 +6,22 @@ use super::{Changed, note};
 use crate::graph::{Call, Graph};
 use crate::plan::{Cut, Plan};
 use crate::{Assume, Refusal};
-use analysis::idle::is_synchronous;
 use analysis::steps::spans::Spans;
-use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::cuda_calls::ApiClass;
 use timeline::gpu::detail;
 use timeline::{NameIndex, WorkKind};
 
 pub fn graph(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Refusal> {
-    let text = |name: u32| graph.timeline.names.text(NameIndex(name));
+    let of_graph = |call: &Call| graph.timeline.names.call(NameIndex(call.name)).launches_graph();
     let mut kernels = vec![false; graph.calls.len()];
     for job in graph.jobs.iter().filter(|job| job.call != 0) {
         let piece = graph.timeline.gpu.work.get(job.work as usize);
         kernels[job.call as usize - 1] |= piece.kind == WorkKind::Kernel && piece.graph == 0;
     }
-    let graphs = graph.calls.iter().filter(|call| text(call.name).contains("GraphLaunch"));
+    let graphs = graph.calls.iter().filter(|call| of_graph(call));
     // A launch of a thousand nodes takes longer than one of ten.
     let recorded = median(graphs.filter(|call| call.jobs > 0).map(|call| took(call) / i64::from(call.jobs)).collect());
-    let plain = |index: &usize| kernels[*index] && !text(graph.calls[*index].name).contains("GraphLaunch");
+    let plain = |index: &usize| kernels[*index] && !of_graph(&graph.calls[*index]);
     let one = median((0..graph.calls.len()).filter(plain).map(|index| took(&graph.calls[index])).collect());
     let Some(one) = one else { return Ok(Changed::new()) };
     let cost = |stretch: &[usize]| {
@@ -73,10 +72,10 @@ fn stays(graph: &Graph, index: usize) -> bool {
     let call = &graph.calls[index];
     // A launch that waits for room is a launch.
     let waits = call.wait != 0 && !call.room;
-    let name = graph.timeline.names.text(NameIndex(call.name));
-    match class_of(name) {
-        ApiClass::Launch => name.contains("GraphLaunch") || waits,
-        ApiClass::Copy => waits || is_synchronous(name) || pageable(graph, call),
+    let api = graph.timeline.names.call(NameIndex(call.name));
+    match api.class() {
+        ApiClass::Launch => api.launches_graph() || waits,
+        ApiClass::Copy => waits || api.is_blocking_copy() || pageable(graph, call),
         ApiClass::Sync | ApiClass::Allocator | ApiClass::Compile | ApiClass::Communication => true,
     }
 }

@@ -11,7 +11,7 @@ pub use work::Left;
 use crate::{Change, Player, Refusal};
 use analysis::StepAnalysis;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::stats::share::Share;
 use analysis::steps::windows::Window;
 use std::ops::Deref;
@@ -109,7 +109,7 @@ impl<'a> ReplayedSteps<'a> {
     }
 
     /// What it would gain if the time that these samples stand for went.
-    pub fn gain_of_samples(&self, fits: impl Fn(&Seen) -> bool, share: Share) -> Gain {
+    pub fn gain_of_samples(&self, fits: impl Fn(&StepSample) -> bool, share: Share) -> Gain {
         let period = self.seen.period_ns;
         if period == 0 || self.steps.p50() / DENSE < period {
             return self.gain_of(&self.thinned(&fits), share);
@@ -134,7 +134,7 @@ impl<'a> ReplayedSteps<'a> {
 
     /// Samples that are too few to say where: how much of the host's time they are before the first work of a step, between
     /// its works and after the last, which is measured whatever samples were lost.
-    fn thinned(&self, fits: &impl Fn(&Seen) -> bool) -> Vec<Change> {
+    fn thinned(&self, fits: &impl Fn(&StepSample) -> bool) -> Vec<Change> {
         let zones: &[[u64; 4]] = self.idle().first().map_or(&[], |device| &device.sums.zones);
         let zone_of = |time: u64| {
             let place = zones.partition_point(|zone| zone[0] <= time).checked_sub(1)?;

@@ -39,7 +39,7 @@ pub fn find(graph: &mut Graph, streams: &[Range<u32>], devices: &[u32]) {
 
 /// When any graph was launched and not done, by time.
 fn running_graphs(graph: &Graph) -> Vec<(i64, i64)> {
-    let is_graph = |name: u32| graph.timeline.names.text(NameIndex(name)).contains("GraphLaunch");
+    let is_graph = |name: u32| graph.timeline.names.call(NameIndex(name)).launches_graph();
     let mut done: Vec<i64> = vec![i64::MIN; graph.calls.len()];
     for job in &graph.jobs {
         if let Some(call) = (job.call as usize).checked_sub(1).filter(|call| is_graph(graph.calls[*call].name)) {

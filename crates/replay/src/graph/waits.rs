@@ -26,12 +26,12 @@ pub enum Does {
 }
 
 pub fn does(timeline: &Timeline, name: u32) -> Does {
-    let name = timeline.names.text(NameIndex(name));
-    match name {
-        _ if name.contains("EventSynchronize") => Does::WaitEvent,
-        _ if name.contains("Synchronize") => Does::Wait,
-        _ if name.contains("WaitEvent") => Does::StreamWait,
-        _ if name.contains("Memcpy") => Does::Copy,
+    let call = timeline.names.call(NameIndex(name));
+    match call {
+        _ if call.waits_for_event() => Does::WaitEvent,
+        _ if call.waits() => Does::Wait,
+        _ if call.makes_stream_wait() => Does::StreamWait,
+        _ if call.copies() => Does::Copy,
         _ => Does::Other,
     }
 }

@@ -134,7 +134,7 @@ impl Writer<'_> {
 
     fn label(&mut self, slice: &Slice) {
         let name = self.names.get(slice.name);
-        let category = gpu::category(self.timeline.names.text(slice.name), slice);
+        let category = gpu::category(self.timeline.names.call(slice.name), slice);
         self.event.raw(r#","cat":""#).raw(category).raw(r#"","name":"#).bytes(name);
     }
 

@@ -1,8 +1,8 @@
 //! The timelines with devices that the reports are tested on: a small one as text, with one of each kind of work, and a model
 //! of any size with layers, graphs, copies, waits and counters.
 
-use timeline::gpu::{Device, Job, More as WorkMore, Shape, Site, WorkKind, detail};
-use timeline::{Builder, CollectorState, More, Process, ProcessIndex, SliceKind, State, Timeline, TrackIndex};
+use timeline::gpu::{Device, Job, Shape, Site, WorkExtra, WorkKind, detail};
+use timeline::{Builder, CollectorState, Process, ProcessIndex, SliceExtra, SliceKind, State, Timeline, TrackIndex};
 
 /// Four requests: a copy in, two kernels (one from a graph that overlaps), a memset, a copy out, a wait; and one piece of work
 /// from before the window.
@@ -35,7 +35,7 @@ pub fn many_steps(count: u64) -> Timeline {
         let at = MS + step * 30 * US;
         model.slice(SliceKind::Step, "decode", at, 20 * US, 0);
         model.call("cudaLaunchKernel", at + US, 2 * US);
-        model.work(WorkKind::Kernel, "gemm", 7, at + 5 * US, 10 * US, WorkMore::default());
+        model.work(WorkKind::Kernel, "gemm", 7, at + 5 * US, 10 * US, WorkExtra::default());
     }
     model.slice(SliceKind::Step, "decode", MS + (count - 1) * 30 * US, 40 * US, 0);
     model.builder.timeline.info.state = State::Complete;
@@ -89,7 +89,7 @@ impl Model {
 
     fn slice(&mut self, kind: SliceKind, name: &str, start: u64, dur: u64, id: u32) {
         let name = self.builder.name(name, "", 0);
-        self.builder.slice(self.main, kind, name, start, dur, More { id, ..More::default() });
+        self.builder.slice(self.main, kind, name, start, dur, SliceExtra { id, ..SliceExtra::default() });
     }
 
     fn call(&mut self, name: &str, at: u64, dur: u64) -> u32 {
@@ -98,7 +98,7 @@ impl Model {
         self.correlation
     }
 
-    fn work(&mut self, kind: WorkKind, name: &str, stream: u32, start: u64, dur: u64, more: WorkMore) {
+    fn work(&mut self, kind: WorkKind, name: &str, stream: u32, start: u64, dur: u64, more: WorkExtra) {
         let site = Site { process: self.process, device: 0, context: 1, stream };
         let shape = Shape { grid: [128, 1 + dur as u32 % 3, 1], block: [256, 1, 1], registers: 96, ..Shape::default() };
         let shape = (kind == WorkKind::Kernel).then_some(Shape { shared_dynamic: 48 << 10, ..shape });
@@ -118,10 +118,10 @@ impl Model {
         ];
         self.slice(SliceKind::Step, "decode", at, long, 0);
         self.call("cudaMemcpyAsync", at + 20 * US, 9 * US);
-        let copy = |kind, source, target, bytes| WorkMore {
+        let copy = |kind, source, target, bytes| WorkExtra {
             bytes,
             detail: detail::pack(kind, source, target, 1) as u32,
-            ..WorkMore::default()
+            ..WorkExtra::default()
         };
         let pageable = copy(detail::H2D, detail::PAGEABLE, detail::DEVICE, 4 << 20);
         self.work(WorkKind::Memcpy, "Memcpy HtoD (Pageable -> Device)", 7, at + 35 * US, 260 * US, pageable);
@@ -134,7 +134,7 @@ impl Model {
                 self.call(if place == 2 { "cuLaunchKernel" } else { "cudaLaunchKernel" }, now + 3 * US, 5 * US);
                 let start = self.free.max(now + 9 * US);
                 let dur = micros * US + (step * 37 + layer * 11) % 900;
-                self.work(WorkKind::Kernel, name, 7, start, dur, WorkMore::default());
+                self.work(WorkKind::Kernel, name, 7, start, dur, WorkExtra::default());
                 self.free = start + dur + 800;
                 now += 12 * US;
             }
@@ -144,19 +144,19 @@ impl Model {
         }
         self.call("cudaGraphLaunch", now + 5 * US, 14 * US);
         for node in 0..12u64 {
-            let more = WorkMore { graph: 3, node: node + 1, ..WorkMore::default() };
+            let more = WorkExtra { graph: 3, node: node + 1, ..WorkExtra::default() };
             let start = self.free + 20 * US + node * 9 * US;
             self.work(WorkKind::Kernel, "void sample_topk_kernel<__half, 128>(int)", 13, start, 14 * US, more);
         }
         self.free += 160 * US;
         self.call("cudaMemsetAsync", now + 40 * US, 3 * US);
-        let set = WorkMore { bytes: 1 << 16, ..WorkMore::default() };
+        let set = WorkExtra { bytes: 1 << 16, ..WorkExtra::default() };
         self.work(WorkKind::Memset, "Memset (Device)", 7, self.free, 3 * US, set);
         self.call("cudaMemcpyAsync", now + 50 * US, 6 * US);
         let pinned = copy(detail::D2H, detail::DEVICE, detail::PINNED, 1 << 20);
         self.work(WorkKind::Memcpy, "Memcpy DtoH (Device -> Pinned)", 7, self.free + 6 * US, 42 * US, pinned);
         self.call("cudaStreamSynchronize", now + 60 * US, self.free + 52 * US - now - 60 * US);
-        let stream = WorkMore { detail: 3, ..WorkMore::default() };
+        let stream = WorkExtra { detail: 3, ..WorkExtra::default() };
         self.work(WorkKind::Sync, "stream synchronise", 7, now + 61 * US, self.free + 50 * US - now - 61 * US, stream);
         self.samples(step, at, long);
     }

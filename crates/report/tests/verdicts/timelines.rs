@@ -2,7 +2,7 @@
 
 use timeline::gpu::{Device, Job, Site, WorkKind};
 use timeline::{
-    Builder, CollectorState, Exit, LossReason, More, Note, Process, ProcessIndex, SliceKind, StackIndex, State,
+    Builder, CollectorState, Exit, LossReason, Note, Process, ProcessIndex, SliceExtra, SliceKind, StackIndex, State,
     Timeline, TrackIndex,
 };
 
@@ -136,10 +136,10 @@ fn play(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name: &
     let hot = builder.frame(None, shared, 45);
     for round in 0..40 {
         let at = round * 50 * MS;
-        let more = More { args: Some("{}"), ..More::default() };
+        let more = SliceExtra { args: Some("{}"), ..SliceExtra::default() };
         builder.slice(track, SliceKind::Step, step, at, 40 * MS, more);
-        builder.slice(track, SliceKind::Scope, scope, at + MS, 9 * MS, More::default());
-        builder.slice(track, SliceKind::Call, function, at + 2 * MS, 3 * MS, More::default());
+        builder.slice(track, SliceKind::Scope, scope, at + MS, 9 * MS, SliceExtra::default());
+        builder.slice(track, SliceKind::Call, function, at + 2 * MS, 3 * MS, SliceExtra::default());
         for (after, stack) in [(1, running), (11, hot), (21, waiting), (31, StackIndex(0))] {
             let runs = stack == running || stack == hot;
             builder.sample(track, at + after * MS, stack, runs, runs);
@@ -157,8 +157,8 @@ fn device(builder: &mut Builder, process: ProcessIndex, track: TrackIndex, name:
     let named = builder.name(name, "", 0);
     for round in 0..40u64 {
         let (at, correlation) = (round * 50_000_000, ordinal * 40 + round as u32 + 1);
-        let id = More { id: correlation, ..More::default() };
-        builder.slice(track, SliceKind::Layer, named, at + 11_000_000, 500_000, More::default());
+        let id = SliceExtra { id: correlation, ..SliceExtra::default() };
+        builder.slice(track, SliceKind::Layer, named, at + 11_000_000, 500_000, SliceExtra::default());
         builder.slice(track, SliceKind::ApiCall, named, at + 11_100_000, 5_000, id);
         for kind in [WorkKind::Kernel, WorkKind::Memcpy] {
             let (start, dur) = (at + 11_200_000, 100_000);

@@ -2,7 +2,7 @@
 //! the calls that asked for it is left to `link`.
 
 use super::once::{Once, Shapes};
-use super::{Gpu, More, Shape, Stream, Work, WorkKind};
+use super::{Gpu, Shape, Stream, Work, WorkExtra, WorkKind};
 use crate::{NameIndex, ProcessIndex, sort};
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub struct Job {
     /// 0: none.
     pub correlation: u32,
     pub shape: Option<Shape>,
-    pub more: More,
+    pub more: WorkExtra,
 }
 
 /// A program that makes a stream for every request would have a track for every request: further streams of a device share
@@ -43,7 +43,7 @@ pub(crate) struct Gather {
     known: HashMap<Site, u32>,
     last: Option<(Site, u32)>,
     pub(super) shapes: Shapes,
-    pub(super) mores: Once<More>,
+    pub(super) mores: Once<WorkExtra>,
     /// Work that shares a track because there are too many streams, and work that found none at all.
     pub shared: u64,
     pub refused: u64,
@@ -69,7 +69,7 @@ impl Gather {
             return;
         };
         let shape = job.shape.map_or(0, |shape| self.shapes.place(job.name, shape));
-        let more = if job.more == More::default() { 0 } else { self.mores.place(job.more) };
+        let more = if job.more == WorkExtra::default() { 0 } else { self.mores.place(job.more) };
         let work = &mut self.gpu.work;
         work.start.push(job.start);
         work.dur.push(job.dur);
@@ -154,7 +154,7 @@ mod tests {
     fn job(stream: u32, start: u64) -> Job {
         let site = Site { process: ProcessIndex(0), device: 0, context: 1, stream };
         let shape = Some(Shape { grid: [1, 1, 1], ..Shape::default() });
-        let more = More::default();
+        let more = WorkExtra::default();
         Job { site, kind: WorkKind::Kernel, name: NameIndex(0), start, dur: 1, correlation: 0, shape, more }
     }
 

@@ -3,8 +3,8 @@
 
 use super::gather::{Gather, Job, MOST_STREAMS, Site};
 use super::once::{Once, Shapes};
-use super::{More, Work};
-use crate::side_by_side::{self, Job as Task};
+use super::{Work, WorkExtra};
+use crate::parallel::{self, Task};
 use crate::{NameIndex, ProcessIndex};
 
 /// Columns for all parts.
@@ -34,7 +34,7 @@ pub struct Part {
     sites: Once<Site>,
     last: Option<(Site, u32)>,
     shapes: Shapes,
-    mores: Once<More>,
+    mores: Once<WorkExtra>,
 }
 
 impl Columns {
@@ -126,7 +126,7 @@ impl Part {
         (room.name[row], room.kind[row]) = (job.name.0, job.kind as u8);
         (room.correlation[row], room.stream[row]) = (job.correlation, stream);
         room.shape[row] = job.shape.map_or(0, |shape| self.shapes.place(job.name, shape));
-        room.more[row] = if job.more == More::default() { 0 } else { self.mores.place(job.more) };
+        room.more[row] = if job.more == WorkExtra::default() { 0 } else { self.mores.place(job.more) };
     }
 }
 
@@ -161,7 +161,7 @@ impl Gather {
             }) as Task
         });
         let tasks: Vec<Task> = tasks.collect();
-        side_by_side::run(rooms.iter().sum(), tasks, || {});
+        parallel::run(rooms.iter().sum(), tasks, || {});
         self.set(work, stream);
     }
 
@@ -184,7 +184,7 @@ impl Gather {
                     dur: work.dur[index],
                     correlation: work.correlation[index],
                     shape: of(work.shape[index]).map(|place| part.shapes.once.all[place]),
-                    more: of(work.more[index]).map_or(More::default(), |place| part.mores.all[place]),
+                    more: of(work.more[index]).map_or(WorkExtra::default(), |place| part.mores.all[place]),
                 });
                 index += 1;
             }
@@ -200,7 +200,7 @@ mod tests {
     fn job(number: u32, streams: u32) -> Job {
         let site = Site { process: ProcessIndex(number % 3), device: 0, context: 1, stream: number * 7 % streams };
         let shape = number.is_multiple_of(5).then(|| Shape { grid: [number % 4, 1, 1], ..Shape::default() });
-        let more = More { bytes: u64::from(number % 6), ..More::default() };
+        let more = WorkExtra { bytes: u64::from(number % 6), ..WorkExtra::default() };
         let (start, dur) = (u64::from(number * 37 % 1000), 1);
         Job { site, kind: WorkKind::Kernel, name: NameIndex(number % 9), start, dur, correlation: number, shape, more }
     }

@@ -1,6 +1,5 @@
 //! Readers, one a format; each gives a [`crate::Timeline`].
 
-pub mod before_codes;
 pub mod inferscope_json;
 mod json;
 pub mod kineto;

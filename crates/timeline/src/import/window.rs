@@ -7,7 +7,7 @@ use crate::builder::Mark;
 const REACH: u64 = 7 * 86_400_000_000_000;
 
 /// Said of the events that were let go.
-pub const FAR: &str = "events lie more than a week from all others: their clock cannot be right, and they are left out";
+pub const FAR: &str = "events more than a week from all others, skipped: their clock is wrong";
 
 /// Drops what since the mark lies far from the middle event, and says how many those were.
 pub fn drop_far(builder: &mut Builder, mark: Mark) -> u64 {

@@ -7,7 +7,7 @@ use crate::gpu::{GpuClock, WorkKind};
 
 /// What some of the work says.
 #[derive(Default)]
-pub struct Seen {
+pub struct ClockEvidence {
     pub sum: GpuClock,
     /// Of work without a launch: how long after its start the only call with its number begins.
     pub early: Vec<u64>,
@@ -34,7 +34,7 @@ pub fn is_asked_for(kind: WorkKind) -> bool {
 }
 
 /// From what was added piece by piece; the waits are looked at here.
-pub fn measure(timeline: &Timeline, sums: Vec<Seen>) -> GpuClock {
+pub fn measure(timeline: &Timeline, sums: Vec<ClockEvidence>) -> GpuClock {
     let mut clock = GpuClock::default();
     for sum in sums.iter().map(|seen| &seen.sum) {
         clock.linked += sum.linked;
@@ -54,7 +54,7 @@ pub fn measure(timeline: &Timeline, sums: Vec<Seen>) -> GpuClock {
 
 /// How much work seems to be there before the only call that can have asked for it, and by how much in the median. That is the clock
 /// only where it is most of the work without a launch: of the rest the launch was not recorded, and a number may come again.
-fn early(sums: Vec<Seen>) -> (u64, Option<u64>) {
+fn early(sums: Vec<ClockEvidence>) -> (u64, Option<u64>) {
     let unlinked: u64 = sums.iter().map(|seen| seen.sum.unlinked).sum();
     let mut all: Vec<u64> = sums.into_iter().flat_map(|seen| seen.early).collect();
     let (count, middle) = (all.len() as u64, all.len() / 2);

@@ -2,26 +2,22 @@
 //! returns; where device times say otherwise, they are late.
 
 use super::wait::{OF_CONTEXT, OF_STREAM, streams_of};
+use crate::Timeline;
 use crate::gpu::{GpuClock, WorkKind};
-use crate::side_by_side::{self, Job};
-use crate::{NameIndex, Timeline};
+use crate::parallel::{self, Task};
 use std::ops::Range;
 
 /// A wait looks at so many pieces of work that its thread has launched before it.
 const LOOK_BACK: usize = 64;
 
 pub fn measure(timeline: &Timeline, clock: &mut GpuClock) {
-    let of_graph = |name: u32| timeline.names.text(NameIndex(name)).contains("GraphLaunch");
-    let graphs: Vec<bool> = (0..timeline.names.len() as u32).map(of_graph).collect();
     let streams = timeline.gpu.streams.iter().enumerate();
-    let pieces =
-        streams.flat_map(|(at, stream)| side_by_side::pieces(stream.work.clone()).map(move |piece| (at, piece)));
+    let pieces = streams.flat_map(|(at, stream)| parallel::pieces(stream.work.clone()).map(move |piece| (at, piece)));
     let mut found: Vec<GpuClock> = pieces.clone().map(|_| GpuClock::default()).collect();
-    let jobs = pieces.zip(&mut found).map(|((stream, piece), found)| {
-        let graphs = &graphs;
-        Box::new(move || of_waits(timeline, graphs, stream, piece, found)) as Job
-    });
-    side_by_side::run(timeline.gpu.work.len(), jobs.collect(), || {});
+    let tasks = pieces
+        .zip(&mut found)
+        .map(|((stream, piece), found)| Box::new(move || of_waits(timeline, stream, piece, found)) as Task);
+    parallel::run(timeline.gpu.work.len(), tasks.collect(), || {});
     for found in found {
         clock.waits += found.waits;
         clock.early_returns += found.early_returns;
@@ -30,7 +26,7 @@ pub fn measure(timeline: &Timeline, clock: &mut GpuClock) {
 }
 
 /// What the waits say that are in a piece of a stream's work.
-fn of_waits(timeline: &Timeline, graphs: &[bool], stream: usize, piece: Range<usize>, clock: &mut GpuClock) {
+fn of_waits(timeline: &Timeline, stream: usize, piece: Range<usize>, clock: &mut GpuClock) {
     let (gpu, slices) = (&timeline.gpu, &timeline.slices);
     for index in piece.filter(|index| gpu.work.kind(*index) == WorkKind::Sync) {
         let Some(call) = gpu.work.launch(index) else { continue };
@@ -38,7 +34,7 @@ fn of_waits(timeline: &Timeline, graphs: &[bool], stream: usize, piece: Range<us
             // Nodes of a graph may carry the number of a stream that the graph does not run in.
             OF_STREAM => {
                 let own = gpu.streams[stream].work.clone();
-                last_end(timeline, call, own, |launch| graphs[slices.name[launch] as usize])
+                last_end(timeline, call, own, |launch| timeline.call(launch).launches_graph())
             }
             OF_CONTEXT => {
                 let all = streams_of(timeline, stream);

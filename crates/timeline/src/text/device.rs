@@ -18,7 +18,7 @@
 
 use super::{Reader, number, range, time};
 use crate::SliceKind;
-use crate::gpu::{self, Allocation, Job, More, Shape, Site, WorkKind, detail};
+use crate::gpu::{self, Allocation, Job, Shape, Site, WorkExtra, WorkKind, detail};
 
 /// Where the reader is.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Reader {
                     block: block.unwrap_or([1; 3]),
                     ..Shape::default()
                 });
-                self.work(WorkKind::Kernel, name, span, offset, words, shape, More::default())?;
+                self.work(WorkKind::Kernel, name, span, offset, words, shape, WorkExtra::default())?;
             }
             ("copy", [direction, span, bytes, words @ ..]) => {
                 let host = match words.first() {
@@ -100,11 +100,11 @@ impl Reader {
                     other => return Err(format!("no such copy: {other}")),
                 };
                 let detail = detail::pack(kind, source, target, 0) as u32;
-                let more = More { bytes: number(Some(bytes))?, detail, ..More::default() };
+                let more = WorkExtra { bytes: number(Some(bytes))?, detail, ..WorkExtra::default() };
                 self.work(WorkKind::Memcpy, &format!("Memcpy {direction}"), span, offset, words, None, more)?;
             }
             ("memset", [span, bytes, words @ ..]) => {
-                let more = More { bytes: number(Some(bytes))?, ..More::default() };
+                let more = WorkExtra { bytes: number(Some(bytes))?, ..WorkExtra::default() };
                 self.work(WorkKind::Memset, "Memset", span, offset, words, None, more)?;
             }
             ("sync", [kind, span, words @ ..]) => {
@@ -114,7 +114,7 @@ impl Reader {
                     "context" => 4,
                     other => return Err(format!("no such wait: {other}")),
                 };
-                let more = More { detail: of, ..More::default() };
+                let more = WorkExtra { detail: of, ..WorkExtra::default() };
                 self.work(WorkKind::Sync, &format!("{kind} synchronise"), span, offset, words, None, more)?;
             }
             ("alloc" | "free", [at, bytes, words @ ..]) => {
@@ -145,14 +145,14 @@ impl Reader {
         offset: u64,
         words: &[&str],
         shape: Option<Shape>,
-        more: More,
+        more: WorkExtra,
     ) -> Result<(), String> {
         let (start, end) = range(span)?;
         let end = end.ok_or("work has an end")?;
         let Device { ordinal, context, stream, correlation } = self.device;
         let site = Site { process: self.last_process(), device: ordinal, context, stream };
         let graph = named(words, "graph")?.unwrap_or(0) as u32;
-        let more = More { graph, node: named(words, "node")?.unwrap_or(0), ..more };
+        let more = WorkExtra { graph, node: named(words, "node")?.unwrap_or(0), ..more };
         let correlation = named(words, "corr")?.map_or(correlation, |number| number as u32);
         let name = self.builder.name(name, "", 0);
         let dur = end.saturating_sub(start);

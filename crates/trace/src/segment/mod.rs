@@ -57,12 +57,12 @@ pub struct Identity {
     /// Program and script only: arguments may hold secrets.
     pub program: String,
     pub python: String,
-    pub place: Place,
+    pub place: RankPlace,
 }
 
 /// Where a process stands in a distributed program, as its launcher said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct RankPlace {
     pub rank: Option<u32>,
     /// Among those on this machine.
     pub local_rank: Option<u32>,
@@ -143,17 +143,17 @@ pub(crate) struct RingEntry {
 const _: () = assert!(size_of::<RingEntry>() == 128);
 
 impl Header {
-    pub fn set_place(&self, place: Place) {
+    pub fn set_place(&self, place: RankPlace) {
         let numbers = [place.rank, place.local_rank, place.world_size];
         for (cell, number) in self.place.iter().zip(numbers) {
             cell.store(number.and_then(|number| number.checked_add(1)).unwrap_or(0), Ordering::Relaxed);
         }
     }
 
-    pub fn get_place(&self) -> Place {
+    pub fn get_place(&self) -> RankPlace {
         let [rank, local_rank, world_size] =
             std::array::from_fn(|at| self.place[at].load(Ordering::Relaxed).checked_sub(1));
-        Place { rank, local_rank, world_size }
+        RankPlace { rank, local_rank, world_size }
     }
 }
 

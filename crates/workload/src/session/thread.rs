@@ -19,10 +19,10 @@ pub use writing::{DeepCall, Writing};
 
 /// A place for a thread's state. Places are never freed, so that the memory of the last writer never dangles; when its thread ends
 /// the next new thread takes it over.
-struct Place {
+struct ThreadSlot {
     /// The thread pointer of the owner, 0 if free. Written by the owner alone.
     owner: AtomicUsize,
-    next: AtomicPtr<Place>,
+    next: AtomicPtr<ThreadSlot>,
     writing: UnsafeCell<Option<Writing>>,
     /// Events to let go before the next attempt, when there was no ring left.
     events_until_retry: UnsafeCell<u32>,
@@ -32,9 +32,9 @@ struct Place {
     locked: AtomicBool,
 }
 
-impl Place {
-    const fn new(owner: usize, next: *mut Place) -> Place {
-        Place {
+impl ThreadSlot {
+    const fn new(owner: usize, next: *mut ThreadSlot) -> ThreadSlot {
+        ThreadSlot {
             owner: AtomicUsize::new(owner),
             next: AtomicPtr::new(next),
             writing: UnsafeCell::new(None),
@@ -61,19 +61,19 @@ impl Place {
 const LOCK_ATTEMPTS: u32 = 10_000;
 
 // SAFETY: the cells are reached by the owner alone (`owner` says who that is); the rest is atomic.
-unsafe impl Sync for Place {}
+unsafe impl Sync for ThreadSlot {}
 
 /// Threads that found no ring ask again this rarely: asking takes a lock and a walk past other threads.
 const RETRY_INTERVAL: u32 = 64;
 
-static NOBODY: Place = Place::new(0, ptr::null_mut());
-static PLACES: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static NOBODY: ThreadSlot = ThreadSlot::new(0, ptr::null_mut());
+static PLACES: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 /// Raised when open calls of before are void.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 /// How many forks lie between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-struct Handle(*const Place);
+struct Handle(*const ThreadSlot);
 
 impl Drop for Handle {
     fn drop(&mut self) {
@@ -122,7 +122,7 @@ fn thread_pointer() -> usize {
 
 /// The ring in a place, if the place is this thread's.
 #[inline(always)]
-fn of_owner(place: *const Place) -> Option<&'static mut Writing> {
+fn of_owner(place: *const ThreadSlot) -> Option<&'static mut Writing> {
     // SAFETY: places are never freed.
     let place = unsafe { &*place };
     if place.owner.load(Ordering::Relaxed) == thread_pointer() {
@@ -219,7 +219,7 @@ fn open_calls(session: &'static Session, tid: u32, depth: &'static AtomicU64) ->
 }
 
 /// A free place, or a new one.
-fn take_place() -> *const Place {
+fn take_place() -> *const ThreadSlot {
     let me = thread_pointer();
     let mut at = PLACES.load(Ordering::Acquire);
     // SAFETY: places are never freed and the list only grows.
@@ -231,7 +231,7 @@ fn take_place() -> *const Place {
         }
         at = place.next.load(Ordering::Relaxed);
     }
-    let place = Box::leak(Box::new(Place::new(me, PLACES.load(Ordering::Acquire))));
+    let place = Box::leak(Box::new(ThreadSlot::new(me, PLACES.load(Ordering::Acquire))));
     loop {
         let head = place.next.load(Ordering::Relaxed);
         match PLACES.compare_exchange(head, place, Ordering::Release, Ordering::Acquire) {

@@ -4,7 +4,7 @@
 use super::{DeviceInputs, DeviceMetrics, InSteps};
 use crate::steps::StepSource;
 use crate::steps::spans::{Spans, Union};
-use crate::steps::windows::{Windows, of_process};
+use crate::steps::windows::{StepSpans, of_process};
 use timeline::{ProcessIndex, Timeline, TrackIndex, WorkKind};
 
 pub struct Busy {
@@ -115,7 +115,7 @@ impl OfDevice {
 
 /// The time of the steps of the device's own process; where it has none (a server hands its requests to a worker), of all
 /// processes. Empty: nothing was chosen that takes time.
-pub fn windows(inputs: &DeviceInputs, process: ProcessIndex) -> Windows {
+pub fn windows(inputs: &DeviceInputs, process: ProcessIndex) -> StepSpans {
     let own = inputs.windows.across(of_process(inputs.timeline, process));
     if own.all().is_empty() { inputs.windows.across(|_| true) } else { own }
 }

@@ -5,18 +5,15 @@ use timeline::{NameIndex, Timeline};
 
 pub struct Graphs<'a> {
     timeline: &'a Timeline,
-    /// By name: whether such a call launches a graph.
-    calls: Vec<bool>,
 }
 
 impl<'a> Graphs<'a> {
     pub fn new(timeline: &'a Timeline) -> Graphs<'a> {
-        let launches = |name: u32| timeline.names.text(NameIndex(name)).contains("GraphLaunch");
-        Graphs { timeline, calls: (0..timeline.names.len() as u32).map(launches).collect() }
+        Graphs { timeline }
     }
 
     pub fn any(&self) -> bool {
-        self.calls.contains(&true) || self.timeline.gpu.work.any_graph()
+        self.named() || self.timeline.gpu.work.any_graph()
     }
 
     /// Whether a piece of work ran in a graph.
@@ -27,6 +24,12 @@ impl<'a> Graphs<'a> {
 
     /// Whether a call launches a graph, by its name.
     pub fn launches(&self, call: usize) -> bool {
-        self.calls.get(self.timeline.slices.name[call] as usize) == Some(&true)
+        self.timeline.call(call).launches_graph()
+    }
+
+    /// Whether any name is that of such a call.
+    fn named(&self) -> bool {
+        let names = &self.timeline.names;
+        (0..names.len() as u32).any(|name| names.call(NameIndex(name)).launches_graph())
     }
 }

@@ -3,7 +3,7 @@
 use super::LaunchMetrics;
 use crate::stats::curve::{self, Curve};
 use crate::stats::times::Times;
-use timeline::{Timeline, WorkKind, side_by_side};
+use timeline::{Timeline, WorkKind, parallel};
 
 /// From call to kernel, over the recording and in all, and the calls themselves.
 pub struct Latencies {
@@ -45,11 +45,11 @@ pub fn depth(timeline: &Timeline) -> Option<(Curve, u64)> {
     let (mut launched, mut finished) = (Vec::new(), Vec::new());
     // What one thread launches on one stream is in order as it is. Of several, each is: a stable sort finds those runs.
     let begun = Box::new(|| {
-        launched = side_by_side::collect(all(), begin);
+        launched = parallel::collect(all(), begin);
         launched.sort();
     });
-    side_by_side::run(work.len(), vec![begun], || {
-        finished = side_by_side::collect(all(), end);
+    parallel::run(work.len(), vec![begun], || {
+        finished = parallel::collect(all(), end);
         finished.sort();
     });
     (!launched.is_empty()).then_some(())?;

@@ -8,7 +8,7 @@ use crate::stats::percentile;
 use crate::steps::Step;
 use std::collections::BTreeMap;
 use timeline::cuda_calls::{OverheadOf, overhead_of};
-use timeline::{ProcessIndex, SliceKind, Timeline, Windows};
+use timeline::{ProcessIndex, SliceKind, Timeline, WindowedRecording};
 
 /// These run in the program's own threads; `gpu` reads what CUPTI left in a thread of its own.
 const ON_ITS_THREADS: [&str; 2] = ["launches", "layers"];
@@ -101,7 +101,7 @@ fn compared(inputs: &DeviceInputs) -> Option<(f64, String)> {
 /// What the collector found by holding its windows against each other; of several processes, the one that paid most.
 fn between_windows(timeline: &Timeline) -> Option<(f64, String)> {
     let states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    let paid = |windows: &Windows| windows.recorded * windows.cost;
+    let paid = |windows: &WindowedRecording| windows.recorded * windows.cost;
     let most = states.filter_map(|state| state.windows).max_by(|a, b| paid(a).total_cmp(&paid(b)))?;
     let how = format!(
         "on average: recorded for {} of the time, in which the program takes {} longer from wait to wait than in the windows between, as the collector measured",

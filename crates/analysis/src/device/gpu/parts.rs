@@ -1,4 +1,4 @@
-//! The numbers of devices as jobs that do not depend on each other, so that each may have a core of its own.
+//! The numbers of devices as tasks that do not depend on each other, so that each may have a core of its own.
 
 use super::inside::{InSteps, kernels_in_steps};
 use super::launches::Latencies;
@@ -11,9 +11,9 @@ use crate::host::{StepContext, place_of};
 use crate::place::Place;
 use crate::stats::curve::Curve;
 use crate::steps::Steps;
-use crate::steps::windows::{Window, Windows};
+use crate::steps::windows::{StepSpans, Window};
 use std::collections::HashMap;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
 
 /// What they are made from.
@@ -21,7 +21,7 @@ use timeline::{ProcessIndex, StackIndex, Timeline, TrackIndex, WorkKind};
 pub struct DeviceInputs<'c> {
     pub timeline: &'c Timeline,
     pub steps: &'c Steps,
-    pub windows: &'c Windows,
+    pub windows: &'c StepSpans,
     pub frames: &'c Frames,
 }
 
@@ -66,7 +66,7 @@ pub struct Parts {
 
 impl Parts {
     /// The longest first, so that the last to end is short.
-    pub fn jobs<'j>(&'j mut self, inputs: DeviceInputs<'j>) -> Vec<Job<'j>> {
+    pub fn tasks<'j>(&'j mut self, inputs: DeviceInputs<'j>) -> Vec<Task<'j>> {
         let Parts {
             devices,
             in_steps,
@@ -94,7 +94,7 @@ impl Parts {
                 let (of_devices, copied) = devices;
                 let rows = Box::new(|| *copied = copies::rows(timeline, &busy));
                 let found = Box::new(|| *moved = Moved::find(&inputs, &busy));
-                side_by_side::run(timeline.gpu.work.len(), vec![rows, found], || *of_devices = busy.devices(&inputs));
+                parallel::run(timeline.gpu.work.len(), vec![rows, found], || *of_devices = busy.devices(&inputs));
             }),
             Box::new(move || *ranges = ranges::rows(timeline)),
             Box::new(move || *apis = apis::rows(timeline)),
@@ -104,7 +104,7 @@ impl Parts {
         ]
     }
 
-    /// What the jobs have measured, and the copies inside the steps.
+    /// What the tasks have measured, and the copies inside the steps.
     pub fn join(self, inputs: &DeviceInputs) -> (GpuMetrics, Vec<Moved>) {
         let ((mut devices, copies), (mut kernels, layers, unnamed), (steps, overhead)) =
             (self.devices, self.kernels, self.steps);

@@ -3,6 +3,7 @@
 
 use super::{How, Layers};
 use std::collections::HashMap;
+use timeline::cuda_calls::CudaCall;
 use timeline::{Around, NameIndex, ProcessIndex, SliceKind, Timeline, WorkKind};
 
 /// The layers of a capture's kernels in order; None: outside all layers.
@@ -50,7 +51,7 @@ const MOST_GRAPHS: usize = 1024;
 fn captures(timeline: &Timeline) -> HashMap<(ProcessIndex, usize), Vec<Captured>> {
     let mut all: HashMap<(ProcessIndex, usize), Vec<Captured>> = HashMap::new();
     let kinds: Vec<Call> =
-        (0..timeline.names.len() as u32).map(|name| call(timeline.names.text(NameIndex(name)))).collect();
+        (0..timeline.names.len() as u32).map(|name| call(timeline.names.call(NameIndex(name)))).collect();
     if !kinds.contains(&Call::Begin) {
         return all;
     }
@@ -86,13 +87,13 @@ enum Call {
     Other,
 }
 
-/// What a call of the runtime or the driver is, by its name: `cudaLaunchKernelExC_v11060`, `cuStreamEndCapture`.
-fn call(name: &str) -> Call {
-    match name {
-        _ if !name.starts_with("cu") => Call::Other,
-        _ if name.contains("StreamBeginCapture") => Call::Begin,
-        _ if name.contains("StreamEndCapture") => Call::End,
-        _ if name.contains("Launch") && !name.contains("GraphLaunch") && !name.contains("HostFunc") => Call::Launch,
+/// What a call is to a capture: one of CUDA's runtime or driver.
+fn call(call: CudaCall) -> Call {
+    match call {
+        _ if !call.is_runtime() && !call.is_driver() => Call::Other,
+        _ if call.begins_capture() => Call::Begin,
+        _ if call.ends_capture() => Call::End,
+        _ if call.launches_kernel() => Call::Launch,
         _ => Call::Other,
     }
 }

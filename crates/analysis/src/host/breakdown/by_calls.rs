@@ -6,7 +6,7 @@ use super::part::{Key, PartKind};
 use crate::frames::{Frames, WAITS, is};
 use crate::host::full_queue::FullQueue;
 use crate::host::seen::DeviceWaits;
-use crate::steps::windows::{Window, Windows};
+use crate::steps::windows::{StepSpans, Window};
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
@@ -14,7 +14,7 @@ use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 const LONG_NS: u64 = 1_000_000;
 
 /// What is looked at of each thread: the steps, and what they handed over to other threads.
-pub fn stretches(timeline: &Timeline, windows: &Windows, of_steps: bool) -> Vec<(TrackIndex, Vec<Window>)> {
+pub fn stretches(timeline: &Timeline, windows: &StepSpans, of_steps: bool) -> Vec<(TrackIndex, Vec<Window>)> {
     let own = windows.tracks().map(|(track, range)| (track, windows.all()[range].to_vec()));
     let mut stretches: Vec<(TrackIndex, Vec<Window>)> = own.collect();
     if of_steps {
@@ -30,7 +30,7 @@ pub fn stretches(timeline: &Timeline, windows: &Windows, of_steps: bool) -> Vec<
 /// The time inside the windows by function, less what lies outside all calls. Of steps, also what they handed over to other threads.
 pub fn times(
     timeline: &Timeline,
-    windows: &Windows,
+    windows: &StepSpans,
     frames: &Frames,
     queue: &FullQueue,
     of_steps: bool,

@@ -2,12 +2,12 @@
 //! none, the calls themselves are named.
 
 use super::part::{Key, PartKind, apportion};
-use crate::host::seen::{Doing, SeenSamples};
-use crate::steps::windows::Windows;
+use crate::host::seen::{Doing, StepSamples};
+use crate::steps::windows::StepSpans;
 use std::collections::{BTreeMap, HashMap};
 use timeline::{NameIndex, Timeline};
 
-pub fn times(timeline: &Timeline, windows: &Windows, seen: &SeenSamples) -> Vec<(Key, u64)> {
+pub fn times(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples) -> Vec<(Key, u64)> {
     let mut by_call: HashMap<NameIndex, u64> = HashMap::new();
     for (track, waits) in &seen.gpu {
         for (start, end, name) in waits {

@@ -2,7 +2,7 @@
 //! as a program does in `backward()` for autograd's thread. What that thread does then is what the step does.
 
 use crate::steps::spans::Spans;
-use crate::steps::windows::{Window, Windows};
+use crate::steps::windows::{StepSpans, Window};
 use timeline::{SliceKind, Timeline, TrackIndex};
 
 /// Between two calls of its own a thread runs code that was not recorded for less than this.
@@ -16,7 +16,7 @@ const FEW: u128 = 5;
 
 /// The stretches of a thread's steps that belong to others: by thread, then time. A thread that has steps of its own works for those,
 /// and one that is as busy while the steps' thread makes calls works for itself.
-pub fn find(timeline: &Timeline, windows: &Windows, track: TrackIndex) -> Vec<Window> {
+pub fn find(timeline: &Timeline, windows: &StepSpans, track: TrackIndex) -> Vec<Window> {
     let own = &timeline.tracks[track.0 as usize];
     let with_steps: Vec<TrackIndex> = windows.tracks().map(|(track, _)| track).collect();
     let others: Vec<u32> = (0..timeline.tracks.len() as u32)

@@ -13,8 +13,8 @@ pub use part::{Part, PartKind};
 pub use phases::Phase;
 
 use crate::host::full_queue::FullQueue;
-use crate::host::seen::{Doing, LEAST_SAMPLES, SeenSamples};
-use crate::steps::windows::Windows;
+use crate::host::seen::{Doing, LEAST_SAMPLES, StepSamples};
+use crate::steps::windows::StepSpans;
 use crate::steps::{StepSource, Steps};
 use part::apportion;
 use std::collections::{BTreeMap, HashMap};
@@ -43,9 +43,9 @@ impl Breakdown {
     pub fn new(
         timeline: &Timeline,
         steps: &Steps,
-        windows: &Windows,
+        windows: &StepSpans,
         frames: &crate::frames::Frames,
-        seen: &SeenSamples,
+        seen: &StepSamples,
         queue: &FullQueue,
         descheduled: Option<f64>,
     ) -> Breakdown {
@@ -152,7 +152,7 @@ fn sum(times: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Splits the time that samples stand for by what they saw.
-fn by_samples(timeline: &Timeline, windows: &Windows, seen: &SeenSamples, time: u64) -> Vec<(Key, u64)> {
+fn by_samples(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples, time: u64) -> Vec<(Key, u64)> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
     for one in seen.all.iter().filter(|one| one.doing != Doing::Gc) {
         let sample = timeline.samples.get(one.sample as usize);

@@ -1,7 +1,7 @@
 //! The named stretches of a step: which scopes it consists of, when they begin and how long they take, on average.
 
 use crate::steps::Steps;
-use crate::steps::windows::Windows;
+use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline};
 
@@ -34,7 +34,7 @@ struct Sum {
     windows: u64,
 }
 
-pub fn phases(timeline: &Timeline, steps: &Steps, windows: &Windows) -> Vec<Phase> {
+pub fn phases(timeline: &Timeline, steps: &Steps, windows: &StepSpans) -> Vec<Phase> {
     let mut sums: Vec<Sum> = Vec::new();
     let mut places: HashMap<(usize, NameIndex), usize> = HashMap::new();
     for (track, range) in windows.tracks() {

@@ -1,21 +1,21 @@
 //! The overhead budget keeps its word: a program that recording slows down is recorded in windows, so that the whole run
 //! takes little more than the budget; one that it does not slow down is recorded nearly all the time.
 
-use super::super::windows::{Beats, Windows};
+use super::super::windows::{Beats, RecordingWindows};
 
 const MS: u64 = 1_000_000;
 
 /// Plays a program whose beat takes `beat` nanoseconds, and `cost` times more while it is recorded. Returns the share of the
 /// time that was recorded and how much longer the run took than without recording.
 fn play(percent: f64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
-    play_on(Windows::new(percent, START), START, beat, cost, seconds)
+    play_on(RecordingWindows::new(percent, START), START, beat, cost, seconds)
 }
 
 const START: u64 = 1_000_000_000;
 const NONE: Beats = Beats { count: 0, last: 0 };
 
 /// As `play`, of a program that was recorded whole since `start`.
-fn play_on(mut windows: Windows, start: u64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
+fn play_on(mut windows: RecordingWindows, start: u64, beat: u64, cost: f64, seconds: u64) -> (f64, f64) {
     let before = START - start;
     let (mut now, mut beats, mut plain) = (START, 0u64, (before as f64 / (1.0 + cost)) as u64);
     while now - start < seconds * 1000 * MS {
@@ -61,7 +61,7 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
     // Recorded whole for three seconds, then found to be costly.
     let start = START - 3000 * MS / 4;
     for cost in [0.15, 0.25, 0.6] {
-        let (share, slower) = play_on(Windows::from_whole(10.0, start, start, START), start, 5 * MS, cost, 20);
+        let (share, slower) = play_on(RecordingWindows::from_whole(10.0, start, start, START), start, 5 * MS, cost, 20);
         assert!(slower < 0.105, "{cost}: {slower:.3} slower, recorded {share:.2}");
         assert!(slower > 0.05, "{cost}: no reason to record so little: {share:.2}");
     }
@@ -70,7 +70,7 @@ fn a_program_that_launches_fast_is_slowed_down_no_more_than_the_limit() {
 #[test]
 fn what_was_recorded_while_it_cost_nothing_is_not_paid_back() {
     // An hour of little work, and then many launches: they are recorded as those of a program that begins with them.
-    let mut windows = Windows::from_whole(10.0, 0, 3_597_000 * MS, 3_600_000 * MS);
+    let mut windows = RecordingWindows::from_whole(10.0, 0, 3_597_000 * MS, 3_600_000 * MS);
     let (mut now, mut beats, mut recorded) = (3_600_000 * MS, 0u64, 0u64);
     while now < 3_900_000 * MS {
         let beat = if windows.recording { 6 * MS } else { 5 * MS };
@@ -86,7 +86,7 @@ fn what_was_recorded_while_it_cost_nothing_is_not_paid_back() {
 fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
     // Faster and slower by a seventh, over and over, as processors of a shared machine are.
     let (mut now, mut beats, mut plain) = (START, 0u64, 0.0);
-    let mut windows = Windows::from_whole(10.0, START, START, START);
+    let mut windows = RecordingWindows::from_whole(10.0, START, START, START);
     while now - START < 30_000 * MS {
         let pace = 1.0 + 0.15 * ((now / MS) as f64 / 700.0).sin();
         let beat = 5.0 * MS as f64 * pace;
@@ -101,14 +101,14 @@ fn a_machine_that_changes_its_pace_does_not_hide_the_cost() {
 
 #[test]
 fn one_that_turns_out_cheap_enough_is_recorded_whole_but_for_the_looks() {
-    let windows = Windows::from_whole(10.0, START / 2, START / 2, START);
+    let windows = RecordingWindows::from_whole(10.0, START / 2, START / 2, START);
     let (share, _) = play_on(windows, START / 2, 5 * MS, 0.06, 150);
     assert!(share > 0.9, "{share}");
 }
 
 #[test]
 fn one_without_beats_is_recorded_whole_in_the_end() {
-    let mut windows = Windows::from_whole(10.0, 0, 0, START);
+    let mut windows = RecordingWindows::from_whole(10.0, 0, 0, START);
     let mut since = (START, 0);
     for now in (START..START + 200_000 * MS).step_by(100 * MS as usize) {
         windows.turn(now, NONE);
@@ -124,7 +124,7 @@ fn one_without_beats_is_recorded_whole_in_the_end() {
 
 #[test]
 fn a_run_that_is_over_too_soon_is_not_said_to_have_had_too_few_beats() {
-    let mut windows = Windows::new(2.0, START);
+    let mut windows = RecordingWindows::new(2.0, START);
     for beat in 1..=1900 {
         let now = START + beat * MS;
         windows.turn(now, Beats { count: beat, last: now });
@@ -135,7 +135,7 @@ fn a_run_that_is_over_too_soon_is_not_said_to_have_had_too_few_beats() {
 
 #[test]
 fn a_window_that_cupti_refuses_is_an_unrecorded_one_and_is_tried_again() {
-    let (mut windows, mut tried) = (Windows::new(2.0, START), 0);
+    let (mut windows, mut tried) = (RecordingWindows::new(2.0, START), 0);
     for beat in 1..=60_000 {
         let now = START + beat * MS;
         if windows.turn(now, Beats { count: beat, last: now }) && windows.recording {
@@ -150,7 +150,7 @@ fn a_window_that_cupti_refuses_is_an_unrecorded_one_and_is_tried_again() {
 #[test]
 fn a_start_that_is_unlike_the_rest_is_forgotten() {
     let (mut now, mut beats) = (0u64, 0u64);
-    let mut windows = Windows::new(2.0, now);
+    let mut windows = RecordingWindows::new(2.0, now);
     while now < 60_000 * MS {
         // Loading for the first seconds: beats get rarer by the second, whether they are recorded or not.
         let loading = if now < 3000 * MS { 1 + now / (200 * MS) } else { 1 };
@@ -164,7 +164,7 @@ fn a_start_that_is_unlike_the_rest_is_forgotten() {
 
 #[test]
 fn a_program_without_beats_is_still_recorded_sometimes() {
-    let mut windows = Windows::new(2.0, 0);
+    let mut windows = RecordingWindows::new(2.0, 0);
     for now in 0..1200 {
         windows.turn(now * 100 * MS, NONE);
     }
@@ -175,7 +175,7 @@ fn a_program_without_beats_is_still_recorded_sometimes() {
 
 #[test]
 fn the_report_says_what_was_recorded_and_what_it_cost() {
-    let mut windows = Windows::new(2.0, 0);
+    let mut windows = RecordingWindows::new(2.0, 0);
     let (mut now, mut beats) = (0, 0);
     while windows.count < 20 {
         now += if windows.recording { 11 * MS } else { 10 * MS };
@@ -191,7 +191,7 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
     // Recorded whole for three seconds; CUPTI times every node.
     let start = START - 3000 * MS / 4;
     for cost in [0.02, 0.036, 0.058] {
-        let (share, slower) = play_on(Windows::from_whole(1.0, start, start, START), start, 5 * MS, cost, 60);
+        let (share, slower) = play_on(RecordingWindows::from_whole(1.0, start, start, START), start, 5 * MS, cost, 60);
         assert!(slower < 0.0105, "{cost}: {slower:.4} slower, recorded {share:.2}");
         assert!(slower > 0.005, "{cost}: no reason to record so little: {share:.2}");
     }
@@ -199,7 +199,7 @@ fn graphs_are_slowed_down_by_a_hundredth_at_most() {
 
 /// Plays a program of `cost` times slower steps of `step` with beats every 10 ms, and returns how many of them lay whole in a
 /// recorded window, and how much longer the run took than without recording.
-fn play_steps(mut windows: Windows, step: u64, beats_in_it: u64, cost: f64, seconds: u64) -> (u64, f64) {
+fn play_steps(mut windows: RecordingWindows, step: u64, beats_in_it: u64, cost: f64, seconds: u64) -> (u64, f64) {
     let (mut now, mut beats, mut plain, mut whole) = (START, 0u64, 0u64, 0);
     while now - START < seconds * 1000 * MS {
         let (began, mut inside) = (now, windows.recording);
@@ -221,11 +221,11 @@ fn play_steps(mut windows: Windows, step: u64, beats_in_it: u64, cost: f64, seco
 fn steps_that_are_longer_than_a_window_have_wider_ones() {
     for (step, seconds) in [(1500, 120), (3000, 240), (9000, 900)] {
         for cost in [0.08, 0.2] {
-            let (whole, slower) = play_steps(Windows::new(2.0, START), step * MS, step / 10, cost, seconds);
+            let (whole, slower) = play_steps(RecordingWindows::new(2.0, START), step * MS, step / 10, cost, seconds);
             assert!(whole >= 2, "{step} ms, {cost}: {whole} whole steps");
             assert!(slower < 0.025, "{step} ms, {cost}: {slower:.4} slower");
         }
-        let (whole, _) = play_steps(Windows::new(2.0, START), step * MS, step / 10, 0.005, seconds);
+        let (whole, _) = play_steps(RecordingWindows::new(2.0, START), step * MS, step / 10, 0.005, seconds);
         assert!(whole * step > seconds * 1000 / 2, "{step} ms, cheap: {whole} whole steps");
     }
 }
@@ -233,7 +233,7 @@ fn steps_that_are_longer_than_a_window_have_wider_ones() {
 #[test]
 fn steps_without_beats_are_whole_in_windows_too() {
     // One wait a step: what recording costs cannot be told, and is taken for much.
-    let mut windows = Windows::new(2.0, START);
+    let mut windows = RecordingWindows::new(2.0, START);
     let (mut now, mut whole, mut began) = (START, 0, START);
     let mut inside = false;
     while now < START + 900_000 * MS {
@@ -254,7 +254,7 @@ fn steps_without_beats_are_whole_in_windows_too() {
 /// A slow first step, as of a program that compiles, and steps that last for ever, make no endless windows.
 #[test]
 fn a_step_that_is_unlike_the_others_is_forgotten_and_none_makes_a_window_endless() {
-    let mut windows = Windows::new(2.0, START);
+    let mut windows = RecordingWindows::new(2.0, START);
     windows.see_step(u64::MAX);
     let (mut now, mut since, mut widest) = (START, START, [0; 2]);
     for beat in 1..=600_000 {
@@ -272,7 +272,7 @@ fn a_step_that_is_unlike_the_others_is_forgotten_and_none_makes_a_window_endless
 
 #[test]
 fn the_window_that_is_open_at_the_end_counts() {
-    let mut windows = Windows::new(2.0, 0);
+    let mut windows = RecordingWindows::new(2.0, 0);
     let (mut now, mut beats) = (0, 0);
     while windows.count < 20 || windows.recording {
         now += if windows.recording { 11 * MS } else { 10 * MS };
@@ -289,7 +289,7 @@ fn the_window_that_is_open_at_the_end_counts() {
 #[test]
 fn a_cost_of_a_few_hundredths_is_told_exactly() {
     // Looked at every fifty milliseconds, not at every beat; switching itself takes some milliseconds.
-    let mut windows = Windows::from_whole(1.0, START, START, START);
+    let mut windows = RecordingWindows::from_whole(1.0, START, START, START);
     let (mut now, mut beats, mut look) = (START, 0, START);
     while now < START + 12_000 * MS {
         now += if windows.recording { 6_180_000 } else { 6_000_000 };

@@ -78,7 +78,7 @@ impl Rule for PageableAsyncCopy {
 }
 
 fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
-    let asynchronous = |name: NameIndex| case.timeline.names.text(name).contains("Async");
+    let asynchronous = |name: NameIndex| case.timeline.names.call(name).is_async();
     let fits = |copy: &Copy| {
         let call = copy.piece.launch.map(|launch| NameIndex(case.timeline.slices.name[launch]));
         // Small copies take as long from any memory.

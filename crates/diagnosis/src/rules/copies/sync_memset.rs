@@ -9,6 +9,7 @@ use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use replay::Change;
+use timeline::cuda_calls::CudaCall;
 
 pub const CODE: RuleCode = RuleCode::new("sync-memset");
 
@@ -52,11 +53,7 @@ impl Rule for SyncMemset {
         if let Some(reason) = gap::without_launches(case) {
             return Verdict::Abstain(reason);
         }
-        let calls = calls_in_steps::find(
-            case,
-            |name| name.contains("Memset") && !name.contains("Async") && !name.contains("Graph"),
-            |_| true,
-        );
+        let calls = calls_in_steps::find(case, CudaCall::is_blocking_memset, |_| true);
         let share = calls.tally.measured();
         let Some(first) = calls.all.first().filter(|_| share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;

@@ -10,7 +10,7 @@ use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
-use analysis::steps::windows::{Windows, of_process};
+use analysis::steps::windows::{StepSpans, of_process};
 use replay::gain::{Gain, GainBy};
 use timeline::{Counter, TrackIndex};
 
@@ -49,7 +49,7 @@ impl Rule for CpuMemoryPressure {
 
     fn look(&self, case: &Case) -> Verdict {
         let steps = case.windows.across(|_| true);
-        let inside = |counter: &Counter, steps: &Windows, nature: Nature| {
+        let inside = |counter: &Counter, steps: &StepSpans, nature: Nature| {
             case.readings.inside(counter, steps, TrackIndex(0), &nature)
         };
         let psi = |name: &str| inside(case.readings.host(name)?, &steps, Nature::Micros);

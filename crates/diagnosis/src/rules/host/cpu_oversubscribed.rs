@@ -101,7 +101,7 @@ struct Thread {
 }
 
 /// What every thread ran and waited while a step was open anywhere.
-fn threads(case: &Case, steps: &analysis::steps::windows::Windows) -> Vec<Thread> {
+fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
     let mut all: HashMap<(ProcessIndex, i32), (Option<f64>, Option<f64>)> = HashMap::new();
     let evenly = |_, _| None;
     for counter in &case.timeline.counters {

@@ -9,7 +9,7 @@ use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
 use crate::threshold::{Threshold, Unit};
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -78,7 +78,7 @@ impl Rule for GilContention {
                 "no sample shows a thread with the GIL: this Python has none, or it could not be read".into(),
             );
         }
-        let waits = |one: &Seen| one.doing == Doing::Gil;
+        let waits = |one: &StepSample| one.doing == Doing::Gil;
         let (share, tally) = case.share(waits);
         if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;
@@ -88,7 +88,7 @@ impl Rule for GilContention {
 }
 
 fn finding(case: &Case, share: Share, count: u64) -> Finding {
-    let waits = |one: &Seen| one.doing == Doing::Gil;
+    let waits = |one: &StepSample| one.doing == Doing::Gil;
     let holders = holders(case);
     let mut evidence = vec![
         Evidence::said(format!(
@@ -112,7 +112,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     }
     let mut share = share;
     if case.seen.maybe_gil > 0 {
-        let wait = |one: &Seen| waits(one) || one.doing == Doing::Waiting && one.holder != 0;
+        let wait = |one: &StepSample| waits(one) || one.doing == Doing::Waiting && one.holder != 0;
         share.high = share.high.max(case.share(wait).0.high);
         let text = format!(
             "{} more samples wait while another thread holds it, at lines that were never seen running: the GIL, a lock or \

@@ -11,7 +11,7 @@ use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame::{self, Blamed};
 use analysis::host::breakdown::{Part, PartKind};
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{Share, again};
@@ -75,7 +75,7 @@ impl Rule for HotLine {
 }
 
 /// What `logging-in-step` looks at is left to it, and what only starts the program to `no-steps-found`.
-fn runs(case: &Case, one: &Seen) -> bool {
+fn runs(case: &Case, one: &StepSample) -> bool {
     matches!(one.doing, Doing::Python | Doing::Native)
         && !case.frames.on_path(case.sample(one).stack, is::LOGGING)
         && !case.starts_up(one)
@@ -100,12 +100,12 @@ struct Hot {
 }
 
 fn sampled(case: &Case) -> Verdict {
-    let runs = |one: &Seen| runs(case, one);
+    let runs = |one: &StepSample| runs(case, one);
     let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
     let functions = blame::functions(case, runs).into_iter().take(MOST);
     let found = functions.filter_map(|function| {
-        let name = |one: &Seen| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
-        let fits = |one: &Seen| runs(one) && name(one) == function.name;
+        let name = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
+        let fits = |one: &StepSample| runs(one) && name(one) == function.name;
         let (share, _) = case.share(fits);
         let imports = case.seen.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
         let imports = imports.count() as u64 * 2 > function.count;
@@ -126,7 +126,7 @@ fn sampled(case: &Case) -> Verdict {
     verdict(case, found.collect())
 }
 
-fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&Seen) -> bool) -> Vec<Evidence> {
+fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&StepSample) -> bool) -> Vec<Evidence> {
     let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
     let samples = Evidence::said(format!("{count} of {of} samples inside {}", case.the_steps()));
     let mut evidence = vec![samples.number("samples", function.count as f64)];

@@ -11,7 +11,7 @@ use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -95,7 +95,7 @@ impl Rule for LoggingInStep {
 }
 
 fn sampled(case: &Case) -> Option<Finding> {
-    let logs = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::LOGGING);
+    let logs = |one: &StepSample| case.frames.on_path(case.sample(one).stack, is::LOGGING);
     let (share, tally) = case.share(logs);
     if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
         return None;

@@ -12,7 +12,7 @@ use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
 use analysis::origin::{self, Outside};
 use analysis::phrase;
@@ -74,14 +74,14 @@ impl Rule for WaitsInStep {
             Some(reason) => return device.map_or(Verdict::Abstain(reason), Verdict::from),
             None => {}
         }
-        let waits = |one: &Seen| one.doing == Doing::Waiting && !case.starts_up(one);
+        let waits = |one: &StepSample| one.doing == Doing::Waiting && !case.starts_up(one);
         let mut found = Vec::from_iter(device);
         for function in blame::functions(case, waits).into_iter().take(MOST) {
-            let frame = |one: &Seen| case.timeline.stacks.frame(case.blame().frame(case, one));
-            let of_function = |one: &Seen| waits(one) && frame(one).name == function.name;
+            let frame = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one));
+            let of_function = |one: &StepSample| waits(one) && frame(one).name == function.name;
             let places = Places::of(case, &function, waits);
             for place in places.worth(case, case.share(of_function).0) {
-                let fits = |one: &Seen| of_function(one) && place.at(frame(one).line);
+                let fits = |one: &StepSample| of_function(one) && place.at(frame(one).line);
                 found.push(finding(case, &places, &place, fits));
             }
         }
@@ -89,7 +89,7 @@ impl Rule for WaitsInStep {
     }
 }
 
-fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> bool) -> Finding {
+fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSample) -> bool) -> Finding {
     let (frame, share) = (waits.frame, waits.share);
     let place = case.place(frame);
     let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
@@ -159,12 +159,12 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&Seen) -> 
 }
 
 /// What somebody does meanwhile has to be done: surely gained is only the wait in which nobody runs, and at best all of it.
-fn gain(case: &Case, share: Share, waits: impl Fn(&Seen) -> bool, at_work: &AtWork) -> Gain {
+fn gain(case: &Case, share: Share, waits: impl Fn(&StepSample) -> bool, at_work: &AtWork) -> Gain {
     let all = case.gain_of_samples(&waits, share);
     if at_work.count() == 0 {
         return all;
     }
-    let idle = |one: &Seen| waits(one) && !at_work.meanwhile(one);
+    let idle = |one: &StepSample| waits(one) && !at_work.meanwhile(one);
     let idle = case.gain_of_samples(idle, case.share(idle).0);
     Gain { low: idle.low.min(all.low), mid: idle.mid.min(all.mid), ..all }
 }

@@ -11,7 +11,7 @@ use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 
@@ -57,7 +57,7 @@ impl Rule for CompileInRequest {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
         }
-        let compiles = |one: &Seen| case.frames.on_path(case.sample(one).stack, is::COMPILES);
+        let compiles = |one: &StepSample| case.frames.on_path(case.sample(one).stack, is::COMPILES);
         let (share, tally) = case.share(compiles);
         if share.mid < case.threshold(MIN_SHARE) || share.low < case.threshold(MIN_SHARE) / 2.0 {
             return Verdict::Silent;

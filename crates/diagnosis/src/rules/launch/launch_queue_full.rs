@@ -11,7 +11,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
 use timeline::NameIndex;
-use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::cuda_calls::CudaCall;
 
 pub const CODE: RuleCode = RuleCode::new("launch-queue-full");
 
@@ -59,11 +59,10 @@ impl Rule for LaunchQueueFull {
             return Verdict::Silent;
         };
         let slices = &case.timeline.slices;
-        let launches = |name: &str| class_of(name) == ApiClass::Launch && name.contains("Launch");
-        let all = calls_in_steps::find(case, launches, |_| true);
+        let all = calls_in_steps::find(case, CudaCall::is_launch, |_| true);
         let mut times: Vec<u64> = all.all.iter().map(|call| slices.dur[*call as usize]).collect();
         times.sort_unstable();
-        let full = calls_in_steps::find(case, launches, |call| case.full_queue.waits(call));
+        let full = calls_in_steps::find(case, CudaCall::is_launch, |call| case.full_queue.waits(call));
         let Some(longest) = full.all.iter().max_by_key(|call| slices.dur[**call as usize]) else {
             return Verdict::Silent;
         };

@@ -9,7 +9,7 @@ use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Cause, Measure};
 use analysis::phrase;
 use analysis::place::Place;
-use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::cuda_calls::ApiClass;
 use timeline::{Slice, SliceKind};
 
 pub const CODE: RuleCode = RuleCode::new("module-loading");
@@ -61,7 +61,7 @@ impl Rule for ModuleLoading {
             return Verdict::Silent;
         };
         let loads = |slice: &Slice| {
-            slice.kind == SliceKind::ApiCall && class_of(case.timeline.names.text(slice.name)) == ApiClass::Compile
+            slice.kind == SliceKind::ApiCall && case.timeline.names.call(slice.name).class() == ApiClass::Compile
         };
         let recorded = recorded::inside(case, loads);
         let (place, _) = gap.top(case, |_, cause| cause == Cause::Compile).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::rules::launch::host_wait;
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::{WAITS, is};
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::host::waits::{DEEPEST_WAIT, For, waits_for};
 use analysis::phrase;
 use analysis::steps::spans::Spans;
@@ -76,12 +76,12 @@ impl Rule for NoRequestWaiting {
         if let Some(reason) = case.without_samples() {
             return Verdict::Abstain(reason);
         }
-        let waits = |one: &Seen| one.doing == Doing::Waiting && takes_on_top(case, case.sample(one).stack);
+        let waits = |one: &StepSample| one.doing == Doing::Waiting && takes_on_top(case, case.sample(one).stack);
         let found = match on_path::find(case, case.threshold(MIN_SHARE), "it waits for a request", takes, waits) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
-        let all: Vec<&Seen> = case.seen.all.iter().filter(|one| waits(one)).collect();
+        let all: Vec<&StepSample> = case.seen.all.iter().filter(|one| waits(one)).collect();
         let (busy, others, children) = (at_work(case), Others::find(case), unsampled_children(case));
         let quiet = all.iter().filter(|one| {
             let (time, half) = (case.sample(one).time, case.seen.period_ns / 2);

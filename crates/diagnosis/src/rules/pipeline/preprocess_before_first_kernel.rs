@@ -9,6 +9,7 @@ use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
+use timeline::cuda_calls::CudaCall;
 
 pub const CODE: RuleCode = RuleCode::new("preprocess-before-first-kernel");
 
@@ -76,7 +77,7 @@ impl Rule for PreprocessBeforeFirstKernel {
         let gain = Share { low: gap.share.low * part, ..gap.share };
         // An operator or a call of the driver's is no preprocessing of an input.
         let operator = place.file.is_none()
-            && place.function.as_deref().is_some_and(|name| name.contains("::") || name.starts_with("cuda"));
+            && place.function.as_deref().is_some_and(|name| name.contains("::") || CudaCall::of(name).is_runtime());
         let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
         finding.actions = vec![

@@ -221,13 +221,13 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     bench.drain.turn();
     assert!(bench.drain.close());
     let reader = SegmentReader::open(bench.segment.path()).unwrap();
-    let place = trace::segment::Place { rank: Some(3), local_rank: Some(1), world_size: Some(8) };
+    let place = trace::segment::RankPlace { rank: Some(3), local_rank: Some(1), world_size: Some(8) };
     let who = Identity { program: "python3".into(), python: String::new(), place, ..reader.identity() };
     let segments = bench.root.join("segments");
     let cuda = Segment::create_with(&segments, 1 << 20, &who, Source::Monotonic).unwrap();
     status(cuda, status::Collector::Gpu, status::State::On, "CUPTI 130001");
     cuda.status(status::Collector::Gpu).own_ns.store(5, Ordering::Relaxed);
-    cuda.status(status::Collector::Gpu).set_windows(status::Windows { recorded_ppm: 860_400, cost_ppm: 98_760 });
+    cuda.status(status::Collector::Gpu).set_windows(status::WindowCost { recorded_ppm: 860_400, cost_ppm: 98_760 });
     cuda.status(status::Collector::Gpu).residual_ns.store(900, Ordering::Relaxed);
     bench.drain.find_segments();
     bench.drain.turn();
@@ -240,5 +240,5 @@ fn the_cuda_librarys_segment_adds_to_what_python_said() {
     assert_eq!((line("scopes").state.as_str(), line("calls").state.as_str()), ("on", "off"));
     let gpu = line("gpu");
     assert_eq!((gpu.state.as_str(), gpu.reason.as_str(), gpu.own_ns, gpu.residual_ns), ("on", "CUPTI 130001", 5, 900));
-    assert_eq!(gpu.windows, Some(crate::manifest::Windows { recorded_ppm: 860_000, cost_ppm: 98_700 }));
+    assert_eq!(gpu.windows, Some(crate::manifest::CollectorWindows { recorded_ppm: 860_000, cost_ppm: 98_700 }));
 }

@@ -6,6 +6,7 @@ use super::{FIRST_FREE_PID, Writer};
 use crate::{provenance, streams};
 use std::collections::HashSet;
 use std::io::{self, Write};
+use timeline::cuda_calls::CudaCall;
 use timeline::gpu::{Piece, Stream};
 use timeline::{ProcessIndex, Slice, SliceKind, WorkKind};
 
@@ -127,12 +128,10 @@ fn device_name(timeline: &timeline::Timeline, stream: &Stream) -> String {
 }
 
 /// The category of a slice: calls of CUDA have those that other tools know.
-pub(super) fn category(name: &str, slice: &Slice) -> &'static str {
+pub(super) fn category(call: CudaCall, slice: &Slice) -> &'static str {
     match slice.kind {
         // `cuLaunchKernel` is the driver's, `cudaLaunchKernel` the runtime's.
-        SliceKind::ApiCall if name.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase)) => {
-            "cuda_driver"
-        }
+        SliceKind::ApiCall if call.is_driver() => "cuda_driver",
         SliceKind::ApiCall => "cuda_runtime",
         kind => kind.name(),
     }

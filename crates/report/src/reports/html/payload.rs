@@ -12,7 +12,7 @@ use super::words;
 use analysis::Metrics;
 use diagnosis::Diagnosis;
 use serde::Serialize;
-use timeline::{Timeline, side_by_side};
+use timeline::{Timeline, parallel};
 
 #[derive(Serialize)]
 pub struct Payload {
@@ -160,7 +160,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
     let (mut names, mut lanes, mut gpu) = (PageNames::default(), Lanes::default(), None);
     let devices = Box::new(|| gpu = diagnosis.gpu.as_ref().map(|metrics| gpu::gpu(timeline, metrics, diagnosis)));
     // Both go over all work.
-    side_by_side::run(timeline.gpu.work.len(), vec![devices], || {
+    parallel::run(timeline.gpu.work.len(), vec![devices], || {
         lanes = tracks::lanes(timeline, metrics, diagnosis, &mut names);
     });
     let Lanes { groups, tracks, counters, devices, shown, left_out } = lanes;

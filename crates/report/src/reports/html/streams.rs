@@ -10,7 +10,7 @@ use crate::streams::{counted_device, device_title, title};
 use analysis::device::gpu::GpuMetrics;
 use serde::Serialize;
 use timeline::gpu::Stream;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{NameIndex, ProcessIndex, Timeline, WorkKind};
 
 /// Streams of a device that are drawn, busiest first.
@@ -77,12 +77,12 @@ impl Prepared<'_> {
     pub fn look(&mut self, timeline: &Timeline, scale: f64) {
         let Prepared { title, streams, chosen, spans, cells: found, .. } = self;
         let size = streams.iter().map(|stream| stream.work.len()).sum();
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut tasks: Vec<Task> = Vec::new();
         for (stream, blocks) in chosen {
             let most = (stream.work.len() as f64 * scale) as usize;
-            jobs.push(Box::new(move || *blocks = lod::work_blocks(timeline, stream, most.max(200)).0));
+            tasks.push(Box::new(move || *blocks = lod::work_blocks(timeline, stream, most.max(200)).0));
         }
-        side_by_side::run(size, jobs, || {
+        parallel::run(size, tasks, || {
             *spans = union(timeline, streams);
             *found = Some(cells(timeline, title.clone(), streams, spans));
         });

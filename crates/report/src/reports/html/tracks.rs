@@ -9,7 +9,7 @@ use analysis::Metrics;
 use diagnosis::Diagnosis;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use timeline::side_by_side::{self, Job};
+use timeline::parallel::{self, Task};
 use timeline::{NameIndex, ProcessIndex, Timeline, TrackIndex};
 
 /// A page shows this many boxes, tracks and counters; the rest is said to be left out, and is in the exports.
@@ -163,17 +163,17 @@ fn draw<'t>(
     let mut drawings: BTreeMap<_, _> = chosen.iter().map(|index| (*index, Drawing::default())).collect();
     let mut devices = streams::devices(timeline);
     let scale = most as f64 / events as f64;
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut tasks: Vec<Task> = Vec::new();
     for device in &mut devices {
-        jobs.push(Box::new(move || device.look(timeline, scale)));
+        tasks.push(Box::new(move || device.look(timeline, scale)));
     }
     for (index, drawing) in &mut drawings {
         let track = &timeline.tracks[index.0 as usize];
         // Each track gets its share of the boxes, and never fewer than a screenful.
         let share = most * track.slices.len() / events;
-        jobs.push(Box::new(move || *drawing = Drawing::new(timeline, track, share.max(200))));
+        tasks.push(Box::new(move || *drawing = Drawing::new(timeline, track, share.max(200))));
     }
-    side_by_side::run(events, jobs, || ());
+    parallel::run(events, tasks, || ());
     (drawings, devices)
 }
 

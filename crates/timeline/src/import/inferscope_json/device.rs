@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::load::Loader;
 use crate::NameIndex;
-use crate::gpu::{Allocation, Job, More, Shape, Site, WorkKind, detail};
+use crate::gpu::{Allocation, Job, Shape, Site, WorkExtra, WorkKind, detail};
 use crate::import::json::fields::{Raw, fields};
 
 /// The fields of an event's metadata that concern a device.
@@ -62,8 +62,8 @@ pub fn correlation(event: &Event<'_>) -> u32 {
 
 impl Loader {
     pub(super) fn work(&mut self, event: &Event<'_>, kind: WorkKind, direction: u8) {
-        let Some((start, dur)) = event.span(&mut self.odd) else {
-            self.odd.times += 1;
+        let Some((start, dur)) = event.span(&mut self.warnings) else {
+            self.warnings.times += 1;
             return;
         };
         let of = OfDevice::of(event);
@@ -85,7 +85,7 @@ impl Loader {
             0 => (0, 0),
             _ => (detail::DEVICE, detail::DEVICE),
         };
-        let more = More {
+        let more = WorkExtra {
             bytes: of.bytes(),
             detail: detail::pack(direction, source, target, 0) as u32,
             graph: of.graph.small(),
@@ -110,7 +110,7 @@ impl Loader {
     pub(super) fn memory(&mut self, event: &Event<'_>) {
         let of = OfDevice::of(event);
         let freed = match of.operation.0 {
-            _ if !of.device.given() => return *self.odd.unshown.entry("memory_event").or_default() += 1,
+            _ if !of.device.given() => return *self.warnings.unshown.entry("memory_event").or_default() += 1,
             r#""malloc""# => false,
             r#""free""# => true,
             r#""memset""# => return self.work(event, WorkKind::Memset, 0),
@@ -118,7 +118,7 @@ impl Loader {
             r#""d2d_copy""# => return self.work(event, WorkKind::Memcpy, detail::D2D),
             r#""p2p_copy""# => return self.work(event, WorkKind::Memcpy, detail::P2P),
             r#""copy""# => return self.work(event, WorkKind::Memcpy, 0),
-            _ => return *self.odd.unshown.entry("memory_event").or_default() += 1,
+            _ => return *self.warnings.unshown.entry("memory_event").or_default() += 1,
         };
         let Some(time) = self.time(event) else { return };
         let process = self.places.process(&mut self.builder, event.process);

@@ -126,7 +126,7 @@ impl<R: BufRead> Document<R> {
             self.scan.value(&mut self.value, LARGEST)?;
             if self.value.is_empty() {
                 self.loader.all += 1;
-                self.loader.odd.long += 1;
+                self.loader.warnings.long += 1;
                 continue;
             }
             let text = String::from_utf8_lossy(&self.value);
@@ -148,7 +148,7 @@ impl<R: BufRead> Document<R> {
                 }
                 Err(_) => {
                     self.loader.all += 1;
-                    self.loader.odd.unreadable += 1;
+                    self.loader.warnings.unreadable += 1;
                 }
             }
         }

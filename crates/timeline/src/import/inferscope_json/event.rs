@@ -1,6 +1,6 @@
 //! One event of the file: which of its fields we use, and when it begins and ends.
 
-use super::odd::Odd;
+use super::warnings::JsonWarnings;
 use crate::import::json::LATEST;
 use crate::import::json::fields::{Raw, fields};
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ impl<'a> Event<'a> {
 
     /// Start and duration in nanoseconds. What cannot be is counted: without any time there is nothing to show; without a
     /// believable end the event is shown as a moment.
-    pub fn span(&self, odd: &mut Odd) -> Option<(u64, u64)> {
+    pub fn span(&self, warnings: &mut JsonWarnings) -> Option<(u64, u64)> {
         let (end, duration) = (nanos(self.end), length(self.duration));
         let Some(start) = nanos(self.start) else {
             let start = end.zip(duration).and_then(|(end, duration)| end.checked_sub(duration))?;
@@ -91,11 +91,11 @@ impl<'a> Event<'a> {
         };
         let by_end = end.and_then(|end| end.checked_sub(start)).filter(|length| *length <= LONGEST as u64);
         if self.end.given() && by_end.is_none() {
-            odd.ends += 1;
+            warnings.ends += 1;
         } else if self.duration.given() && by_end.is_none() && duration.is_none() {
-            odd.lengths += 1;
+            warnings.lengths += 1;
         } else if !self.end.given() && !self.duration.given() {
-            odd.endless += 1;
+            warnings.endless += 1;
         }
         Some((start, by_end.or(duration).unwrap_or(0)))
     }
@@ -114,14 +114,14 @@ mod tests {
     use super::*;
 
     fn span(text: &str) -> (Option<(u64, u64)>, [u64; 3]) {
-        let mut odd = Odd::default();
-        let span = Event::parse(text).unwrap().span(&mut odd);
-        (span, [odd.ends, odd.lengths, odd.endless])
+        let mut warnings = JsonWarnings::default();
+        let span = Event::parse(text).unwrap().span(&mut warnings);
+        (span, [warnings.ends, warnings.lengths, warnings.endless])
     }
 
     #[test]
     fn an_event_lasts_as_long_as_can_be_believed() {
-        for (text, expected, odd) in [
+        for (text, expected, warnings) in [
             (r#"{"timestamp_start_us":1.5,"timestamp_end_us":"4"}"#, Some((1500, 2500)), [0, 0, 0]),
             (r#"{"timestamp_start_us":1,"duration_us":2}"#, Some((1000, 2000)), [0, 0, 0]),
             (r#"{"timestamp_end_us":5,"duration_us":2}"#, Some((3000, 2000)), [0, 0, 0]),
@@ -135,7 +135,7 @@ mod tests {
             (r#"{"timestamp_start_us":{},"timestamp_end_us":null}"#, None, [0, 0, 0]),
             (r#"{"timestamp_end_us":1,"duration_us":2}"#, None, [0, 0, 0]),
         ] {
-            assert_eq!(span(text), (expected, odd), "{text}");
+            assert_eq!(span(text), (expected, warnings), "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The lists beside the events that our own files have: stacks, processes, threads, losses, notes.
 
 use super::load::Loader;
-use crate::import::before_codes;
+use crate::before_codes;
 use crate::import::json::fields::{Raw, fields};
 use crate::{LossReason, Note, NoteCode, Process, StackIndex};
 
@@ -18,7 +18,7 @@ impl Loader {
             "losses" => self.loss(text),
             _ => self.note(text),
         };
-        self.odd.entries += u64::from(read.is_none());
+        self.warnings.entries += u64::from(read.is_none());
     }
 
     fn stack(&mut self, text: &str) -> Option<()> {
@@ -40,7 +40,7 @@ impl Loader {
             python: python.owned(),
             ..Process::default()
         };
-        self.odd.processes += u64::from(!self.places.list_process(&mut self.builder, pid, process));
+        self.warnings.processes += u64::from(!self.places.list_process(&mut self.builder, pid, process));
         Some(())
     }
 
@@ -71,7 +71,7 @@ impl Loader {
         if self.builder.timeline.notes.len() < MOST_NOTES {
             self.builder.timeline.notes.push(note);
         } else {
-            self.odd.notes += 1;
+            self.warnings.notes += 1;
         }
         Some(())
     }

@@ -3,22 +3,22 @@
 
 use super::device;
 use super::event::Event;
-use super::odd::Odd;
 use super::scopes::Scopes;
+use super::warnings::JsonWarnings;
+use crate::finish::{RowOrder, Rows, finish};
 use crate::gpu::{WorkKind, detail};
-use crate::import::before_codes;
 use crate::import::json::places::Places;
 use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
 use crate::{
-    Builder, More, NameIndex, Note, OverheadKind, RecordingWindow, SliceKind, StackIndex, Timeline, TrackIndex,
+    Builder, NameIndex, OverheadKind, RecordingWindow, SliceExtra, SliceKind, StackIndex, State, Timeline, TrackIndex,
 };
 
 #[derive(Default)]
 pub struct Loader {
     pub builder: Builder,
     pub places: Places,
-    pub odd: Odd,
+    pub warnings: JsonWarnings,
     /// Events of a type that the format has.
     pub known: u64,
     pub all: u64,
@@ -38,7 +38,9 @@ impl Loader {
         self.all += 1;
         self.known += 1;
         match &*event.sort {
-            _ if self.builder.timeline.slices.len().max(self.leaves.len()) >= MOST_EVENTS => self.odd.too_many += 1,
+            _ if self.builder.timeline.slices.len().max(self.leaves.len()) >= MOST_EVENTS => {
+                self.warnings.too_many += 1
+            }
             "cpu_call" => self.call(event, kind_of_call(event)),
             "cpu_syscall" => self.call(event, SliceKind::CCall),
             "scope_enter" | "scope_exit" => self.scope(event),
@@ -49,14 +51,14 @@ impl Loader {
             "memory_event" => self.memory(event),
             other => {
                 self.known -= 1;
-                self.odd.unknown(other);
+                self.warnings.unknown(other);
             }
         }
     }
 
     fn call(&mut self, event: &Event<'_>, kind: SliceKind) {
-        let Some((start, dur)) = event.span(&mut self.odd) else {
-            self.odd.times += 1;
+        let Some((start, dur)) = event.span(&mut self.warnings) else {
+            self.warnings.times += 1;
             return;
         };
         let (track, name, args) = (self.track(event), self.name(event), self.args(event));
@@ -68,7 +70,7 @@ impl Loader {
             }
             _ => 0,
         };
-        let more = More { id, args, open: event.open.truth(), ..More::default() };
+        let more = SliceExtra { id, args, open: event.open.truth(), ..SliceExtra::default() };
         self.builder.slice(track, kind, name, start, dur, more);
         self.last = self.last.max(start.saturating_add(dur));
     }
@@ -80,9 +82,9 @@ impl Loader {
         let track = self.track(event);
         if event.sort == "scope_enter" {
             let args = self.args(event);
-            self.scopes.enter(&mut self.builder, (track, name, time), event, args, &mut self.odd);
+            self.scopes.enter(&mut self.builder, (track, name, time), event, args, &mut self.warnings);
         } else {
-            self.scopes.leave(&mut self.builder, (track, name, time), event, &mut self.odd);
+            self.scopes.leave(&mut self.builder, (track, name, time), event, &mut self.warnings);
         }
     }
 
@@ -91,7 +93,7 @@ impl Loader {
         match event.category.0 {
             r#""counter""# => {
                 let Some(value) = event.value.whole() else {
-                    self.odd.values += 1;
+                    self.warnings.values += 1;
                     return;
                 };
                 let process = event.process.given().then(|| self.places.process(&mut self.builder, event.process));
@@ -108,16 +110,16 @@ impl Loader {
             r#""recording-window""# => {
                 let window = event.window.text().and_then(|turn| RecordingWindow::from_name(&turn));
                 let Some(window) = window else {
-                    self.odd.values += 1;
+                    self.warnings.values += 1;
                     return;
                 };
                 let (track, name) = (self.track(event), self.name(event));
-                let more = More { id: window as u32, ..More::default() };
+                let more = SliceExtra { id: window as u32, ..SliceExtra::default() };
                 self.builder.slice(track, SliceKind::RecordingWindow, name, time, 0, more);
             }
             _ => {
                 let (track, name, args) = (self.track(event), self.name(event), self.args(event));
-                let more = More { parent: event.parent.small(), args, ..More::default() };
+                let more = SliceExtra { parent: event.parent.small(), args, ..SliceExtra::default() };
                 self.builder.slice(track, SliceKind::Mark, name, time, 0, more);
             }
         }
@@ -127,7 +129,7 @@ impl Loader {
         let time = event.time();
         match time {
             Some(time) => self.last = self.last.max(time),
-            None => self.odd.times += 1,
+            None => self.warnings.times += 1,
         }
         time
     }
@@ -146,36 +148,36 @@ impl Loader {
     fn args<'a>(&mut self, event: &Event<'a>) -> Option<&'a str> {
         let args = event.args.object()?;
         let fits = args.len() <= LONGEST_ARGS;
-        self.odd.args += u64::from(!fits);
+        self.warnings.args += u64::from(!fits);
         fits.then_some(args)
     }
 
-    pub fn finish(mut self) -> Timeline {
-        self.scopes.close(&mut self.builder, self.last, &mut self.odd);
+    /// `cut` says where the file ends early.
+    pub fn finish(mut self, cut: Option<String>) -> Timeline {
+        self.scopes.close(&mut self.builder, self.last, &mut self.warnings);
         for (at, leaf) in self.leaves.iter().enumerate() {
             let id = self.builder.timeline.samples.stack[at];
             let known = self.stack_ids.get(id as i32);
             self.builder.timeline.samples.stack[at] = known.unwrap_or_else(|| {
-                self.odd.stacks += u64::from(id != 0);
+                self.warnings.stacks += u64::from(id != 0);
                 if id == 0 { 0 } else { self.builder.frame(None, NameIndex(*leaf), 0).0 }
             });
         }
-        (self.odd.streams, self.odd.devices) = (self.builder.work.shared, self.builder.work.refused);
         self.places.arrange(&mut self.builder);
-        self.builder.outer_first();
-        let mut timeline = self.builder.finish();
-        // Times count from the start of the recording where they fit into its duration; else they are some other clock's.
-        if let Some(duration) = self.duration.filter(|duration| *duration >= timeline.end) {
-            (timeline.start, timeline.end) = (0, duration);
+        let mut notes = self.warnings.lines();
+        if cut.is_some() {
+            self.builder.timeline.info.state = State::Cut { events: Some(self.all) };
+        } else if self.all == 0 {
+            notes.push("The file holds no events.".into());
         }
-        timeline.losses.iter_mut().for_each(|loss| loss.time = timeline.start);
-        if !self.has_codes {
-            before_codes::slices(&mut timeline);
-        }
-        timeline.names.finish();
-        timeline.slices.shrink();
-        timeline.notes.extend(self.odd.lines().into_iter().map(Note::sentence));
-        timeline
+        notes.extend(cut);
+        finish(Rows {
+            order: RowOrder::OuterFirst,
+            duration: self.duration,
+            before_codes: !self.has_codes,
+            notes,
+            ..self.builder.into_rows()
+        })
     }
 }
 

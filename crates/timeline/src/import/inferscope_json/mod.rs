@@ -8,12 +8,12 @@ mod event;
 mod foreign;
 mod lists;
 mod load;
-mod odd;
 mod scopes;
+mod warnings;
 
 use super::json::scan::Stop;
 use super::json::{self, source, what};
-use crate::{Limits, Note, OpenError, State, Timeline};
+use crate::{Limits, OpenError, Timeline};
 use document::Document;
 use foreign::Refused;
 use std::path::Path;
@@ -65,12 +65,5 @@ pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> 
         return Err(OpenError::Foreign { path: path.into(), looks_like });
     }
     let events = document.loader.all;
-    let mut timeline = document.loader.finish();
-    if let Some(stop) = stop {
-        timeline.notes.push(Note::sentence(json::cut_note(&stop, &place, events)));
-        timeline.info.state = State::Cut { events: Some(events) };
-    } else if events == 0 {
-        timeline.notes.push(Note::sentence("The file holds no events."));
-    }
-    Ok(Some(timeline))
+    Ok(Some(document.loader.finish(stop.map(|stop| json::cut_note(&stop, &place, events)))))
 }

@@ -2,9 +2,9 @@
 //! same thread is the one that is left.
 
 use super::event::Event;
-use super::odd::Odd;
+use super::warnings::JsonWarnings;
 use crate::slices::OPEN;
-use crate::{Builder, More, NameIndex, ProcessIndex, SliceKind, TrackIndex};
+use crate::{Builder, NameIndex, ProcessIndex, SliceExtra, SliceKind, TrackIndex};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -24,17 +24,17 @@ impl Scopes {
         (track, name, start): (TrackIndex, NameIndex, u64),
         event: &Event<'_>,
         args: Option<&str>,
-        odd: &mut Odd,
+        warnings: &mut JsonWarnings,
     ) {
         let process = builder.timeline.tracks[track.0 as usize].process;
         let place = builder.timeline.slices.len() as u32;
         let kind = if event.kind.0 == r#""step""# { SliceKind::Step } else { SliceKind::Scope };
         let mut id = event.scope.small();
         if id != 0 && !self.taken.insert((process, id)) {
-            odd.scope_ids += 1;
+            warnings.scope_ids += 1;
             id = 0;
         }
-        let more = More { id, parent: event.parent.small(), args, open: true };
+        let more = SliceExtra { id, parent: event.parent.small(), args, open: true };
         builder.slice(track, kind, name, start, 0, more);
         match event.scope.whole() {
             Some(number) => self.forsaken.extend(self.numbered.insert((process, number), place)),
@@ -47,7 +47,7 @@ impl Scopes {
         builder: &mut Builder,
         (track, name, end): (TrackIndex, NameIndex, u64),
         event: &Event<'_>,
-        odd: &mut Odd,
+        warnings: &mut JsonWarnings,
     ) {
         let process = builder.timeline.tracks[track.0 as usize].process;
         let place = match event.scope.whole() {
@@ -55,13 +55,13 @@ impl Scopes {
             None => self.named.get_mut(&(track, name)).and_then(Vec::pop),
         };
         let Some(place) = place.map(|place| place as usize) else {
-            odd.exits += 1;
+            warnings.exits += 1;
             return;
         };
         let slices = &mut builder.timeline.slices;
         match end.checked_sub(slices.start[place]) {
             Some(dur) => slices.dur[place] = dur,
-            None => odd.ends += 1,
+            None => warnings.ends += 1,
         }
         if !event.open.truth() {
             slices.kind[place] &= !OPEN;
@@ -69,10 +69,10 @@ impl Scopes {
     }
 
     /// What is still open lasts to `end`.
-    pub fn close(self, builder: &mut Builder, end: u64, odd: &mut Odd) {
+    pub fn close(self, builder: &mut Builder, end: u64, warnings: &mut JsonWarnings) {
         let open = self.named.into_values().flatten().chain(self.numbered.into_values()).chain(self.forsaken);
         for place in open {
-            odd.unclosed += 1;
+            warnings.unclosed += 1;
             let slices = &mut builder.timeline.slices;
             slices.dur[place as usize] = end.saturating_sub(slices.start[place as usize]);
         }

@@ -69,7 +69,11 @@ impl<'b, R: BufRead> Document<'b, R> {
             Ok(event) => self.loader.event(&event),
             Err(_) => {
                 self.loader.all += 1;
-                *(if value.is_empty() { &mut self.loader.odd.long } else { &mut self.loader.odd.unreadable }) += 1;
+                *(if value.is_empty() {
+                    &mut self.loader.warnings.long
+                } else {
+                    &mut self.loader.warnings.unreadable
+                }) += 1;
             }
         }
     }

@@ -36,7 +36,7 @@ impl Loader<'_> {
     pub fn finish(mut self, about: About) -> Joined {
         // Also where all of it is too far away to be kept: its stream stays, and must be somebody's.
         let any_work = self.builder.work.len() > self.mark.work;
-        self.odd.far = drop_far(self.builder, self.mark);
+        self.warnings.far = drop_far(self.builder, self.mark);
         let base = about.base.unwrap_or(0);
         self.builder.moments_since(self.mark).for_each(|time| *time = time.saturating_add(base));
         let span = self.builder.moments_since(self.mark).fold(None, |span: Option<(u64, u64)>, time| {
@@ -47,7 +47,7 @@ impl Loader<'_> {
             self.own_work(&about);
         }
         self.name(about.rank);
-        let notes = self.odd.lines();
+        let notes = self.warnings.lines();
         Joined { whole: true, events: self.all, notes, software: about.software, rank: about.rank, absolute, span }
     }
 
@@ -59,7 +59,7 @@ impl Loader<'_> {
                 *process = launcher;
             }
         });
-        self.odd.other_processes = (self.calls.len() as u64).saturating_sub(1);
+        self.warnings.other_processes = (self.calls.len() as u64).saturating_sub(1);
         for ordinal in &self.devices {
             self.builder.device(Device { process: Some(launcher), ..about.device(*ordinal) });
         }

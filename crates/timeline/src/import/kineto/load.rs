@@ -4,12 +4,12 @@
 use super::args::{self, Args};
 use super::event::{Event, Sort};
 use super::names::{Named, Names};
-use super::odd::Odd;
+use super::warnings::KinetoWarnings;
 use crate::builder::Mark;
 use crate::import::json::fields::{Raw, fields};
 use crate::import::json::places::Places;
 use crate::import::json::{LATEST, MOST_EVENTS};
-use crate::{Builder, More, ProcessIndex, SliceKind, TrackIndex};
+use crate::{Builder, ProcessIndex, SliceExtra, SliceKind, TrackIndex};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// No event of a profiler that keeps all in memory lasts a day.
@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 100_000;
 
 pub struct Loader<'b> {
     pub builder: &'b mut Builder,
-    pub odd: Odd,
+    pub warnings: KinetoWarnings,
     pub all: u64,
     /// Events of a category that the profiler has.
     pub known: u64,
@@ -46,7 +46,7 @@ impl<'b> Loader<'b> {
         Loader {
             mark: builder.mark(),
             builder,
-            odd: Odd::default(),
+            warnings: KinetoWarnings::default(),
             all: 0,
             known: 0,
             places: Places::default(),
@@ -68,7 +68,7 @@ impl<'b> Loader<'b> {
         self.known += u64::from(!matches!(sort, Sort::Unknown | Sort::Meta | Sort::Instant | Sort::Counter));
         match sort {
             _ if self.builder.timeline.slices.len().max(self.builder.work.len()) >= MOST_EVENTS => {
-                self.odd.too_many += 1
+                self.warnings.too_many += 1
             }
             Sort::Op | Sort::Annotation | Sort::Python | Sort::Overhead => self.slice(event, sort),
             Sort::Api => self.call(event),
@@ -77,7 +77,7 @@ impl<'b> Loader<'b> {
             Sort::Counter => self.counter(event),
             Sort::Meta => self.meta(event),
             Sort::Repeated => {}
-            Sort::Unknown => self.odd.unknown(event.category.0.trim_matches('"')),
+            Sort::Unknown => self.warnings.unknown(event.category.0.trim_matches('"')),
         }
     }
 
@@ -95,7 +95,7 @@ impl<'b> Loader<'b> {
             SliceKind::CCall if sort == Sort::Op => args::of_op(event.name.0, event.args, &mut text),
             _ => false,
         };
-        let more = More { id, args: given.then_some(&*text), ..More::default() };
+        let more = SliceExtra { id, args: given.then_some(&*text), ..SliceExtra::default() };
         self.builder.slice(track, kind, name, start, dur, more);
         self.text = text;
     }
@@ -105,7 +105,7 @@ impl<'b> Loader<'b> {
         let track = self.track(event);
         let Named { name, kind, .. } = self.names.get(self.builder, Sort::Api, event.name);
         let id = Args::of(event.args).correlation.small();
-        self.builder.slice(track, kind, name, start, dur, More { id, ..More::default() });
+        self.builder.slice(track, kind, name, start, dur, SliceExtra { id, ..SliceExtra::default() });
         let process = self.builder.timeline.tracks[track.0 as usize].process;
         *self.calls.entry(process).or_default() += 1;
     }
@@ -118,7 +118,7 @@ impl<'b> Loader<'b> {
         let Some(time) = self.time(event.time) else { return };
         if event.name.0 != r#""[memory]""# {
             let (track, Named { name, .. }) = (self.track(event), self.names.get(self.builder, Sort::Op, event.name));
-            return self.builder.slice(track, SliceKind::Mark, name, time, 0, More::default());
+            return self.builder.slice(track, SliceKind::Mark, name, time, 0, SliceExtra::default());
         }
         let args = Args::of(event.args);
         let process = Some(self.places.process(self.builder, event.process));
@@ -170,7 +170,7 @@ impl<'b> Loader<'b> {
         let start = self.time(event.time)?;
         let length = event.duration.scaled(self.unit.unwrap_or(3));
         let dur = length.filter(|length| (0..=LONGEST).contains(length));
-        self.odd.lengths += u64::from(dur.is_none());
+        self.warnings.lengths += u64::from(dur.is_none());
         Some((start, dur.unwrap_or(0) as u64))
     }
 
@@ -183,7 +183,7 @@ impl<'b> Loader<'b> {
             }
         };
         let time = time.scaled(unit).filter(|time| (0..=LATEST).contains(time));
-        self.odd.times += u64::from(time.is_none());
+        self.warnings.times += u64::from(time.is_none());
         time.map(|time| time as u64)
     }
 

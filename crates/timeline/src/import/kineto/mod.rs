@@ -9,14 +9,15 @@ mod event;
 mod join;
 mod load;
 mod names;
-mod odd;
 mod ranks;
+mod warnings;
 mod work;
 
 use super::json::places::Places;
 use super::json::scan::Stop;
 use super::json::{cut_note, place, source, what};
-use crate::{Builder, Limits, Note, OpenError, State, Timeline};
+use crate::finish::{RowOrder, Rows};
+use crate::{Builder, Limits, OpenError, State, Timeline};
 use document::Document;
 use join::Joined;
 use load::Loader;
@@ -58,7 +59,7 @@ fn take(
             stop.map_or("it has no traceEvents".into(), |stop| format!("{} at {place}, before any event", what(&stop)));
         return Err(OpenError::NotATrace { path: path.into(), why });
     }
-    if let Some(strange) = loader.odd.strange().filter(|_| loader.known == 0) {
+    if let Some(strange) = loader.warnings.strange().filter(|_| loader.known == 0) {
         let looks_like = format!("a trace in Chrome's format, but not of torch.profiler ({strange})");
         return Err(OpenError::Foreign { path: path.into(), looks_like });
     }
@@ -75,20 +76,13 @@ fn take(
 /// `events` is what was read of the only file.
 fn finish(mut builder: Builder, file: Joined, name: String, events: Option<u64>) -> Timeline {
     Places::default().arrange(&mut builder);
-    builder.outer_first();
-    let (shared, refused) = (builder.work.shared, builder.work.refused);
-    let mut timeline = builder.finish();
-    timeline.names.finish();
-    timeline.slices.shrink();
+    let rows = Rows { order: RowOrder::OuterFirst, notes: file.notes, ..builder.into_rows() };
+    let mut timeline = crate::finish::finish(rows);
     let info = &mut timeline.info;
     info.recorder = "torch.profiler".into();
     info.command = format!("torch.profiler: {name}");
     info.software = file.software;
     info.state = if file.whole { State::Complete } else { State::Cut { events } };
     info.created_unix_ns = if file.absolute { timeline.start } else { 0 };
-    timeline.notes.extend(file.notes.into_iter().map(Note::sentence));
-    let mut odd = odd::Odd::default();
-    (odd.streams, odd.devices) = (shared, refused);
-    timeline.notes.extend(odd.lines().into_iter().map(Note::sentence));
     timeline
 }

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::copies;
 use super::event::{Event, Sort};
 use super::load::Loader;
-use crate::gpu::{Job, More, Shape, Site, WorkKind, detail};
+use crate::gpu::{Job, Shape, Site, WorkExtra, WorkKind, detail};
 use crate::import::json::fields::Raw;
 
 impl Loader<'_> {
@@ -24,7 +24,7 @@ impl Loader<'_> {
             _ => (WorkKind::Kernel, 0),
         };
         let shape = Shape::given(args.grid.sides(), args.block.sides(), args.registers.small(), args.shared.small());
-        let more = More {
+        let more = WorkExtra {
             bytes: args.bytes.whole().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
             detail,
             graph: args.graph.small(),

@@ -1,14 +1,13 @@
 //! Slices and samples while loading: columns in the order of the files, with a track each, then sorted. A complete slice
 //! replaces the checkpoints written while it was open; what never completed ends with its process, and is marked.
 
-use super::load::{Loader, Seen, Thread};
+use super::load::{Loader, RowTally, Thread};
 use super::rows::text;
 use super::table::Rows;
 use crate::gpu::part::{close_up, pieces};
 use crate::names::{IdMap, Texts};
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use crate::slices::{Detail, OPEN, Slices};
-use crate::sort;
 use crate::{Process, Samples, Track};
 use std::collections::HashMap;
 use trace::tables::{SliceKind, Table};
@@ -78,7 +77,7 @@ pub struct SlicePart {
     /// Rows without a start that can be.
     unplaced: Vec<Unplaced>,
     any_id: bool,
-    seen: Seen,
+    seen: RowTally,
 }
 
 #[derive(Clone, Copy)]
@@ -107,7 +106,7 @@ impl SlicePart {
         let any_args = args.any();
         for row in 0..rows.count {
             let Some(kind) = SliceKind::from_i32(kinds[row]) else {
-                self.seen.odd.kinds += 1;
+                self.seen.warnings.kinds += 1;
                 continue;
             };
             let thread = self.thread(processes[row], tids[row]);
@@ -129,7 +128,7 @@ impl SlicePart {
                 continue;
             }
             let dur = u64::try_from(durs[row]).unwrap_or_else(|_| {
-                self.seen.odd.times += 1;
+                self.seen.warnings.times += 1;
                 0
             });
             if starts[row] >= 0 {
@@ -170,10 +169,6 @@ impl SliceRows {
         let (start, dur, kind) = (vec![0; rows], vec![0; rows], vec![0; rows]);
         let slices = Slices { start, dur, kind, name: column(), id: column(), detail: column(), ..Slices::default() };
         SliceRows { slices, thread: column(), rooms, ..SliceRows::default() }
-    }
-
-    pub fn len(&self) -> usize {
-        self.slices.len()
     }
 
     pub fn rooms(&mut self) -> Vec<SliceRoom<'_>> {
@@ -236,10 +231,10 @@ impl SliceRows {
             Box::new(move || {
                 thread.iter_mut().for_each(|one| *one = threads[*one as usize]);
                 detail.iter_mut().filter(|one| **one > 0).for_each(|one| *one += before);
-            }) as Job
+            }) as Task
         });
-        let tasks: Vec<Job> = tasks.collect();
-        side_by_side::run(rows, tasks, || {});
+        let tasks: Vec<Task> = tasks.collect();
+        parallel::run(rows, tasks, || {});
     }
 
     /// Lets go of the room that was not filled.
@@ -267,20 +262,11 @@ impl SliceRows {
         }
     }
 
-    pub fn finish(mut self, loader: &mut Loader, tracks: &mut Tracks, end: u64) -> Slices {
+    /// The slices as they were read, and the track of each.
+    pub fn into_rows(mut self, loader: &Loader, tracks: &Tracks, end: u64) -> (Slices, Vec<u32>) {
         self.close(loader, end);
-        let mut slices = self.slices;
-        slices.args = std::mem::take(&mut loader.texts).all;
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
-        let sorted = sort::by_track(&self.thread, &slices.start, |index| slices.dur[index], tracks.all.len());
-        drop(self.thread);
-        for (track, range) in tracks.all.iter_mut().zip(sorted.ranges) {
-            track.slices = range;
-        }
-        if let Some(order) = sorted.order {
-            slices.reorder(&order);
-        }
-        slices
+        (self.slices, self.thread)
     }
 
     /// Lets go of checkpoints that a complete slice replaces, and ends the rest with their process.
@@ -335,17 +321,8 @@ impl SampleRows {
         }
     }
 
-    pub fn finish(mut self, tracks: &mut Tracks) -> Samples {
+    pub fn into_rows(mut self, tracks: &Tracks) -> (Samples, Vec<u32>) {
         self.thread.iter_mut().for_each(|thread| *thread = tracks.place[*thread as usize]);
-        let sorted = sort::by_track(&self.thread, &self.samples.time, |_| 0, tracks.all.len());
-        for (track, range) in tracks.all.iter_mut().zip(sorted.ranges) {
-            track.samples = range;
-        }
-        if let Some(order) = sorted.order {
-            sort::gather(&mut self.samples.time, &order);
-            sort::gather(&mut self.samples.stack, &order);
-            sort::gather(&mut self.samples.state, &order);
-        }
-        self.samples
+        (self.samples, self.thread)
     }
 }

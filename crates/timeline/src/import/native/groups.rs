@@ -7,7 +7,7 @@ use super::load::Loader;
 use super::table::{Damage, Opened, Rows};
 use super::work::WorkPart;
 use crate::gpu::part::Columns;
-use crate::side_by_side::{self, Job};
+use crate::parallel::{self, Task};
 use std::path::Path;
 use trace::tables::Table;
 
@@ -58,11 +58,11 @@ impl Files {
     }
 
     /// One job a group; `take` gets its rows.
-    fn jobs<'j, T: FnMut(&Rows) + Send + 'j>(
+    fn tasks<'j, T: FnMut(&Rows) + Send + 'j>(
         &'j mut self,
         kept: Kept<'j>,
         takes: impl Iterator<Item = T>,
-    ) -> Vec<Job<'j>> {
+    ) -> Vec<Task<'j>> {
         let Files { table, all, groups, .. } = self;
         let (table, all) = (*table, &*all);
         let job = |(group, mut take): (&'j mut Group, T)| {
@@ -76,7 +76,7 @@ impl Files {
                     take(rows);
                 });
                 group.read = (read, result);
-            }) as Job
+            }) as Task
         };
         groups.iter_mut().zip(takes).map(job).collect()
     }
@@ -126,11 +126,11 @@ impl Groups {
         let (size, beyond) = (slices.rows() + work.rows(), [&slices, &work].map(|files| (files.table, files.beyond)));
         let takes = slice_rows.rooms().into_iter().zip(&mut slice_parts);
         let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
-        let mut jobs = slices.jobs(kept, takes);
+        let mut tasks = slices.tasks(kept, takes);
         let takes = columns.rooms().into_iter().zip(&mut work_parts);
         let takes = takes.map(|(mut room, part)| move |rows: &Rows| part.take(&mut room, names, rows));
-        jobs.extend(work.jobs(kept, takes));
-        side_by_side::run(size, jobs, || {});
+        tasks.extend(work.tasks(kept, takes));
+        parallel::run(size, tasks, || {});
         let damaged_slices = slices.damage(|place| slice_parts[place] = SlicePart::default());
         let damaged_work = work.damage(|place| work_parts[place] = WorkPart::default());
         let (slices, work) = ((slice_rows, slice_parts), (columns, work_parts));

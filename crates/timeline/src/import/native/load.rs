@@ -3,15 +3,12 @@
 
 use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
-use super::table::Rows;
-use crate::gpu::{Allocation, Gather, MOST_STREAMS};
-use crate::import::before_codes;
-use crate::link;
+use super::table::Rows as TableRows;
+use crate::before_codes;
+use crate::finish::{Rows, finish};
+use crate::gpu::{Allocation, Gather};
 use crate::names::{IdMap, Texts};
-use crate::{
-    Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Slices, Stacks, State, Timeline,
-    side_by_side,
-};
+use crate::{Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Stacks, State, Timeline};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace::tables::Table;
@@ -21,7 +18,7 @@ const READER: &str = "reader";
 
 /// What did not fit together, counted.
 #[derive(Default)]
-pub struct Odd {
+pub struct RowWarnings {
     pub names: u64,
     pub stacks: u64,
     pub kinds: u64,
@@ -33,17 +30,17 @@ pub struct Odd {
 
 /// What is counted while rows are taken in, by the whole or by a part of them.
 #[derive(Default)]
-pub struct Seen {
-    pub odd: Odd,
+pub struct RowTally {
+    pub warnings: RowWarnings,
     span: Option<(u64, u64)>,
 }
 
-impl Seen {
+impl RowTally {
     /// A time of an event; also widens the trace's span.
     #[inline]
     pub fn time(&mut self, nanos: i64) -> u64 {
         let Ok(time) = u64::try_from(nanos) else {
-            self.odd.times += 1;
+            self.warnings.times += 1;
             return self.first().unwrap_or(0);
         };
         let span = self.span.get_or_insert((time, time));
@@ -59,19 +56,19 @@ impl Seen {
     #[inline]
     pub fn name(&mut self, names: &IdMap, id: i32) -> u32 {
         names.get(id).unwrap_or_else(|| {
-            self.odd.names += 1;
+            self.warnings.names += 1;
             0
         })
     }
 
     /// Adds what a part has seen.
-    pub fn join(&mut self, part: Seen) {
+    pub fn join(&mut self, part: RowTally) {
         for time in part.span.into_iter().flat_map(<[u64; 2]>::from) {
             let span = self.span.get_or_insert((time, time));
             *span = (span.0.min(time), span.1.max(time));
         }
-        let Odd { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.odd;
-        let odd = &mut self.odd;
+        let RowWarnings { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.warnings;
+        let odd = &mut self.warnings;
         odd.names += names;
         odd.stacks += stacks;
         odd.kinds += kinds;
@@ -92,7 +89,7 @@ pub struct Thread {
 pub struct Loader {
     pub manifest: Manifest,
     pub notes: Vec<Note>,
-    pub seen: Seen,
+    pub seen: RowTally,
     pub names: Names,
     pub name_ids: IdMap,
     pub texts: Texts,
@@ -116,7 +113,7 @@ impl Loader {
         Loader {
             manifest,
             notes: Vec::new(),
-            seen: Seen::default(),
+            seen: RowTally::default(),
             names: Names::default(),
             name_ids: IdMap::default(),
             texts: Texts::default(),
@@ -135,7 +132,7 @@ impl Loader {
         }
     }
 
-    pub fn take(&mut self, table: Table, rows: &Rows) {
+    pub fn take(&mut self, table: Table, rows: &TableRows) {
         match table {
             Table::Names => self.take_names(rows),
             Table::Stacks => self.take_stacks(rows),
@@ -159,7 +156,7 @@ impl Loader {
 
     pub fn stack(&mut self, id: i32) -> u32 {
         self.stack_ids.get(id).unwrap_or_else(|| {
-            self.seen.odd.stacks += 1;
+            self.seen.warnings.stacks += 1;
             0
         })
     }
@@ -227,23 +224,10 @@ impl Loader {
             _ => first,
         };
         let end = self.manifest.ended_ns.unwrap_or(0).max(last).max(start);
-        for counter in &mut self.counters {
-            if !counter.time.is_sorted() {
-                let mut points: Vec<_> = counter.time.iter().copied().zip(counter.value.iter().copied()).collect();
-                points.sort_by_key(|point| point.0);
-                (counter.time, counter.value) = points.into_iter().unzip();
-            }
-        }
         let (slices, samples) = (std::mem::take(&mut self.slices), std::mem::take(&mut self.samples));
-        let mut tracks = self.tracks();
-        let odd = self.seen.odd.notes(self.strangers.len(), &self.work);
-        let size = slices.len() + self.work.len();
-        let work = std::mem::take(&mut self.work);
-        let (mut gpu, mut sorted) = (Gpu::default(), Slices::default());
-        let put_work = Box::new(|| gpu = work.finish());
-        side_by_side::run(size, vec![put_work], || sorted = slices.finish(&mut self, &mut tracks, end));
-        let samples = samples.finish(&mut tracks);
-        self.names.finish();
+        let tracks = self.tracks();
+        let (slices, slice_track) = slices.into_rows(&self, &tracks, end);
+        let (samples, sample_track) = samples.into_rows(&tracks);
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
             notes.push(Note::sentence(
@@ -251,48 +235,48 @@ impl Loader {
             ));
         }
         notes.append(&mut self.notes);
-        notes.extend(odd.into_iter().map(Note::sentence));
-        self.allocations.sort_by_key(|allocation| allocation.time);
-        let (devices, allocations) = (std::mem::take(&mut self.manifest.devices), self.allocations);
-        let has_codes = self.manifest.has_codes();
-        let mut timeline = Timeline {
+        let odd = self.seen.warnings.notes(self.strangers.len());
+        let before_codes = !self.manifest.has_codes();
+        let gpu = Gpu { devices: self.manifest.devices, allocations: self.allocations, ..Gpu::default() };
+        let timeline = Timeline {
             info: self.manifest.info,
             start,
             end,
             processes: self.manifest.processes,
             tracks: tracks.all,
             names: self.names,
-            slices: sorted,
+            slices,
             samples,
             stacks: self.stacks,
             counters: self.counters,
-            gpu: Gpu { devices, allocations, ..gpu },
+            gpu,
             losses: self.losses,
             notes,
         };
-        if !has_codes {
-            before_codes::slices(&mut timeline);
-        }
-        link::link(&mut timeline);
-        timeline
+        finish(Rows {
+            timeline,
+            texts: self.texts,
+            slice_track,
+            sample_track,
+            work: self.work,
+            before_codes,
+            notes: odd,
+            ..Rows::default()
+        })
     }
 }
 
-impl Odd {
-    fn notes(&self, processes: usize, work: &Gather) -> Vec<String> {
-        let shared =
-            format!("pieces of device work are of more than {MOST_STREAMS} streams: the further ones share a track");
+impl RowWarnings {
+    fn notes(&self, processes: usize) -> Vec<String> {
         let counted = [
-            (self.names, "events refer to a name that is missing"),
-            (self.stacks, "samples refer to a stack that is missing"),
-            (self.kinds, "slices are of a kind that this version does not know, and are left out"),
-            (self.times, "events have a time that cannot be"),
-            (processes as u64, "processes have events but are not in the manifest"),
-            (self.work_kinds, "pieces of device work are of a kind that this version does not know, and are left out"),
-            (self.work_times, "pieces of device work have no time, or one that cannot be, and are left out"),
-            (self.allocations, "device allocations make no sense, and are left out"),
-            (work.refused, "pieces of device work are of more devices than can be, and are left out"),
-            (work.shared, &*shared),
+            (self.names, "events with a missing name"),
+            (self.stacks, "samples with a missing stack"),
+            (self.kinds, "slices of an unknown kind, skipped"),
+            (self.times, "events with an invalid timestamp"),
+            (processes as u64, "processes with events that are not in the manifest"),
+            (self.work_kinds, "GPU operations of an unknown kind, skipped"),
+            (self.work_times, "GPU operations with a missing or invalid time, skipped"),
+            (self.allocations, "invalid GPU allocations, skipped"),
         ];
         let said = counted.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("{count} {what}.")).collect()

@@ -2,8 +2,8 @@
 //! Only three things are errors: another format, a newer version, and text that is not JSON at all.
 
 use super::workers;
+use crate::before_codes;
 use crate::gpu::Device;
-use crate::import::before_codes;
 use crate::timeline::*;
 use crate::{Note, NoteCode};
 use serde_json::Value;
@@ -178,9 +178,9 @@ fn note(value: &Value) -> Option<Note> {
     })
 }
 
-fn windows(of: &Object<'_>) -> Option<Windows> {
+fn windows(of: &Object<'_>) -> Option<WindowedRecording> {
     let part = |name| Some(of.number(name)? as f64 / 1e6);
-    Some(Windows { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
+    Some(WindowedRecording { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
 }
 
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.

@@ -1,9 +1,9 @@
 //! Rows of device work and of device allocations, taken in as they come; what cannot be is counted and left out.
 
-use super::load::{Loader, Seen};
+use super::load::{Loader, RowTally};
 use super::table::Rows;
 use crate::gpu::part::{Columns, Part, Room};
-use crate::gpu::{Allocation, Job, More, Shape, Site, WorkKind};
+use crate::gpu::{Allocation, Job, Shape, Site, WorkExtra, WorkKind};
 use crate::names::IdMap;
 use crate::{NameIndex, ProcessIndex};
 
@@ -15,7 +15,7 @@ const GIVEN_BACK: i32 = 2;
 #[derive(Default)]
 pub struct WorkPart {
     pub part: Part,
-    pub seen: Seen,
+    pub seen: RowTally,
 }
 
 impl WorkPart {
@@ -30,16 +30,16 @@ impl WorkPart {
         let [registers, fixed, dynamic] = ["registers", "shared_static", "shared_dynamic"].map(|key| rows.ints(key));
         for row in 0..rows.count {
             let Some(kind) = WorkKind::from_i32(kinds[row]) else {
-                self.seen.odd.work_kinds += 1;
+                self.seen.warnings.work_kinds += 1;
                 continue;
             };
             // CUPTI leaves 0 where it has no time; taken as one, the timeline would begin when the machine did.
             let (Ok(start @ 1..), Ok(dur)) = (u64::try_from(starts[row]), u64::try_from(durs[row])) else {
-                self.seen.odd.work_times += 1;
+                self.seen.warnings.work_times += 1;
                 continue;
             };
             let Ok(end) = i64::try_from(start.saturating_add(dur)) else {
-                self.seen.odd.work_times += 1;
+                self.seen.warnings.work_times += 1;
                 continue;
             };
             self.seen.time(starts[row]);
@@ -58,7 +58,7 @@ impl WorkPart {
                 shared_static: fixed[row] as u32,
                 shared_dynamic: dynamic[row] as u32,
             });
-            let more = More {
+            let more = WorkExtra {
                 bytes: u64::try_from(bytes[row]).unwrap_or(0),
                 detail: details[row] as u32,
                 graph: graphs[row] as u32,
@@ -90,7 +90,7 @@ impl Loader {
         let (memories, pools) = (rows.ints("memory"), rows.ints("pool"));
         for row in 0..rows.count {
             let (Ok(1..), TAKEN | GIVEN_BACK) = (u64::try_from(times[row]), operations[row]) else {
-                self.seen.odd.allocations += 1;
+                self.seen.warnings.allocations += 1;
                 continue;
             };
             let allocation = Allocation {

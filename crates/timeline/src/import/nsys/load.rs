@@ -3,12 +3,13 @@
 use super::database::{Database, Row};
 use super::places::Places;
 use crate::builder::Mark;
+use crate::finish::{RowOrder, Rows, finish};
 use crate::gpu::Device;
 use crate::import::json::places::Places as Order;
 use crate::import::json::{LATEST, MOST_EVENTS};
 use crate::import::overheads;
 use crate::import::window::{FAR, drop_far};
-use crate::{Builder, More, NameIndex, Note, ProcessIndex, SliceKind, Timeline};
+use crate::{Builder, NameIndex, ProcessIndex, SliceExtra, SliceKind, Timeline};
 use std::collections::{BTreeSet, HashMap};
 
 pub struct Loader<'d> {
@@ -105,7 +106,7 @@ impl<'d> Loader<'d> {
         let columns = ["start", "end", "globalTid", "nameId", "correlationId"];
         self.table("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, |loader, row| {
             let id = row.small(4);
-            loader.slice(&row, SliceKind::ApiCall, More { id, ..More::default() });
+            loader.slice(&row, SliceKind::ApiCall, SliceExtra { id, ..SliceExtra::default() });
         });
     }
 
@@ -114,18 +115,18 @@ impl<'d> Loader<'d> {
         for table in ["CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD"] {
             self.table(table, &columns, |loader, row| {
                 let id = overheads::kind_of(loader.text(row.number(3)).unwrap_or_default()) as u32;
-                loader.slice(&row, SliceKind::Overhead, More { id, ..More::default() });
+                loader.slice(&row, SliceKind::Overhead, SliceExtra { id, ..SliceExtra::default() });
             });
         }
     }
 
     fn system_calls(&mut self) {
         let columns = ["start", "end", "globalTid", "nameId"];
-        self.table("OSRT_API", &columns, |loader, row| loader.slice(&row, SliceKind::CCall, More::default()));
+        self.table("OSRT_API", &columns, |loader, row| loader.slice(&row, SliceKind::CCall, SliceExtra::default()));
     }
 
     /// A row that begins with start, end, thread and name.
-    fn slice(&mut self, row: &Row<'_>, kind: SliceKind, more: More<'_>) {
+    fn slice(&mut self, row: &Row<'_>, kind: SliceKind, more: SliceExtra<'_>) {
         let Some((start, dur)) = self.span(row) else { return };
         let track = self.places.track(&mut self.builder, row.number(2).unwrap_or(0));
         let name = self.name(row.number(3));
@@ -164,24 +165,17 @@ impl<'d> Loader<'d> {
             self.builder.device(Device { process: Some(process), ordinal, ..known.unwrap_or_default() });
         }
         Order::default().arrange(&mut self.builder);
-        self.builder.outer_first();
-        let (shared, refused) = (self.builder.work.shared, self.builder.work.refused);
-        let mut timeline = self.builder.finish();
-        timeline.names.finish();
-        timeline.slices.shrink();
         let counted = [
-            (self.times, "rows have times that cannot be: those with a start are shown as moments"),
-            (self.too_many, "rows are more than fit into a timeline, and are left out"),
+            (self.times, "rows with invalid times: those with a start are shown as instants"),
+            (self.too_many, "rows beyond what a timeline can hold, skipped"),
             (far, FAR),
-            (shared, "pieces of work are of more streams than can be shown: the further ones share a track"),
-            (refused, "pieces of work are of more devices than can be, and are left out"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
-        timeline.notes.extend(self.notes.into_iter().chain(counted).map(Note::sentence));
-        if timeline.slices.is_empty() && timeline.gpu.is_empty() {
-            timeline.notes.push(Note::sentence("The file holds no events."));
+        self.notes.extend(counted);
+        if self.builder.timeline.slices.is_empty() && self.builder.work.len() == 0 {
+            self.notes.push("The file holds no events.".into());
         }
-        timeline
+        finish(Rows { order: RowOrder::OuterFirst, notes: self.notes, ..self.builder.into_rows() })
     }
 }
 

@@ -4,7 +4,7 @@
 use super::load::Loader;
 use crate::import::json::LONGEST_ARGS;
 use crate::import::markers::annotation;
-use crate::{More, SliceKind};
+use crate::{SliceExtra, SliceKind};
 use std::collections::HashMap;
 
 /// `ENUM_NSYS_EVENT_TYPE`.
@@ -58,7 +58,7 @@ impl Loader<'_> {
             };
             let track = loader.places.track(&mut loader.builder, global);
             let name = loader.builder.name(name, "", 0);
-            let more = More { args: (!args.is_empty()).then_some(&*args), ..More::default() };
+            let more = SliceExtra { args: (!args.is_empty()).then_some(&*args), ..SliceExtra::default() };
             loader.builder.slice(track, kind, name, start, dur, more);
         });
     }

@@ -3,7 +3,7 @@
 use super::database::Row;
 use super::load::Loader;
 use crate::NameIndex;
-use crate::gpu::{Device, Job, More, Shape, Site, WorkKind, detail};
+use crate::gpu::{Device, Job, Shape, Site, WorkExtra, WorkKind, detail};
 use std::collections::HashMap;
 
 /// What every table of work begins with.
@@ -78,7 +78,7 @@ impl Loader<'_> {
             job.kind = WorkKind::Memcpy;
             job.name = loader.builder.name(words, "", 0);
             let detail = detail::pack(direction, memory(row.number(OWN + 2)), memory(row.number(OWN + 3)), 0) as u32;
-            job.more = More { bytes: bytes(row), detail, graph: 0, node: row.number(OWN + 4).unwrap_or(0) as u64 };
+            job.more = WorkExtra { bytes: bytes(row), detail, graph: 0, node: row.number(OWN + 4).unwrap_or(0) as u64 };
         });
     }
 
@@ -86,7 +86,8 @@ impl Loader<'_> {
         self.work("CUPTI_ACTIVITY_KIND_MEMSET", &["bytes", "memKind"], |loader, row, job| {
             job.kind = WorkKind::Memset;
             job.name = loader.builder.name("Memset", "", 0);
-            job.more = More { bytes: bytes(row), detail: memory(row.number(OWN + 1)).into(), ..More::default() };
+            job.more =
+                WorkExtra { bytes: bytes(row), detail: memory(row.number(OWN + 1)).into(), ..WorkExtra::default() };
         });
     }
 
@@ -121,7 +122,7 @@ impl Loader<'_> {
                 dur,
                 correlation: row.small(5),
                 shape: None,
-                more: More::default(),
+                more: WorkExtra::default(),
             };
             complete(loader, &row, &mut job);
             if job.kind != WorkKind::Sync && loader.devices.len() < 4096 {

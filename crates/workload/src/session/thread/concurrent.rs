@@ -1,12 +1,12 @@
 //! The ring of this thread where threads write at the same time: one memory of the last writer would go from core to core, so
 //! each thread has its own.
 
-use super::{NOBODY, Place, Session, Writing, find, of_owner};
+use super::{NOBODY, Session, ThreadSlot, Writing, find, of_owner};
 use std::cell::Cell;
 use trace::status::Collector;
 
 thread_local! {
-    static LAST_PLACE: Cell<*const Place> = const { Cell::new(&raw const NOBODY) };
+    static LAST_PLACE: Cell<*const ThreadSlot> = const { Cell::new(&raw const NOBODY) };
 }
 
 /// The ring of this thread, claimed if need be. None: there is none left, which was counted. Nothing that comes back here may be
@@ -20,6 +20,6 @@ pub fn writing(session: &'static Session, collector: Collector) -> Option<&'stat
     }
 }
 
-pub(super) fn remember(place: *const Place) {
+pub(super) fn remember(place: *const ThreadSlot) {
     LAST_PLACE.with(|last| last.set(place));
 }

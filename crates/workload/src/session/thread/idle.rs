@@ -1,12 +1,12 @@
 //! Rings of threads that live but do not write: when nothing else is left, one whose records are all on disk goes to a thread
 //! that does. Its own thread asks for another ring at its next event.
 
-use super::{FORKS, OwnedRing, PLACES, Place, Session, thread_pointer};
+use super::{FORKS, OwnedRing, PLACES, Session, ThreadSlot, thread_pointer};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where the next look begins.
-static NEXT: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static NEXT: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 
 /// Such a ring, of at least so many records. Under the GIL no other thread is writing; a thread that ends may be
 /// giving its ring back, and holds its place's lock for that. `most` threads are looked at; the next look goes on after them.
@@ -33,7 +33,7 @@ pub fn ring(session: &'static Session, least: u64, most: usize) -> Option<OwnedR
     None
 }
 
-fn take(place: &Place, session: &'static Session, least: u64) -> Option<OwnedRing> {
+fn take(place: &ThreadSlot, session: &'static Session, least: u64) -> Option<OwnedRing> {
     let owner = place.owner.load(Ordering::Acquire);
     if owner == 0 || owner == thread_pointer() || !place.try_lock() {
         return None;

@@ -1,11 +1,11 @@
 //! The ring of this thread where threads write one at a time, under the GIL: one memory of the last writer serves them all.
 
-use super::{NOBODY, Place, Session, Writing, find, of_owner};
+use super::{NOBODY, Session, ThreadSlot, Writing, find, of_owner};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace::status::Collector;
 
 /// The place of the thread that wrote last.
-static LAST_THREAD: AtomicPtr<Place> = AtomicPtr::new((&raw const NOBODY).cast_mut());
+static LAST_THREAD: AtomicPtr<ThreadSlot> = AtomicPtr::new((&raw const NOBODY).cast_mut());
 
 /// The ring of this thread, if it is the thread that wrote last. The GIL must be held, and Python must not be
 /// called while the result is in use: it could come back here.
@@ -23,6 +23,6 @@ pub fn writing(session: &'static Session, collector: Collector) -> Option<&'stat
     }
 }
 
-pub(super) fn remember(place: *const Place) {
+pub(super) fn remember(place: *const ThreadSlot) {
     LAST_THREAD.store(place.cast_mut(), Ordering::Relaxed);
 }

@@ -7,6 +7,7 @@ use analysis::idle::Cause;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
+use timeline::cuda_calls::CudaCall;
 
 use super::{CODE, MIN_SHARE};
 
@@ -22,7 +23,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     let (busy, held) = (share(device.busy_ns), device.held());
     let api =
         device.causes.iter().find(|one| one.cause == Cause::Unknown)?.top.as_ref().and_then(|top| top.api.clone());
-    let graph = api.as_deref().is_some_and(|api| api.contains("GraphLaunch"));
+    let graph = api.as_deref().is_some_and(|api| CudaCall::of(api).launches_graph());
     let at_most = format!(
         "the GPU is at work in {} of the time at the least, and in {} at the most",
         phrase::percent(busy),

@@ -6,7 +6,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
 use timeline::NameIndex;
-use timeline::cuda_calls::{ApiClass, class_of};
+use timeline::cuda_calls::{ApiClass, CudaCall};
 use timeline::gpu::detail;
 
 pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<String> {
@@ -17,12 +17,13 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
         _ => ("in most steps", "later steps too"),
     };
     let operator = name.contains("::") && case.gpu().is_some();
+    let call = CudaCall::of(name);
     let work = match native {
-        true if is_call(name) && class_of(name) == ApiClass::Allocator && name.contains("lloc") => {
+        true if call.is_api() && call.allocates() => {
             "It takes memory from the driver: keep what was taken (no emptying of caches between requests), and run every shape once before the first."
                 .into()
         }
-        true if is_call(name) => of_call(case, name).into(),
+        true if call.is_api() => of_call(case, name, call).into(),
         // What goes to other ranks without the driver waits more than it computes.
         true if operator && calls.habit == Habit::OnHost && !name.starts_with("c10d") => {
             format!("It takes this long {often} and launches nothing: it computes on the host. Move its data to the device once and compute there, or do it beforehand.")
@@ -68,8 +69,8 @@ pub fn of_import(place: &Place) -> Vec<String> {
 const CONTEXT: &str = "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process.";
 
 /// By what a call of the driver does.
-fn of_call(case: &Case, name: &str) -> &'static str {
-    match class_of(name) {
+fn of_call(case: &Case, name: &str, call: CudaCall) -> &'static str {
+    match call.class() {
         ApiClass::Copy if pageable(case, name) => {
             "It copies from or to pageable memory: the call itself brings the bytes through a pinned buffer of the driver's. Copy from and to pinned memory, and the call returns at once."
         }
@@ -82,7 +83,7 @@ fn of_call(case: &Case, name: &str) -> &'static str {
         ApiClass::Communication => "It asks other devices for something: the collective waits for the last of them.",
         ApiClass::Sync => "It waits for the device: what that does meanwhile sets the pace.",
         ApiClass::Allocator => "It gives memory back to the driver, which waits for the device: keep what was taken.",
-        ApiClass::Launch if name.contains("Launch") => {
+        ApiClass::Launch if call.is_launch() => {
             "It gives work to the device, and takes the host this long: launch less often, with more work in each launch (a larger batch, a CUDA graph with fewer nodes, fused kernels)."
         }
         ApiClass::Launch => CONTEXT,
@@ -101,12 +102,6 @@ fn pageable(case: &Case, name: &str) -> bool {
         }
     }
     part > all / 2
-}
-
-/// A call of CUDA's or HIP's, or one of CUDA's driver: `cuModuleLoadData`.
-fn is_call(name: &str) -> bool {
-    let driver = name.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase));
-    driver || ["cuda", "hip"].iter().any(|start| name.starts_with(start))
 }
 
 fn is_python(place: &Place) -> bool {

@@ -50,7 +50,7 @@ pub fn of(case: &Case, part: &Part, stretches: &[(TrackIndex, Vec<Window>)]) -> 
     let named: Vec<bool> = (0..names.len() as u32).map(fits).collect();
     let mut starts: Vec<u64> = case.windows.all().iter().map(|window| window.start).collect();
     starts.sort_unstable();
-    let mut seen = Seen::default();
+    let mut seen = CallTally::default();
     for (track, windows) in stretches {
         seen.add(case, *track, windows, &named, &starts);
     }
@@ -59,7 +59,7 @@ pub fn of(case: &Case, part: &Part, stretches: &[(TrackIndex, Vec<Window>)]) -> 
 }
 
 #[derive(Default)]
-struct Seen {
+struct CallTally {
     count: u64,
     /// Calls of the driver in them.
     asks: u64,
@@ -68,7 +68,7 @@ struct Seen {
     long: (u64, BTreeSet<usize>),
 }
 
-impl Seen {
+impl CallTally {
     fn add(&mut self, case: &Case, track: TrackIndex, windows: &[Window], named: &[bool], starts: &[u64]) {
         let slices = &case.timeline.slices;
         // Until when a call of it is open: what begins before then is inside.

@@ -8,14 +8,13 @@ use crate::measures::recorded;
 use crate::rule::Case;
 use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
-use analysis::host::seen::{Doing, Seen};
+use analysis::host::seen::{Doing, StepSample};
 use analysis::idle::DeviceIdle;
 use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use std::collections::HashMap;
-use timeline::cuda_calls::{ApiClass, class_of};
 use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
 
 use super::{CODE, MIN_SHARE};
@@ -37,7 +36,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         // Calls were not recorded: native frames, or the name of a Python function, tell.
         None => {
             let call = sampled_call(case)?;
-            let waits = |one: &Seen| one.doing == Doing::Gpu;
+            let waits = |one: &StepSample| one.doing == Doing::Gpu;
             let own = case.share(|one| waits(one) && on_top(case, one) == call).0.mid;
             (case.share(waits).0, call, own, Vec::new())
         }
@@ -85,7 +84,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         evidence: evidence(case, &recorded, share, busy),
         actions: {
             let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
-            if class_of(case.timeline.names.text(call)) == ApiClass::Copy {
+            if case.timeline.names.call(call).copies() {
                 actions.push(COPY.into());
             }
             actions
@@ -119,12 +118,12 @@ fn call(case: &Case) -> Option<NameIndex> {
 }
 
 fn is_launch(case: &Case, name: NameIndex) -> bool {
-    case.frames.bits(name) & is::WAITS_FOR_GPU == 0 && class_of(case.timeline.names.text(name)) != ApiClass::Copy
+    case.frames.bits(name) & is::WAITS_FOR_GPU == 0 && !case.timeline.names.call(name).copies()
 }
 
 /// Copies that return when all that the device had to do before them is done, by their start and name: how long they wait.
 fn copies_that_wait(case: &Case) -> HashMap<(u64, NameIndex), u64> {
-    let is_copy = |name: NameIndex| class_of(case.timeline.names.text(name)) == ApiClass::Copy;
+    let is_copy = |name: NameIndex| case.timeline.names.call(name).copies();
     let waits = case.seen.gpu.values().flatten().filter(|(_, _, name)| is_copy(*name));
     waits.map(|(start, end, name)| ((*start, *name), end - start)).collect()
 }
@@ -163,13 +162,13 @@ fn sampled_call(case: &Case) -> Option<NameIndex> {
     most(waits.map(|one| on_top(case, one)))
 }
 
-fn on_top(case: &Case, one: &Seen) -> NameIndex {
+fn on_top(case: &Case, one: &StepSample) -> NameIndex {
     case.timeline.stacks.frame(case.sample(one).stack).name
 }
 
 /// The line of the program that most samples show in that call, of those that are so long before its end; and whether all of them do.
 fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<(StackIndex, bool)> {
-    let in_call = |one: &&Seen| match case.seen.device_wait(case.track(one), case.sample(one).time) {
+    let in_call = |one: &&StepSample| match case.seen.device_wait(case.track(one), case.sample(one).time) {
         Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
         None => on_top(case, one) == call,
     };

@@ -1,7 +1,7 @@
 //! What the program's other threads do while a step waits: where one of them runs, the step waits for work that somebody does.
 
 use crate::rule::Case;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use std::collections::{BTreeSet, HashMap};
 use timeline::{StackIndex, TrackIndex};
 
@@ -13,7 +13,7 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    pub fn meanwhile(&self, wait: &Seen) -> bool {
+    pub fn meanwhile(&self, wait: &StepSample) -> bool {
         self.waits.contains(&wait.sample)
     }
 
@@ -22,7 +22,7 @@ impl AtWork {
     }
 }
 
-pub fn at_work(case: &Case, waits: impl Fn(&Seen) -> bool) -> AtWork {
+pub fn at_work(case: &Case, waits: impl Fn(&StepSample) -> bool) -> AtWork {
     let mut found = AtWork::default();
     let mut stacks: HashMap<StackIndex, u64> = HashMap::new();
     for wait in case.seen.all.iter().filter(|one| waits(one)) {
@@ -36,7 +36,7 @@ pub fn at_work(case: &Case, waits: impl Fn(&Seen) -> bool) -> AtWork {
 }
 
 /// Threads are read one after the other: what was seen within half a period of the wait was seen with it.
-fn running_beside<'c>(case: &'c Case, wait: &Seen) -> impl Iterator<Item = StackIndex> + use<'c> {
+fn running_beside<'c>(case: &'c Case, wait: &StepSample) -> impl Iterator<Item = StackIndex> + use<'c> {
     let (track, time, timeline) = (case.track(wait), case.sample(wait).time, case.timeline);
     let (process, tolerance) = (timeline.tracks[track.0 as usize].process, case.seen.period_ns / 2);
     let others = timeline.tracks.iter().zip(0..).filter(move |(other, number)| {

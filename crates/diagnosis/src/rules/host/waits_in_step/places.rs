@@ -5,7 +5,7 @@ use super::MIN_SHARE;
 use crate::finding::Evidence;
 use crate::rule::Case;
 use analysis::host::blame::Blamed;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -37,7 +37,7 @@ pub struct Places {
 }
 
 impl Places {
-    pub fn of(case: &Case, function: &Blamed, waits: impl Fn(&Seen) -> bool) -> Places {
+    pub fn of(case: &Case, function: &Blamed, waits: impl Fn(&StepSample) -> bool) -> Places {
         let share = |frame: StackIndex| {
             let at = case.timeline.stacks.frame(frame);
             case.share(|one| waits(one) && is_at(case, one, at.name, at.line)).0
@@ -87,7 +87,7 @@ fn enough(case: &Case, share: Share) -> bool {
     share.mid >= min_share && share.low >= min_share / 2.0
 }
 
-pub fn is_at(case: &Case, one: &Seen, name: timeline::NameIndex, line: u32) -> bool {
+pub fn is_at(case: &Case, one: &StepSample, name: timeline::NameIndex, line: u32) -> bool {
     let at = case.timeline.stacks.frame(case.blame().frame(case, one));
     at.name == name && at.line == line
 }

@@ -1,12 +1,12 @@
 //! The scope in which a step waits, where the program marks one: under an event loop no line of the program is on the stack.
 
 use crate::rule::Case;
-use analysis::host::seen::Seen;
+use analysis::host::seen::StepSample;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
 /// The scope that most of these samples lie in, by the one that was opened last. None: most lie in none, or in no one scope.
-pub fn of(case: &Case, fits: impl Fn(&Seen) -> bool) -> Option<String> {
+pub fn of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Option<String> {
     let mut counts: HashMap<NameIndex, usize> = HashMap::new();
     let mut all = 0;
     for (track, _) in case.windows.tracks() {

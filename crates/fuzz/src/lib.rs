@@ -1,15 +1,9 @@
-//! Fuzzes every reader with inputs made from seeds, through everything that follows: diagnosis, reports, exports, comparison,
-//! replay. `cargo test` does some hundred of each. For longer: `FUZZ_SECONDS=60 cargo test -p inferscope-cli fuzz`; an input that
-//! broke something is kept, and `FUZZ_SEED=N FUZZ_CASES=1` makes it again.
+//! Runs a reader on inputs made from seeds: some hundred in a test, or for `FUZZ_SECONDS`. An input that broke something is kept, and
+//! `FUZZ_SEED=N FUZZ_CASES=1` makes it again. What is made and read is left to the tests that call [`fuzz`].
 
-mod events;
-mod foreign;
-mod own;
 mod random;
-mod through;
-mod words;
 
-use random::Random;
+pub use random::{NUMBERS, Random};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +21,7 @@ fn asked(name: &str) -> Option<u64> {
 }
 
 /// `make` writes an input at a path, from a seed; `read` reads it. Neither may panic, hang, or take memory without end.
-fn fuzz(name: &str, cases: u64, make: impl Fn(&mut Random, &Path), read: impl Fn(&mut Random, &Path)) {
+pub fn fuzz(name: &str, cases: u64, make: impl Fn(&mut Random, &Path), read: impl Fn(&mut Random, &Path)) {
     let folder = std::env::temp_dir().join(format!("inferscope-fuzz-{name}-{}", std::process::id()));
     let (first, cases) = (asked("FUZZ_SEED").unwrap_or(0), asked("FUZZ_CASES").unwrap_or(cases));
     let (began, seconds) = (Instant::now(), asked("FUZZ_SECONDS").map(Duration::from_secs));

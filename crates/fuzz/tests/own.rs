@@ -1,13 +1,11 @@
-//! What is ours: a trace's folder, rules and settings in YAML, what-if expressions, conditions, gates.
+//! What is ours: a trace's folder, what-if expressions, conditions, gates. Rules and settings in YAML are read by the command, which
+//! fuzzes them in `yaml_tests`.
 
-use super::random::{NUMBERS, Random};
-use super::words::{CALLS, COPIES, HOST, KERNELS};
-use super::{fuzz, through};
-use crate::config::Settings;
-use crate::failure::Failure;
-use crate::rule_file;
+use crate::through;
+use crate::words::{CALLS, COPIES, HOST, KERNELS};
 use diagnosis::compare::Gate;
 use diagnosis::expression::Condition;
+use fuzz::{NUMBERS, Random, fuzz};
 use std::path::Path;
 use timeline::fixture::{Fixture, Value, text::START_NS, write_table};
 use trace::tables::{ColumnType, Table, file_name};
@@ -68,85 +66,6 @@ fn a_traces_folder() {
         }
     };
     fuzz("folder", 150, make, through::open);
-}
-
-const RULES: &str = "bottleneck_rules:
-  - name: high_memory_overhead
-    condition: h2d_time / total_time > 0.3
-    suggestion: Use pinned memory or reduce batch size
-    confidence_weight: 1.2
-  - name: few_kernels
-    condition: kernels < 10 and (step_p50 > 1 or not gpu_busy >= 0.5)
-    suggestion: |
-      Text of
-      two lines
-    severity: info
-";
-const SETTINGS: &str = "# of this project
-rate_hz: 250
-calls: c
-calls_include: [serve, \"app/*\"]
-calls_min_us: 100
-memory_hz: 2.5
-gpu_detail: launch
-overhead_budget: 2%
-layers: true
-output: traces
-log_level: debug
-";
-const YAML: [&str; 22] = [
-    "name:",
-    "condition:",
-    "- ",
-    "&a",
-    "*a",
-    "<<: *a",
-    "!!binary",
-    "|",
-    ">",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\"",
-    "'",
-    "? ",
-    ": ",
-    "---",
-    "...",
-    "\t",
-    "# x",
-    "confidence_weight: 9",
-];
-
-fn refused(failure: &Failure) {
-    let said = failure.message();
-    assert!(!said.is_empty() && said.lines().count() == 1, "{said}");
-}
-
-#[test]
-fn rules_and_settings_in_yaml() {
-    let make = |random: &mut Random, path: &Path| {
-        let text = if random.one_in(2) { RULES } else { SETTINGS };
-        std::fs::write(path, random.lines(text, &YAML)).expect("written");
-    };
-    fuzz("yaml", 1500, make, |_, path| {
-        if let Err(failure) = rule_file::read(path) {
-            refused(&failure);
-        }
-        if let Err(failure) = Settings::of_file(Some(path)) {
-            refused(&failure);
-        }
-    });
-    rule_file::read(&at("rules.yaml", RULES)).map_err(|failure| failure.message().to_owned()).expect("good rules");
-    Settings::of_file(Some(&at("settings.yaml", SETTINGS))).map_err(|f| f.message().to_owned()).expect("good settings");
-}
-
-/// A file beside those of the fuzzer.
-fn at(name: &str, text: &str) -> std::path::PathBuf {
-    let path = std::env::temp_dir().join(format!("inferscope-fuzz-{}-{name}", std::process::id()));
-    std::fs::write(&path, text).expect("written");
-    path
 }
 
 const EXPRESSION: [&str; 40] = [

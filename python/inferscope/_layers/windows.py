@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from . import _driver
+from .. import _driver
 
 _LONGEST_WAIT_MS = 60_000
 
 
-class Windows:
+class RecordingWindows:
     """`now()` is 0 where the GPU is not recorded, even in a window, and odd between two."""
 
     def __init__(self) -> None:

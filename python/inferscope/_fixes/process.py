@@ -1,4 +1,4 @@
-"""The fixes of `_fix` that need no PyTorch: the garbage collector, CPUs, and settings in the environment, of which it
+"""The fixes that need no PyTorch: the garbage collector, CPUs, and settings in the environment, of which it
 is only looked whether anybody here reads them."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ._fix import guarded, say
+from . import guarded, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ def _threads(value: str) -> None:
     """The command has set the variables; what is looked at is whether any library here reads them."""
     import atexit
 
-    from ._after_import import after_import
+    from .._after_import import after_import
 
     def in_torch() -> None:
-        from . import _fix_torch
+        from . import torch_settings
 
-        _fix_torch.hold_threads(int(value))
+        torch_settings.hold_threads(int(value))
 
     say("waiting", "the process had not ended")
     atexit.register(guarded(_look_for_pools), value)

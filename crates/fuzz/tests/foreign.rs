@@ -1,9 +1,9 @@
 //! Files of other tools: torch.profiler JSON plain, packed and as a folder of ranks, InferScope JSON, Nsight Systems SQLite.
 
-use super::random::{NUMBERS, Random};
-use super::words::{CALLS, HOST, KERNELS};
-use super::{events, fuzz, through};
+use crate::words::{CALLS, HOST, KERNELS};
+use crate::{events, through};
 use flate2::{Compression, write::GzEncoder};
+use fuzz::{NUMBERS, Random, fuzz};
 use rusqlite::Connection;
 use std::io::Write;
 use std::path::Path;

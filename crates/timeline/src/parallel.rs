@@ -1,4 +1,4 @@
-//! Things that do not depend on each other, on all cores, or on one where others are to have the rest. What they are is
+//! Independent tasks on all cores, or on one where others are to have the rest. What they compute is
 //! left to the caller.
 
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
-/// One thing to compute; it keeps its result itself.
-pub type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
+/// One thing to compute; it stores its result itself.
+pub type Task<'j> = Box<dyn FnOnce() + Send + 'j>;
 
 /// For fewer pieces of work than this, threads cost more than they save.
 pub const WORTH_THREADS: usize = 200_000;
@@ -23,15 +23,15 @@ fn cores(size: usize, one: bool) -> usize {
     if one || size < WORTH_THREADS { 1 } else { available_parallelism().map_or(1, usize::from) }
 }
 
-/// Does `own` on this thread and the jobs on others, in their order; this thread then helps with those that are left. On one
+/// Runs `own` on this thread and the tasks on others, in their order; this thread then helps with those that are left. On one
 /// core, and for a small `size`, all is done here, one after the other.
-pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
-    let helpers = jobs.len().min(cores(size, ONE_CORE.load(Ordering::Relaxed)) - 1);
-    let jobs = Mutex::new(jobs.into_iter());
-    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+pub fn run(size: usize, tasks: Vec<Task>, own: impl FnOnce()) {
+    let helpers = tasks.len().min(cores(size, ONE_CORE.load(Ordering::Relaxed)) - 1);
+    let tasks = Mutex::new(tasks.into_iter());
+    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
-        while let Some(job) = next() {
-            job();
+        while let Some(task) = next() {
+            task();
         }
     };
     scope(|scope| {
@@ -44,7 +44,7 @@ pub fn run(size: usize, jobs: Vec<Job>, own: impl FnOnce()) {
     });
 }
 
-/// So many of a long list are looked at by one job.
+/// So many of a long list are looked at by one task.
 pub const PIECE: usize = 1 << 18;
 
 /// A long list, in pieces.
@@ -61,20 +61,19 @@ pub fn collect<T: Copy + Default + Send>(
     let (lists, find): (Vec<_>, _) = (lists.flat_map(pieces).collect(), &find);
     let size = lists.iter().map(Range::len).sum();
     let mut counts = vec![0; lists.len()];
-    let jobs = lists
-        .iter()
-        .cloned()
-        .zip(&mut counts)
-        .map(|(list, count)| Box::new(move || *count = list.filter(|index| find(*index).is_some()).count()) as Job);
-    run(size, jobs.collect(), || {});
+    let tasks =
+        lists.iter().cloned().zip(&mut counts).map(|(list, count)| {
+            Box::new(move || *count = list.filter(|index| find(*index).is_some()).count()) as Task
+        });
+    run(size, tasks.collect(), || {});
     let mut all = vec![T::default(); counts.iter().sum()];
     let mut rest = all.as_mut_slice();
-    let jobs = lists.into_iter().zip(counts).map(|(list, count)| {
+    let tasks = lists.into_iter().zip(counts).map(|(list, count)| {
         let (own, after) = std::mem::take(&mut rest).split_at_mut(count);
         rest = after;
-        Box::new(move || own.iter_mut().zip(list.filter_map(find)).for_each(|(place, found)| *place = found)) as Job
+        Box::new(move || own.iter_mut().zip(list.filter_map(find)).for_each(|(place, found)| *place = found)) as Task
     });
-    run(size, jobs.collect(), || {});
+    run(size, tasks.collect(), || {});
     all
 }
 
@@ -102,8 +101,8 @@ mod tests {
         for size in [0, WORTH_THREADS] {
             let mut results = [0; 40];
             let mut own = 0;
-            let jobs = results.iter_mut().zip(1..).map(|(result, number)| Box::new(move || *result += number) as Job);
-            run(size, jobs.collect(), || own += 1);
+            let tasks = results.iter_mut().zip(1..).map(|(result, number)| Box::new(move || *result += number) as Task);
+            run(size, tasks.collect(), || own += 1);
             assert_eq!((results.iter().sum::<i32>(), own), (820, 1));
         }
     }

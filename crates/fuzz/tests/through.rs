@@ -1,15 +1,14 @@
 //! What is done with a file that opens: everything that a person could ask for, with what must hold whatever was in it.
 
-use super::random::Random;
-use crate::args::ReportFormat;
-use crate::config::Settings;
-use crate::rule_file::RuleFile;
-use crate::verdict::Verdict;
 use diagnosis::compare::{self, Side};
 use diagnosis::named::{METRICS, Named};
+use diagnosis::{Options, diagnose};
+use fuzz::Random;
 use report::Style;
 use report::exports::collapsed;
+use report::reports::{analysis_json, html, markdown, text};
 use serde_json::Value;
+use std::io;
 use std::path::Path;
 use timeline::Timeline;
 
@@ -21,6 +20,9 @@ const CHANGES: [&str; 6] = [
     "scale host:* 0; scale api:cuda* 0.1",
     "graph steps",
 ];
+
+/// Rows in each table of the summary, as the command has it by default.
+const ROWS: usize = 12;
 
 /// Opens what is there and goes all the way; a refusal is one sentence.
 pub fn open(random: &mut Random, path: &Path) {
@@ -34,29 +36,29 @@ pub fn open(random: &mut Random, path: &Path) {
 }
 
 fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
-    let settings = Settings::of_file(None).expect("defaults");
-    let verdict = Verdict::of(timeline, None, &RuleFile::default()).expect("no step was asked for");
-    let write = |format: ReportFormat| {
+    let (timeline, metrics) = (&timeline, &analysis::measure(&timeline));
+    let diagnosis = &diagnose(timeline, &Options::default());
+    let written = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
         let mut out = Vec::new();
-        verdict.write(&settings, format, &Style::default(), &mut out).expect("written into memory");
+        write(&mut out).expect("written into memory");
         String::from_utf8(out).expect("UTF-8")
     };
-    let told = write(ReportFormat::Text);
+    let told = written(&|out| text::write(timeline, metrics, diagnosis, ROWS, &Style::default(), out));
     assert!(told.lines().count() > 1 && !told.contains("NaN"), "{told}");
-    numbers(&serde_json::from_str(&write(ReportFormat::Json)).expect("JSON"));
+    let json = written(&|out| analysis_json::write(timeline, metrics, diagnosis, out));
+    numbers(&serde_json::from_str(&json).expect("JSON"));
     match random.below(4) {
-        0 => assert!(write(ReportFormat::Html).contains("</html>")),
-        1 => assert!(write(ReportFormat::Markdown).lines().count() > 1),
-        2 => exports(random, &verdict.timeline, path),
+        0 => assert!(written(&|out| html::write(timeline, metrics, diagnosis, out)).contains("</html>")),
+        1 => assert!(written(&|out| markdown::write(timeline, metrics, diagnosis, out)).lines().count() > 1),
+        2 => exports(random, timeline, path),
         _ => {
-            let side =
-                || Side { timeline: &verdict.timeline, metrics: &verdict.metrics, diagnosis: &verdict.diagnosis };
+            let side = || Side { timeline, metrics, diagnosis };
             let _ = compare::compare(side(), side());
-            let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
+            let named = Named::new(timeline, metrics, diagnosis);
             let known = (0..METRICS.len()).filter_map(|metric| named.get(metric).as_ref().ok());
             known.for_each(|measured| assert!(measured.value.is_finite()));
             let changes = replay::parse(random.pick(&CHANGES)).expect("a good expression");
-            if let Ok(answer) = replay::replay(&verdict.timeline, &verdict.diagnosis.steps, &changes) {
+            if let Ok(answer) = replay::replay(timeline, &diagnosis.steps, &changes) {
                 assert!(answer.check.off.is_finite(), "{:?}", answer.check);
             }
         }

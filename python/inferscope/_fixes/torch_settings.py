@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-"""The fixes of `_fix` that are settings of PyTorch. Each is made when PyTorch has been imported, and held against a
+"""The fixes that are settings of PyTorch. Each is made when PyTorch has been imported, and held against a
 program that sets the opposite: that line is what a person would edit."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ._fix import say
+from . import say
 
 
 def _hold(owner: Any, name: str, undoes: Callable[..., bool]) -> bool:
@@ -125,9 +125,9 @@ def _channels_last() -> None:
 
 
 def _pinned_copies() -> None:
-    from . import _fix_copies
+    from . import copies
 
-    _fix_copies.switch()
+    copies.switch()
 
 
 SWITCHES: dict[str, Callable[[], None]] = {

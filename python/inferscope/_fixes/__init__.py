@@ -1,13 +1,13 @@
 """A fix that `inferscope verify` tries in this process: `INFERSCOPE_FIX` names it. What became of it is written into
 the recording as marks: the program goes on whatever happens here, and nobody measures a fix that was not there.
 
-What each one does is in `_fix_process` and `_fix_torch`; the command's table of them is in crates/cli/src/verify."""
+What each one does is in `process` and `torch_settings`; the command's table is in crates/diagnosis/src/fixes.rs."""
 
 from __future__ import annotations
 
 import os
 
-from . import _native
+from .. import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def begin() -> None:
 
 def _start(name: str, value: str) -> None:
     if name in _TORCH:
-        from ._after_import import after_import
+        from .._after_import import after_import
 
         say("waiting", "PyTorch was never imported")
         after_import("torch", guarded(lambda: _in_torch(name)))
         return
-    from . import _fix_process
+    from . import process
 
-    switch = _fix_process.SWITCHES.get(name)
+    switch = process.SWITCHES.get(name)
     if switch is None:
         say("failed", f"this version of the package does not know {name!r}")
     else:
@@ -69,6 +69,6 @@ def _start(name: str, value: str) -> None:
 
 
 def _in_torch(name: str) -> None:
-    from . import _fix_torch
+    from . import torch_settings
 
-    _fix_torch.SWITCHES[name]()
+    torch_settings.SWITCHES[name]()

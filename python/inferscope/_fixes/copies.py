@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._fix import say
+from . import say
 
 
 class _State:

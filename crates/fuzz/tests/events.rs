@@ -1,8 +1,8 @@
 //! Traces of a few dozen events whose fields are all possible and whose whole may not be: lengths of zero, slices that cross,
 //! numbers given out again, clocks that jump, launches after their work, steps in steps.
 
-use super::random::Random;
-use super::words::{CALLS, CATEGORIES, COPIES, HOST, KERNELS};
+use crate::words::{CALLS, CATEGORIES, COPIES, HOST, KERNELS};
+use fuzz::Random;
 
 /// As torch.profiler writes it.
 pub fn kineto(random: &mut Random) -> Vec<u8> {

@@ -8,7 +8,7 @@ use trace::event::cut;
 const MOST_CATEGORIES: usize = 20;
 
 #[derive(Default)]
-pub struct Odd {
+pub struct KinetoWarnings {
     unknown: BTreeMap<String, u64>,
     unknown_more: u64,
     pub unreadable: u64,
@@ -18,11 +18,9 @@ pub struct Odd {
     pub lengths: u64,
     pub far: u64,
     pub other_processes: u64,
-    pub streams: u64,
-    pub devices: u64,
 }
 
-impl Odd {
+impl KinetoWarnings {
     pub fn unknown(&mut self, category: &str) {
         let category = cut(category, 60);
         if let Some(count) = self.unknown.get_mut(category) {
@@ -46,23 +44,21 @@ impl Odd {
 
     pub fn lines(&self) -> Vec<String> {
         let unknown = self.unknown.iter().map(|(category, count)| match category.as_str() {
-            "" => format!("{count} events have no category or a phase that is not read, and are left out."),
-            _ => format!("{count} events are of category {category:?}, which is not known, and are left out."),
+            "" => format!("{count} events without a category or with an unsupported phase, skipped."),
+            _ => format!("{count} events of the unknown category {category:?}, skipped."),
         });
         let counted = [
-            (self.unknown_more, "events are of still other categories, and are left out"),
-            (self.unreadable, "events are not valid JSON objects, and are left out"),
-            (self.long, "events are larger than 16 MB, and are left out"),
-            (self.too_many, "events are more than fit into a timeline, and are left out"),
-            (self.times, "events have no time, or one that cannot be, and are left out"),
-            (self.lengths, "events have a negative or absurd duration, and are shown as moments"),
+            (self.unknown_more, "events of other unknown categories, skipped"),
+            (self.unreadable, "events that are not valid JSON objects, skipped"),
+            (self.long, "events larger than 16 MB, skipped"),
+            (self.too_many, "events beyond what a timeline can hold, skipped"),
+            (self.times, "events with a missing or invalid timestamp, skipped"),
+            (self.lengths, "events with a negative or absurd duration, shown as instants"),
             (self.far, FAR),
             (
                 self.other_processes,
-                "further processes made calls to devices: the file does not say whose the work is, and all is shown with one",
+                "more processes made CUDA calls: the file does not say whose the GPU work is, so one process has all of it",
             ),
-            (self.streams, "pieces of work are of more streams than can be shown: the further ones share a track"),
-            (self.devices, "pieces of work are of more devices than can be, and are left out"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}."));
         unknown.chain(counted).collect()

@@ -10,7 +10,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
-from ._after_import import after_import
+from .._after_import import after_import
 
 _TOOLS = (3, 4)
 
@@ -160,10 +160,10 @@ def _unseen_by_the_compiler() -> None:
     """What runs inside a compiled model's call is ours and not to be compiled."""
     import torch._C._dynamo.eval_frame as compiler
 
-    from . import _layer_calls, _layer_names, _layer_windows, _layers
+    from . import calls, names, windows
 
     codes = []
-    for module in (_layers, _layer_names, _layer_calls, _layer_windows, sys.modules[__name__]):
+    for module in (sys.modules[__package__], names, calls, windows, sys.modules[__name__]):
         for thing in vars(module).values():
             if getattr(thing, "__module__", None) == module.__name__:
                 for function in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):

@@ -1,10 +1,10 @@
 """Which `nn.Module` is at work, for a few calls of each model: its ranges name the kernels launched meanwhile, and the
-analysis recognises the same kernels in all other calls. How modules are called is in `_layer_names`, how we look in
-`_layer_watch`, whose calls are worth it in `_layer_calls`.
+analysis recognises the same kernels in all other calls. How modules are called is in `names`, how we look in
+`watch`, whose calls are worth it in `calls`.
 
 A look begins when PyTorch is imported and ends when four calls of every model were seen and then none of another; it
 comes back for one call of each after 1, 2, 4, ... at last 60 seconds, and while a CUDA graph is captured. While the
-GPU is not recorded (`_layer_windows`) it waits. In between nothing of ours is in the way of a call."""
+GPU is not recorded (`windows`) it waits. In between nothing of ours is in the way of a call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import weakref
 from time import monotonic
 from typing import Any
 
-from . import _native
-from ._layer_calls import Calls
-from ._layer_names import Names, is_compiled, original
-from ._layer_watch import Watch
-from ._layer_windows import Windows
+from .. import _native
+from .calls import Calls
+from .names import Names, is_compiled, original
+from .watch import Watch
+from .windows import RecordingWindows
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 # A look that begins in the middle of a model's call waits for its end, but not through more calls of modules than this.
@@ -72,7 +72,7 @@ class _State:
 
     names = Names()
     calls = Calls()
-    windows = Windows()
+    windows = RecordingWindows()
     threads: dict[int, _Thread] = {}  # noqa: RUF012
     watch: Watch | None = None
     looking = False

@@ -1,0 +1,8 @@
+//! Every reader fuzzed with inputs made from seeds, through everything that follows: diagnosis, reports, exports, comparison,
+//! replay. `cargo test` does some hundred of each; for longer: `FUZZ_SECONDS=60 cargo test -p inferscope-fuzz`.
+
+mod events;
+mod foreign;
+mod own;
+mod through;
+mod words;
