@@ -109,7 +109,7 @@ pub struct Recorded {
 impl From<&Settings> for Recorded {
     fn from(settings: &Settings) -> Recorded {
         Recorded {
-            rate_hz: settings.rate_hz,
+            rate_hz: settings.stack_rate_hz(),
             native: settings.native,
             calls: settings.calls != Calls::Off,
             c_calls: settings.calls == Calls::WithC,

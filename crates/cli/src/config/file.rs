@@ -1,6 +1,5 @@
 //! Reads `.inferscope.yaml`: a flat map of keys to words or lists. What is wrong with it is said with file and line.
 
-use super::key::KEYS;
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
 use analysis::spelling::nearest_of;
@@ -9,14 +8,11 @@ use serde_saphyr::Spanned;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use trace::settings::all;
 
 pub const NAME: &str = ".inferscope.yaml";
 /// Settings fit on a page; more is something else.
 const LARGEST: u64 = 1 << 20;
-/// Nor would anybody expect that a file somewhere above makes every program record that imports the package.
-const NOT_IN_A_FILE: &str = "enable cannot stand in a file, because importing the Python package reads none: set \
-                             INFERSCOPE_ENABLE=1 for one program, or call inferscope.start() in it";
-
 pub fn read(path: &Path, file: std::io::Result<std::fs::File>) -> Result<Layer, Failure> {
     let shown = path.display();
     let mut text = String::new();
@@ -48,21 +44,22 @@ fn parse(path: &Path, text: &str) -> Result<Layer, Failure> {
     for (name, value) in map {
         let line = name.referenced.line();
         let at = || format!("{}:{line}", path.display());
-        let Some(key) = KEYS.iter().find(|key| key.name == name.value) else {
+        let Some(setting) = all().find(|setting| setting.key == name.value) else {
             let word: String = name.value.chars().take(60).flat_map(char::escape_debug).collect();
-            let near = nearest_of(&name.value, KEYS.iter().map(|key| key.name));
+            let near = nearest_of(&name.value, all().map(|setting| setting.key));
             let hint =
                 near.map_or("`inferscope config show` lists the keys".into(), |near| format!("did you mean {near}?"));
             return Err(Failure::usage(format!("{}: there is no setting {word}: {hint}", at())));
         };
-        if key.name == "enable" {
-            return Err(Failure::usage(format!("{}: {NOT_IN_A_FILE}", at())));
+        let key = setting.key;
+        if let Some(why) = setting.not_in_file {
+            return Err(Failure::usage(format!("{}: {key} cannot stand in a file, because {why}", at())));
         }
         let origin = Origin::File { path: path.to_owned(), line };
         if let Some(raw) = value.0
-            && layer.values.insert(key.name, (raw, origin)).is_some()
+            && layer.values.insert(key, (raw, origin)).is_some()
         {
-            return Err(Failure::usage(format!("{}: {} is set twice", at(), key.name)));
+            return Err(Failure::usage(format!("{}: {key} is set twice", at())));
         }
     }
     Ok(layer)
