@@ -33,6 +33,7 @@ mod private;
 mod proc;
 mod processes;
 mod protocol;
+mod recorded_settings;
 mod recording;
 mod recover;
 mod resume;
