@@ -26,6 +26,7 @@ mod terminal;
 mod unfinished;
 mod verdict;
 mod verify;
+mod yaml;
 
 use clap::{CommandFactory, Parser};
 use command_line::{Arguments, Command};

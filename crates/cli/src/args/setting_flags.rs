@@ -116,7 +116,8 @@ fn arguments(row: &'static Setting) -> Vec<Arg> {
         Flags::Words(words) => words.iter().map(word).collect(),
     };
     let shared = |arg: Arg| match row.commands {
-        Commands::Every => arg.global(true),
+        // Behind what each command has of its own.
+        Commands::Every => arg.global(true).display_order(900),
         // Limits that few ever meet.
         Commands::Reading => arg.hide_short_help(true),
         Commands::Recording | Commands::Tables => arg,
