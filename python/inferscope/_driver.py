@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 
+from . import _settings
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +16,7 @@ _VARIABLES = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
 
 def _wanted() -> bool:
-    return os.environ.get("INFERSCOPE_GPU_DETAIL", "").strip().lower() not in ("off", "0")
+    return _settings.switch("INFERSCOPE_GPU_DETAIL") is not False
 
 
 def library() -> str | None:

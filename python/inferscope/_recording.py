@@ -36,13 +36,13 @@ def start(
     output: "str | os.PathLike[str] | None" = None,
     *,
     rate_hz: int | None = None,
+    native: bool | None = None,
     calls: bool | str | None = None,
     include: "Sequence[str] | None" = None,
     exclude: "Sequence[str] | None" = None,
     min_us: int | None = None,
-    native: bool | None = None,
-    memory_hz: float | None = None,
     trace_size_mb: int | None = None,
+    memory_hz: float | None = None,
     gpu_detail: str | None = None,
     overhead_budget: float | str | None = None,
     layers: bool | None = None,
@@ -59,38 +59,27 @@ def start(
         inferscope.stop()
         print(inferscope.report_path())
 
-    :param output: folder of the trace; by default a new one in ``./inferscope-traces``
-    :param rate_hz: how often stacks are sampled, 0 for not at all
-    :param calls: record every Python call; ``"c"`` for calls of C functions too
-    :param include: record calls of these modules or files only
-    :param exclude: do not record calls of these modules or files
-    :param min_us: do not record calls shorter than this
-    :param native: sample native frames too
-    :param memory_hz: how often memory and threads are read, 0 for not at all
-    :param trace_size_mb: shared memory for each process; where it uses CUDA as much again, up to 64
-    :param gpu_detail: what is recorded of CUDA: ``"off"``, ``"kernel"``, ``"launch"`` or ``"all"``
-    :param overhead_budget: per cent of the time that recording the GPU may cost: windows of steps are recorded then;
-        ``"none"`` records every kernel, whatever it costs
-    :param layers: name the ``nn.Module`` that launched each kernel
-    :param device_hz: how often GPUs are asked for clocks, power and memory, 0 for not at all
+    :param output: Write the trace to this folder (default: a new one in ./inferscope-traces)
+    :param rate_hz: Stack samples per second, 1 to 1000. ``start(rate_hz=0)`` samples none, as ``--no-stacks`` does.
+    :param native: Also sample native (C/C++/Rust) frames
+    :param calls: Record every Python call; ``c`` also records calls of C functions
+    :param include: Record only calls in these modules, packages or path patterns (default: all)
+    :param exclude: Skip calls in these modules, packages or path patterns (default: none)
+    :param min_us: Skip calls shorter than this
+    :param trace_size_mb: Shared memory per process; CUDA programs use as much again, up to 64. Less where the machine's
+        limits leave little.
+    :param memory_hz: Memory and thread readings per second; 0 turns them off
+    :param gpu_detail: CUDA detail: off, kernel (GPU work only), launch (and its launch calls), all (every CUDA call)
+    :param overhead_budget: Record CUDA in windows so that recording slows the program by at most this on average; auto:
+        10% (1% for CUDA graphs), only if recording everything would exceed it; none: record everything
+    :param layers: Attribute each kernel to its nn.Module
+    :param device_hz: GPU clock, power and memory readings per second; 0 turns them off
     """
-    options = {
-        "rate_hz": rate_hz,
-        "calls": calls,
-        "include": include,
-        "exclude": exclude,
-        "min_us": min_us,
-        "native": native,
-        "memory_hz": memory_hz,
-        "trace_size_mb": trace_size_mb,
-        "gpu_detail": gpu_detail,
-        "overhead_budget": overhead_budget,
-        "layers": layers,
-        "device_hz": device_hz,
-    }
+    # A copy: whoever looks at this frame, as debuggers do, writes later variables into the other.
+    options = dict(locals())
     try:
         with _This.lock:
-            _start(output, options)
+            _start(options.pop("output"), options)
         return True
     except Exception as reason:  # Whatever it is, it is not the program's business.
         _warn(f"nothing is recorded: {reason}")

@@ -1,43 +1,37 @@
 """What `start` was given, as the flags of the recorder that it starts. The recorder alone reads the environment and
-`.inferscope.yaml`, and decides; what comes of it comes back as variables, which the native part reads."""
+`.inferscope.yaml`, and decides; what comes of it comes back as variables, which the native part reads, and `switch`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
-# The options that are one value each, with their flags.
-_VALUES = {
-    "min_us": "--min-us",
-    "memory_hz": "--memory-hz",
-    "trace_size_mb": "--trace-size-mb",
-    "gpu_detail": "--gpu-detail",
-    "overhead_budget": "--overhead-budget",
-    "device_hz": "--device-hz",
-}
-# Those that are on or off, or a word.
-_SWITCHES = {"calls": "--calls", "native": "--native", "layers": "--layers"}
-_LISTS = {"include": "--include", "exclude": "--exclude"}
+# Not from typing: every process that is recorded imports this, and typing takes longer than all else of it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# The words for yes and no, in capitals or not: the same as of the command, from whose source they are written here.
+_YES = ("true", "1", "yes", "on")
+_NO = ("false", "0", "no", "off")
 
 
 def arguments(output: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> list[str]:
     """Flags for all that was given, be it a no or an empty list: it wins. What was left out (None) is not among them:
     there the environment decides, then the file."""
     flags = [f"--output={os.fsdecode(output)}"] if output else []
-    if options["rate_hz"] is not None:
-        flags.append(f"--rate={options['rate_hz']}" if options["rate_hz"] else "--no-stacks")
-    for name, flag in _SWITCHES.items():
-        if options[name] is not None:
-            flags.append(f"{flag}={str(options[name]).lower()}")
-    for name, flag in _LISTS.items():
-        if options[name] is not None:
-            patterns = [options[name]] if isinstance(options[name], str) else options[name]
-            flags.append(f"{flag}={','.join(map(str, patterns))}")
-    for name, flag in _VALUES.items():
-        if options[name] is not None:
-            flags.append(f"{flag}={options[name]}")
-    return flags
+    return flags + [_flag(name, value) for name, value in options.items() if value is not None]
+
+
+def _flag(name: str, value: Any) -> str:
+    # The one option whose flag has another name: a rate of 0 is none.
+    if name == "rate_hz":
+        return f"--rate={value}" if value else "--no-stacks"
+    if isinstance(value, bool):
+        value = str(value).lower()
+    elif not isinstance(value, str) and hasattr(value, "__iter__"):
+        value = ",".join(map(str, value))
+    return f"--{name.replace('_', '-')}={value}"
 
 
 def variables(told: bytes) -> dict[str, str]:
@@ -47,6 +41,11 @@ def variables(told: bytes) -> dict[str, str]:
 
 
 def truth(text: str) -> bool | None:
-    """The words for yes and no, as everywhere; None for any other."""
+    """Yes or no; None for any other word."""
     word = text.lower()
-    return True if word in ("true", "1", "yes", "on") else False if word in ("false", "0", "no", "off") else None
+    return True if word in _YES else False if word in _NO else None
+
+
+def switch(variable: str) -> bool | None:
+    """Whether a variable says yes or no; None where it says neither, and the default holds."""
+    return truth(os.environ.get(variable, "").strip())

@@ -2,7 +2,6 @@
 """What is done in a program that uses PyTorch, when it has imported it: the names of layers if they were asked for, and
 CUPTI is handed over when the program starts PyTorch's own profiler. Programs without PyTorch pay nothing for this."""
 
-import os
 import sys
 
 TYPE_CHECKING = False
@@ -12,21 +11,18 @@ if TYPE_CHECKING:
 _begun: set[str] = set()
 
 
-def _asked(name: str, otherwise: str) -> bool:
-    return os.environ.get(name, otherwise).strip().lower() not in ("", "0", "false", "no", "off")
-
-
 def follow() -> None:
     """To be called when recording has begun. Any number of times."""
     from ._after_import import after_import
+    from ._settings import switch
 
-    if _asked("INFERSCOPE_LAYERS", ""):
+    if switch("INFERSCOPE_LAYERS"):
         if "layers" not in _begun:
             _begun.add("layers")
             after_import("torch", _layers)
         elif "inferscope._layers" in sys.modules:
             _layers()
-    if _asked("INFERSCOPE_GPU_DETAIL", "launch") and "profiler" not in _begun:
+    if switch("INFERSCOPE_GPU_DETAIL") is not False and "profiler" not in _begun:
         _begun.add("profiler")
         after_import("torch", _yield_to_profiler)
 

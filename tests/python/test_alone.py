@@ -105,7 +105,7 @@ def test_what_is_given_goes_to_the_recorder_and_what_is_left_out_does_not(alone)
     """A no is given, too: it wins over the environment and the file, which only the recorder reads."""
     alone.run("import inferscope; inferscope.start('given', calls=False, layers=False, native=False, include=[])")
     flags = alone.seen(alone.folder / "given")["arguments"][3:]
-    assert flags == ["--output=given", "--calls=false", "--native=false", "--layers=false", "--include="]
+    assert flags == ["--output=given", "--native=false", "--calls=false", "--include=", "--layers=false"]
     alone.run("import inferscope; inferscope.start(output='left')")
     assert alone.seen(alone.folder / "left")["arguments"][3:] == ["--output=left"]
     alone.run("import inferscope; inferscope.start('rest', rate_hz=0, device_hz=0, memory_hz=2.5, include='one')")

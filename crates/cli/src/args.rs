@@ -1,15 +1,14 @@
-//! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
-//! the environment and the file, so that each has one meaning and one error.
+//! The command line, as `--help` teaches it. The flags of settings are made from their rows, in `setting_flags`.
 
-mod reading;
 mod report_format;
+mod setting_flags;
 
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
 use clap::{Args, Subcommand, ValueEnum};
-pub use reading::Reading;
 use report_format::report_file;
 pub use report_format::{DataFormat, ReportFormat};
+use setting_flags::SettingFlags;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -50,7 +49,7 @@ pub struct Run {
 
 Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
 inside. How GPUs are (clocks, power, memory) is recorded here too.")]
-#[command(mut_args(|arg| { let inside = INSIDE_ONLY.contains(&arg.get_id().as_str()); arg.hide(inside) }))]
+#[command(mut_args(|arg| { let inside = is_inside_only(&arg); arg.hide(inside) }))]
 pub struct Attach {
     /// The process to record
     #[arg(value_name = "PID", value_parser = pid)]
@@ -79,70 +78,6 @@ pub struct Record {
 
     #[command(flatten)]
     pub recording: Recording,
-}
-
-/// What is recorded only from inside the process: flags that `attach` neither takes nor shows.
-const INSIDE_ONLY: [&str; 7] = ["calls", "include", "exclude", "min_us", "layers", "gpu_detail", "overhead_budget"];
-
-/// What to record: the flags of settings.
-#[derive(Args, Debug)]
-pub struct Recording {
-    /// Write the trace to this folder [default: a new one in ./inferscope-traces]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-
-    /// Stack samples per second, 1 to 1000 [default: 100]
-    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
-    rate: Option<String>,
-
-    /// Do not sample stacks
-    #[arg(long, conflicts_with_all = ["rate", "native"])]
-    no_stacks: bool,
-
-    /// Also sample native (C/C++/Rust) frames; `=false` overrides a settings file
-    #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    native: Option<String>,
-
-    /// Record every Python call; `=c` also calls of C functions
-    #[arg(long, value_name = "c", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    calls: Option<String>,
-
-    /// Record only calls in these modules, packages or path patterns
-    #[arg(long, value_name = "PATTERN")]
-    include: Vec<String>,
-
-    /// Skip calls in these modules, packages or path patterns
-    #[arg(long, value_name = "PATTERN")]
-    exclude: Vec<String>,
-
-    /// Skip calls shorter than this
-    #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
-    min_us: Option<String>,
-
-    /// Shared memory per process; CUDA programs use as much again, up to 64 [default: 100]
-    #[arg(long, value_name = "MB", allow_negative_numbers = true)]
-    trace_size_mb: Option<String>,
-
-    /// Memory and thread readings per second; 0 turns them off [default: 10]
-    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
-    memory_hz: Option<String>,
-
-    /// CUDA detail: off, kernel (GPU work only), launch (and its launch calls), all (every CUDA call) [default: launch]
-    #[arg(long, value_name = "DETAIL")]
-    gpu_detail: Option<String>,
-
-    /// Record CUDA in windows so that recording slows the program by at most this on average; auto: 10% (1% for CUDA
-    /// graphs), only if recording everything would exceed it; none: record everything [default: auto]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    overhead_budget: Option<String>,
-
-    /// Attribute each kernel to its nn.Module; `=false` overrides a settings file
-    #[arg(long, value_name = "true", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    layers: Option<String>,
-
-    /// GPU clock, power and memory readings per second; 0 turns them off [default: 10]
-    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
-    device_hz: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -176,9 +111,8 @@ pub struct Analyze {
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
-    /// Rows in each table [default: 12]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    top: Option<String>,
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     reading: Reading,
@@ -238,58 +172,34 @@ pub enum ConfigAction {
     Show,
 }
 
+/// What to record: the settings of a recording.
+pub type Recording = SettingFlags<setting_flags::Recording>;
+/// How much a trace may take while it is read.
+pub type Reading = SettingFlags<setting_flags::Reading>;
+/// How much is printed of what is long.
+pub type Tables = SettingFlags<setting_flags::Tables>;
+/// What every command takes.
+pub type Every = SettingFlags<setting_flags::Every>;
+
 impl Recording {
     /// The settings of a recording: these flags over `base`, and both over what the environment and the file say.
     pub fn settings(&self, base: Layer) -> Result<Settings, Failure> {
         let mut settings = Settings::load(base.over(self.layer()))?;
-        // A path need not be text; every other value is.
-        if self.output.is_some() {
-            settings.recording.output = self.output.clone();
+        if self.folder.is_some() {
+            settings.recording.output = self.folder.clone();
         }
         Ok(settings)
     }
+}
 
-    /// The first flag, if any, for what is recorded only from inside the process.
-    pub fn inside_only(&self) -> Option<&'static str> {
-        let flags = [
-            ("--calls", self.calls.is_some()),
-            ("--include", !self.include.is_empty()),
-            ("--exclude", !self.exclude.is_empty()),
-            ("--min-us", self.min_us.is_some()),
-            ("--layers", self.layers.as_ref().is_some_and(|layers| layers != "false")),
-            ("--gpu-detail", self.gpu_detail.as_ref().is_some_and(|detail| detail != "off")),
-            ("--overhead-budget", self.overhead_budget.is_some()),
-        ];
-        flags.into_iter().find_map(|(flag, given)| given.then_some(flag))
-    }
-
-    fn layer(&self) -> Layer {
-        let mut layer = Layer::default();
-        layer.flag("output", "--output", self.output.as_deref().and_then(std::path::Path::to_str));
-        layer.flag("rate_hz", "--rate", self.rate.as_deref());
-        // Whoever names a rate wants stacks, whatever the environment says.
-        layer.flag("stacks", "--rate", self.rate.as_ref().map(|_| "true"));
-        layer.flag("stacks", "--no-stacks", self.no_stacks.then_some("false"));
-        layer.flag("native", "--native", self.native.as_deref());
-        layer.flag("calls", "--calls", self.calls.as_deref());
-        layer.flag_list("calls_include", "--include", &self.include);
-        layer.flag_list("calls_exclude", "--exclude", &self.exclude);
-        layer.flag("calls_min_us", "--min-us", self.min_us.as_deref());
-        layer.flag("trace_size_mb", "--trace-size-mb", self.trace_size_mb.as_deref());
-        layer.flag("memory_hz", "--memory-hz", self.memory_hz.as_deref());
-        layer.flag("gpu_detail", "--gpu-detail", self.gpu_detail.as_deref());
-        layer.flag("overhead_budget", "--overhead-budget", self.overhead_budget.as_deref());
-        layer.flag("layers", "--layers", self.layers.as_deref());
-        layer.flag("device_hz", "--device-hz", self.device_hz.as_deref());
-        layer
-    }
+/// What is recorded only from inside the process: `attach` neither takes nor shows it.
+fn is_inside_only(arg: &clap::Arg) -> bool {
+    trace::settings::all().any(|row| row.inside_only && arg.get_id() == row.field)
 }
 
 impl Analyze {
     pub fn layer(&self) -> Layer {
-        let mut layer = self.reading.layer();
-        layer.flag("top", "--top", self.top.as_deref());
-        layer
+        self.reading.layer().over(self.tables.layer())
     }
 }
 

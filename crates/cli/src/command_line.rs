@@ -1,6 +1,6 @@
 //! The whole command line, as `--help` shows it: every command with its arguments.
 
-use crate::args::{Analyze, Attach, Config, Export, Record, Run};
+use crate::args::{Analyze, Attach, Config, Every, Export, Record, Run};
 use crate::commands;
 use crate::config::Layer;
 use clap::{Parser, Subcommand};
@@ -25,17 +25,8 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Only errors on stderr
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-
-    /// Print more on stderr about what is being done
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
-
-    /// When to use colour: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN")]
-    pub color: Option<String>,
+    #[command(flatten)]
+    every: Every,
 }
 
 #[derive(Subcommand, Debug)]
@@ -72,10 +63,6 @@ pub enum Command {
 impl Arguments {
     /// The settings that every command takes.
     pub fn layer(&self) -> Layer {
-        let mut layer = Layer::default();
-        layer.flag("color", "--color", self.color.as_deref());
-        layer.flag("log_level", "--quiet", self.quiet.then_some("error"));
-        layer.flag("log_level", "--verbose", self.verbose.then_some("debug"));
-        layer
+        self.every.layer()
     }
 }

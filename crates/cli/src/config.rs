@@ -2,19 +2,14 @@
 //! defaults. Each value keeps its origin. A value that makes no sense is refused wherever it stands.
 
 mod file;
-mod key;
 mod unknown;
 
 use crate::failure::Failure;
 use crate::found_file;
-use key::KEYS;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use trace::settings::{SIZE_MB, SIZES_MB};
-
-/// A petabyte: more than any machine has, and far from what a number holds.
-const MOST_MB: u64 = 1 << 30;
+use trace::settings::{Group, Reading, Setting, all};
 
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,24 +45,24 @@ pub struct Layer {
 }
 
 impl Layer {
-    pub fn flag(&mut self, key: &'static str, flag: &'static str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.values.insert(key, (vec![value.to_owned()], Origin::Flag(flag)));
-        }
+    pub fn flag(&mut self, key: &'static str, flag: &'static str, words: &[String]) {
+        self.values.insert(key, (words.to_vec(), Origin::Flag(flag)));
     }
 
-    pub fn flag_list(&mut self, key: &'static str, flag: &'static str, values: &[String]) {
-        if !values.is_empty() {
-            self.values.insert(key, (values.to_vec(), Origin::Flag(flag)));
+    /// What a flag says, and which; None where it is left to others.
+    pub fn given(&self, key: &str) -> Option<(&[String], &'static str)> {
+        match self.values.get(key) {
+            Some((words, Origin::Flag(flag))) => Some((words, flag)),
+            _ => None,
         }
     }
 
     fn environment(read: impl Fn(&str) -> Option<String>) -> Layer {
         let mut layer = Layer::default();
-        for key in KEYS {
-            let name = key.variable();
+        for setting in all() {
+            let name = setting.variable();
             if let Some(value) = read(&name).filter(|value| !value.is_empty()) {
-                layer.values.insert(key.name, (vec![value], Origin::Environment(name)));
+                layer.values.insert(setting.key, (vec![value], Origin::Environment(name)));
             }
         }
         layer
@@ -97,7 +92,7 @@ pub struct Settings {
     /// Bytes that reading may take. None: what is free.
     pub max_memory: Option<u64>,
     pub limits: timeline::Limits,
-    /// Each value as text, with its origin, in the order of `KEYS`.
+    /// Each value as text, with its origin, in the order of the table.
     pub shown: Vec<(&'static str, String, Origin)>,
 }
 
@@ -130,41 +125,22 @@ impl Settings {
     }
 
     fn read(layer: &Layer) -> Result<Settings, Failure> {
-        let mut reader = key::Reader { layer, shown: Vec::new() };
-        let stacks = reader.truth("stacks", true)?;
-        let rate_hz = reader.whole("rate_hz", 100, 1..=1000, "--no-stacks for none")?;
-        let sizes = u64::from(*SIZES_MB.start())..=u64::from(*SIZES_MB.end());
-        let recording = recorder::Settings {
-            rate_hz: if stacks { rate_hz as u32 } else { 0 },
-            native: reader.truth("native", false)?,
-            calls: reader.calls("calls")?,
-            include: reader.list("calls_include")?,
-            exclude: reader.list("calls_exclude")?,
-            min_us: reader.whole("calls_min_us", 0, 0..=60_000_000, "a minute in microseconds")?,
-            trace_size_mb: reader.whole("trace_size_mb", SIZE_MB.into(), sizes, "64 GB")? as u32,
-            memory_hz: reader.number("memory_hz", 10.0, 0.0..=100.0)?,
-            gpu_detail: reader.gpu_detail("gpu_detail")?,
-            overhead_budget: reader.budget("overhead_budget")?,
-            layers: reader.truth("layers", false)?,
-            device_hz: reader.number("device_hz", 10.0, 0.0..=100.0)?,
-            output: reader.path("output")?,
-        };
-        let top = reader.whole("top", 12, 1..=100_000, "rows in each table")? as usize;
-        let memory = reader.whole("max_memory_mb", 0, 0..=MOST_MB, "0 for what is free")?;
-        let max_memory = Some(memory << 20).filter(|memory| *memory > 0);
-        let unpacked = timeline::Limits::default().unpacked >> 20;
-        let unpacked = reader.whole("max_unpacked_mb", unpacked, 1..=MOST_MB, "of any file")? << 20;
-        let limits = timeline::Limits { unpacked };
-        let color = reader.choice("color", "auto", &["auto", "always", "never"])?;
-        let log_level =
-            match reader.choice("log_level", "info", &["error", "warning", "info", "debug", "trace"])?.as_str() {
+        let mut shown = Vec::new();
+        let recording: recorder::Settings = read_group(layer, &mut shown)?;
+        let reading: Reading = read_group(layer, &mut shown)?;
+        Ok(Settings {
+            recording,
+            log_level: match reading.log_level.as_str() {
                 "error" | "warning" => LogLevel::Error,
                 "debug" | "trace" => LogLevel::Debug,
                 _ => LogLevel::Info,
-            };
-        // Only the Python package acts on it; it stands here so that one place shows all.
-        reader.truth("enable", false)?;
-        Ok(Settings { recording, log_level, color, top, max_memory, limits, shown: reader.in_order() })
+            },
+            color: reading.color,
+            top: reading.top as usize,
+            max_memory: Some(reading.max_memory_mb << 20).filter(|memory| *memory > 0),
+            limits: timeline::Limits { unpacked: reading.max_unpacked_mb << 20 },
+            shown,
+        })
     }
 
     pub fn quiet(&self) -> bool {
@@ -185,9 +161,36 @@ impl Settings {
     }
 }
 
+/// The values of a group's rows, each read by its row; how it is shown goes to `shown`.
+fn read_group<G: Group>(layer: &Layer, shown: &mut Vec<(&'static str, String, Origin)>) -> Result<G, Failure> {
+    let mut group = G::default();
+    for setting in G::ROWS {
+        let origin = match layer.values.get(setting.key) {
+            None => Origin::Default,
+            Some((words, origin)) if group.set(setting, words) => origin.clone(),
+            Some((words, origin)) => return Err(Failure::usage(wrong(setting, words, origin))),
+        };
+        let text = Some(group.text(setting)).filter(|text| !text.is_empty());
+        shown.push((setting.key, text.unwrap_or_else(|| "-".into()), origin));
+    }
+    Ok(group)
+}
+
+/// One error for all sources: where it stands, what it says, and what would be right.
+fn wrong(setting: &Setting, raw: &Raw, origin: &Origin) -> String {
+    let text = raw.join(",");
+    let right = setting.accepts.must_be(&text);
+    let text: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    match origin {
+        Origin::Flag(flag) => format!("{flag} {text}: {right}"),
+        Origin::Environment(variable) => format!("{variable}={text}: {right}"),
+        Origin::File { .. } | Origin::Default => format!("{origin}: {}: {text}: {right}", setting.key),
+    }
+}
+
 /// What a key is for.
-pub fn meaning(name: &str) -> &'static str {
-    KEYS.iter().find(|key| key.name == name).map_or("", |key| key.what)
+pub fn meaning(key: &str) -> String {
+    all().find(|setting| setting.key == key).map(Setting::help).unwrap_or_default()
 }
 
 #[cfg(test)]

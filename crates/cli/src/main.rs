@@ -24,6 +24,7 @@ mod terminal;
 mod unfinished;
 mod verdict;
 mod verify;
+mod yaml;
 #[cfg(test)]
 mod yaml_tests;
 

@@ -7,20 +7,18 @@ mod tree;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::found_file;
+use crate::yaml;
 use analysis::spelling::nearest_of;
 use diagnosis::expression::Condition;
 use diagnosis::user_rules::UserRule;
 use diagnosis::{RuleSettings, Severity, rules::RULES};
 use serde_saphyr::Spanned;
-use std::io::Read;
 use std::path::Path;
 use tree::{Map, Tree};
 
 pub const NAME: &str = ".inferscope_rules.yaml";
 const TOP: &str = "bottleneck_rules";
 const KEYS: [&str; 5] = ["name", "condition", "suggestion", "confidence_weight", "severity"];
-/// Rules fit on some pages; more is something else.
-const LARGEST: u64 = 1 << 20;
 const MOST_RULES: usize = 500;
 const LONGEST_NAME: usize = 64;
 const LONGEST_TEXT: usize = 1000;
@@ -69,29 +67,16 @@ pub fn check(path: &Path) -> Result<Result<RuleFile, Vec<String>>, Failure> {
 }
 
 fn check_opened(path: &Path, file: std::io::Result<std::fs::File>) -> Result<Result<RuleFile, Vec<String>>, Failure> {
-    let shown = path.display();
-    let unreadable = |error: std::io::Error| Failure::bad_input(format!("cannot read {shown}: {error}"));
-    let mut text = String::new();
-    let file = file.map_err(unreadable)?;
-    file.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > LARGEST {
-        return Err(Failure::bad_input(format!("{shown} is larger than 1 MB: it cannot be rules")));
-    }
+    let text = yaml::text(path, file, "rules").map_err(Failure::bad_input)?;
     Ok(parse(path, &text))
 }
 
 fn parse(path: &Path, text: &str) -> Result<RuleFile, Vec<String>> {
-    let blank = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line == "---");
-    if blank {
+    if yaml::is_blank(text) {
         return Ok(RuleFile::default());
     }
-    let mut options = serde_saphyr::Options::default();
-    options.with_snippet = false;
-    // Told below, in our own words.
-    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
+    let mut options = yaml::options();
     if let Some(budget) = &mut options.budget {
-        budget.max_nodes = 10_000;
-        budget.max_events = 100_000;
         budget.max_depth = 16;
     }
     let mut file = File { path, faults: Vec::new(), names: Vec::new() };
@@ -130,12 +115,7 @@ impl File<'_> {
 
     /// YAML that is none is not read further.
     fn syntax(&mut self, error: &serde_saphyr::Error) {
-        let error = error.without_snippet();
-        let text = error.to_string();
-        // The message ends with the place, which stands in front already.
-        let text = text.split(" at line ").next().unwrap_or(&text).lines().next().unwrap_or_default().to_owned();
-        let line = error.location().map(|location| format!(":{}", location.line())).unwrap_or_default();
-        let said = format!("{}{line}: {text}; rules are written as in docs/user-rules.md", self.path.display());
+        let said = yaml::syntax(self.path, error, "rules are written as in docs/user-rules.md");
         self.faults.push((0, said));
     }
 

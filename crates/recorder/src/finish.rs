@@ -57,7 +57,7 @@ impl Recording {
         };
         let end = trace::clock::monotonic().0;
         let whole = notes.guard("the end of the recording", || finish_drain(&mut drain, &self.segments)) == Some(true);
-        let rate_hz = if self.had_samples { 0 } else { self.settings.rate_hz };
+        let rate_hz = if self.had_samples { 0 } else { self.settings.stack_rate_hz() };
         seen.into_iter().for_each(|seen| note_what_was_seen(&seen, rate_hz, self.injected, &self.shared));
         if self.restarts > 0 {
             notes.add(Note::new(NoteCode::RecorderRestarted).with(self.restarts).with(drain.lost_away()));

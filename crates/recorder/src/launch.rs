@@ -8,12 +8,14 @@ use crate::outcome::{Error, Exit};
 use crate::output::{Output, TRACE_FILE};
 use crate::settings::Settings;
 use crate::signals::{Came, Signals};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
+use trace::settings::Group;
 
 const RECORDER_PID: &str = "INFERSCOPE_RECORDER_PID";
 const SEGMENTS: &str = "INFERSCOPE_SEGMENTS";
@@ -30,37 +32,32 @@ pub(crate) fn outer_recorder() -> Option<u32> {
 }
 
 /// A variable and its value.
-pub(crate) type Variable = (&'static str, OsString);
+pub(crate) type Variable = (Cow<'static, str>, OsString);
 
 /// What the collectors in the workload are told: where their segments go, and every setting that is theirs, whether or not
 /// it was given anywhere.
 pub(crate) fn told(settings: &Settings, output: &Output) -> Vec<Variable> {
-    vec![
+    let own = [
         (SEGMENTS, output.segments.clone().into()),
         (TRACE, output.trace.clone().into()),
         (RECORDER_PID, std::process::id().to_string().into()),
-        ("INFERSCOPE_TRACE_SIZE_MB", settings.trace_size_mb.to_string().into()),
-        ("INFERSCOPE_CALLS", settings.calls.to_string().into()),
-        ("INFERSCOPE_CALLS_INCLUDE", settings.include.join(",").into()),
-        ("INFERSCOPE_CALLS_EXCLUDE", settings.exclude.join(",").into()),
-        ("INFERSCOPE_CALLS_MIN_US", settings.min_us.to_string().into()),
-        ("INFERSCOPE_GPU_DETAIL", settings.gpu_detail.name().into()),
-        ("INFERSCOPE_OVERHEAD_BUDGET", settings.overhead_budget.to_string().into()),
-        ("INFERSCOPE_LAYERS", settings.layers.to_string().into()),
-    ]
+    ];
+    let settings =
+        Settings::ROWS.iter().filter(|row| row.told).map(|row| (row.variable().into(), settings.text(row).into()));
+    own.map(|(name, value): (_, OsString)| (name.into(), value)).into_iter().chain(settings).collect()
 }
 
 /// With what is told, how the collectors get in.
 pub(crate) fn environment(told: Vec<Variable>, package: Option<&Path>, injection: &Injection) -> Vec<Variable> {
     let mut variables = told;
-    variables.extend(injection.variables.iter().cloned());
+    variables.extend(injection.variables.iter().map(|(name, value)| ((*name).into(), value.clone())));
     if let Some(package) = package {
         let mut path = package.join("_inject").into_os_string();
         if let Some(before) = std::env::var_os("PYTHONPATH").filter(|before| !before.is_empty()) {
             path.push(":");
             path.push(before);
         }
-        variables.push(("PYTHONPATH", path));
+        variables.push(("PYTHONPATH".into(), path));
     }
     variables
 }
@@ -78,7 +75,10 @@ impl Running {
         announce: impl Fn() + Send + Sync + 'static,
     ) -> Result<Running, Error> {
         let mut process = std::process::Command::new(&command.program);
-        process.arg0(&command.called).args(&command.arguments).envs(variables);
+        process
+            .arg0(&command.called)
+            .args(&command.arguments)
+            .envs(variables.iter().map(|(name, value)| (&**name, value)));
         let restore = signals.restore_in_child();
         let supervisor = std::process::id();
         let before_exec = move || {

@@ -33,6 +33,7 @@ mod private;
 mod proc;
 mod processes;
 mod protocol;
+mod recorded_settings;
 mod recording;
 mod recover;
 mod resume;
@@ -136,7 +137,7 @@ pub fn attach(
     if stat.is_kernel {
         return Err(Error::KernelThread { pid });
     }
-    if settings.rate_hz > 0 {
+    if settings.stack_rate_hz() > 0 {
         let hint = |why: String| format!("{why} Without stacks (--no-stacks) its threads and memory can be recorded.");
         cpu::permission::check(pid).map_err(|why| match why == cpu::permission::ENDED {
             true => missing(),

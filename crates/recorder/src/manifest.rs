@@ -3,7 +3,8 @@
 
 pub use crate::host::Host;
 use crate::private;
-use crate::settings::{Calls, Settings};
+pub use crate::recorded_settings::RecordedSettings;
+use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -50,7 +51,7 @@ pub struct Manifest {
     pub attached: bool,
     pub clock: Clock,
     pub host: Host,
-    pub settings: Recorded,
+    pub settings: RecordedSettings,
     /// The devices of the machine, by the index that their counters carry as `thread`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
@@ -81,49 +82,6 @@ pub struct Device {
     pub uuid: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pci_bus_id: String,
-}
-
-/// The settings that a reader of the trace needs.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Recorded {
-    pub rate_hz: u32,
-    pub native: bool,
-    pub calls: bool,
-    pub c_calls: bool,
-    pub include: Vec<String>,
-    pub exclude: Vec<String>,
-    pub min_us: u64,
-    pub trace_size_mb: u32,
-    pub memory_hz: f64,
-    #[serde(default)]
-    pub gpu_detail: String,
-    /// `auto`, `none` or a percentage.
-    #[serde(default)]
-    pub overhead_budget: String,
-    #[serde(default)]
-    pub layers: bool,
-    #[serde(default)]
-    pub device_hz: f64,
-}
-
-impl From<&Settings> for Recorded {
-    fn from(settings: &Settings) -> Recorded {
-        Recorded {
-            rate_hz: settings.rate_hz,
-            native: settings.native,
-            calls: settings.calls != Calls::Off,
-            c_calls: settings.calls == Calls::WithC,
-            include: settings.include.clone(),
-            exclude: settings.exclude.clone(),
-            min_us: settings.min_us,
-            trace_size_mb: settings.trace_size_mb,
-            memory_hz: settings.memory_hz,
-            gpu_detail: settings.gpu_detail.name().into(),
-            overhead_budget: settings.overhead_budget.to_string(),
-            layers: settings.layers,
-            device_hz: settings.device_hz,
-        }
-    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -291,5 +249,77 @@ impl Manifest {
     pub fn read(folder: &Path) -> io::Result<Manifest> {
         let text = plain_file::read_inside(&folder.join(MANIFEST), LARGEST)?;
         Ok(serde_json::from_slice(&text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use trace::codes::NoteCode;
+    use trace::manifest as keys;
+
+    /// With everything in it that is left out where there is nothing to say.
+    fn whole() -> Manifest {
+        let mut manifest = Manifest::new("serve.py".into(), &Settings::default(), trace::Source::Tsc);
+        (manifest.id, manifest.attached) = (Some("1".into()), true);
+        let text = || "x".to_owned();
+        let (uuid, pci_bus_id) = (text(), text());
+        manifest.devices.push(Device { uuid, pci_bus_id, ..Device::default() });
+        let collector = Collector {
+            own_ns: 1,
+            residual_ns: 1,
+            windows: Some(CollectorWindows::default()),
+            stack_reads: Some(StackReads::default()),
+            ..Collector::default()
+        };
+        let device = ProcessDevice {
+            uuid: text(),
+            multiprocessors: Some(1),
+            compute_capability: text(),
+            memory_bytes: Some(1),
+            bandwidth: Some(1),
+            ..ProcessDevice::default()
+        };
+        let (rank, local_rank, world_size) = (Some(0), Some(0), Some(1));
+        let (collectors, devices) = (vec![collector], vec![device]);
+        manifest.processes.push(Process { collectors, devices, rank, local_rank, world_size, ..Process::default() });
+        manifest.notes.push(Note::new(NoteCode::NoStacks).with("denied").of(12));
+        manifest
+    }
+
+    #[test]
+    fn its_keys_are_those_that_readers_ask_for() {
+        let mut manifest = serde_json::to_value(whole()).unwrap();
+        let mut exits = BTreeSet::new();
+        for exit in [crate::Exit::Code(0), crate::Exit::Signal(9)] {
+            let exit = serde_json::to_value(Manifest { exit: Some(exit), ..whole() }).unwrap();
+            exits.extend(exit["exit"].as_object().unwrap().keys().cloned());
+        }
+        manifest["exit"] = exits.into_iter().map(|key| (key, 0.into())).collect::<serde_json::Map<_, _>>().into();
+        let process = "/processes/0";
+        let [collector, device] = ["collectors", "devices"].map(|list| format!("{process}/{list}/0"));
+        for (object, expected) in [
+            ("", keys::root::ALL),
+            ("/exit", keys::exit::ALL),
+            ("/clock", keys::clock::ALL),
+            ("/host", keys::host::ALL),
+            ("/devices/0", keys::device::ALL),
+            (process, keys::process::ALL),
+            (&device, keys::process_device::ALL),
+            (&collector, keys::collector::ALL),
+            (&format!("{collector}/windows"), keys::windows::ALL),
+            (&format!("{collector}/stack_reads"), keys::stack_reads::ALL),
+            ("/notes/0", keys::note::ALL),
+        ] {
+            let found: BTreeSet<&str> =
+                manifest.pointer(object).unwrap().as_object().unwrap().keys().map(|key| &**key).collect();
+            assert_eq!(found, expected.iter().copied().collect(), "{object}");
+        }
+        let settings = manifest["settings"].as_object().unwrap();
+        assert!(keys::settings::ALL.iter().all(|key| settings.contains_key(*key)), "{settings:?}");
+        let state = |state| serde_json::to_value(state).unwrap();
+        let states = [State::Recording, State::Complete, State::Recovered].map(state);
+        assert_eq!(states, [keys::state::RECORDING, keys::state::COMPLETE, keys::state::RECOVERED]);
     }
 }

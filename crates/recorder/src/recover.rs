@@ -27,11 +27,11 @@ use trace::clock::{Anchor, Source};
 use trace::codes::{Note, NoteCode};
 use trace::plain_file;
 use trace::segment::SUFFIX;
-use trace::settings::SIZES_MB;
+use trace::settings::MOST_TRACE_SIZE_MB;
 use trace::tables::{MANIFEST, Table, parse_file_name};
 
 /// What a process may be given, and the header of its segment.
-const LARGEST_SEGMENT: u64 = ((*SIZES_MB.end() as u64) + 64) << 20;
+const LARGEST_SEGMENT: u64 = (MOST_TRACE_SIZE_MB + 64) << 20;
 
 /// Both folders are ours alone, which `unfinished` has made sure of. None: somebody has completed it meanwhile.
 pub(crate) fn complete(trace: &Path, segments: &Path, lock: Lock) -> Result<Option<Recovered>, Error> {

@@ -45,9 +45,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A trace of torch.profiler that unpacks to more needs as much memory, too.
     fn default() -> Limits {
-        Limits { unpacked: 16 << 30 }
+        Limits { unpacked: trace::settings::Reading::default().max_unpacked_mb << 20 }
     }
 }
 

@@ -157,15 +157,9 @@ impl Reader {
             ("mark", [name, at, ..]) => {
                 self.slice(SliceKind::Mark, &name.replace('~', " "), &format!("{at}..{at}"), offset, rest)?;
             }
-            ("step", [name, span, ..]) => self.slice(SliceKind::Step, name, span, offset, rest)?,
-            ("scope", [name, span, ..]) => self.slice(SliceKind::Scope, name, span, offset, rest)?,
-            ("call", [name, span, ..]) => self.slice(SliceKind::Call, name, span, offset, rest)?,
-            ("ccall", [name, span, ..]) => self.slice(SliceKind::CCall, name, span, offset, rest)?,
             ("gc", [name, span, ..]) => {
                 self.slice(SliceKind::Gc, &format!("gc generation {name}"), span, offset, rest)?
             }
-            ("nvtx", [name, span, ..]) => self.slice(SliceKind::Nvtx, name, span, offset, rest)?,
-            ("layer", [name, span, ..]) => self.slice(SliceKind::Layer, name, span, offset, rest)?,
             ("overhead", [name, span, ..]) => {
                 let kind = OverheadKind::from_name(name).unwrap_or(OverheadKind::Other);
                 let id = (kind as u32).to_string();
@@ -175,6 +169,10 @@ impl Reader {
                 let window = RecordingWindow::from_name(turn).ok_or("neither `on` nor `off`")?;
                 let (span, id) = (format!("{at}..{at}"), (window as u32).to_string());
                 self.slice(SliceKind::RecordingWindow, window.said(), &span, offset, &["id", &id])?;
+            }
+            ("step" | "scope" | "call" | "ccall" | "nvtx" | "layer", [name, span, ..]) => {
+                let kind = slice_kind(verb).ok_or("not understood")?;
+                self.slice(kind, name, span, offset, rest)?
             }
             _ => return self.device_line(verb, rest, offset),
         }
@@ -257,6 +255,24 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// The first word of a line that is a slice, here and where a trace is written from text.
+pub(crate) fn slice_kind(word: &str) -> Option<SliceKind> {
+    Some(match word {
+        "scope" => SliceKind::Scope,
+        "step" => SliceKind::Step,
+        "mark" => SliceKind::Mark,
+        "call" => SliceKind::Call,
+        "ccall" => SliceKind::CCall,
+        "gc" => SliceKind::Gc,
+        "api" => SliceKind::ApiCall,
+        "nvtx" => SliceKind::Nvtx,
+        "layer" => SliceKind::Layer,
+        "overhead" => SliceKind::Overhead,
+        "window" => SliceKind::RecordingWindow,
+        _ => return None,
+    })
 }
 
 /// Lines up to the `end` that closes the block.

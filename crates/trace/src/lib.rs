@@ -9,6 +9,7 @@ pub mod device;
 pub mod device_facts;
 pub mod event;
 pub mod gathered;
+pub mod manifest;
 pub mod names;
 pub mod plain_file;
 pub mod ring;

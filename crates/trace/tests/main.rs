@@ -1,4 +1,5 @@
-//! The tests of rings and segments in one program. Apart from them is `kill`, which forks thousands of times.
+//! The tests of rings, segments and the pages of settings in one program. Apart from them is `kill`, which forks thousands of times.
 
 mod ring_model;
 mod segment;
+mod settings_pages;

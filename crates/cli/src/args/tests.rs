@@ -1,6 +1,5 @@
 //! What of a command line is ours, and what belongs to the recorded command.
 
-use super::*;
 use crate::command_line::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 
@@ -14,7 +13,7 @@ fn what_follows_the_command_is_the_commands_own() {
     let parsed = Arguments::try_parse_from(["inferscope", "run", "--rate", "50", "serve.py", "--rate", "9", "-q"]);
     let Command::Run(run) = parsed.unwrap().command else { panic!("run") };
     assert_eq!(run.argv, ["serve.py", "--rate", "9", "-q"]);
-    assert_eq!(run.recording.rate.as_deref(), Some("50"));
+    assert_eq!(run.recording.layer().given("rate_hz"), Some((&["50".to_owned()][..], "--rate")));
 }
 
 #[test]
@@ -32,8 +31,8 @@ fn a_process_that_runs_already_is_offered_no_flag_that_it_is_refused() {
         command.find_subcommand_mut(name).unwrap().render_long_help().to_string()
     };
     let (run, attach) = (help("run"), help("attach"));
-    for id in INSIDE_ONLY {
-        let flag = format!("--{}", id.replace('_', "-"));
+    for row in trace::settings::all().filter(|row| row.inside_only) {
+        let flag = format!("--{}", row.field.replace('_', "-"));
         assert!(run.contains(&flag) && !attach.contains(&flag), "{flag}");
         let value = if flag == "--layers" || flag == "--calls" { flag } else { format!("{flag}=1") };
         let parsed = Arguments::try_parse_from(["inferscope", "attach", "1", &value]).unwrap();
@@ -47,5 +46,6 @@ fn a_process_that_runs_already_is_offered_no_flag_that_it_is_refused() {
 fn calls_take_a_value_only_with_an_equals_sign() {
     let parsed = Arguments::try_parse_from(["inferscope", "run", "--calls", "c"]).unwrap();
     let Command::Run(run) = parsed.command else { panic!("run") };
-    assert_eq!((run.recording.calls.as_deref(), run.argv), (Some("true"), vec!["c".into()]));
+    assert_eq!(run.recording.layer().given("calls"), Some((&["true".to_owned()][..], "--calls")));
+    assert_eq!(run.argv, ["c"]);
 }

@@ -1,7 +1,7 @@
 //! `inferscope diff A B`: opens two traces, lays them side by side, and tells what got slower and whether that is noise.
 //! Gates of `--fail-on` decide the exit code.
 
-use crate::args::{Reading, ReportFormat};
+use crate::args::{Reading, ReportFormat, Tables};
 use crate::config::{Layer, Settings};
 use crate::confine::Output;
 use crate::ending::Ending;
@@ -52,9 +52,8 @@ pub struct Diff {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Rows in each table [default: 12]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    top: Option<String>,
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     reading: Reading,
@@ -73,9 +72,7 @@ enum DiffFormat {
 
 impl Diff {
     pub fn layer(&self) -> Layer {
-        let mut layer = self.reading.layer();
-        layer.flag("top", "--top", self.top.as_deref());
-        layer
+        self.reading.layer().over(self.tables.layer())
     }
 
     fn file(&self) -> Option<&Path> {

@@ -1,81 +1,55 @@
 //! Reads `.inferscope.yaml`: a flat map of keys to words or lists. What is wrong with it is said with file and line.
 
-use super::key::KEYS;
 use super::{Layer, Origin, Raw};
 use crate::failure::Failure;
+use crate::yaml;
 use analysis::spelling::nearest_of;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
+use trace::settings::all;
 
 pub const NAME: &str = ".inferscope.yaml";
-/// Settings fit on a page; more is something else.
-const LARGEST: u64 = 1 << 20;
-/// Nor would anybody expect that a file somewhere above makes every program record that imports the package.
-const NOT_IN_A_FILE: &str = "enable cannot stand in a file, because importing the Python package reads none: set \
-                             INFERSCOPE_ENABLE=1 for one program, or call inferscope.start() in it";
+const RIGHT: &str = "settings are lines such as `rate_hz: 250`";
 
 pub fn read(path: &Path, file: std::io::Result<std::fs::File>) -> Result<Layer, Failure> {
-    let shown = path.display();
-    let mut text = String::new();
-    let file = file.map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
-    file.take(LARGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
-    if text.len() as u64 > LARGEST {
-        return Err(Failure::usage(format!("{shown} is larger than 1 MB: it cannot be settings")));
-    }
+    let text = yaml::text(path, file, "settings").map_err(Failure::usage)?;
     parse(path, &text)
 }
 
 fn parse(path: &Path, text: &str) -> Result<Layer, Failure> {
-    let mut options = serde_saphyr::Options::default();
-    options.with_snippet = false;
-    // Told below, in our own words.
-    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
-    if let Some(budget) = &mut options.budget {
-        budget.max_nodes = 10_000;
-        budget.max_events = 100_000;
-    }
-    let blank = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line == "---");
-    let map: Vec<(Spanned<String>, Word)> = match blank {
+    let map: Vec<(Spanned<String>, Word)> = match yaml::is_blank(text) {
         true => Vec::new(),
-        false => serde_saphyr::from_str_with_options::<Pairs>(text, options).map_err(|error| syntax(path, &error))?.0,
+        false => {
+            serde_saphyr::from_str_with_options::<Pairs>(text, yaml::options())
+                .map_err(|error| Failure::usage(yaml::syntax(path, &error, RIGHT)))?
+                .0
+        }
     };
     let mut layer = Layer::default();
     for (name, value) in map {
         let line = name.referenced.line();
         let at = || format!("{}:{line}", path.display());
-        let Some(key) = KEYS.iter().find(|key| key.name == name.value) else {
+        let Some(setting) = all().find(|setting| setting.key == name.value) else {
             let word: String = name.value.chars().take(60).flat_map(char::escape_debug).collect();
-            let near = nearest_of(&name.value, KEYS.iter().map(|key| key.name));
+            let near = nearest_of(&name.value, all().map(|setting| setting.key));
             let hint =
                 near.map_or("`inferscope config show` lists the keys".into(), |near| format!("did you mean {near}?"));
             return Err(Failure::usage(format!("{}: there is no setting {word}: {hint}", at())));
         };
-        if key.name == "enable" {
-            return Err(Failure::usage(format!("{}: {NOT_IN_A_FILE}", at())));
+        let key = setting.key;
+        if let Some(why) = setting.not_in_file {
+            return Err(Failure::usage(format!("{}: {key} cannot stand in a file, because {why}", at())));
         }
         let origin = Origin::File { path: path.to_owned(), line };
         if let Some(raw) = value.0
-            && layer.values.insert(key.name, (raw, origin)).is_some()
+            && layer.values.insert(key, (raw, origin)).is_some()
         {
-            return Err(Failure::usage(format!("{}: {} is set twice", at(), key.name)));
+            return Err(Failure::usage(format!("{}: {key} is set twice", at())));
         }
     }
     Ok(layer)
-}
-
-fn syntax(path: &Path, error: &serde_saphyr::Error) -> Failure {
-    let error = error.without_snippet();
-    let text = error.to_string();
-    // The message ends with the place, which stands in front already.
-    let text = text.split(" at line ").next().unwrap_or(&text).lines().next().unwrap_or_default().to_owned();
-    let text = if text.contains("recursive") { "an alias refers to itself" } else { &text };
-    let line = error.location().map(|location| format!(":{}", location.line())).unwrap_or_default();
-    Failure::usage(format!("{}{line}: {text}; settings are lines such as `rate_hz: 250`", path.display()))
 }
 
 /// Keys and values in their order, with the lines of the keys.

@@ -16,7 +16,7 @@ fn environment(pairs: &[(&str, &str)]) -> Layer {
 
 fn flags(pairs: &[(&'static str, &'static str, &str)]) -> Layer {
     let mut layer = Layer::default();
-    pairs.iter().for_each(|(key, flag, value)| layer.flag(key, flag, Some(value)));
+    pairs.iter().for_each(|(key, flag, value)| layer.flag(key, flag, &[(*value).to_owned()]));
     layer
 }
 
@@ -37,7 +37,7 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         ["--rate", "INFERSCOPE_TOP", "x.yaml:3", "INFERSCOPE_CALLS", "default"]
     );
     let keys: Vec<&str> = settings.shown.iter().map(|shown| shown.0).collect();
-    assert_eq!(keys, KEYS.iter().map(|key| key.name).collect::<Vec<_>>());
+    assert_eq!(keys, all().map(|setting| setting.key).collect::<Vec<_>>());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_is_recorded_of_cuda_can_be_chosen_anywhere() {
 #[test]
 fn lists_come_with_commas_or_one_by_one() {
     let mut flags = Layer::default();
-    flags.flag_list("calls_include", "--include", &["a, b".into(), "c".into()]);
+    flags.flag("calls_include", "--include", &["a, b".into(), "c".into()]);
     let settings = load(Layer::default(), Layer::default(), flags).unwrap();
     assert_eq!(settings.recording.include, ["a", "b", "c"]);
 }
@@ -95,5 +95,5 @@ fn lists_come_with_commas_or_one_by_one() {
 #[test]
 fn no_stacks_is_a_rate_of_none() {
     let settings = load(file(&[("stacks", "no"), ("rate_hz", "50")]), Layer::default(), Layer::default()).unwrap();
-    assert_eq!(settings.recording.rate_hz, 0);
+    assert_eq!(settings.recording.stack_rate_hz(), 0);
 }

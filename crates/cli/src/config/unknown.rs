@@ -1,10 +1,9 @@
 //! Variables of the environment that look like settings and are none: a slip there would change nothing, without a word. They
 //! may be meant for another version, so they are told and no error.
 
-use super::key::KEYS;
 use analysis::spelling::nearest_of;
+use trace::settings::{PREFIX, all};
 
-const PREFIX: &str = "INFERSCOPE_";
 /// What our parts tell each other, and where tests put a library of their own.
 const INTERNAL: [&str; 10] =
     ["BIN", "CUPTI", "FIX", "FIX_VALUE", "NVML", "PACKAGE", "RECORDER_PID", "SEGMENTS", "SYSFS", "TRACE"];
@@ -13,9 +12,8 @@ const INTERNAL: [&str; 10] =
 pub fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut unknown: Vec<String> = names.filter(|name| is_unknown(name)).collect();
     unknown.sort_unstable();
-    let keys = || KEYS.iter().map(|key| key.name);
     let warning = |name: &String| {
-        let near = nearest_of(&name[PREFIX.len()..], keys());
+        let near = nearest_of(&name[PREFIX.len()..], all().map(|setting| setting.key));
         let hint = near.map_or("`inferscope config show` lists the keys".into(), |near| {
             format!("did you mean {PREFIX}{}?", near.to_uppercase())
         });
@@ -27,7 +25,7 @@ pub fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
 
 fn is_unknown(name: &str) -> bool {
     let Some(word) = name.strip_prefix(PREFIX) else { return false };
-    !INTERNAL.contains(&word) && !KEYS.iter().any(|key| key.variable() == name)
+    !INTERNAL.contains(&word) && !all().any(|setting| setting.variable() == name)
 }
 
 #[cfg(test)]

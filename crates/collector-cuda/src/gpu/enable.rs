@@ -45,14 +45,14 @@ impl Collecting {
             // SAFETY: one byte, as the attribute wants. A version that does not know it zeroes the buffers itself.
             unsafe { set(ZEROED_BUFFERS, &mut size, (&raw mut value).cast()) };
         }
-        if self.session.settings.gpu_detail == GpuDetail::All {
+        if self.session.settings.recording.gpu_detail == GpuDetail::All {
             self.unified_memory();
         }
-        let windows = matches!(self.session.settings.overhead_budget, Budget::Windows(_));
+        let windows = matches!(self.session.settings.recording.overhead_budget, Budget::Windows(_));
         self.record_calls(!windows);
         self.kinds(true)?;
         let status = self.session.status(Collector::Launches);
-        match (self.session.settings.gpu_detail, windows) {
+        match (self.session.settings.recording.gpu_detail, windows) {
             (GpuDetail::Off | GpuDetail::Kernel, _) => status.set(State::Off, "not asked for (--gpu-detail kernel)"),
             (_, true) => status.set(State::On, "in windows, by the overhead budget"),
             (GpuDetail::Launch, _) => status.set(State::On, ""),
@@ -81,7 +81,7 @@ impl Collecting {
     }
 
     fn wanted_kinds(&self) -> impl Iterator<Item = (u32, &'static str)> {
-        let more = if self.session.settings.gpu_detail == GpuDetail::All { MORE_KINDS } else { &[] };
+        let more = if self.session.settings.recording.gpu_detail == GpuDetail::All { MORE_KINDS } else { &[] };
         KINDS.iter().chain(more).copied()
     }
 
@@ -121,7 +121,7 @@ impl Collecting {
 
     /// The error says which calls CUPTI refuses, and why.
     fn calls(&self, on: bool) -> Result<(), String> {
-        match self.session.settings.gpu_detail {
+        match self.session.settings.recording.gpu_detail {
             GpuDetail::Off | GpuDetail::Kernel => Ok(()),
             GpuDetail::Launch => self.callbacks(calls::CHOSEN, on),
             GpuDetail::All => {
@@ -149,7 +149,7 @@ impl Collecting {
     }
 
     fn records_calls(&self) -> bool {
-        matches!(self.session.settings.gpu_detail, GpuDetail::Launch | GpuDetail::All)
+        matches!(self.session.settings.recording.gpu_detail, GpuDetail::Launch | GpuDetail::All)
     }
 
     /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.

@@ -100,7 +100,7 @@ pub fn start(entry: Entry) -> Result<(), String> {
         return waiting::begin(driver).or_else(|why| refuse(recording::session()?, why));
     }
     let session = recording::session()?;
-    if session.settings.gpu_detail == GpuDetail::Off {
+    if session.settings.recording.gpu_detail == GpuDetail::Off {
         return Err("recording the GPU is switched off (--gpu-detail off)".to_owned());
     }
     let pid = std::process::id();

@@ -89,7 +89,7 @@ fn run(collecting: &'static Collecting) {
         return say(session, &Note::new(NoteCode::GpuNoRing));
     }
     PHASE.store(1, Ordering::Release);
-    let windows = match session.settings.overhead_budget {
+    let windows = match session.settings.recording.overhead_budget {
         Budget::Windows(percent) => Some(RecordingWindows::new(percent, monotonic().0)),
         Budget::Auto | Budget::Unlimited => None,
     };
@@ -185,7 +185,10 @@ impl Worker {
         let given = self.decoder.work - std::mem::replace(&mut self.given, self.decoder.work);
         let nodes = given - launched;
         self.fast = if launched >= FAST || nodes >= FAST_NODES { self.fast + 1 } else { 0 };
-        if self.session.settings.overhead_budget == Budget::Auto && self.windows.is_none() && self.fast == FAST_ROUNDS {
+        if self.session.settings.recording.overhead_budget == Budget::Auto
+            && self.windows.is_none()
+            && self.fast == FAST_ROUNDS
+        {
             let percent = if nodes > launched { GRAPHS } else { LAUNCHES };
             let now = monotonic().0;
             let fast = now.saturating_sub(u64::from(FAST_ROUNDS) * EVERY.as_nanos() as u64).max(self.began);

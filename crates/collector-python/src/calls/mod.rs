@@ -21,7 +21,7 @@ use workload::settings::Calls;
 
 /// Starts recording calls, if the settings say so. If it cannot, the status page says why and the workload goes on.
 pub fn start(py: Python<'_>, session: &'static Session, package: &str) {
-    let settings = &session.settings;
+    let settings = &session.settings.recording;
     // What an earlier recording left in place, when its recorder went without a stop.
     stop(py);
     if settings.calls == Calls::Off {

@@ -159,7 +159,7 @@ impl Watch {
     }
 
     fn start_sampler(&mut self, process: &Living) {
-        if self.settings.rate_hz == 0 || self.samplers.contains_key(&process.number) {
+        if self.settings.stack_rate_hz() == 0 || self.samplers.contains_key(&process.number) {
             return;
         }
         if self.samplers.values().filter(|sampler| !sampler.is_finished()).count() >= MOST_SAMPLERS {
@@ -173,7 +173,7 @@ impl Watch {
             process: process.number,
             pid: process.pid,
             start_ticks: process.start_ticks,
-            rate_hz: self.settings.rate_hz,
+            rate_hz: self.settings.stack_rate_hz(),
             native: self.settings.native,
         };
         let sampler = Sampler {

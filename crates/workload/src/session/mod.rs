@@ -92,7 +92,7 @@ pub fn start(
 }
 
 fn create(library: Library, settings: Settings, who: Identity) -> Result<&'static Session, String> {
-    let segment = Segment::create(&settings.segments, library.segment_bytes(settings.trace_size_mb), &who)
+    let segment = Segment::create(&settings.segments, library.segment_bytes(settings.recording.trace_size_mb), &who)
         .map_err(|error| format!("{error}; free some space there or lower INFERSCOPE_TRACE_SIZE_MB"))?;
     cost::begin();
     let names = NameWriter::new(|bytes| segment.names(bytes)).ok_or("no room for the segment's names")?;

@@ -213,7 +213,7 @@ fn claim(session: &'static Session, tid: u32) -> Option<OwnedRing> {
 
 /// Where the calls of a thread are kept while they are open.
 fn open_calls(session: &'static Session, tid: u32, depth: &'static AtomicU64) -> OpenCalls {
-    let kept = session.library.keeps_open_calls() && session.settings.calls != Calls::Off;
+    let kept = session.library.keeps_open_calls() && session.settings.recording.calls != Calls::Off;
     depth.store(0, Ordering::Relaxed);
     kept.then(|| session.segment.claim_calls(tid)).flatten().unwrap_or_else(|| OpenCalls::unkept(depth))
 }

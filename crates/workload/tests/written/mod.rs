@@ -5,24 +5,15 @@ use std::path::Path;
 use trace::event::{Event, Kind, NameId};
 use trace::ring::Reader;
 use trace::segment::SegmentReader;
-use workload::settings::{Budget, Calls, GpuDetail, Settings};
+use workload::settings::{Calls, GpuDetail, Recording, Settings};
 use workload::thread::Writing;
 
 /// Settings as a recorder gives them, for segments in a new folder.
 pub fn settings(test: &str, calls: Calls) -> Settings {
     let segments = std::env::temp_dir().join(format!("inferscope-workload-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&segments).expect("a folder for segments");
-    Settings {
-        segments,
-        trace_size_mb: 4,
-        calls,
-        include: Vec::new(),
-        exclude: Vec::new(),
-        min_us: 0,
-        recorder: None,
-        gpu_detail: GpuDetail::Off,
-        overhead_budget: Budget::default(),
-    }
+    let recording = Recording { trace_size_mb: 4, calls, gpu_detail: GpuDetail::Off, ..Recording::default() };
+    Settings { segments, recorder: None, recording }
 }
 
 /// Writes one record with a number in it.

@@ -8,6 +8,7 @@ use crate::timeline::*;
 use crate::{Note, NoteCode};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use trace::manifest as keys;
 
 /// 40,000 processes fit; more is not a manifest of ours, and is not taken into memory.
 pub const LARGEST: u64 = 16 << 20;
@@ -79,12 +80,12 @@ pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
     }
     let root: Value = serde_json::from_slice(bytes)
         .map_err(|error| Refused::Damaged(format!("manifest.json is cut or damaged ({error})")))?;
-    match root.get("format").and_then(Value::as_str) {
+    match root.get(keys::root::FORMAT).and_then(Value::as_str) {
         Some(trace::tables::FORMAT_NAME) => {}
         Some(other) => return Err(Refused::NotOurs(format!("its manifest says format {:?}", cut(other, 40)))),
         None => return Err(Refused::NotOurs("its manifest.json does not name a format".into())),
     }
-    match root.get("format_version") {
+    match root.get(keys::root::FORMAT_VERSION) {
         Some(version) => match version.as_u64() {
             Some(version) if version > u64::from(trace::tables::FORMAT_VERSION) => return Err(Refused::Newer(version)),
             Some(_) => {}
@@ -96,49 +97,51 @@ pub fn parse(bytes: &[u8]) -> Result<Manifest, Refused> {
 }
 
 fn read(root: &Object<'_>) -> Manifest {
-    let version = root.number("format_version").and_then(|version| u32::try_from(version).ok());
-    let (clock, host, settings) = (root.object("clock"), root.object("host"), root.object("settings"));
-    let mut processes: Vec<Process> = root.list("processes").map(|process| self::process(&Object(process))).collect();
+    let version = root.number(keys::root::FORMAT_VERSION).and_then(|version| u32::try_from(version).ok());
+    let (clock, host, settings) =
+        (root.object(keys::root::CLOCK), root.object(keys::root::HOST), root.object(keys::root::SETTINGS));
+    let mut processes: Vec<Process> =
+        root.list(keys::root::PROCESSES).map(|process| self::process(&Object(process))).collect();
     workers::name(&mut processes);
     let info = Info {
-        state: match root.text("state").as_str() {
-            "recording" => State::Recording,
-            "complete" => State::Complete,
-            "recovered" => State::Recovered,
+        state: match root.text(keys::root::STATE).as_str() {
+            keys::state::RECORDING => State::Recording,
+            keys::state::COMPLETE => State::Complete,
+            keys::state::RECOVERED => State::Recovered,
             _ => State::Unknown,
         },
-        version: root.text("inferscope"),
-        created_unix_ns: root.number("created_unix_ns").unwrap_or(0),
-        command: root.text("command"),
-        exit: exit(&root.object("exit")),
-        attached: root.0.get("attached").and_then(Value::as_bool).unwrap_or(false),
+        version: root.text(keys::root::INFERSCOPE),
+        created_unix_ns: root.number(keys::root::CREATED_UNIX_NS).unwrap_or(0),
+        command: root.text(keys::root::COMMAND),
+        exit: exit(&root.object(keys::root::EXIT)),
+        attached: root.0.get(keys::root::ATTACHED).and_then(Value::as_bool).unwrap_or(false),
         clock: Clock {
-            source: clock.text("source"),
-            unix_minus_mono_ns: clock.0.get("unix_minus_mono_ns").and_then(Value::as_i64).unwrap_or(0),
-            residual_ns: clock.number("residual_ns").unwrap_or(0),
+            source: clock.text(keys::clock::SOURCE),
+            unix_minus_mono_ns: clock.0.get(keys::clock::UNIX_MINUS_MONO_NS).and_then(Value::as_i64).unwrap_or(0),
+            residual_ns: clock.number(keys::clock::RESIDUAL_NS).unwrap_or(0),
         },
         host: Host {
-            hostname: host.text("hostname"),
-            kernel: host.text("kernel"),
-            cpu_model: host.text("cpu_model"),
-            cpu_count: host.number("cpu_count"),
-            numa_nodes: host.number("numa_nodes"),
-            ram_bytes: host.number("ram_bytes"),
+            hostname: host.text(keys::host::HOSTNAME),
+            kernel: host.text(keys::host::KERNEL),
+            cpu_model: host.text(keys::host::CPU_MODEL),
+            cpu_count: host.number(keys::host::CPU_COUNT),
+            numa_nodes: host.number(keys::host::NUMA_NODES),
+            ram_bytes: host.number(keys::host::RAM_BYTES),
         },
         settings: Settings {
-            rate_hz: settings.0.get("rate_hz").and_then(Value::as_f64).filter(|rate| rate.is_finite()),
-            calls: match settings.0.get("calls") {
+            rate_hz: settings.0.get(keys::settings::RATE_HZ).and_then(Value::as_f64).filter(|rate| rate.is_finite()),
+            calls: match settings.0.get(keys::settings::CALLS) {
                 Some(Value::Bool(on)) => Some(*on),
                 Some(Value::String(kind)) => Some(!matches!(kind.as_str(), "" | "0" | "off" | "false")),
                 _ => None,
             },
-            min_us: settings.number("min_us"),
-            layers: settings.0.get("layers").and_then(Value::as_bool),
+            min_us: settings.number(keys::settings::MIN_US),
+            layers: settings.0.get(keys::settings::LAYERS).and_then(Value::as_bool),
         },
         software: cupti(&processes).into_iter().map(|library| ("CUPTI".to_owned(), library)).collect(),
         ..Info::default()
     };
-    let mut notes: Vec<Note> = root.list("notes").filter_map(note).collect();
+    let mut notes: Vec<Note> = root.list(keys::root::NOTES).filter_map(note).collect();
     if version.is_some_and(|version| version < trace::tables::FIRST_WITH_CODES) {
         notes.iter_mut().for_each(before_codes::code);
     }
@@ -150,8 +153,8 @@ fn read(root: &Object<'_>) -> Manifest {
     Manifest {
         version,
         info,
-        started_ns: root.number("started_ns").filter(|time| *time > 0),
-        ended_ns: root.number("ended_ns").filter(|time| *time > 0),
+        started_ns: root.number(keys::root::STARTED_NS).filter(|time| *time > 0),
+        ended_ns: root.number(keys::root::ENDED_NS).filter(|time| *time > 0),
         processes,
         devices: devices(root),
         notes,
@@ -168,19 +171,24 @@ fn note(value: &Value) -> Option<Note> {
         return Some(Note::sentence(cut(sentence, LONGEST_ARGUMENT)));
     }
     let object = Object(value);
-    let name = value.get("code").and_then(Value::as_str)?;
+    let name = value.get(keys::note::CODE).and_then(Value::as_str)?;
     let small = |key| object.number(key).and_then(|number| u32::try_from(number).ok());
-    let args = object.list("args").take(MOST_ARGUMENTS).filter_map(Value::as_str);
+    let args = object.list(keys::note::ARGS).take(MOST_ARGUMENTS).filter_map(Value::as_str);
     let args: Vec<String> = args.map(|text| cut(text, LONGEST_ARGUMENT)).collect();
     Some(match NoteCode::from_name(name) {
-        Some(code) => Note { code, process: small("process"), processes: small("processes").unwrap_or(0), args },
+        Some(code) => Note {
+            code,
+            process: small(keys::note::PROCESS),
+            processes: small(keys::note::PROCESSES).unwrap_or(0),
+            args,
+        },
         None => Note::sentence(format!("{}: {}", cut(name, 40), args.join(", "))),
     })
 }
 
 fn windows(of: &Object<'_>) -> Option<WindowedRecording> {
     let part = |name| Some(of.number(name)? as f64 / 1e6);
-    Some(WindowedRecording { recorded: part("recorded_ppm")?.min(1.0), cost: part("cost_ppm")? })
+    Some(WindowedRecording { recorded: part(keys::windows::RECORDED_PPM)?.min(1.0), cost: part(keys::windows::COST_PPM)? })
 }
 
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.
@@ -193,47 +201,50 @@ fn cupti(processes: &[Process]) -> Option<String> {
 
 fn exit(exit: &Object<'_>) -> Option<Exit> {
     let small = |key| exit.0.get(key).and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
-    small("code").map(Exit::Code).or(small("signal").map(Exit::Signal))
+    small(keys::exit::CODE).map(Exit::Code).or(small(keys::exit::SIGNAL).map(Exit::Signal))
 }
 
 fn process(process: &Object<'_>) -> Process {
     let small = |key| process.number(key).and_then(|number| u32::try_from(number).ok());
-    let (program, rank) = (process.text("program"), small("rank"));
+    let (program, rank) = (process.text(keys::process::PROGRAM), small(keys::process::RANK));
     // As in a folder with a file for each rank: everything that names the process names its rank.
-    let program = match rank.filter(|_| small("world_size").is_some_and(|all| all > 1)) {
+    let program = match rank.filter(|_| small(keys::process::WORLD_SIZE).is_some_and(|all| all > 1)) {
         Some(rank) => format!("rank {rank} {program}").trim_end().to_owned(),
         None => program,
     };
     Process {
-        pid: process.0.get("pid").and_then(Value::as_i64).unwrap_or(0),
-        parent_pid: process.0.get("parent_pid").and_then(Value::as_i64).unwrap_or(0),
+        pid: process.0.get(keys::process::PID).and_then(Value::as_i64).unwrap_or(0),
+        parent_pid: process.0.get(keys::process::PARENT_PID).and_then(Value::as_i64).unwrap_or(0),
         program,
-        python: process.text("python"),
-        started_ns: process.number("started_ns").filter(|time| *time > 0),
-        ended_ns: process.number("ended_ns").filter(|time| *time > 0),
+        python: process.text(keys::process::PYTHON),
+        started_ns: process.number(keys::process::STARTED_NS).filter(|time| *time > 0),
+        ended_ns: process.number(keys::process::ENDED_NS).filter(|time| *time > 0),
         rank,
         collectors: process
-            .list("collectors")
+            .list(keys::process::COLLECTORS)
             .map(Object)
             .map(|c| CollectorState {
-                name: c.text("name"),
-                state: c.text("state"),
-                reason: c.text("reason"),
-                own_ns: c.number("own_ns").unwrap_or(0),
-                residual_ns: c.number("residual_ns").unwrap_or(0),
-                windows: windows(&c.object("windows")),
+                name: c.text(keys::collector::NAME),
+                state: c.text(keys::collector::STATE),
+                reason: c.text(keys::collector::REASON),
+                own_ns: c.number(keys::collector::OWN_NS).unwrap_or(0),
+                residual_ns: c.number(keys::collector::RESIDUAL_NS).unwrap_or(0),
+                windows: windows(&c.object(keys::collector::WINDOWS)),
             })
             .collect(),
     }
 }
 
 fn devices(root: &Object<'_>) -> Vec<Device> {
-    let mut all: Vec<Device> =
-        root.list("devices").take(MOST_DEVICES).map(|one| device(&Object(one), "index", None)).collect();
-    for (number, process) in root.list("processes").enumerate() {
+    let mut all: Vec<Device> = root
+        .list(keys::root::DEVICES)
+        .take(MOST_DEVICES)
+        .map(|one| device(&Object(one), keys::device::INDEX, None))
+        .collect();
+    for (number, process) in root.list(keys::root::PROCESSES).enumerate() {
         let process_index = Some(ProcessIndex(number as u32));
-        let seen = Object(process).list("devices").take(MOST_DEVICES);
-        all.extend(seen.map(|one| device(&Object(one), "ordinal", process_index)));
+        let seen = Object(process).list(keys::process::DEVICES).take(MOST_DEVICES);
+        all.extend(seen.map(|one| device(&Object(one), keys::process_device::ORDINAL, process_index)));
     }
     all
 }
@@ -243,14 +254,14 @@ fn device(device: &Object<'_>, number: &str, process: Option<ProcessIndex>) -> D
     Device {
         process,
         ordinal: small(number).unwrap_or(0),
-        name: device.text("name").into(),
-        uuid: device.text("uuid").into(),
-        multiprocessors: small("multiprocessors"),
-        compute_capability: device.text("compute_capability").into(),
-        memory_bytes: device.number("memory_bytes"),
-        bandwidth: device.number("bandwidth"),
-        cupti: device.text("cupti").into(),
-        driver: device.text("driver").into(),
+        name: device.text(keys::process_device::NAME).into(),
+        uuid: device.text(keys::process_device::UUID).into(),
+        multiprocessors: small(keys::process_device::MULTIPROCESSORS),
+        compute_capability: device.text(keys::process_device::COMPUTE_CAPABILITY).into(),
+        memory_bytes: device.number(keys::process_device::MEMORY_BYTES),
+        bandwidth: device.number(keys::process_device::BANDWIDTH),
+        cupti: device.text(keys::first_version_device::CUPTI).into(),
+        driver: device.text(keys::first_version_device::DRIVER).into(),
     }
 }
 

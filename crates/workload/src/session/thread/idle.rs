@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::library::Library;
     use crate::session;
-    use crate::settings::{Budget, Calls, GpuDetail, Settings};
+    use crate::settings::{GpuDetail, Recording, Settings};
     use crate::thread::{ALL, concurrent, under_gil};
     use std::sync::mpsc::channel;
     use trace::SegmentReader;
@@ -65,17 +65,8 @@ mod tests {
     fn start(library: Library) -> &'static Session {
         let segments = std::env::temp_dir().join(format!("inferscope-idle-{library:?}-{}", std::process::id()));
         std::fs::create_dir_all(&segments).unwrap();
-        let settings = Settings {
-            segments,
-            trace_size_mb: 4,
-            calls: Calls::Off,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            min_us: 0,
-            recorder: None,
-            gpu_detail: GpuDetail::Off,
-            overhead_budget: Budget::default(),
-        };
+        let recording = Recording { trace_size_mb: 4, gpu_detail: GpuDetail::Off, ..Recording::default() };
+        let settings = Settings { segments, recorder: None, recording };
         session::start(library, settings, "serve.py".into(), String::new()).unwrap()
     }
 

@@ -1,26 +1,17 @@
-//! The settings that the recorder tells the collectors, in `INFERSCOPE_*`: what they can be and how they are written. Both
-//! sides read and write them here, so that a word means the same on both; what to do with a wrong one is theirs.
+//! Words that settings choose among, and how they are written. Both sides read and write them here, so that a word means the
+//! same on both; what to do with a wrong one is theirs.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
-/// Shared memory for the records of one process's Python part, in MB.
-pub const SIZE_MB: u32 = 100;
-pub const SIZES_MB: RangeInclusive<u32> = 1..=64 << 10;
+/// The words for yes, in capitals or not.
+pub const YES: [&str; 4] = ["true", "1", "yes", "on"];
+/// The words for no.
+pub const NO: [&str; 4] = ["false", "0", "no", "off"];
 
-/// Shared memory for what a process's CUDA library records, in MB: it is another library, with a segment of its own.
-/// 64 MB are enough for seconds of the fastest launches, and little enough to go unnoticed.
-pub fn cuda_size_mb(size_mb: u32) -> u32 {
-    size_mb.min(64)
-}
-
-/// The words for yes and no, in capitals or not.
+/// Yes or no; None for any other word.
 pub fn truth(text: &str) -> Option<bool> {
-    match text.to_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Some(true),
-        "false" | "0" | "no" | "off" => Some(false),
-        _ => None,
-    }
+    let is_one_of = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is_one_of(YES) { Some(true) } else { is_one_of(NO).then_some(false) }
 }
 
 /// Which calls of functions are recorded.
