@@ -1,12 +1,14 @@
 //! The command line, as `--help` teaches it. Values of settings stay text here: `config` reads them together with those of
 //! the environment and the file, so that each has one meaning and one error.
 
+mod export_format;
 mod reading;
 mod report_format;
 
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+pub use export_format::{ExportFormat, names as export_formats};
 pub use reading::Reading;
 use report_format::report_file;
 pub use report_format::{DataFormat, ReportFormat};
@@ -147,7 +149,7 @@ pub struct Recording {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope analyze                       the newest in ./inferscope-traces
+  inferscope analyze                       the newest run of this folder
   inferscope analyze trace --top 40 | less
   inferscope analyze trace --output report.html
                                            a page with timeline and flame graph
@@ -156,7 +158,7 @@ pub struct Recording {
 A trace whose recorder was killed is completed first, from the shared memory
 that was left.")]
 pub struct Analyze {
-    /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest in ./inferscope-traces]
+    /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest run of this folder]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
@@ -186,19 +188,24 @@ pub struct Analyze {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope export trace --format perfetto --output trace.pftrace
+  inferscope export trace --output trace.pftrace
                                            open it in ui.perfetto.dev
-  inferscope export trace --format speedscope --output trace.speedscope.json
+  inferscope export trace --output trace.speedscope.json
                                            open it in speedscope.app
-  inferscope export trace --format json | jq '.events | length'")]
+  inferscope export trace --output trace.pb.gz
+                                           go tool pprof -http=: trace.pb.gz
+  inferscope export trace --format json | jq '.events | length'
+
+File extensions: .pftrace perfetto, .chrome.json chrome, .speedscope.json
+speedscope, .pb.gz pprof, .folded collapsed, .json json, a folder parquet.")]
 pub struct Export {
-    /// The trace's folder [default: the newest in ./inferscope-traces]
+    /// The trace's folder [default: the newest run of this folder]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// Output format
+    /// Output format [default: by the file extension of --output]
     #[arg(short, long, value_name = "FORMAT")]
-    pub format: Format,
+    pub format: Option<ExportFormat>,
 
     /// Write to this file [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -206,24 +213,6 @@ pub struct Export {
 
     #[command(flatten)]
     pub reading: Reading,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// Chrome trace JSON, for ui.perfetto.dev and chrome://tracing
-    Chrome,
-    /// InferScope trace JSON 1.1; `analyze` opens it again
-    Json,
-    /// Perfetto protobuf, for ui.perfetto.dev
-    Perfetto,
-    /// Samples and slices for speedscope.app
-    Speedscope,
-    /// One line per stack with its count, for flame graph scripts
-    Collapsed,
-    /// Samples for `go tool pprof`
-    Pprof,
-    /// The tables themselves, into the folder that --output names
-    Parquet,
 }
 
 #[derive(Args, Debug)]

@@ -235,7 +235,7 @@ impl File<'_> {
         let text = self.text("condition", value)?;
         match Condition::parse(&text) {
             Ok(condition) => Some((text, condition)),
-            Err(wrong) => self.fault(line(value), format_args!("condition, letter {}: {}", wrong.at, wrong.why)),
+            Err(wrong) => self.fault(line(value), format_args!("condition, column {}: {}", wrong.at, wrong.why)),
         }
     }
 

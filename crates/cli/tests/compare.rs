@@ -84,7 +84,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(error.contains("did you mean step_p50?"), "{error}");
     let told = place.run(["diff", "before", "after", "--fail-on", "gpu_memory_mib > +5%"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("cannot be decided"), "{}", told.err);
+    assert!(told.err.contains("gate gpu_memory_mib > +5%: no data ("), "{}", told.err);
 }
 
 #[test]
@@ -95,13 +95,14 @@ fn limits_hold_fail_or_cannot_be_decided() {
     assert_eq!(told.out.matches("passed").count(), 3, "{}", told.out);
     let told = place.run(["check", "before", "--max-kernels", "1", "--max-step-ms", "8"]);
     assert_eq!(told.code, Some(4));
-    assert_eq!(told.err, "inferscope: limit failed: --max-kernels 1: kernels is 2\n");
+    assert_eq!(told.err, "inferscope: limit exceeded: --max-kernels 1: kernels is 2\n");
     let told = place.run(["check", "before", "--min-gpu-busy", "0.9"]);
     assert_eq!(told.code, Some(4));
     assert!(told.err.contains("gpu_busy is 26.2 %"), "{}", told.err);
     let told = place.run(["check", "before", "--max-mib", "100"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("GPU memory was not recorded"), "{}", told.err);
+    assert!(told.err.starts_with("inferscope: --max-mib 100 MiB: no data (GPU memory "), "{}", told.err);
+    assert_eq!(told.out, told.err.trim_start_matches("inferscope: "));
     for arguments in [
         &["check", "before"][..],
         &["check", "before", "--max-kernels", "-1"],
@@ -115,12 +116,40 @@ fn limits_hold_fail_or_cannot_be_decided() {
     Fixture::parse(whole).write(&place.at("whole"));
     let told = place.run(["check", "whole", "--max-kernels", "100000"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("no steps were found"), "{}", told.err);
+    assert!(told.err.contains("--max-kernels 100000: no data (no steps found"), "{}", told.err);
     Fixture::parse(crate::support::TRACE).write(&place.at("host"));
     for limit in ["--max-kernels", "--max-implicit-syncs", "--max-copied-mib", "--min-gpu-busy"] {
         let told = place.run(["check", "host", limit, "1"]);
         assert_eq!(told.code, Some(5), "{limit} passed without a GPU: {}", told.out);
     }
+}
+
+/// What a program on a CPU is measured by.
+#[test]
+fn limits_of_time_and_memory_need_no_gpu() {
+    let place = Place::with_trace("check-cpu");
+    let limits = ["--max-step-ms", "50", "--max-p99-ms", "50", "--max-rss-mib", "200"];
+    let told = place.run([&["check", "trace"], &limits[..]].concat()).fine();
+    for said in ["step_p50 is ", "step_p99 is 45.0 ms", "--max-rss-mib 200 MiB: memory_mib is 200 MiB"] {
+        assert!(told.out.contains(said), "{}", told.out);
+    }
+    for limit in [["--max-p99-ms", "44"], ["--max-rss-mib", "199"]] {
+        let told = place.run([&["check", "trace", "--max-step-ms", "50"], &limit[..]].concat());
+        assert_eq!(told.code, Some(4), "{}", told.out);
+        assert!(told.err.starts_with(&format!("inferscope: limit exceeded: {}", limit[0])), "{}", told.err);
+    }
+    // The memory of a GPU is another one, under both of its names.
+    for flag in ["--max-gpu-mib", "--max-mib"] {
+        let told = place.run(["check", "trace", flag, "2048"]);
+        assert_eq!(told.code, Some(5), "{}", told.out);
+        assert!(told.out.starts_with(&format!("{flag} 2.00 GiB: no data (GPU memory ")), "{}", told.out);
+    }
+    let help = place.run(["check", "--help"]).fine().out;
+    assert!(help.contains("--max-gpu-mib") && !help.contains("--max-mib"), "{help}");
+    // The peak of a recording is known without steps.
+    Fixture::parse("process 1 a 3.12\ncounter 0 0 0 rss_bytes 1048576\ncounter 0 0 9 rss_bytes 1048576")
+        .write(&place.at("stepless"));
+    place.run(["check", "stepless", "--max-rss-mib", "1"]).fine();
 }
 
 const RULES: &str = "bottleneck_rules:
@@ -153,7 +182,7 @@ fn user_rules_are_in_every_report() {
 fn a_fault_in_the_rules_stops_before_anything_is_recorded() {
     let place = place("user-rules-bad");
     place.write("bad.yaml", RULES.replace("gpu_busy", "gpu_bussy"));
-    let said = "bad.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?";
+    let said = "bad.yaml:3: condition, column 1: there is no metric gpu_bussy: did you mean gpu_busy?";
     for arguments in [
         &["analyze", "before", "--rules", "bad.yaml"][..],
         &["rules", "check", "bad.yaml"],

@@ -43,7 +43,7 @@ fn samples_that_there_are_none_of_make_no_profile() {
     let place = Place::new("no-profile");
     Fixture::parse("process 1 a 3.12\nstep 0 1 0..9 request #1").write(&place.at("none"));
     let error = place.run(["export", "none", "--format", "pprof", "--output", "p.pb.gz"]).refused(1);
-    assert!(error.contains("no stack was sampled") && !place.at("p.pb.gz").exists(), "{error}");
+    assert!(error.contains("no stacks were sampled") && !place.at("p.pb.gz").exists(), "{error}");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn changes_need_no_quotes() {
     let quoted = place.run(["whatif", "trace", "scale host:tokenise 0.5"]).fine().out;
     assert_eq!(place.run(["whatif", "trace", "scale", "host:tokenise", "0.5"]).fine().out, quoted);
     let error = place.run(["whatif", "trace", "scale", "host:tokenise", "half"]).refused(2);
-    assert!(error.contains("at letter 21"), "{error}");
+    assert!(error.contains("column 21"), "{error}");
 }
 
 #[test]

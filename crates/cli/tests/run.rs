@@ -71,5 +71,5 @@ fn a_command_that_cannot_start_is_127_or_126_and_leaves_nothing() {
     place.run(["run", "--", "./plain.txt"]).refused(126);
     assert!(!place.at("inferscope-traces").exists());
     let error = place.run(["attach", "4194304"]).err;
-    assert!(error.contains("no process 4194304"), "{error}");
+    assert!(error.contains("no process has pid 4194304"), "{error}");
 }

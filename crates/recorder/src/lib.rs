@@ -21,6 +21,7 @@ mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
+mod newest;
 mod note_json;
 mod notes;
 mod outcome;
@@ -48,6 +49,7 @@ mod watch;
 mod witness;
 
 pub use device::report::{DeviceReport, DevicesReport};
+pub use newest::POINTER;
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Budget, Calls, GpuDetail, Settings};
@@ -83,6 +85,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let output = Output::create(settings, &command.short)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
+    let trace = output.trace.clone();
     let mut plan = plan(settings, output, command.described.clone(), Alone::Run);
     plan.injected = package.is_some();
     plan.notes.extend(injection.notes);
@@ -98,6 +101,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
         }
     };
     supervisor.watches(running.pid());
+    remember(settings, &trace);
     let exit = running.wait(&mut signals, || supervisor.tend());
     Ok(supervisor.finish(Some(exit)).remove_segments())
 }
@@ -151,9 +155,11 @@ pub fn attach(
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
     let end = duration.map(|duration| Instant::now() + duration);
+    let trace = output.trace.clone();
     let mut plan = plan(settings, output, program, Alone::Attach);
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
+    remember(settings, &trace);
     begun();
     while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
@@ -184,6 +190,7 @@ pub fn record(
     let (described, short) = command::describe_process(pid);
     let output = Output::create(settings, &short)?;
     let told = launch::told(settings, &output);
+    let trace = output.trace.clone();
     let caller = || Caller::new(&output.segments, pid, start_ticks);
     let (caller, kept) = (caller(), caller());
     let mut plan = plan(settings, output, described, Alone::Record { caller: kept, report: &report });
@@ -193,6 +200,7 @@ pub fn record(
         supervisor.discard();
         return Err(Error::io(format!("cannot write {}", ready.display()), error));
     }
+    remember(settings, &trace);
     let order = loop {
         supervisor.tend();
         if let Some(order) = caller.asks() {
@@ -207,6 +215,13 @@ pub fn record(
     let ended = supervisor.finish(None);
     ended.outcome.trace.iter().for_each(|trace| caller.report(trace, &report));
     Ok(ended.remove_segments())
+}
+
+/// A trace without a name of its own is found by the one that it got.
+fn remember(settings: &Settings, trace: &Path) {
+    if settings.output.is_some() {
+        newest::remember(trace);
+    }
 }
 
 fn claim(pid: u32) -> Result<Option<Lock>, Error> {

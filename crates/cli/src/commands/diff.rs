@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::open::Source;
 use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
-use crate::{open, output, terminal};
+use crate::{open, output, step_name, terminal};
 use clap::{Args, ValueEnum};
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{self, Gate, GateResult, Side};
@@ -136,7 +136,7 @@ fn end(results: &[GateResult]) -> Result<Ending, Failure> {
         terminal::say(format_args!("gate failed: {}: {}", failed.text, failed.said));
     }
     if let Some(open) = of(GateState::Undecided).next() {
-        return Err(Failure::bad_input(format!("gate {} cannot be decided: {}", open.text, open.said)));
+        return Err(Failure::bad_input(format!("gate {}: no data ({})", open.text, open.said)));
     }
     Ok(if of(GateState::Failed).next().is_some() { Ending::Code(4) } else { Ending::FINE })
 }
@@ -154,8 +154,7 @@ fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Fail
         if let Some(step) = &diff.step
             && !has(&timeline, step)
         {
-            let text = format!("no step or scope is called {step:?} in {}", source.path.display());
-            return Err(Failure::bad_input(text));
+            return Err(step_name::not_found(&timeline, step, source.path.display()));
         }
         Verdict::of(timeline, diff.step.as_deref(), &RuleFile::default())
     };

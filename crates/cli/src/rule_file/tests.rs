@@ -40,10 +40,10 @@ fn rules_are_read_with_their_lines() {
 #[test]
 fn what_is_wrong_is_said_with_line_and_nearest_name() {
     let cases = [
-        ("h2d_time", "h2d_tmie", "r.yaml:4: condition, letter 1: there is no metric h2d_tmie: did you mean h2d_time?"),
-        ("> 0.3", "", "r.yaml:4: condition, letter 1: it is a number, not a condition"),
-        ("> 0.3", "> > 0.3", "r.yaml:4: condition, letter 25: a metric or a number belongs here, not >"),
-        ("> 0.3", "and 0.3", "r.yaml:4: condition, letter 23: and takes a condition on both sides"),
+        ("h2d_time", "h2d_tmie", "r.yaml:4: condition, column 1: there is no metric h2d_tmie: did you mean h2d_time?"),
+        ("> 0.3", "", "r.yaml:4: condition, column 1: it is a number, not a condition"),
+        ("> 0.3", "> > 0.3", "r.yaml:4: condition, column 25: a metric or a number belongs here, not >"),
+        ("> 0.3", "and 0.3", "r.yaml:4: condition, column 23: and takes a condition on both sides"),
         (
             "many-kernels",
             "high_memory_overhead",
@@ -146,10 +146,10 @@ more: 1
     let said = [
         "r.yaml:2: the rule has no suggestion",
         "r.yaml:2: name a b must be letters",
-        "r.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?",
+        "r.yaml:3: condition, column 1: there is no metric gpu_bussy: did you mean gpu_busy?",
         "r.yaml:4: there is no key sugestion: did you mean suggestion?",
         "r.yaml:5: a rule has name, condition and suggestion; this is a number",
-        "r.yaml:7: condition, letter",
+        "r.yaml:7: condition, column",
         "r.yaml:8: suggestion must be text, not a number",
         "r.yaml:8: suggestion is empty",
         "r.yaml:9: severity awful must be info, low, medium or high",

@@ -29,8 +29,8 @@ fn a_name_that_is_not_there_is_answered_with_one_that_is_near_or_with_the_larges
     let text = "track main\n repeat 9 every 10ms\n step token 0..8ms\n stream 7\n api cudaLaunchKernel 0..10us\n kernel first 10us..3ms\n api cudaLaunchKernel 5ms..5.01ms\n kernel second 5.01ms..7.9ms\n end";
     let refused = |changes: &str| ask(text, changes).unwrap_err().to_string();
     let near = refused("remove kernel:secund");
-    assert!(near.ends_with("; the nearest name is \"second\""), "{near}");
+    assert!(near.ends_with("; did you mean \"second\"?"), "{near}");
     let far = refused("remove kernel:nope");
-    assert!(far.ends_with("; those with most of the time are \"first\", \"second\""), "{far}");
+    assert!(far.ends_with("; the longest are \"first\", \"second\""), "{far}");
     assert!(refused("remove copy:x").contains("none of that kind"));
 }

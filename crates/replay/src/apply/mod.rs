@@ -136,7 +136,7 @@ fn short(direction: u8) -> Option<&'static str> {
 
 fn sync_api(graph: &Graph, plan: &mut Plan, factor: f64, assume: Assume) -> Result<Changed, Refusal> {
     if factor != 0.0 {
-        let text = "a wait takes as long as what it waits for: remove sync-api, or scale the work";
+        let text = "a wait lasts as long as the work it waits for: write `remove sync-api`, or scale the work";
         return Err(Refusal::NotThere(text.into()));
     }
     let mut last_launch = vec![i64::MIN; graph.steps.len() + 1];
@@ -256,12 +256,15 @@ fn near(pattern: &str, names: Vec<String>) -> String {
         distance(&plain, &name).min(if pattern.contains('*') { distance(&plain, &start) } else { usize::MAX })
     };
     let nearest = names.iter().min_by_key(|name| apart(name));
-    match nearest.filter(|name| apart(name) <= plain.chars().count() / 3) {
-        Some(name) => format!("; the nearest name is {name:?}"),
-        None if names.is_empty() => "; there is none of that kind".into(),
+    let letters = plain.chars().count();
+    // Two letters that changed places are two changes, in a short name too.
+    let slips = (letters / 3).max(2).min(letters.saturating_sub(2));
+    match nearest.filter(|name| apart(name) <= slips) {
+        Some(name) => format!("; did you mean {name:?}?"),
+        None if names.is_empty() => "; the steps have none".into(),
         None => {
             let largest: Vec<String> = names.iter().take(3).map(|name| format!("{name:?}")).collect();
-            format!("; those with most of the time are {}", largest.join(", "))
+            format!("; the longest are {}", largest.join(", "))
         }
     }
 }
@@ -280,23 +283,26 @@ pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
     };
     Refusal::NotThere(match change {
         Change::Scale(Target::SyncApi, _) => {
-            "no step has a wait that could be removed: none but those that collect its result".into()
+            "no step has a wait that could be removed: each only waits for its own result".into()
         }
         Change::Scale(Target::Kernel(pattern), _) => {
-            format!("no kernel of the steps is called {pattern:?}{}", near(pattern, of_work(true)))
+            format!("no kernel in the steps is called {pattern:?}{}", near(pattern, of_work(true)))
         }
         Change::Scale(Target::Copy(pattern), _) => {
-            format!("no copy of the steps is called {pattern:?}{}", near(pattern, of_work(false)))
+            format!("no copy in the steps is called {pattern:?}{}", near(pattern, of_work(false)))
         }
         Change::Scale(Target::Api(pattern), _) => {
             let calls = graphs.iter().flat_map(|graph| graph.calls.iter().map(move |call| (*graph, call)));
             let names = by_name(
                 calls.map(|(graph, call)| (graph.timeline.names.text(NameIndex(call.name)), call.end - call.begin)),
             );
-            format!("no CUDA call of the steps is called {pattern:?}{}", near(pattern, names))
+            format!("no CUDA call in the steps is called {pattern:?}{}", near(pattern, names))
         }
         Change::Scale(Target::Host(pattern), _) => {
-            format!("no function, scope or range of the steps is called {pattern:?}")
+            format!(
+                "no function, scope or range in the steps is called {pattern:?}{}",
+                near(pattern, host::names(graphs))
+            )
         }
         Change::Stretches(..) | Change::HostCode(_) => "the steps have no such host code".into(),
         Change::CloseGaps => "the steps have no queued work".into(),

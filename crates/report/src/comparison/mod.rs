@@ -282,7 +282,7 @@ pub(crate) fn state(state: GateState) -> &'static str {
     match state {
         GateState::Holds => "passed",
         GateState::Failed => "FAILED",
-        GateState::Undecided => "cannot be decided",
+        GateState::Undecided => "no data",
     }
 }
 
