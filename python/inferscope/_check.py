@@ -90,8 +90,13 @@ class Check:
             )
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            # A limit is of everything that the block does: windows would count a part of it.
-            started = _recording.start(self._trace, overhead_budget="none")
+            # A test's block is no run that `inferscope analyze` should open without being told to.
+            os.environ["INFERSCOPE_UNLISTED"] = "1"
+            try:
+                # A limit is of everything that the block does: windows would count a part of it.
+                started = _recording.start(self._trace, overhead_budget="none")
+            finally:
+                os.environ.pop("INFERSCOPE_UNLISTED", None)
         if not started:
             raise AssertionError(f"not measured: {'; '.join(str(one.message) for one in said) or 'no reason is known'}")
         _finish_gpu_work()

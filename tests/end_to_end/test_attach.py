@@ -176,6 +176,6 @@ def test_a_recorder_under_a_recorder(script, tmp_path):
     inner = [INFERSCOPE, "run", "--output", tmp_path / "inner", "--", path]
     done = inferscope("run", "--output", tmp_path / "outer", "--", *inner)
     assert (done.returncode, done.stdout) == (6, b"ran\n"), done.stderr.decode()
-    assert b"records this command already" in done.stderr
+    assert b"already records this command" in done.stderr
     assert Trace(tmp_path / "outer").texts(SCOPE) == ["inner"]
     assert not (tmp_path / "inner").exists()

@@ -25,9 +25,9 @@ use std::path::PathBuf;
                                            GPU work by nn.Module, cheaply
   inferscope run -- ./cuda_server          any CUDA program; no Python needed
 
-Ends as the command does: with its exit code, or by the same signal. 127 if it
-is not found, 126 if it cannot be executed; 1 if all went well, but for the file
-of --report.")]
+Ends as the command does: with its exit code, or by the same signal. 127: command
+not found; 126: it cannot be executed; 1: it succeeded, but the file of --report
+could not be written.")]
 pub struct Run {
     #[command(flatten)]
     pub recording: Recording,
@@ -50,8 +50,8 @@ pub struct Run {
   inferscope attach 4711                   until it ends, or Ctrl-C
   inferscope attach 4711 --duration 30 --rate 250
 
-Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
-inside. How GPUs are (clocks, power, memory) is recorded here too.")]
+Records stacks, threads, memory, and clocks, power and memory of GPUs. Scopes,
+calls and kernels are recorded from inside: they need `inferscope run`.")]
 #[command(mut_args(|arg| { let inside = INSIDE_ONLY.contains(&arg.get_id().as_str()); arg.hide(inside) }))]
 pub struct Attach {
     /// The process to record
@@ -155,8 +155,8 @@ pub struct Recording {
                                            a page with timeline and flame graph
   inferscope analyze trace --format json | jq .bottleneck
 
-A trace whose recorder was killed is completed first, from the shared memory
-that was left.")]
+A trace whose recorder was killed is completed first, from what is left in shared
+memory.")]
 pub struct Analyze {
     /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest run of this folder]
     #[arg(value_name = "TRACE")]
@@ -223,7 +223,7 @@ pub struct Config {
 
 #[derive(Subcommand, Debug)]
 pub enum ConfigAction {
-    /// Every setting with its value and its origin
+    /// Show every setting, its value and where that comes from
     Show,
 }
 
@@ -285,16 +285,16 @@ impl Analyze {
 /// Of which the names are not asked: several processes may have one.
 fn pid(text: &str) -> Result<u32, String> {
     let pid = text.parse().ok().filter(|pid| *pid > 0);
-    pid.ok_or_else(|| "a process is given by its number: `pgrep -f NAME` finds it".into())
+    pid.ok_or_else(|| "must be a process id: `pgrep -f NAME` finds it".into())
 }
 
 /// A number of seconds, with a fraction if you like, up to a year.
 fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 31_536_000.0 {
         return Ok(std::time::Duration::from_secs_f64(seconds));
     }
-    Err("a recording takes more than 0 seconds and at most a year (31536000)".into())
+    Err("must be more than 0 seconds and at most a year (31536000)".into())
 }
 
 #[cfg(test)]

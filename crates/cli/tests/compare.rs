@@ -51,6 +51,43 @@ fn what_got_slower_is_told_and_gates_decide_the_exit_code() {
 }
 
 #[test]
+fn other_arguments_are_told_without_being_recorded() {
+    let place = place("diff-arguments");
+    let with = |name: &str, arguments: &str| {
+        let mut fixture = Fixture::parse(&trace(8000, 2000));
+        fixture.manifest["arguments"] = arguments.into();
+        fixture.write(&place.at(name));
+    };
+    with("a", "1f3a-00000001");
+    with("b", "1f3a-00000002");
+    with("elsewhere", "ffff-00000003");
+    let environment =
+        |a: &str, b: &str| place.run(["diff", a, b]).fine().out.split("Answer").next().unwrap().to_owned();
+    assert!(environment("a", "b").contains("arguments (compared by hash): #00000001 → #00000002"));
+    // The same, of another machine, or of a version that did not write it.
+    for other in ["a", "elsewhere", "before"] {
+        assert!(!environment("a", other).contains("arguments"), "{other}");
+    }
+    for (name, argument) in [("one", "hunter2"), ("same", "hunter2"), ("two", "hunter3")] {
+        place.run(["run", "--quiet", "--output", name, "--", "true", argument]).fine();
+    }
+    let arguments = |name: &str| {
+        for file in crate::support::files(&place.at(name)) {
+            let bytes = std::fs::read(&file).unwrap();
+            assert!(!bytes.windows(6).any(|word| word == b"hunter"), "{}", file.display());
+        }
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(place.at(name).join("manifest.json")).unwrap()).unwrap();
+        manifest["arguments"].as_str().map(str::to_owned)
+    };
+    let id = |path: &&str| std::fs::read_to_string(path).is_ok_and(|id| !id.trim().is_empty());
+    let key = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().any(|path| id(path));
+    assert_eq!(arguments("one").is_some(), key);
+    assert_eq!(arguments("one"), arguments("same"));
+    assert_eq!(arguments("one") != arguments("two"), key);
+}
+
+#[test]
 fn programs_get_everything() {
     let place = place("diff-json");
     let told = place.run(["diff", "before", "after", "--format", "json", "--fail-on", "step_p50 > +5%"]);
@@ -221,7 +258,7 @@ fn our_rules_are_changed_by_a_file_and_the_report_says_so() {
     assert!(told.contains("threshold: min_share = 20 % (ours.yaml:2; default 10 %): "), "{told}");
     assert!(told.contains("threshold: min_kernels = 8 (default): ") && told.contains("in 20 % of the step"), "{told}");
     let told = place.run(["rules", "check", "ours.yaml"]).fine().out;
-    assert_eq!(told, "ours.yaml: 0 rules, 0 of ours off, 1 threshold changed, no fault\n");
+    assert_eq!(told, "ours.yaml: 0 rules, 0 built-in off, 1 threshold changed, no errors\n");
     place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 2}\n");
     let error = place.run(["analyze", "before", "--rules", "ours.yaml"]).refused(5);
     assert!(error.contains("ours.yaml:2: min_share must be a share from 0 to 1, got 2"), "{error}");
@@ -241,7 +278,7 @@ fn rules_are_listed_explained_and_checked() {
     assert!(place.run(["rules", "explain", "hot-lin"]).refused(2).contains("did you mean hot-line?"));
     assert_eq!(
         place.run(["rules", "check", ".inferscope_rules.yaml"]).fine().out,
-        ".inferscope_rules.yaml: 1 rule, no fault\n"
+        ".inferscope_rules.yaml: 1 rule, no errors\n"
     );
 }
 

@@ -13,11 +13,11 @@ fn it_says_now_then_gain_and_what_limits_the_step() {
     let place = Place::new("whatif");
     let told = place.run(["whatif", &recorded("decode"), "graph steps"]).fine();
     for text in
-        ["What if    graph steps", "off by 0.0 %", "(mean)\nThen       ", "a step; low", "440 × cudaLaunchKernel"]
+        ["What if    graph steps", "off by 0.0 %", "(mean)\nThen       ", "per step; low", "440 × cudaLaunchKernel"]
     {
         assert!(told.out.contains(text), "{text}: {}", told.out);
     }
-    assert!(told.out.contains("Limit now  the host's own code") && told.out.contains("Then       the GPU's kernels"));
+    assert!(told.out.contains("Bottleneck CPU code between CUDA calls") && told.out.contains("After it   GPU kernels"));
     assert!(told.out.contains("Assumed\n- launches with no wait, allocation or copy"), "{}", told.out);
     let both = place.run(["whatif", &recorded("decode"), "graph steps; scale kernel:gemm* 0.5"]).fine();
     assert!(both.out.contains("143 × gemmSN_TN_kernel"), "{}", both.out);

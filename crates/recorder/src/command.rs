@@ -146,10 +146,19 @@ fn script<'a>(mut words: impl Iterator<Item = &'a str>) -> Script<'a> {
 
 /// The same for a process that runs already. Its arguments are looked at in memory only.
 pub(crate) fn describe_process(pid: u32) -> (String, String) {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
+    let words: Vec<OsString> = words_of(pid).into_iter().filter(|word| !word.is_empty()).collect();
     if words.is_empty() { (crate::proc::program(pid), crate::proc::program(pid)) } else { describe(&words) }
+}
+
+/// The arguments of a process that runs already, for a look in memory only.
+pub(crate) fn arguments_of(pid: u32) -> Vec<OsString> {
+    words_of(pid).into_iter().skip(1).collect()
+}
+
+fn words_of(pid: u32) -> Vec<OsString> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
+    bytes.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The recorder: everything that happens outside the workload while it is recorded.
 //! launch → drain → sample → store → finish.
 
+mod arguments;
 mod command;
 mod counters;
 mod cpu;
@@ -87,6 +88,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
     let trace = output.trace.clone();
     let mut plan = plan(settings, output, command.described.clone(), Alone::Run);
+    plan.manifest.arguments = arguments::digest(&command.arguments);
     plan.injected = package.is_some();
     plan.notes.extend(injection.notes);
     if package.is_none() {
@@ -141,7 +143,7 @@ pub fn attach(
         return Err(Error::KernelThread { pid });
     }
     if settings.rate_hz > 0 {
-        let hint = |why: String| format!("{why} Without stacks (--no-stacks) its threads and memory can be recorded.");
+        let hint = |why: String| format!("{why} With --no-stacks its threads and memory can still be recorded.");
         cpu::permission::check(pid).map_err(|why| match why == cpu::permission::ENDED {
             true => missing(),
             false => Error::NotPermitted { pid, why: hint(why) },
@@ -157,6 +159,7 @@ pub fn attach(
     let end = duration.map(|duration| Instant::now() + duration);
     let trace = output.trace.clone();
     let mut plan = plan(settings, output, program, Alone::Attach);
+    plan.manifest.arguments = arguments::digest(&command::arguments_of(pid));
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
     remember(settings, &trace);
@@ -188,12 +191,14 @@ pub fn record(
     // The workload decides when this ends: a signal to the whole group must not cut the recording short.
     let _signals = Signals::block();
     let (described, short) = command::describe_process(pid);
+    let arguments = arguments::digest(&command::arguments_of(pid));
     let output = Output::create(settings, &short)?;
     let told = launch::told(settings, &output);
     let trace = output.trace.clone();
     let caller = || Caller::new(&output.segments, pid, start_ticks);
     let (caller, kept) = (caller(), caller());
     let mut plan = plan(settings, output, described, Alone::Record { caller: kept, report: &report });
+    plan.manifest.arguments = arguments;
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
     if let Err(error) = caller.tell_ready(ready, &told) {

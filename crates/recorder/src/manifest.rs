@@ -44,6 +44,9 @@ pub struct Manifest {
     pub segments: Option<String>,
     /// Program and script, never arguments: they may hold secrets.
     pub command: String,
+    /// Whether they are those of another recording, without saying which: see `arguments.rs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
     pub exit: Option<crate::Exit>,
     /// The process ran already: nothing was brought into it, and nothing recorded from inside.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -243,6 +246,7 @@ impl Manifest {
             recorder_pid: std::process::id(),
             segments: None,
             command,
+            arguments: None,
             exit: None,
             attached: false,
             clock: Clock {

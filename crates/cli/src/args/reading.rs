@@ -5,11 +5,11 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub struct Reading {
-    /// Memory that reading may take [default: what is free]
+    /// Maximum memory for reading a trace [default: what is free]
     #[arg(long, value_name = "MB", allow_negative_numbers = true, hide_short_help = true)]
     max_memory_mb: Option<String>,
 
-    /// What a packed file (gzip) may unpack to [default: 16384]
+    /// Maximum unpacked size of a gzip file [default: 16384]
     #[arg(long, value_name = "MB", allow_negative_numbers = true, hide_short_help = true)]
     max_unpacked_mb: Option<String>,
 }

@@ -7,17 +7,17 @@ pub fn edit(rule: &dyn Rule) -> String {
     let code = rule.code();
     let Some(edit) = rule.edit() else {
         return format!(
-            "the fix of {code} is an edit of the program, and no switch makes it: `inferscope analyze` names the place and \
-             what to do; record before and after, and compare with `inferscope diff`"
+            "{code} needs a code change; verify cannot apply it. `inferscope analyze` shows where and what to do; record \
+             before and after, and compare with `inferscope diff`"
         );
     };
     let meanwhile = match edit.whatif {
         None => String::new(),
-        Some(ask) => format!("; what it would gain: inferscope whatif TRACE \"{ask}\""),
+        Some(ask) => format!(" To predict the gain: inferscope whatif TRACE \"{ask}\"."),
     };
     format!(
-        "the fix of {code} is an edit of the program, and no switch makes it: {}{meanwhile}; record before and after, \
-         and compare with `inferscope diff`",
+        "{code} needs a code change; verify cannot apply it: {}.{meanwhile} Record before and after, and compare with \
+         `inferscope diff`",
         edit.what
     )
 }

@@ -19,7 +19,7 @@ fn a_recording_without_steps_says_what_its_samples_can_tell() {
     assert!((105_000..=125_000).contains(&mid), "{answer:?}");
     // Wilson's 95 % bounds of 12 in 60 are 12 and 32 %.
     assert!((60_000..=80_000).contains(&low) && (170_000..=200_000).contains(&high), "{low} {high}");
-    assert_eq!(answer.before[0].words(), "the host's own code");
+    assert_eq!(answer.before[0].words(), "CPU code");
     assert!(answer.assumed.iter().all(|said| !said.contains("CUDA") && !said.contains("launch")), "{answer:?}");
     assert!(answer.assumed.iter().any(|said| said.starts_with("one step was measured")), "{answer:?}");
 }

@@ -110,6 +110,7 @@ fn read(root: &Object<'_>) -> Manifest {
         version: root.text("inferscope"),
         created_unix_ns: root.number("created_unix_ns").unwrap_or(0),
         command: root.text("command"),
+        arguments: root.text("arguments"),
         exit: exit(&root.object("exit")),
         attached: root.0.get("attached").and_then(Value::as_bool).unwrap_or(false),
         clock: Clock {
