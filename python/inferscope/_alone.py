@@ -173,7 +173,7 @@ def _why(said: str) -> str:
     """Why the recorder could not record: its last sentence, without advice for a command line that may follow."""
     lines = [line for line in said.splitlines() if line.strip()]
     ours = [line.removeprefix("inferscope: ") for line in lines if line.startswith("inferscope: ")]
-    return ours[-1] if ours else f"the recorder ended at once: {lines[-1].strip() if lines else 'it said nothing'}"
+    return ours[-1] if ours else f"the recorder exited at once: {lines[-1].strip() if lines else 'no message'}"
 
 
 # Starts a command in the background and says its pid. Whoever does it ends at once, so the command is nobody's child.

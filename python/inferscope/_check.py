@@ -29,34 +29,43 @@ class Checks:
         *,
         max_kernels: float | None = None,
         max_implicit_syncs: float | None = None,
-        max_mib: float | None = None,
+        max_gpu_mib: float | None = None,
         max_copied_mib: float | None = None,
         min_gpu_busy: float | str | None = None,
         max_step_ms: float | None = None,
+        max_p99_ms: float | None = None,
+        max_rss_mib: float | None = None,
         step: str | None = None,
+        max_mib: float | None = None,
     ) -> Check:
-        """What the block may do: the limits of ``inferscope check``.
+        """Limits for the block, as ``inferscope check`` takes them.
 
-        :param max_kernels: kernels
-        :param max_implicit_syncs: small copies to the host that it waits for: ``.item()``, ``nonzero``
-        :param max_mib: GPU memory of this process, the most at one time
-        :param max_copied_mib: copied between host and GPU
-        :param min_gpu_busy: the part of the time in which a GPU is at work, ``"60%"`` or ``0.6``
-        :param max_step_ms: milliseconds
-        :param step: a step or scope inside the block; the limits are of it and not of the block: the mean of all of
-            this name, and of its time the median
+        :param max_kernels: maximum kernels launched
+        :param max_implicit_syncs: maximum small copies to the host that block it: ``.item()``, ``nonzero``
+        :param max_gpu_mib: maximum GPU memory of this process at any time, in MiB
+        :param max_copied_mib: maximum copied between host and GPU, in MiB
+        :param min_gpu_busy: minimum share of the time in which the GPU is busy, ``"60%"`` or ``0.6``
+        :param max_step_ms: maximum time in ms; with ``step``, the maximum median
+        :param max_p99_ms: maximum 99th percentile of the time of ``step``, in ms
+        :param max_rss_mib: maximum resident memory of this process at any time, in MiB
+        :param step: a step or scope inside the block: the limits apply per step, not to the block (median for time,
+            mean otherwise)
+        :param max_mib: the former name of ``max_gpu_mib``
         """
         limits = {
             "--max-kernels": max_kernels,
             "--max-implicit-syncs": max_implicit_syncs,
-            "--max-mib": max_mib,
+            "--max-gpu-mib": max_gpu_mib,
             "--max-copied-mib": max_copied_mib,
             "--min-gpu-busy": min_gpu_busy,
             "--max-step-ms": max_step_ms,
+            "--max-p99-ms": max_p99_ms,
+            "--max-rss-mib": max_rss_mib,
+            "--max-mib": max_mib,
         }
         flags = [word for flag, limit in limits.items() if limit is not None for word in (flag, str(limit))]
         if not flags:
-            raise TypeError("nothing to check: name a limit, such as inferscope_check(max_kernels=400)")
+            raise TypeError("nothing to check: name a limit, such as inferscope_check(max_step_ms=50)")
         self._count += 1
         return Check(os.path.join(self._folder, f"trace-{self._count}"), flags, step)
 
@@ -73,16 +82,21 @@ class Check:
     def __enter__(self) -> Check:
         __tracebackhide__ = True
         if self._block is not None:
-            raise RuntimeError("a check is of one block: call inferscope_check again for the next")
+            raise RuntimeError("this check has already recorded its block: call inferscope_check() again for the next one")
         if _recording.is_recording():
             raise AssertionError(
-                "not measured: this process is being recorded already, and a check needs a recording of its own: run "
+                "not measured: this process is already being recorded, and a check needs a recording of its own: run "
                 "the tests without `inferscope run`, and do not start a recording around the block"
             )
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            # A limit is of everything that the block does: windows would count a part of it.
-            started = _recording.start(self._trace, overhead_budget="none")
+            # A test's block is no run that `inferscope analyze` should open without being told to.
+            os.environ["INFERSCOPE_UNLISTED"] = "1"
+            try:
+                # A limit is of everything that the block does: windows would count a part of it.
+                started = _recording.start(self._trace, overhead_budget="none")
+            finally:
+                os.environ.pop("INFERSCOPE_UNLISTED", None)
         if not started:
             raise AssertionError(f"not measured: {'; '.join(str(one.message) for one in said) or 'no reason is known'}")
         _finish_gpu_work()
@@ -107,7 +121,7 @@ class Check:
         __tracebackhide__ = True
         binary = _binary.find()
         if binary is None:
-            raise AssertionError("not measured: the inferscope command was not found; install the package again")
+            raise AssertionError("not measured: the inferscope command was not found; reinstall the package")
         # The test's own settings are for its program.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFERSCOPE_")}
         command = [binary, "check", self._trace, "--step", self._step or _BLOCK, "--color", "never", *self._flags]

@@ -17,7 +17,7 @@ def decorate(scope: Scope, function: Any) -> Any:
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(decorate(scope, function.__func__))
     if isinstance(function, type) or not callable(function):
-        _warn(f"{scope!r} decorates {function!r}, which is no function: it is left as it is")
+        _warn(f"{scope!r} decorates {function!r}, which is not a function: it is left unchanged")
         return function
     if inspect.isasyncgenfunction(function):
         return _asynchronous_generator(scope, function)

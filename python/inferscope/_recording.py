@@ -88,7 +88,7 @@ def start(
 
 def _start(output: "str | os.PathLike[str] | None", options: "dict[str, Any]") -> None:
     if _surface.native_error is not None:
-        raise RuntimeError(f"the native part cannot be loaded ({_surface.native_error})")
+        raise RuntimeError(f"the native library cannot be loaded ({_surface.native_error})")
     from . import _native
 
     if _native.is_recording() or _join() is None:
@@ -99,7 +99,7 @@ def _start(output: "str | os.PathLike[str] | None", options: "dict[str, Any]") -
     _This.report = _This.recorder.report
     for name, state, message in _native.status():
         if state == "failed":
-            _warn(f"{name} are not recorded: {message}")
+            _warn(f"{name} not recorded: {message}")
     from . import _driver
 
     reason = _driver.start()
@@ -167,9 +167,9 @@ def _join() -> str | None:
     """Records into the folder that the environment names. Returns why not, or None."""
     folder = os.environ.get("INFERSCOPE_SEGMENTS")
     if not folder or not os.path.isdir(folder):
-        return f"the recorder's folder {folder} is gone" if folder else "no recorder is there"
+        return f"the recorder's folder {folder} is gone" if folder else "no recorder is running"
     if _surface.native_error is not None:
-        return f"the native part cannot be loaded ({_surface.native_error})"
+        return f"the native library cannot be loaded ({_surface.native_error})"
     from . import _native, _program
 
     reason = _native.start(_program.program(), _program.version(), _PACKAGE)

@@ -107,7 +107,7 @@ def test_no_permission_to_sample(busy, unprivileged):
         done = subprocess.run(command, capture_output=True, cwd="/", timeout=PATIENCE_S)
         told = done.stderr.decode()
         assert done.returncode == 1
-        assert "may not be recorded" in told
+        assert "no permission to record process" in told
         assert "user 0" in told
         assert "--no-stacks" in told
         command.insert(-2, "--no-stacks")
@@ -142,7 +142,7 @@ def test_two_recorders_on_one_process(busy, tmp_path):
     until(lambda: list((tmp_path / "one").glob("samples.*.parquet")), "a closed file")
     second = inferscope("attach", busy.pid, "--duration", 1, "--output", tmp_path / "two")
     assert second.returncode == 1
-    assert f"already recorded by process {process.pid}" in second.stderr.decode()
+    assert f"already being recorded by process {process.pid}" in second.stderr.decode()
     assert not (tmp_path / "two").exists()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)
@@ -164,7 +164,7 @@ def test_attach_to_a_process_that_is_recorded_already(script, start, tmp_path):
     pid = int(recording.line())
     done = inferscope("attach", pid, "--duration", 1, "--output", tmp_path / "second")
     assert done.returncode == 1
-    assert f"already recorded by process {recording.process.pid}" in done.stderr.decode()
+    assert f"already being recorded by process {recording.process.pid}" in done.stderr.decode()
     os.kill(pid, signal.SIGTERM)
     ours = recording.finish()
     assert ours.trace.manifest["exit"] == {"signal": 15}
@@ -176,6 +176,6 @@ def test_a_recorder_under_a_recorder(script, tmp_path):
     inner = [INFERSCOPE, "run", "--output", tmp_path / "inner", "--", path]
     done = inferscope("run", "--output", tmp_path / "outer", "--", *inner)
     assert (done.returncode, done.stdout) == (6, b"ran\n"), done.stderr.decode()
-    assert b"records this command already" in done.stderr
+    assert b"already records this command" in done.stderr
     assert Trace(tmp_path / "outer").texts(SCOPE) == ["inner"]
     assert not (tmp_path / "inner").exists()

@@ -113,7 +113,7 @@ def test_buffers_that_come_after_the_end_are_not_in_the_next_recording(gpu, rele
     assert done.returncode == 0, done.stderr.decode()
     first, second = (OnGpu(Recorded(0, b"", b"", Trace(folder))) for folder in folders)
     assert (first.kernels(), second.kernels()) == ({"one": 1}, {"two": 3})
-    assert "1 pieces of work of an earlier recording" in second.notes(), second.notes()
+    assert "1 GPU operations of an earlier recording" in second.notes(), second.notes()
     assert second.lost() == 0
 
 

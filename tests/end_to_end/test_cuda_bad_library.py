@@ -232,7 +232,7 @@ def test_no_clock_in_common(gpu):
     assert seen.kernels() == {}
     assert [row["count"] for row in seen.trace.table("losses") if row["reason"] == "work-without-time"] == [5]
     assert seen.calls()["cudaLaunchKernel"] == 5, "calls are on our own clock"
-    told(seen, "does not take our clock and does not tell its own", "without a time")
+    told(seen, "does not take our clock and does not tell its own", "without a timestamp")
     assert " h " not in seen.recorded.told, "a recording of as many hours as there were since 1970"
 
 
@@ -274,7 +274,7 @@ def test_a_version_that_is_not_told_is_known_by_the_files_name(gpu, cuda, warned
     seen = gpu.play("fail cuptiGetVersion 7", cuda, command=(program,))
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.collector()["state"] == "on" and seen.kernels()["k"] > 0
-    assert ("are known to hang together" in seen.notes()) == warned, seen.notes()
+    assert ("may hang under a CUPTI older" in seen.notes()) == warned, seen.notes()
     assert "CUPTI 0" not in seen.collector()["reason"]
 
 

@@ -24,7 +24,7 @@ def test_calls_that_give_the_host_something_to_do(gpu):
 def test_calls_that_cuda_refuses_are_said_with_the_first_error(gpu):
     seen = fine(gpu.play(f"{WORK}deliver\nlost\nrepeat 100\nkernel never us=5\nend\nsync device"))
     assert seen.kernels() == {"k": 20}
-    assert "CUDA refused 101 of the calls" in seen.notes()
+    assert "101 CUDA calls failed" in seen.notes()
     assert "the first was cudaLaunchKernel, with error 719" in seen.notes()
 
 
@@ -110,7 +110,7 @@ def test_more_names_than_there_is_room_for(gpu):
     assert len(seen.work(KERNEL)) + seen.lost() == 210_000
     assert "(unknown)" not in seen.calls()
     assert {row["text"] for row in seen.work(SYNC)} == {"wait for the device", "wait for a stream"}
-    assert "no more room for names" in seen.notes()
+    assert "the table of names is full" in seen.notes()
 
 
 @pytest.mark.parametrize(("call", "stream"), [("cudaStreamSynchronize", 7), ("cudaStreamSynchronize_ptsz", 8)])

@@ -91,7 +91,7 @@ def test_the_recorder_is_killed_and_started_again(workload, lines):
     trace = recording.trace
     assert (trace.manifest["state"], trace.manifest["exit"]) == ("complete", {"signal": 9})
     complete_up_to(trace, workload.said)
-    note = "the recorder was killed 3 times and started again: no record was overwritten meanwhile"
+    note = "the recorder was killed 3 times and restarted: no records were overwritten"
     assert any(line.startswith(note) for line in trace.notes), trace.notes
     assert "killed 3 times" in trace.report
 

@@ -41,8 +41,16 @@ def test_time_is_measured_without_a_gpu_and_a_limit_of_the_gpu_never_passes(run_
                 with inferscope_check(max_step_ms=100_000):
                     sum(range(1000))
 
+        def test_host_limits(inferscope_check):
+            with inferscope_check(max_p99_ms=100_000, max_rss_mib=100_000):
+                sum(range(1000))
+
         def test_slow(inferscope_check):
             with inferscope_check(max_step_ms=0):
+                sum(range(1000))
+
+        def test_much_memory(inferscope_check):
+            with inferscope_check(max_rss_mib=0.001):
                 sum(range(1000))
 
         def test_gpu(inferscope_check):
@@ -59,9 +67,10 @@ def test_time_is_measured_without_a_gpu_and_a_limit_of_the_gpu_never_passes(run_
             with inferscope_check(max_step_ms=100_000, step="prefill"):
                 pass
     """)
-    assert counts(done) == "3 failed, 3 passed", done.stdout
+    assert counts(done) == "4 failed, 4 passed", done.stdout
     assert "limit exceeded: FAILED --max-step-ms 0" in done.stdout
-    assert "not measured: cannot be decided --max-kernels 10: no work of a GPU was recorded" in done.stdout
+    assert "limit exceeded: FAILED --max-rss-mib" in done.stdout
+    assert "not measured: --max-kernels 10: no data (" in done.stdout
     assert 'not measured: no step or scope is called "prefill"' in done.stdout
     assert "look at it: inferscope analyze " in done.stdout
     assert "_check.py" not in done.stdout, "the error points to the test's own line"

@@ -142,7 +142,7 @@ inferscope.start()
 def test_a_native_part_that_cannot_be_loaded_is_one_warning(broken, segments):
     done = run(sys.executable, "-c", USES, PYTHONPATH=str(broken.parent))
     assert (done.stdout, done.returncode) == ("False\n", 0)
-    assert done.stderr.count("RuntimeWarning") == 1 and "native part cannot be loaded" in done.stderr
+    assert done.stderr.count("RuntimeWarning") == 1 and "native library cannot be loaded" in done.stderr
     injected = run(
         sys.executable, "-c", "print(1)", PYTHONPATH=str(broken / "_inject"), INFERSCOPE_SEGMENTS=str(segments)
     )

@@ -1,11 +1,13 @@
 //! The command line, as `--help` teaches it. The flags of settings are made from their rows, in `setting_flags`.
 
+mod export_format;
 mod report_format;
 mod setting_flags;
 
 use crate::config::{Layer, Settings};
 use crate::failure::Failure;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+pub use export_format::{ExportFormat, names as export_formats};
 use report_format::report_file;
 pub use report_format::{DataFormat, ReportFormat};
 use setting_flags::SettingFlags;
@@ -22,9 +24,9 @@ use std::path::PathBuf;
                                            GPU work by nn.Module, cheaply
   inferscope run -- ./cuda_server          any CUDA program; no Python needed
 
-Ends as the command does: with its exit code, or by the same signal. 127 if it
-is not found, 126 if it cannot be executed; 1 if all went well, but for the file
-of --report.")]
+Ends as the command does: with its exit code, or by the same signal. 127: command
+not found; 126: it cannot be executed; 1: it succeeded, but the file of --report
+could not be written.")]
 pub struct Run {
     #[command(flatten)]
     pub recording: Recording,
@@ -47,8 +49,8 @@ pub struct Run {
   inferscope attach 4711                   until it ends, or Ctrl-C
   inferscope attach 4711 --duration 30 --rate 250
 
-Scopes, calls and what GPUs did need `inferscope run`: they are recorded from
-inside. How GPUs are (clocks, power, memory) is recorded here too.")]
+Records stacks, threads, memory, and clocks, power and memory of GPUs. Scopes,
+calls and kernels are recorded from inside: they need `inferscope run`.")]
 #[command(mut_args(|arg| { let inside = is_inside_only(&arg); arg.hide(inside) }))]
 pub struct Attach {
     /// The process to record
@@ -82,16 +84,16 @@ pub struct Record {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope analyze                       the newest in ./inferscope-traces
+  inferscope analyze                       the newest run of this folder
   inferscope analyze trace --top 40 | less
   inferscope analyze trace --output report.html
                                            a page with timeline and flame graph
   inferscope analyze trace --format json | jq .bottleneck
 
-A trace whose recorder was killed is completed first, from the shared memory
-that was left.")]
+A trace whose recorder was killed is completed first, from what is left in shared
+memory.")]
 pub struct Analyze {
-    /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest in ./inferscope-traces]
+    /// A trace folder, or a torch.profiler, Nsight Systems (SQLite) or InferScope JSON file [default: the newest run of this folder]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
@@ -120,19 +122,24 @@ pub struct Analyze {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  inferscope export trace --format perfetto --output trace.pftrace
+  inferscope export trace --output trace.pftrace
                                            open it in ui.perfetto.dev
-  inferscope export trace --format speedscope --output trace.speedscope.json
+  inferscope export trace --output trace.speedscope.json
                                            open it in speedscope.app
-  inferscope export trace --format json | jq '.events | length'")]
+  inferscope export trace --output trace.pb.gz
+                                           go tool pprof -http=: trace.pb.gz
+  inferscope export trace --format json | jq '.events | length'
+
+File extensions: .pftrace perfetto, .chrome.json chrome, .speedscope.json
+speedscope, .pb.gz pprof, .folded collapsed, .json json, a folder parquet.")]
 pub struct Export {
-    /// The trace's folder [default: the newest in ./inferscope-traces]
+    /// The trace's folder [default: the newest run of this folder]
     #[arg(value_name = "TRACE")]
     pub trace: Option<PathBuf>,
 
-    /// Output format
+    /// Output format [default: by the file extension of --output]
     #[arg(short, long, value_name = "FORMAT")]
-    pub format: Format,
+    pub format: Option<ExportFormat>,
 
     /// Write to this file [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -140,24 +147,6 @@ pub struct Export {
 
     #[command(flatten)]
     pub reading: Reading,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// Chrome trace JSON, for ui.perfetto.dev and chrome://tracing
-    Chrome,
-    /// InferScope trace JSON 1.1; `analyze` opens it again
-    Json,
-    /// Perfetto protobuf, for ui.perfetto.dev
-    Perfetto,
-    /// Samples and slices for speedscope.app
-    Speedscope,
-    /// One line per stack with its count, for flame graph scripts
-    Collapsed,
-    /// Samples for `go tool pprof`
-    Pprof,
-    /// The tables themselves, into the folder that --output names
-    Parquet,
 }
 
 #[derive(Args, Debug)]
@@ -168,7 +157,7 @@ pub struct Config {
 
 #[derive(Subcommand, Debug)]
 pub enum ConfigAction {
-    /// Every setting with its value and its origin
+    /// Show every setting, its value and where that comes from
     Show,
 }
 
@@ -206,16 +195,16 @@ impl Analyze {
 /// Of which the names are not asked: several processes may have one.
 fn pid(text: &str) -> Result<u32, String> {
     let pid = text.parse().ok().filter(|pid| *pid > 0);
-    pid.ok_or_else(|| "a process is given by its number: `pgrep -f NAME` finds it".into())
+    pid.ok_or_else(|| "must be a process id: `pgrep -f NAME` finds it".into())
 }
 
 /// A number of seconds, with a fraction if you like, up to a year.
 fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 31_536_000.0 {
         return Ok(std::time::Duration::from_secs_f64(seconds));
     }
-    Err("a recording takes more than 0 seconds and at most a year (31536000)".into())
+    Err("must be more than 0 seconds and at most a year (31536000)".into())
 }
 
 #[cfg(test)]

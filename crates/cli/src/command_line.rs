@@ -5,7 +5,7 @@ use crate::commands;
 use crate::config::Layer;
 use clap::{Parser, Subcommand};
 
-/// Records any Python or CUDA program, and tells where its time went.
+/// Profiler for PyTorch inference and any Python or CUDA program: shows where the time goes.
 #[derive(Parser, Debug)]
 #[command(name = "inferscope", version, propagate_version = false)]
 #[command(after_help = "Examples:
@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
   inferscope doctor                        what can be recorded on this machine
 
 Settings: flags, then INFERSCOPE_* variables, then .inferscope.yaml, then
-defaults. `inferscope config show` says which is which.")]
+defaults. `inferscope config show` shows each value and where it comes from.")]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,

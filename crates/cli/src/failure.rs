@@ -48,6 +48,12 @@ impl Failure {
         Failure::error(format_args!("cannot write {what}: {error}"))
     }
 
+    /// The same, and what to do about it.
+    pub fn with_hint(mut self, hint: impl Display) -> Failure {
+        self.message = format!("{}; {hint}", self.message);
+        self
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

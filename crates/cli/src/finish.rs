@@ -35,14 +35,15 @@ pub fn check_report(settings: &Settings, extra: Option<&Path>) -> Result<(), Fai
 
 /// If there is not enough memory for the report: what is said then, and how the command ends.
 pub fn without_memory(trace: &Path, code: i32) {
-    let text = format!("no report: there is not enough memory for it. The trace is whole, in {}", trace.display());
+    let text = format!("no report: not enough memory. The trace is complete: {}", trace.display());
     crate::memory::when_none_is_left(&text, code);
 }
 
 /// Never fails: the command's own exit matters more than our report.
 pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option<&Path>, rules: &RuleFile) -> Finished {
     // A trace that is large takes a while to look at, and whoever does not want to wait still wants to know where it is.
-    let place = format!("interrupted before the report; look at the trace with `inferscope analyze {}`", quoted(trace));
+    let place =
+        format!("interrupted before the report was written; to see it, run `inferscope analyze {}`", quoted(trace));
     let _last_words = (!settings.quiet()).then(|| LastWords::new(&place));
     match try_finish(settings, trace, extra, rules) {
         Ok((report, whole)) => Finished { report: Some(report), whole },
@@ -90,7 +91,7 @@ fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {
     let Verdict { timeline, metrics, diagnosis } = verdict;
     // Nobody is left to read it if stderr is gone.
     _ = report::reports::brief::write(timeline, metrics, diagnosis, &style, &mut std::io::stderr().lock());
-    terminal::tell(format_args!("report   {}\nlook at  inferscope analyze {}\n", page.display(), quoted(trace)));
+    terminal::tell(format_args!("report   {}\ndetails  inferscope analyze {}\n", page.display(), quoted(trace)));
 }
 
 /// A path as a shell takes it.

@@ -55,7 +55,7 @@ fn trust(metadata: &Metadata) -> Result<(), String> {
     let (group_writes, others_write) = (metadata.mode() & 0o020 != 0, metadata.mode() & 0o002 != 0);
     // Where each user has a group of their own, files are writable by it as a matter of course.
     if others_write || group_writes && metadata.gid() != group && metadata.gid() != 0 {
-        return Err("others may write to it (chmod go-w makes it yours)".into());
+        return Err("others may write to it (fix with chmod go-w)".into());
     }
     Ok(())
 }

@@ -5,13 +5,14 @@ use crate::config::Settings;
 use crate::confine::{Needs, Output};
 use crate::failure::Failure;
 use crate::memory;
+use crate::newest;
 use crate::terminal::Progress;
 use recorder::{Completed, TraceCopy, Unfinished};
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use timeline::Timeline;
-use trace::tables::{LOCK, MANIFEST};
+use trace::tables::MANIFEST;
 
 /// A trace that is about to be read.
 pub struct Source {
@@ -53,7 +54,7 @@ impl Source {
     fn find(settings: &Settings, given: Option<&Path>) -> Result<Source, Failure> {
         let path = match given {
             Some(path) => path.to_owned(),
-            None => newest(Path::new(recorder::TRACES))?,
+            None => newest::find(settings)?,
         };
         if given.is_none() {
             settings.say(format_args!("opening {}", path.display()));
@@ -86,7 +87,7 @@ impl Source {
         let (records, place) =
             (report::count(recovered.records), if copy.is_some() { ", in a copy: the trace is unchanged" } else { "" });
         settings.say(format_args!(
-            "the recorder of this trace was killed; {records} records saved from shared memory{place}"
+            "the recorder of this trace was killed; {records} records recovered from shared memory{place}"
         ));
         self.copy = copy;
     }
@@ -102,7 +103,7 @@ fn settle<T>(settings: &Settings, step: impl FnOnce() -> Result<Option<T>, recor
         Ok(Ok(done)) => return done,
         Ok(Err(recorder::Error::NotATrace { .. })) => {}
         Ok(Err(error)) => settings.say(error),
-        Err(_) => settings.say("this trace is damaged and could not be completed; reading what is there"),
+        Err(_) => settings.say("this trace is damaged and cannot be completed; reading what is there"),
     }
     None
 }
@@ -119,19 +120,4 @@ pub fn read(settings: &Settings, path: &Path) -> Result<Timeline, Failure> {
         format!("read {slices} slices and {samples} samples in {:?}", before.elapsed())
     });
     Ok(timeline)
-}
-
-/// Their names begin with date and time (`20261115-093012-`); within a second the lock tells, which is made at the start.
-fn newest(folder: &Path) -> Result<PathBuf, Failure> {
-    let age = |path: &PathBuf| {
-        let second = path.file_name().and_then(|name| Some(name.to_str()?.get(..15)?.to_owned()));
-        let lock = path.join(LOCK).metadata().and_then(|lock| lock.modified()).ok();
-        (second, lock, path.clone())
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.join(MANIFEST).is_file()).max_by_key(age).ok_or_else(|| {
-        let text =
-            "there is no trace in ./inferscope-traces: name one, or record one with `inferscope run -- <command>`";
-        Failure::bad_input(text)
-    })
 }

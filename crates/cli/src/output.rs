@@ -82,7 +82,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a file name"))?;
     let mut unfinished = std::ffi::OsString::from(".");
     unfinished.push(name);
     unfinished.push(format!(".{}.tmp", std::process::id()));

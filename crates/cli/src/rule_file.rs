@@ -115,13 +115,13 @@ impl File<'_> {
 
     /// YAML that is none is not read further.
     fn syntax(&mut self, error: &serde_saphyr::Error) {
-        let said = yaml::syntax(self.path, error, "rules are written as in docs/user-rules.md");
+        let said = yaml::syntax(self.path, error, "see docs/user-rules.md for the format");
         self.faults.push((0, said));
     }
 
     fn rules(&mut self, tree: &Spanned<Tree>) -> RuleFile {
         let Tree::Map(top) = &tree.value else {
-            self.fault::<()>(line(tree), format_args!("the file begins with `{TOP}:` or `{}:`", ours::TOP));
+            self.fault::<()>(line(tree), format_args!("the file must begin with `{TOP}:` or `{}:`", ours::TOP));
             return RuleFile::default();
         };
         self.keys(top, &[TOP, ours::TOP]);
@@ -135,13 +135,13 @@ impl File<'_> {
             Some(Spanned { value: Tree::List(rules), .. }) => rules,
             Some(Spanned { value: Tree::Nothing, .. }) | None => return Vec::new(),
             Some(other) => {
-                let why = format!("{TOP} must be a list of rules, not {}", other.value.kind());
+                let why = format!("{TOP} must be a list of rules, got {}", other.value.shown());
                 self.fault::<()>(line(other), why);
                 return Vec::new();
             }
         };
         if rules.len() > MOST_RULES {
-            self.fault::<()>(line(tree), format_args!("{} rules; {MOST_RULES} are the most", rules.len()));
+            self.fault::<()>(line(tree), format_args!("at most {MOST_RULES} rules are allowed, got {}", rules.len()));
             return Vec::new();
         }
         rules.iter().filter_map(|rule| self.rule(rule)).collect()
@@ -153,8 +153,8 @@ impl File<'_> {
             if !known.contains(&key.value.as_str()) {
                 let near = nearest_of(&key.value, known.iter().copied());
                 let hint =
-                    near.map_or(format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
-                self.fault::<()>(line(key), format_args!("there is no key {}: {hint}", plain(&key.value)));
+                    near.map_or(format!("known keys: {}", known.join(", ")), |near| format!("did you mean {near}?"));
+                self.fault::<()>(line(key), format_args!("unknown key {}: {hint}", plain(&key.value)));
             } else if map[..place].iter().any(|(before, _)| before.value == key.value) {
                 self.fault::<()>(line(key), format_args!("{} is set twice", key.value));
             }
@@ -163,7 +163,7 @@ impl File<'_> {
 
     fn rule(&mut self, rule: &Spanned<Tree>) -> Option<UserRule> {
         let Tree::Map(map) = &rule.value else {
-            let why = format!("a rule has name, condition and suggestion; this is {}", rule.value.kind());
+            let why = format!("a rule must have name, condition and suggestion, got {}", rule.value.shown());
             return self.fault(line(rule), why);
         };
         self.keys(map, &KEYS);
@@ -187,8 +187,8 @@ impl File<'_> {
         match &value.value {
             Tree::Text(text) if text.trim().is_empty() => self.fault(line(value), format_args!("{key} is empty")),
             Tree::Text(text) if text.chars().count() <= LONGEST_TEXT => Some(text.trim().to_owned()),
-            Tree::Text(_) => self.fault(line(value), format_args!("{key} is longer than {LONGEST_TEXT} letters")),
-            other => self.fault(line(value), format_args!("{key} must be text, not {}", other.kind())),
+            Tree::Text(_) => self.fault(line(value), format_args!("{key} is longer than {LONGEST_TEXT} characters")),
+            other => self.fault(line(value), format_args!("{key} must be text, got {}", other.shown())),
         }
     }
 
@@ -196,15 +196,18 @@ impl File<'_> {
         let name = self.text("name", value)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.len() > LONGEST_NAME || !name.chars().all(fits) {
-            let why = format!("name {} must be letters, digits, _ and -, at most {LONGEST_NAME}", plain(&name));
+            let why = format!(
+                "name {} must have only letters, digits, _ and -, at most {LONGEST_NAME} of them",
+                plain(&name)
+            );
             return self.fault(line(value), why);
         }
         if let Some((_, same)) = self.names.iter().find(|(before, _)| *before == name) {
-            let why = format!("the name {name} is taken already, at {same}");
+            let why = format!("the name {name} is already used at {same}");
             return self.fault(line(value), why);
         }
         if RULES.iter().any(|rule| rule.code() == name.as_str()) {
-            return self.fault(line(value), format_args!("the name {name} is that of one of our own rules"));
+            return self.fault(line(value), format_args!("the name {name} is that of a built-in rule"));
         }
         self.names.push((name.clone(), origin.to_owned()));
         Some(name)
@@ -215,7 +218,7 @@ impl File<'_> {
         let text = self.text("condition", value)?;
         match Condition::parse(&text) {
             Ok(condition) => Some((text, condition)),
-            Err(wrong) => self.fault(line(value), format_args!("condition, letter {}: {}", wrong.at, wrong.why)),
+            Err(wrong) => self.fault(line(value), format_args!("condition, column {}: {}", wrong.at, wrong.why)),
         }
     }
 
@@ -234,7 +237,7 @@ impl File<'_> {
             Tree::Number(weight) if *weight > 0.0 && *weight <= HIGHEST_WEIGHT => Some(*weight),
             other => {
                 let must = format!("confidence_weight must be a number above 0, at most {HIGHEST_WEIGHT}");
-                self.fault(line(value), format_args!("{must}, not {}", other.kind()))
+                self.fault(line(value), format_args!("{must}, got {}", other.shown()))
             }
         }
     }
@@ -244,7 +247,7 @@ impl File<'_> {
         let word = self.text("severity", value)?;
         let found = all.into_iter().find(|severity| severity.name() == word);
         found.or_else(|| {
-            self.fault(line(value), format_args!("severity {} must be info, low, medium or high", plain(&word)))
+            self.fault(line(value), format_args!("severity must be info, low, medium or high, got {}", plain(&word)))
         })
     }
 }

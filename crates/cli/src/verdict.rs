@@ -5,6 +5,7 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{self, Rights};
 use crate::rule_file::RuleFile;
+use crate::step_name;
 use analysis::Metrics;
 use diagnosis::user_rules;
 use diagnosis::{Diagnosis, Options};
@@ -26,9 +27,7 @@ impl Verdict {
         let diagnosis =
             diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned), rules: rules.ours.clone() });
         if let Some(missing) = &diagnosis.steps.not_found {
-            return Err(Failure::bad_input(format_args!(
-                "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
-            )));
+            return Err(step_name::not_found(&timeline, missing, "this trace"));
         }
         let diagnosis = user_rules::joined(&rules.own, &timeline, &metrics, diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })

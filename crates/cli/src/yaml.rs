@@ -14,7 +14,7 @@ pub fn text(path: &Path, file: io::Result<File>, what: &str) -> Result<String, S
     let mut text = String::new();
     file.map_err(unreadable)?.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LARGEST {
-        return Err(format!("{shown} is larger than 1 MB: it cannot be {what}"));
+        return Err(format!("{shown} is larger than 1 MB: not a {what} file"));
     }
     Ok(text)
 }

@@ -8,7 +8,7 @@ fn parquet_tables_come_only_from_a_recorded_trace_into_another_folder() {
     let place = Place::with_trace("tables");
     place.run(["export", "trace", "--format", "json", "--output", "trace.json"]).fine();
     let error = place.run(["export", "trace.json", "--format", "parquet", "--output", "new"]).refused(5);
-    assert!(error.contains("needs the folder of a trace that InferScope recorded"), "{error}");
+    assert!(error.contains("only a trace folder that InferScope recorded has Parquet tables"), "{error}");
     assert!(error.contains("trace.json is a file") && !place.at("new").exists(), "{error}");
     let sizes = || files(&place.at("trace")).iter().map(|file| file.metadata().unwrap().len()).collect::<Vec<_>>();
     let before = sizes();
@@ -25,8 +25,8 @@ fn no_stacks_make_no_file_of_stacks() {
     let place = Place::with_trace("no-stacks");
     let export = |trace| place.run(["export", trace, "--format", "collapsed", "--output", "stacks.txt"]);
     for (text, why) in [
-        ("step 0 1 0..9 request #1", "nothing to write: no stack was sampled"),
-        ("sample 0 1 1 - f@a.py:1", "nothing to write: no thread was seen running"),
+        ("step 0 1 0..9 request #1", "nothing to write: no stacks were sampled"),
+        ("sample 0 1 1 - f@a.py:1", "nothing to write: no thread was running"),
     ] {
         Fixture::parse(&format!("process 1 a 3.12\n{text}")).write(&place.at("none"));
         let error = export("none").refused(1);
@@ -103,7 +103,7 @@ fn what_is_recorded_from_inside_cannot_be_asked_of_a_running_process() {
 #[test]
 fn the_help_of_whatif_names_its_exit_codes() {
     let out = Place::new("codes").run(["whatif", "--help"]).fine().out;
-    for text in ["Exit code 1: ", "2: a change is not understood", "5: no such trace", "no such kernel"] {
+    for text in ["Exit code 1: ", "2: a change cannot be parsed", "5: no such\ntrace", "no such kernel"] {
         assert!(out.contains(text), "{text}: {out}");
     }
 }

@@ -51,6 +51,43 @@ fn what_got_slower_is_told_and_gates_decide_the_exit_code() {
 }
 
 #[test]
+fn other_arguments_are_told_without_being_recorded() {
+    let place = place("diff-arguments");
+    let with = |name: &str, arguments: &str| {
+        let mut fixture = Fixture::parse(&trace(8000, 2000));
+        fixture.manifest["arguments"] = arguments.into();
+        fixture.write(&place.at(name));
+    };
+    with("a", "1f3a-00000001");
+    with("b", "1f3a-00000002");
+    with("elsewhere", "ffff-00000003");
+    let environment =
+        |a: &str, b: &str| place.run(["diff", a, b]).fine().out.split("Answer").next().unwrap().to_owned();
+    assert!(environment("a", "b").contains("arguments (compared by hash): #00000001 → #00000002"));
+    // The same, of another machine, or of a version that did not write it.
+    for other in ["a", "elsewhere", "before"] {
+        assert!(!environment("a", other).contains("arguments"), "{other}");
+    }
+    for (name, argument) in [("one", "hunter2"), ("same", "hunter2"), ("two", "hunter3")] {
+        place.run(["run", "--quiet", "--output", name, "--", "true", argument]).fine();
+    }
+    let arguments = |name: &str| {
+        for file in crate::support::files(&place.at(name)) {
+            let bytes = std::fs::read(&file).unwrap();
+            assert!(!bytes.windows(6).any(|word| word == b"hunter"), "{}", file.display());
+        }
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(place.at(name).join("manifest.json")).unwrap()).unwrap();
+        manifest["arguments"].as_str().map(str::to_owned)
+    };
+    let id = |path: &&str| std::fs::read_to_string(path).is_ok_and(|id| !id.trim().is_empty());
+    let key = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().any(|path| id(path));
+    assert_eq!(arguments("one").is_some(), key);
+    assert_eq!(arguments("one"), arguments("same"));
+    assert_eq!(arguments("one") != arguments("two"), key);
+}
+
+#[test]
 fn programs_get_everything() {
     let place = place("diff-json");
     let told = place.run(["diff", "before", "after", "--format", "json", "--fail-on", "step_p50 > +5%"]);
@@ -84,7 +121,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(error.contains("did you mean step_p50?"), "{error}");
     let told = place.run(["diff", "before", "after", "--fail-on", "gpu_memory_mib > +5%"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("cannot be decided"), "{}", told.err);
+    assert!(told.err.contains("gate gpu_memory_mib > +5%: no data ("), "{}", told.err);
 }
 
 #[test]
@@ -95,13 +132,14 @@ fn limits_hold_fail_or_cannot_be_decided() {
     assert_eq!(told.out.matches("passed").count(), 3, "{}", told.out);
     let told = place.run(["check", "before", "--max-kernels", "1", "--max-step-ms", "8"]);
     assert_eq!(told.code, Some(4));
-    assert_eq!(told.err, "inferscope: limit failed: --max-kernels 1: kernels is 2\n");
+    assert_eq!(told.err, "inferscope: limit exceeded: --max-kernels 1: kernels is 2\n");
     let told = place.run(["check", "before", "--min-gpu-busy", "0.9"]);
     assert_eq!(told.code, Some(4));
     assert!(told.err.contains("gpu_busy is 26.2 %"), "{}", told.err);
     let told = place.run(["check", "before", "--max-mib", "100"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("GPU memory was not recorded"), "{}", told.err);
+    assert!(told.err.starts_with("inferscope: --max-mib 100 MiB: no data (GPU memory "), "{}", told.err);
+    assert_eq!(told.out, told.err.trim_start_matches("inferscope: "));
     for arguments in [
         &["check", "before"][..],
         &["check", "before", "--max-kernels", "-1"],
@@ -115,12 +153,40 @@ fn limits_hold_fail_or_cannot_be_decided() {
     Fixture::parse(whole).write(&place.at("whole"));
     let told = place.run(["check", "whole", "--max-kernels", "100000"]);
     assert_eq!(told.code, Some(5));
-    assert!(told.err.contains("no steps were found"), "{}", told.err);
+    assert!(told.err.contains("--max-kernels 100000: no data (no steps found"), "{}", told.err);
     Fixture::parse(crate::support::TRACE).write(&place.at("host"));
     for limit in ["--max-kernels", "--max-implicit-syncs", "--max-copied-mib", "--min-gpu-busy"] {
         let told = place.run(["check", "host", limit, "1"]);
         assert_eq!(told.code, Some(5), "{limit} passed without a GPU: {}", told.out);
     }
+}
+
+/// What a program on a CPU is measured by.
+#[test]
+fn limits_of_time_and_memory_need_no_gpu() {
+    let place = Place::with_trace("check-cpu");
+    let limits = ["--max-step-ms", "50", "--max-p99-ms", "50", "--max-rss-mib", "200"];
+    let told = place.run([&["check", "trace"], &limits[..]].concat()).fine();
+    for said in ["step_p50 is ", "step_p99 is 45.0 ms", "--max-rss-mib 200 MiB: memory_mib is 200 MiB"] {
+        assert!(told.out.contains(said), "{}", told.out);
+    }
+    for limit in [["--max-p99-ms", "44"], ["--max-rss-mib", "199"]] {
+        let told = place.run([&["check", "trace", "--max-step-ms", "50"], &limit[..]].concat());
+        assert_eq!(told.code, Some(4), "{}", told.out);
+        assert!(told.err.starts_with(&format!("inferscope: limit exceeded: {}", limit[0])), "{}", told.err);
+    }
+    // The memory of a GPU is another one, under both of its names.
+    for flag in ["--max-gpu-mib", "--max-mib"] {
+        let told = place.run(["check", "trace", flag, "2048"]);
+        assert_eq!(told.code, Some(5), "{}", told.out);
+        assert!(told.out.starts_with(&format!("{flag} 2.00 GiB: no data (GPU memory ")), "{}", told.out);
+    }
+    let help = place.run(["check", "--help"]).fine().out;
+    assert!(help.contains("--max-gpu-mib") && !help.contains("--max-mib"), "{help}");
+    // The peak of a recording is known without steps.
+    Fixture::parse("process 1 a 3.12\ncounter 0 0 0 rss_bytes 1048576\ncounter 0 0 9 rss_bytes 1048576")
+        .write(&place.at("stepless"));
+    place.run(["check", "stepless", "--max-rss-mib", "1"]).fine();
 }
 
 const RULES: &str = "bottleneck_rules:
@@ -153,7 +219,7 @@ fn user_rules_are_in_every_report() {
 fn a_fault_in_the_rules_stops_before_anything_is_recorded() {
     let place = place("user-rules-bad");
     place.write("bad.yaml", RULES.replace("gpu_busy", "gpu_bussy"));
-    let said = "bad.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?";
+    let said = "bad.yaml:3: condition, column 1: there is no metric gpu_bussy: did you mean gpu_busy?";
     for arguments in [
         &["analyze", "before", "--rules", "bad.yaml"][..],
         &["rules", "check", "bad.yaml"],
@@ -192,7 +258,7 @@ fn our_rules_are_changed_by_a_file_and_the_report_says_so() {
     assert!(told.contains("threshold: min_share = 20 % (ours.yaml:2; default 10 %): "), "{told}");
     assert!(told.contains("threshold: min_kernels = 8 (default): ") && told.contains("in 20 % of the step"), "{told}");
     let told = place.run(["rules", "check", "ours.yaml"]).fine().out;
-    assert_eq!(told, "ours.yaml: 0 rules, 0 of ours off, 1 threshold changed, no fault\n");
+    assert_eq!(told, "ours.yaml: 0 rules, 0 built-in off, 1 threshold changed, no errors\n");
     place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 2}\n");
     let error = place.run(["analyze", "before", "--rules", "ours.yaml"]).refused(5);
     assert!(error.contains("ours.yaml:2: min_share must be a share from 0 to 1, got 2"), "{error}");
@@ -212,7 +278,7 @@ fn rules_are_listed_explained_and_checked() {
     assert!(place.run(["rules", "explain", "hot-lin"]).refused(2).contains("did you mean hot-line?"));
     assert_eq!(
         place.run(["rules", "check", ".inferscope_rules.yaml"]).fine().out,
-        ".inferscope_rules.yaml: 1 rule, no fault\n"
+        ".inferscope_rules.yaml: 1 rule, no errors\n"
     );
 }
 

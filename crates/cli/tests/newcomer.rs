@@ -43,7 +43,7 @@ fn samples_that_there_are_none_of_make_no_profile() {
     let place = Place::new("no-profile");
     Fixture::parse("process 1 a 3.12\nstep 0 1 0..9 request #1").write(&place.at("none"));
     let error = place.run(["export", "none", "--format", "pprof", "--output", "p.pb.gz"]).refused(1);
-    assert!(error.contains("no stack was sampled") && !place.at("p.pb.gz").exists(), "{error}");
+    assert!(error.contains("no stacks were sampled") && !place.at("p.pb.gz").exists(), "{error}");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn changes_need_no_quotes() {
     let quoted = place.run(["whatif", "trace", "scale host:tokenise 0.5"]).fine().out;
     assert_eq!(place.run(["whatif", "trace", "scale", "host:tokenise", "0.5"]).fine().out, quoted);
     let error = place.run(["whatif", "trace", "scale", "host:tokenise", "half"]).refused(2);
-    assert!(error.contains("at letter 21"), "{error}");
+    assert!(error.contains("column 21"), "{error}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_report_that_cannot_be_written_takes_nothing_else_away() {
     let told = place.run(["run", "--output", "trace", "--report", "gone/x.md", "rm", "-r", "gone"]);
     assert_eq!(told.code, Some(1), "a report is missing: {}", told.err);
     assert!(told.err.contains("cannot write gone/x.md"), "{}", told.err);
-    assert!(told.err.contains("recorded ") && told.err.contains("look at  inferscope analyze trace"), "{}", told.err);
+    assert!(told.err.contains("recorded ") && told.err.contains("details  inferscope analyze trace"), "{}", told.err);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn whoever_does_not_wait_for_the_report_is_told_where_the_trace_is() {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(libc::SIGINT));
-    let said = "inferscope: interrupted before the report; look at the trace with `inferscope analyze 'a trace'`\n";
+    let said = "inferscope: interrupted before the report was written; to see it, run `inferscope analyze 'a trace'`\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), said);
 }
 

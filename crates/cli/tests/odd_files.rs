@@ -65,10 +65,7 @@ fn a_file_without_events_is_refused() {
     for (name, text) in [("list.json", "[]"), ("torch.json", r#"{"traceEvents": []}"#)] {
         place.write(name, text);
         let error = place.run(["analyze", name]).refused(5);
-        assert!(
-            error.contains(&format!("there is nothing to analyse in {name}. The file holds no events.")),
-            "{error}"
-        );
+        assert!(error.contains(&format!("nothing to analyze in {name}. The file holds no events.")), "{error}");
     }
 }
 

@@ -63,6 +63,17 @@ fn a_death_by_signal_is_passed_on() {
 }
 
 #[test]
+fn layers_without_a_gpu_are_not_waited_for() {
+    let place = Place::new("no-layers");
+    let said = "no layers: --layers attributes GPU kernels to modules, and no GPU work was recorded";
+    let told = place.run(["run", "--layers", "--output", "asked", "true"]).fine();
+    assert!(told.err.contains(said), "{}", told.err);
+    assert!(place.run(["analyze", "asked"]).fine().out.contains("no layers: "));
+    let told = place.run(["run", "--output", "not-asked", "true"]).fine();
+    assert!(!told.err.contains("layers"), "{}", told.err);
+}
+
+#[test]
 fn a_command_that_cannot_start_is_127_or_126_and_leaves_nothing() {
     let place = Place::new("no-command");
     assert!(place.run(["run", "--", "no-such-command-anywhere"]).refused(127).contains("not found"));
@@ -71,5 +82,5 @@ fn a_command_that_cannot_start_is_127_or_126_and_leaves_nothing() {
     place.run(["run", "--", "./plain.txt"]).refused(126);
     assert!(!place.at("inferscope-traces").exists());
     let error = place.run(["attach", "4194304"]).err;
-    assert!(error.contains("no process 4194304"), "{error}");
+    assert!(error.contains("no process has pid 4194304"), "{error}");
 }

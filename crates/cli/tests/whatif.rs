@@ -13,11 +13,11 @@ fn it_says_now_then_gain_and_what_limits_the_step() {
     let place = Place::new("whatif");
     let told = place.run(["whatif", &recorded("decode"), "graph steps"]).fine();
     for text in
-        ["What if    graph steps", "off by 0.0 %", "(mean)\nThen       ", "a step; low", "440 × cudaLaunchKernel"]
+        ["What if    graph steps", "off by 0.0 %", "(mean)\nThen       ", "per step; low", "440 × cudaLaunchKernel"]
     {
         assert!(told.out.contains(text), "{text}: {}", told.out);
     }
-    assert!(told.out.contains("Limit now  the host's own code") && told.out.contains("Then       the GPU's kernels"));
+    assert!(told.out.contains("Bottleneck CPU code between CUDA calls") && told.out.contains("After it   GPU kernels"));
     assert!(told.out.contains("Assumed\n- launches with no wait, allocation or copy"), "{}", told.out);
     let both = place.run(["whatif", &recorded("decode"), "graph steps; scale kernel:gemm* 0.5"]).fine();
     assert!(both.out.contains("143 × gemmSN_TN_kernel"), "{}", both.out);
@@ -80,9 +80,9 @@ fn every_sort_of_change_can_be_asked_for() {
 fn a_wrong_expression_is_a_usage_error_with_its_position() {
     let place = Place::new("whatif-wrong");
     for (changes, said) in [
-        ("remvoe sync-api", "at letter 1: \"remvoe\" is not known; did you mean \"remove\"?"),
-        ("pin copies; scale kernel:a", "at letter 27: a factor is missing"),
-        ("", "at letter 1: a change is missing"),
+        ("remvoe sync-api", "column 1: unknown word \"remvoe\"; did you mean \"remove\"?"),
+        ("pin copies; scale kernel:a", "column 27: expected a factor"),
+        ("", "column 1: expected a change"),
     ] {
         // Refused before the trace is opened.
         let error = place.run(["whatif", "nowhere", changes]).refused(2);
@@ -96,9 +96,9 @@ fn a_wrong_expression_is_a_usage_error_with_its_position() {
 fn what_the_trace_cannot_say_is_refused() {
     let place = Place::with_trace("whatif-none");
     let error = place.run(["whatif", &recorded("decode"), "scale kernel:gemmSM* 0.5"]).refused(5);
-    assert!(error.contains("the nearest name is \"gemmSN_TN_kernel"), "{error}");
+    assert!(error.contains("did you mean \"gemmSN_TN_kernel"), "{error}");
     let error = place.run(["whatif", &recorded("decode"), "remove kernel:nope"]).refused(5);
-    assert!(error.contains("those with most of the time are \"") && error.len() < 300, "{error}");
+    assert!(error.contains("the longest are \"") && error.len() < 300, "{error}");
     let error = place.run(["whatif", &recorded("graphs"), "pin copies"]).refused(5);
     assert!(error.contains("no pageable copies"), "{error}");
     assert!(place.run(["whatif", "trace", "remove sync-api"]).refused(5).contains("no step has a wait"));

@@ -1,5 +1,6 @@
 //! How far the recording can be trusted: what is missing from it, how exact its times are, whether its steps are steady.
 
+mod calls;
 pub mod device;
 mod layers;
 
@@ -66,6 +67,7 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         true => "not measured",
         false => "not measured; samples are taken from outside the program",
     };
+    let unmeasured = calls::overhead(case).unwrap_or(unmeasured);
     for (code, label, fine) in [
         (unstable_iterations::CODE, "pace", (Ok, "the steps keep one pace")),
         (overhead_in_window::CODE, "overhead", (Info, unmeasured)),

@@ -27,7 +27,7 @@ impl Command {
         let is_script = Path::new(first).extension().is_some_and(|extension| extension == "py");
         if is_script {
             if !Path::new(first).exists() {
-                return Err(Error::CommandNotFound { program: first.to_string_lossy().into_owned() });
+                return Err(Error::NoSuchFile { file: first.to_string_lossy().into_owned() });
             }
             let python = ["python3", "python"].iter().find(|name| find(OsStr::new(name)).is_ok());
             if first.as_bytes().starts_with(b"-") {
@@ -46,7 +46,12 @@ impl Command {
 /// The file that would be executed, as `execvp` finds it.
 fn find(program: &OsStr) -> Result<PathBuf, Error> {
     let shown = || program.to_string_lossy().into_owned();
-    let missing = || Error::CommandNotFound { program: shown() };
+    let is_path = program.to_string_lossy().contains('/');
+    let missing = || match is_path {
+        true => Error::NoSuchFile { file: shown() },
+        false if Path::new(program).is_file() => Error::NotOnPath { program: shown() },
+        false => Error::CommandNotFound { program: shown() },
+    };
     let forbidden = |why: &str| Error::NotExecutable { program: shown(), why: why.into() };
     if program.is_empty() {
         return Err(missing());
@@ -59,7 +64,7 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
             _ => Ok(path.to_owned()),
         }
     };
-    if program.to_string_lossy().contains('/') {
+    if is_path {
         return check(Path::new(program));
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
@@ -141,10 +146,19 @@ fn script<'a>(mut words: impl Iterator<Item = &'a str>) -> Script<'a> {
 
 /// The same for a process that runs already. Its arguments are looked at in memory only.
 pub(crate) fn describe_process(pid: u32) -> (String, String) {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
+    let words: Vec<OsString> = words_of(pid).into_iter().filter(|word| !word.is_empty()).collect();
     if words.is_empty() { (crate::proc::program(pid), crate::proc::program(pid)) } else { describe(&words) }
+}
+
+/// The arguments of a process that runs already, for a look in memory only.
+pub(crate) fn arguments_of(pid: u32) -> Vec<OsString> {
+    words_of(pid).into_iter().skip(1).collect()
+}
+
+fn words_of(pid: u32) -> Vec<OsString> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
+    bytes.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -190,5 +204,9 @@ mod tests {
         assert_eq!(code("/etc/passwd"), Err(126));
         assert_eq!(code(""), Err(127));
         assert!(code("sh").unwrap().program.is_absolute());
+        let said = |word: &str| Command::resolve(&[word.into()]).unwrap_err().to_string();
+        assert_eq!(said("nothere.py"), "no such file: nothere.py");
+        assert_eq!(said("./nothere"), "no such file: ./nothere");
+        assert!(said("no-such-command-anywhere").starts_with("no-such-command-anywhere: command not found on PATH"));
     }
 }

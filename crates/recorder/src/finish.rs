@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
+use trace::tables::Table;
 
 /// A round of questions takes milliseconds; the slow ones wait for nobody.
 const DEVICE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -59,6 +60,9 @@ impl Recording {
         let whole = notes.guard("the end of the recording", || finish_drain(&mut drain, &self.segments)) == Some(true);
         let rate_hz = if self.had_samples { 0 } else { self.settings.stack_rate_hz() };
         seen.into_iter().for_each(|seen| note_what_was_seen(&seen, rate_hz, self.injected, &self.shared));
+        if whole && self.settings.layers && drain.store.files().of(Table::Gpu).is_empty() {
+            notes.add(Note::new(NoteCode::LayersWithoutGpu));
+        }
         if self.restarts > 0 {
             notes.add(Note::new(NoteCode::RecorderRestarted).with(self.restarts).with(drain.lost_away()));
         }

@@ -1,6 +1,7 @@
 //! The recorder: everything that happens outside the workload while it is recorded.
 //! launch → drain → sample → store → finish.
 
+mod arguments;
 mod command;
 mod counters;
 mod cpu;
@@ -21,6 +22,7 @@ mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
+mod newest;
 mod note_json;
 mod notes;
 mod outcome;
@@ -49,6 +51,7 @@ mod watch;
 mod witness;
 
 pub use device::report::{DeviceReport, DevicesReport};
+pub use newest::POINTER;
 pub use outcome::{Error, Exit, Outcome, Recovered, SourceCost};
 pub use output::TRACES;
 pub use settings::{Budget, Calls, GpuDetail, Settings};
@@ -84,7 +87,9 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
     let output = Output::create(settings, &command.short)?;
     let injection = Injection::plan(settings, package.as_deref(), std::env::var_os);
     let variables = launch::environment(launch::told(settings, &output), package.as_deref(), &injection);
+    let trace = output.trace.clone();
     let mut plan = plan(settings, output, command.described.clone(), Alone::Run);
+    plan.manifest.arguments = arguments::digest(&command.arguments);
     plan.injected = package.is_some();
     plan.notes.extend(injection.notes);
     if package.is_none() {
@@ -99,6 +104,7 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
         }
     };
     supervisor.watches(running.pid());
+    remember(settings, &trace);
     let exit = running.wait(&mut signals, || supervisor.tend());
     Ok(supervisor.finish(Some(exit)).remove_segments())
 }
@@ -138,7 +144,7 @@ pub fn attach(
         return Err(Error::KernelThread { pid });
     }
     if settings.stack_rate_hz() > 0 {
-        let hint = |why: String| format!("{why} Without stacks (--no-stacks) its threads and memory can be recorded.");
+        let hint = |why: String| format!("{why} With --no-stacks its threads and memory can still be recorded.");
         cpu::permission::check(pid).map_err(|why| match why == cpu::permission::ENDED {
             true => missing(),
             false => Error::NotPermitted { pid, why: hint(why) },
@@ -152,9 +158,12 @@ pub fn attach(
     let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
     let end = duration.map(|duration| Instant::now() + duration);
+    let trace = output.trace.clone();
     let mut plan = plan(settings, output, program, Alone::Attach);
+    plan.manifest.arguments = arguments::digest(&command::arguments_of(pid));
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
+    remember(settings, &trace);
     begun();
     while proc::alive(pid, start_ticks) && end.is_none_or(|end| Instant::now() < end) {
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
@@ -183,17 +192,21 @@ pub fn record(
     // The workload decides when this ends: a signal to the whole group must not cut the recording short.
     let _signals = Signals::block();
     let (described, short) = command::describe_process(pid);
+    let arguments = arguments::digest(&command::arguments_of(pid));
     let output = Output::create(settings, &short)?;
     let told = launch::told(settings, &output);
+    let trace = output.trace.clone();
     let caller = || Caller::new(&output.segments, pid, start_ticks);
     let (caller, kept) = (caller(), caller());
     let mut plan = plan(settings, output, described, Alone::Record { caller: kept, report: &report });
+    plan.manifest.arguments = arguments;
     (plan.root, plan.root_lock) = (Some(pid), lock);
     let mut supervisor = Supervisor::start(plan)?;
     if let Err(error) = caller.tell_ready(ready, &told) {
         supervisor.discard();
         return Err(Error::io(format!("cannot write {}", ready.display()), error));
     }
+    remember(settings, &trace);
     let order = loop {
         supervisor.tend();
         if let Some(order) = caller.asks() {
@@ -208,6 +221,13 @@ pub fn record(
     let ended = supervisor.finish(None);
     ended.outcome.trace.iter().for_each(|trace| caller.report(trace, &report));
     Ok(ended.remove_segments())
+}
+
+/// A trace without a name of its own is found by the one that it got.
+fn remember(settings: &Settings, trace: &Path) {
+    if settings.output.is_some() {
+        newest::remember(trace);
+    }
 }
 
 fn claim(pid: u32) -> Result<Option<Lock>, Error> {

@@ -45,6 +45,9 @@ pub struct Manifest {
     pub segments: Option<String>,
     /// Program and script, never arguments: they may hold secrets.
     pub command: String,
+    /// Whether they are those of another recording, without saying which: see `arguments.rs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
     pub exit: Option<crate::Exit>,
     /// The process ran already: nothing was brought into it, and nothing recorded from inside.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -201,6 +204,7 @@ impl Manifest {
             recorder_pid: std::process::id(),
             segments: None,
             command,
+            arguments: None,
             exit: None,
             attached: false,
             clock: Clock {
@@ -263,6 +267,7 @@ mod tests {
     fn whole() -> Manifest {
         let mut manifest = Manifest::new("serve.py".into(), &Settings::default(), trace::Source::Tsc);
         (manifest.id, manifest.attached) = (Some("1".into()), true);
+        manifest.arguments = Some("1".into());
         let text = || "x".to_owned();
         let (uuid, pci_bus_id) = (text(), text());
         manifest.devices.push(Device { uuid, pci_bus_id, ..Device::default() });

@@ -46,34 +46,37 @@ pub struct SourceCost {
 
 #[derive(thiserror::Error, Debug)]
 pub enum Error {
-    #[error("{program}: command not found. Check the spelling, or give its path.")]
+    #[error("{program}: command not found on PATH. Check the spelling, or give its path.")]
     CommandNotFound { program: String },
+    #[error("{program}: command not found on PATH. To start the file in this folder, write ./{program}")]
+    NotOnPath { program: String },
+    /// A path, or a script: nothing that is searched on PATH.
+    #[error("no such file: {file}")]
+    NoSuchFile { file: String },
     #[error("{program}: cannot be executed: {why}.")]
     NotExecutable { program: String, why: String },
     #[error("cannot write the trace to {path}: {why}. Choose another place with --output (in Python: inferscope.start(output=...)).", path = path.display())]
     Output { path: PathBuf, why: String },
-    #[error("there is no process {pid}. It may have ended; `ps` shows what runs.")]
+    #[error("no process has pid {pid}. It may have ended: `ps` or `pgrep -f NAME` shows what runs.")]
     NoSuchProcess { pid: u32 },
-    #[error(
-        "process {pid} is a thread of the kernel: it runs no program that could be recorded. `ps` shows those in brackets."
-    )]
+    #[error("process {pid} is a kernel thread and runs no program (`ps` shows those in brackets).")]
     KernelThread { pid: u32 },
-    #[error("process {pid} may not be recorded: {why}")]
+    #[error("no permission to record process {pid}: {why}")]
     NotPermitted { pid: u32, why: String },
-    #[error("process {pid} is already recorded by process {holder}. Stop that recording first.")]
+    #[error("process {pid} is already being recorded by process {holder}. Stop that recording first.")]
     AlreadyRecorded { pid: u32, holder: u32 },
     #[error(
-        "this inferscope was built without native frames. Build it with `--features native` (needs libunwind), or leave --native out."
+        "this inferscope was built without native frames. Leave out --native, or build it with `--features native` (needs libunwind)."
     )]
     NoNative,
     /// `recover` only: the trace may not be changed, and what it lacks cannot be had otherwise.
-    #[error("{path} is unfinished and read as it is: {why}.", path = path.display())]
+    #[error("{path} is incomplete and read as it is: {why}.", path = path.display())]
     AsItIs { path: PathBuf, why: String },
     /// `recover` only: the caller may go on and read the trace as it is.
-    #[error("{path} cannot be completed, because it is read-only: records left in shared memory are not shown.", path = path.display())]
+    #[error("{path} cannot be completed because it is read-only: records still in shared memory are not shown.", path = path.display())]
     ReadOnlyTrace { path: PathBuf },
     /// `recover` only.
-    #[error("{path} cannot be completed: {why}. What is missing stays in shared memory: make room, then run this again.", path = path.display())]
+    #[error("{path} cannot be completed: {why}. The missing records stay in shared memory: free some space, then run this again.", path = path.display())]
     NotCompleted { path: PathBuf, why: String },
     #[error("{path} is not a trace: {why}.", path = path.display())]
     NotATrace { path: PathBuf, why: String },
@@ -85,7 +88,7 @@ impl Error {
     /// What the command exits with: as a shell does for commands that cannot be started, else 1 (5: bad input).
     pub fn exit_code(&self) -> i32 {
         match self {
-            Error::CommandNotFound { .. } => 127,
+            Error::CommandNotFound { .. } | Error::NotOnPath { .. } | Error::NoSuchFile { .. } => 127,
             Error::NotExecutable { .. } => 126,
             Error::NotATrace { .. } => 5,
             _ => 1,

@@ -50,11 +50,12 @@ impl Output {
         check_empty(&trace).map_err(fail)?;
         private::folder(&trace).map_err(|error| fail(error.to_string()))?;
         let lock = Lock::take(&trace.join(LOCK)).map_err(|refused| match refused {
-            Refused::Held(holder) => fail(format!("process {holder} records there")),
+            Refused::Held(holder) => fail(format!("process {holder} is recording there")),
             Refused::Io(error) => fail(error.to_string()),
         })?;
         let made = make_segments(settings, &trace);
-        let (segments, note) = made.map_err(|error| fail(format!("no folder for segments: {error}")))?;
+        let (segments, note) =
+            made.map_err(|error| fail(format!("cannot create the folder for the buffers: {error}")))?;
         let living = name_trace(&segments, &trace).map_err(|error| fail(error.to_string()))?;
         Ok(Output { shown, trace, segments, lock, living, note })
     }
@@ -114,7 +115,7 @@ pub(crate) fn remove_segments(folder: &Path) {
 /// A trace never mixes with what is there already.
 fn check_empty(folder: &Path) -> Result<(), String> {
     match fs::read_dir(folder) {
-        Ok(_) if folder.join(MANIFEST).exists() => Err("there is a trace already".into()),
+        Ok(_) if folder.join(MANIFEST).exists() => Err("it already holds a trace".into()),
         Ok(mut entries) => entries.next().map_or(Ok(()), |_| Err("the folder is not empty".into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.to_string()),
@@ -181,8 +182,8 @@ fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Opti
             return Ok((folder, None));
         }
     }
-    let why = free.map_or("cannot be used".into(), |free| {
-        format!("has only {} MB free of {} MB that one process may need", free >> 20, wanted >> 20)
+    let why = free.map_or("is not usable".into(), |free| {
+        format!("has only {} MB free, and one process may need {} MB", free >> 20, wanted >> 20)
     });
     let note = Note::new(NoteCode::SegmentsOnDisk).with(why);
     Ok((make(trace.join("segments"))?, Some(note)))

@@ -47,7 +47,7 @@ pub(crate) fn of_trace(folder: &File, here: &Path, manifest: &Manifest) -> Resul
         return Err("others may write to its folder".into());
     }
     if manifest.clock.boot_id.is_empty() || manifest.clock.boot_id != crate::host::boot_id() {
-        return Err("it was recorded on another machine, or before this one was started".into());
+        return Err("it was recorded on another machine, or before the last reboot".into());
     }
     // SAFETY: plain system call on an open descriptor and a constant.
     if unsafe { libc::faccessat(folder.as_raw_fd(), c".".as_ptr(), libc::W_OK, libc::AT_EACCESS) } != 0 {
@@ -67,7 +67,7 @@ fn plain_inside(folder: &Path) -> Result<(), String> {
         // A folder of the user's own is none of our business, unless it stands where we have a file.
         let plain = metadata.is_file() && metadata.nlink() == 1 || metadata.is_dir() && !is_file_of_ours(&name);
         if !plain || metadata.uid() != user() || is_shared(&metadata) {
-            return Err(format!("{name:?} in it is a link, no plain file, or can be changed by another user"));
+            return Err(format!("{name:?} in it is a link, not a plain file, or writable by another user"));
         }
     }
     Ok(())
@@ -86,14 +86,12 @@ fn is_shared(metadata: &Metadata) -> bool {
 pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest) -> Found {
     let Some(named) = manifest.segments.as_ref().map(Path::new) else { return Found::Nowhere };
     let Some(path) = allowed_place(named, here) else {
-        return Found::Refused(
-            "the folder that its manifest names for segments is not one that InferScope makes".into(),
-        );
+        return Found::Refused("its manifest names a buffer folder that InferScope would not create".into());
     };
     let refused = |why: &str| Found::Refused(format!("{} {why}", named.display()));
     let (Ok(metadata), Ok(trace)) = (fs::symlink_metadata(&path), folder.metadata()) else { return Found::Nowhere };
     if !metadata.is_dir() || metadata.uid() != trace.uid() {
-        return refused("is not a folder of the trace's owner");
+        return refused("does not belong to the owner of the trace");
     }
     let same = match &manifest.id {
         Some(id) => {
@@ -102,10 +100,10 @@ pub(crate) fn segments(folder: &File, here: &Path, manifest: &Manifest) -> Found
         None => plain_file::read_inside(&path.join(TRACE_FILE), LONGEST).is_ok_and(|there| leads_to(&there, &trace)),
     };
     if !same {
-        return refused("holds the segments of another trace");
+        return refused("belongs to another trace");
     }
     let rescued = path.join(RESCUED);
-    let private = if is_shared(&metadata) { Err("others may write to its segments".to_owned()) } else { Ok(()) };
+    let private = if is_shared(&metadata) { Err("others may write to its buffers".to_owned()) } else { Ok(()) };
     let safe = private.and_then(|()| plain_inside(&path));
     let safe = safe.and_then(|()| if rescued.exists() { plain_inside(&rescued) } else { Ok(()) });
     Found::At(path, safe)

@@ -190,7 +190,7 @@ impl Work {
         };
         let reader = reader.map_err(|error| format!("it {error}"))?;
         let claimed = reader.claim(std::process::id(), proc::runs);
-        claimed.map_err(|holder| format!("process {holder} records it"))?;
+        claimed.map_err(|holder| format!("process {holder} is recording it"))?;
         Ok(reader)
     }
 

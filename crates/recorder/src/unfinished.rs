@@ -50,7 +50,7 @@ impl Unfinished {
             Ok(false) => {}
             Ok(true) => return Ok(None),
             Err(error) => {
-                return Err(as_it_is(format!("whether it is still recorded cannot be told ({LOCK}: {error})")));
+                return Err(as_it_is(format!("it is unknown whether it is still being recorded ({LOCK}: {error})")));
             }
         }
         let own = ownership::of_trace(&folder, &here, &manifest);

@@ -150,7 +150,7 @@ fn a_device_that_disappears_is_said_and_the_other_goes_on() {
     let recorded = Recorded::start(&folder, &nvml, Path::new("/nonexistent"));
     let (counters, notes) = recorded.until(|counters| counters.count(0, "gpu_utilisation_percent") > 9);
     assert!(counters.count(1, "gpu_utilisation_percent") <= 4);
-    let lost = "device 1 (Fake H200 number 1) was lost while it was recorded: GPU is lost";
+    let lost = "GPU 1 (Fake H200 number 1) was lost while recording: GPU is lost";
     assert!(notes.iter().any(|note| note == lost), "{notes:?}");
 }
 
@@ -160,7 +160,7 @@ fn a_driver_that_does_not_start_is_said_and_one_that_is_not_there_is_not() {
     for (options, is_said) in cases {
         let folder = Folder::new("nvml-broken");
         let nvml = if options.is_empty() { NONE.into() } else { build(&folder, options) };
-        let said = "no samples of NVIDIA devices: NVML does not start: Unknown Error";
+        let said = "no readings of NVIDIA GPUs: NVML does not start: Unknown Error";
         let (trace, read) = (folder.path("trace"), recorder::manifest::Manifest::read);
         let noted =
             |_: &Counters| read(&trace).is_ok_and(|now| now.notes.iter().any(|note| note.said() == said)) || !is_said;
@@ -223,7 +223,7 @@ fn a_sleeping_amd_device_is_left_asleep_and_a_lost_one_is_said() {
         recorded.trace().is_dir() && Counters::read(&recorded.trace()).of(1, "gpu_power_mw").is_some()
     });
     fs::remove_dir_all(&card).unwrap();
-    let lost = "device 1 (AMD device 0x731f) was lost while it was recorded: its files are gone from sysfs";
+    let lost = "GPU 1 (AMD device 0x731f) was lost while recording: its files are gone from sysfs";
     let trace = recorded.trace();
     let (counters, notes) = recorded.until(|_| state(&trace).notes.iter().any(|note| note.said() == lost));
     assert!(notes.iter().any(|note| note == lost), "{notes:?}");

@@ -142,7 +142,7 @@ fn the_command_is_told_where_the_cuda_library_is() {
     assert!(!notes.iter().any(|note| note.contains("INJECTION")), "{notes:?}");
     let (told, notes) = record("taken", "/opt/nsight/inject.so");
     assert!(told.contains("CUDA_INJECTION64_PATH=/opt/nsight/inject.so\n"), "{told}");
-    let note = "the GPU is not recorded: CUDA_INJECTION64_PATH is set to /opt/nsight/inject.so (Nsight) already; \
+    let note = "the GPU is not recorded: CUDA_INJECTION64_PATH is already set to /opt/nsight/inject.so (Nsight); \
                 unset it to record with inferscope";
     assert!(notes.iter().any(|there| there == note), "{notes:?}");
 }

@@ -101,7 +101,7 @@ fn a_recorder_inside_a_recorder_leaves_the_work_to_the_outer_one() {
     let outcome = run(&settings(outer.clone()), &[OsString::from("sh"), "-c".into(), line.into()]).unwrap();
     assert_eq!(outcome.exit, Exit::Code(5));
     assert!(outer.exists() && !inner.exists());
-    assert!(fs::read_to_string(result).unwrap().contains("records this command already"));
+    assert!(fs::read_to_string(result).unwrap().contains("already records this command"));
 }
 
 #[test]

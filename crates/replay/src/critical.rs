@@ -38,14 +38,14 @@ pub struct Limit {
 impl Limit {
     pub fn words(&self) -> &'static str {
         match self.on {
-            On::Host if !self.among_calls => "the host's own code",
-            On::Host => "the host's own code between CUDA calls",
-            On::Call => "the host in CUDA calls",
-            On::Latency => "the way from a launch call to the start of its work",
-            On::Gap => "gaps between one work and the next in a stream",
-            On::Kernel => "the GPU's kernels",
+            On::Host if !self.among_calls => "CPU code",
+            On::Host => "CPU code between CUDA calls",
+            On::Call => "CUDA calls on the CPU",
+            On::Latency => "latency from launch to start",
+            On::Gap => "gaps between queued GPU operations",
+            On::Kernel => "GPU kernels",
             On::Copy => "copies",
-            On::Unknown => "work that started long after its launch, for no recorded reason",
+            On::Unknown => "GPU operations that started late for no recorded reason",
         }
     }
 }

@@ -45,7 +45,7 @@ impl Change {
     }
 }
 
-/// Where, counted in letters from one, and why.
+/// Where, as a column counted from one, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
     pub position: usize,
@@ -54,7 +54,7 @@ pub struct Wrong {
 
 impl fmt::Display for Wrong {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        write!(out, "at letter {}: {}", self.position, self.why)
+        write!(out, "column {}: {}", self.position, self.why)
     }
 }
 
@@ -100,16 +100,16 @@ fn words(text: &str, first: usize) -> Vec<Word<'_>> {
 fn change(words: &[Word], end: usize) -> Result<Change, Wrong> {
     let wrong = |position: usize, why: String| Err(Wrong { position, why });
     let Some((verb, rest)) = words.split_first() else {
-        return wrong(end, format!("a change is missing: {}", VERBS.join(", ")));
+        return wrong(end, format!("expected a change: {}", VERBS.join(", ")));
     };
     let none_left = |rest: &[Word]| match rest.first() {
-        Some((position, word)) => wrong(*position, format!("nothing is expected here, not {word:?}")),
+        Some((position, word)) => wrong(*position, format!("unexpected {word:?}: separate changes with `;`")),
         None => Ok(Change::PinCopies),
     };
     let only = |wanted: &str, change: Change| match rest.first() {
         Some((_, word)) if *word == wanted => none_left(&rest[1..]).map(|_| change),
-        Some((position, word)) => wrong(*position, format!("{word:?} is not known here; did you mean {wanted:?}?")),
-        None => wrong(end, format!("{wanted:?} is missing after {:?}", verb.1)),
+        Some((position, word)) => wrong(*position, format!("unknown word {word:?}; did you mean {wanted:?}?")),
+        None => wrong(end, format!("expected {wanted:?} after {:?}", verb.1)),
     };
     match verb.1 {
         "pin" => only("copies", Change::PinCopies),
@@ -122,11 +122,11 @@ fn change(words: &[Word], end: usize) -> Result<Change, Wrong> {
         "scale" => {
             let target = target(rest.first(), end)?;
             let Some((position, factor)) = rest.get(1) else {
-                return wrong(end, "a factor is missing: 0.5 halves, 2 doubles".into());
+                return wrong(end, "expected a factor: 0.5 halves the time, 2 doubles it".into());
             };
             let factor: f64 = match factor.parse() {
                 Ok(factor) if (0.0..=1000.0).contains(&factor) => factor,
-                _ => return wrong(*position, format!("{factor:?} is not a factor from 0 to 1000")),
+                _ => return wrong(*position, format!("the factor must be from 0 to 1000, got {factor:?}")),
             };
             none_left(&rest[2..])?;
             Ok(Change::Scale(target, factor))
@@ -137,14 +137,13 @@ fn change(words: &[Word], end: usize) -> Result<Change, Wrong> {
 
 fn target(word: Option<&Word>, end: usize) -> Result<Target, Wrong> {
     let Some((position, word)) = word else {
-        return Err(Wrong { position: end, why: format!("what? {}", TARGETS.join(", ")) });
+        return Err(Wrong { position: end, why: format!("expected what to change: {}", TARGETS.join(", ")) });
     };
     let (kind, name) = word.split_once(':').map_or((*word, None), |(kind, name)| (kind, Some(name.replace('"', ""))));
     let named = |name: String| match name.is_empty() {
-        true => Err(Wrong {
-            position: position + kind.chars().count() + 1,
-            why: format!("a name is missing after {kind}:"),
-        }),
+        true => {
+            Err(Wrong { position: position + kind.chars().count() + 1, why: format!("expected a name after {kind}:") })
+        }
         false => Ok(name),
     };
     match (kind, name) {
@@ -161,8 +160,8 @@ fn unknown(word: &str, known: &[&str]) -> String {
     let near =
         known.iter().min_by_key(|one| distance(word, one)).filter(|one| distance(word, one) <= one.len() / 2 + 1);
     match near {
-        Some(near) => format!("{word:?} is not known; did you mean {near:?}?"),
-        None => format!("{word:?} is not known; known are {}", known.join(", ")),
+        Some(near) => format!("unknown word {word:?}; did you mean {near:?}?"),
+        None => format!("unknown word {word:?}; expected one of {}", known.join(", ")),
     }
 }
 
@@ -201,20 +200,20 @@ mod tests {
     #[test]
     fn wrong_ones_are_refused_with_position_and_the_nearest_word() {
         for (text, said) in [
-            ("", "at letter 1: a change is missing: remove, scale, pin, graph"),
-            ("remove sync-api;", "at letter 17: a change is missing: remove, scale, pin, graph"),
-            ("remvoe sync-api", "at letter 1: \"remvoe\" is not known; did you mean \"remove\"?"),
-            ("remove  sink-api", "at letter 9: \"sink-api\" is not known; did you mean \"sync-api\"?"),
-            ("remove kernel:", "at letter 15: a name is missing after kernel:"),
-            ("remove", "at letter 7: what? sync-api, kernel:, copy:, api:, host:"),
-            ("remove sync-api now", "at letter 17: nothing is expected here, not \"now\""),
-            ("scale kernel:a", "at letter 15: a factor is missing: 0.5 halves, 2 doubles"),
-            ("scale kernel:a half", "at letter 16: \"half\" is not a factor from 0 to 1000"),
-            ("scale kernel:a NaN", "at letter 16: \"NaN\" is not a factor from 0 to 1000"),
-            ("scale kernel:a -1", "at letter 16: \"-1\" is not a factor from 0 to 1000"),
-            ("pin copy", "at letter 5: \"copy\" is not known here; did you mean \"copies\"?"),
-            ("pin copies; graph", "at letter 18: \"steps\" is missing after \"graph\""),
-            ("überall x", "at letter 1: \"überall\" is not known; known are remove, scale, pin, graph"),
+            ("", "column 1: expected a change: remove, scale, pin, graph"),
+            ("remove sync-api;", "column 17: expected a change: remove, scale, pin, graph"),
+            ("remvoe sync-api", "column 1: unknown word \"remvoe\"; did you mean \"remove\"?"),
+            ("remove  sink-api", "column 9: unknown word \"sink-api\"; did you mean \"sync-api\"?"),
+            ("remove kernel:", "column 15: expected a name after kernel:"),
+            ("remove", "column 7: expected what to change: sync-api, kernel:, copy:, api:, host:"),
+            ("remove sync-api now", "column 17: unexpected \"now\": separate changes with `;`"),
+            ("scale kernel:a", "column 15: expected a factor: 0.5 halves the time, 2 doubles it"),
+            ("scale kernel:a half", "column 16: the factor must be from 0 to 1000, got \"half\""),
+            ("scale kernel:a NaN", "column 16: the factor must be from 0 to 1000, got \"NaN\""),
+            ("scale kernel:a -1", "column 16: the factor must be from 0 to 1000, got \"-1\""),
+            ("pin copy", "column 5: unknown word \"copy\"; did you mean \"copies\"?"),
+            ("pin copies; graph", "column 18: expected \"steps\" after \"graph\""),
+            ("überall x", "column 1: unknown word \"überall\"; expected one of remove, scale, pin, graph"),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), said);
         }

@@ -17,10 +17,10 @@ use timeline::{ProcessIndex, Timeline};
 
 const STRETCHES: usize = 10;
 
-const WORK_AS_USUAL: &str = "everything else takes its recorded time; what no longer waits starts as soon after its launch, or after the work before it, as this trace shows (low, mid, high: the 95th, 50th, 5th percentile)";
-const OVER_THE_STEPS: &str = "mid is of all steps together; low and high also span the recording: the 10th and the 90th percentile of ten or more stretches of steps";
-const ONE_STEP: &str = "one step was measured: low and high do not span how much steps differ";
-const BY_SAMPLES: &str = "low and high also span what so many samples can tell of the function's share (95 %)";
+const WORK_AS_USUAL: &str = "everything else takes its recorded time; work that no longer waits starts after its launch, or after the work before it, with this trace's latency (low, mid, high: 95th, 50th, 5th percentile)";
+const OVER_THE_STEPS: &str = "mid covers all steps; low and high include how it varies over the recording (10th and 90th percentile of ten or more groups of steps)";
+const ONE_STEP: &str = "only one step was measured: low and high do not include how steps vary";
+const BY_SAMPLES: &str = "low and high include the sampling error of the function's share (95 %)";
 
 pub struct Player<'a> {
     timeline: &'a Timeline,
@@ -64,9 +64,7 @@ impl<'a> Player<'a> {
             let why = match timeline.gpu.clock.early {
                 0 => {
                     let how = Recorder::of(timeline).for_launches();
-                    format!(
-                        "the calls that launch the GPU's work were not recorded, so nothing says what waited for what; {how}"
-                    )
+                    format!("launch calls were not recorded, so it is unknown what waited for what; {how}")
                 }
                 _ => WRONG_CLOCK.to_owned(),
             };
@@ -116,9 +114,7 @@ impl<'a> Player<'a> {
             }
         }
         if self.check.held > super::MOST_OFF {
-            assumed.push(
-                "launched work that did not begin, for a reason that was not recorded, begins as late as it did".into(),
-            );
+            assumed.push("launched work that started late for an unrecorded reason starts as late as recorded".into());
         }
         let works = self.graphs.iter().any(|(graph, _)| !graph.jobs.is_empty());
         assumed.push(if works { WORK_AS_USUAL } else { "everything else takes its recorded time" }.into());

@@ -1,5 +1,5 @@
-//! What a recording was held against: a line for each limit, or JSON. The metrics are measured in `analysis`, and the command
-//! ends by what is said here.
+//! The limits of a recording: a line for each, or JSON. The metrics are measured in `analysis`, and the command's exit code
+//! follows from what is said here.
 
 use crate::comparison::json::state_name;
 use crate::comparison::state;
@@ -52,8 +52,19 @@ impl Judged {
     }
 }
 
+impl Judged {
+    /// A limit that nothing was measured for, as one line.
+    pub fn without_data(&self) -> String {
+        format!("{}: no data ({})", self.asked(), self.said())
+    }
+}
+
 pub fn write(limits: &[Judged], style: &Style, out: &mut impl Write) -> io::Result<()> {
     for limit in limits {
+        if limit.state() == GateState::Undecided {
+            writeln!(out, "{}", style.ink(Ink::Warn, &style.plain(&limit.without_data())))?;
+            continue;
+        }
         let ink = if limit.state() == GateState::Holds { Ink::Good } else { Ink::Warn };
         let word = style.ink(ink, state(limit.state()));
         writeln!(out, "{word} {}: {}", style.plain(&limit.asked()), style.plain(&limit.said()))?;

@@ -66,6 +66,8 @@ pub struct Info {
     pub version: String,
     pub created_unix_ns: u64,
     pub command: String,
+    /// A number that tells whether the arguments of two recordings of one machine differ. Empty: not recorded.
+    pub arguments: String,
     pub exit: Option<Exit>,
     pub clock: Clock,
     pub host: Host,

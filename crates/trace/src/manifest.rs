@@ -28,6 +28,7 @@ keys! {
         RECORDER_PID = "recorder_pid",
         SEGMENTS = "segments",
         COMMAND = "command",
+        ARGUMENTS = "arguments",
         EXIT = "exit",
         ATTACHED = "attached",
         CLOCK = "clock",

@@ -12,9 +12,9 @@ pub enum ReportFormat {
     /// For a pull request
     #[value(alias = "md")]
     Markdown,
-    /// One page that opens offline, with timeline and flame graph
+    /// One offline page with timeline and flame graph
     Html,
-    /// For programs; schema/analysis.schema.json describes it
+    /// For programs (schema/analysis.schema.json)
     Json,
 }
 
@@ -37,7 +37,7 @@ impl ReportFormat {
             "md" | "markdown" => Ok(ReportFormat::Markdown),
             "html" | "htm" => Ok(ReportFormat::Html),
             "json" => Ok(ReportFormat::Json),
-            _ => Err(format!("a report ends in .md, .html, .json or .txt, not in .{ending}")),
+            _ => Err(format!("a report is written to .md, .html, .json or .txt, not .{ending}")),
         }
     }
 }

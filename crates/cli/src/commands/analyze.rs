@@ -15,7 +15,7 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
     let file = output::file(analyze.output.as_deref());
     if let (Some(path), None) = (file, analyze.format) {
         // Told before a large trace is read.
-        let hint = "choose one of these, or say what to write with --format";
+        let hint = "use one of these, or choose with --format";
         ReportFormat::of(path).map_err(|why| Failure::usage(format_args!("{}: {why}; {hint}", path.display())))?;
     }
     let rules = rule_file::load(settings, analyze.rules.as_deref())?;
@@ -48,5 +48,5 @@ fn refuse_nothing(path: &Path, timeline: &Timeline) -> Result<(), Failure> {
         return Ok(());
     }
     let why = timeline.notes.first().map_or_else(|| "The file holds no events.".to_owned(), Note::said);
-    Err(Failure::bad_input(format_args!("there is nothing to analyse in {}. {why}", path.display())))
+    Err(Failure::bad_input(format_args!("nothing to analyze in {}. {why}", path.display())))
 }

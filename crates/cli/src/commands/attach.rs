@@ -10,8 +10,8 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     // In the environment or a file they may be meant for other recordings; whoever types one waits for what never comes.
     if let Some(flag) = attach.recording.inside_only() {
         return Err(Failure::usage(format_args!(
-            "{flag} does nothing in a process that runs already: calls, layers and what GPUs did are recorded from inside; \
-             start it with `inferscope run {flag} ...`, or leave {flag} out"
+            "{flag} does nothing with `attach`: calls, layers and GPU work are recorded from inside the process. Start it with \
+             `inferscope run {flag} ...`, or leave out {flag}"
         )));
     }
     let rules = crate::rule_file::load(settings, None)?;

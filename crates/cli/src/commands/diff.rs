@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::open::Source;
 use crate::rule_file::RuleFile;
 use crate::verdict::Verdict;
-use crate::{open, output, terminal};
+use crate::{open, output, step_name, terminal};
 use clap::{Args, ValueEnum};
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{self, Gate, GateResult, Side};
@@ -24,9 +24,9 @@ use timeline::Timeline;
   inferscope diff before after --output diff.md   for a pull request
   inferscope diff old.json new.json --format json | jq .answer
 
-A sign makes a gate a change against A; without one it is a limit for B. A
-change within the noise of the steps fails no gate. Exit code 4: a gate failed;
-5: the two cannot be compared.")]
+With a sign, a gate limits the change from A to B; without one, the value of B.
+A change within the noise of the steps fails no gate. Exit code 4: a gate failed;
+5: the traces cannot be compared.")]
 pub struct Diff {
     /// The baseline trace: a folder, or a file of another profiler
     #[arg(value_name = "A")]
@@ -90,8 +90,8 @@ impl Diff {
             Ok(ReportFormat::Json) => Ok(DiffFormat::Json),
             Ok(ReportFormat::Html) | Err(_) => {
                 let ending = path.extension().unwrap_or_default().to_string_lossy();
-                let hint = "choose one of these, or say what to write with --format";
-                Err(format!("{}: a comparison ends in .md, .json or .txt, not in .{ending}; {hint}", path.display()))
+                let hint = "use one of these, or choose with --format";
+                Err(format!("{}: a comparison is written to .md, .json or .txt, not .{ending}; {hint}", path.display()))
             }
         }
     }
@@ -104,7 +104,7 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
         diff.fail_on.iter().map(|text| Gate::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (a, b) = verdicts(settings, diff)?;
     let comparison = compare::compare(side(&a), side(&b)).map_err(|why| {
-        let hint = "name a step that both have with --step, or record both alike";
+        let hint = "name a step that both have with --step, or record both in the same way";
         Failure::bad_input(format!("{} and {} cannot be compared: {why}; {hint}", diff.a.display(), diff.b.display()))
     })?;
     let results: Vec<GateResult> = gates.iter().map(|gate| gate.judge(&comparison)).collect();
@@ -133,7 +133,7 @@ fn end(results: &[GateResult]) -> Result<Ending, Failure> {
         terminal::say(format_args!("gate failed: {}: {}", failed.text, failed.said));
     }
     if let Some(open) = of(GateState::Undecided).next() {
-        return Err(Failure::bad_input(format!("gate {} cannot be decided: {}", open.text, open.said)));
+        return Err(Failure::bad_input(format!("gate {}: no data ({})", open.text, open.said)));
     }
     Ok(if of(GateState::Failed).next().is_some() { Ending::Code(4) } else { Ending::FINE })
 }
@@ -151,8 +151,7 @@ fn verdicts(settings: &Settings, diff: &Diff) -> Result<(Verdict, Verdict), Fail
         if let Some(step) = &diff.step
             && !has(&timeline, step)
         {
-            let text = format!("no step or scope is called {step:?} in {}", source.path.display());
-            return Err(Failure::bad_input(text));
+            return Err(step_name::not_found(&timeline, step, source.path.display()));
         }
         Verdict::of(timeline, diff.step.as_deref(), &RuleFile::default())
     };

@@ -27,22 +27,22 @@ pub struct Rules {
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Every rule, ours and yours, and the metrics by name
+    /// List all rules, built-in and your own, and the metrics
     List {
-        /// Your own rules [default: the nearest .inferscope_rules.yaml]
+        /// Your rules file [default: the nearest .inferscope_rules.yaml]
         #[arg(long, value_name = "FILE")]
         rules: Option<PathBuf>,
     },
-    /// What a rule finds and what it needs, or what a metric means
+    /// Explain a rule or a metric
     Explain {
         /// The rule's code, or the metric's name
         code: String,
 
-        /// Your own rules [default: the nearest .inferscope_rules.yaml]
+        /// Your rules file [default: the nearest .inferscope_rules.yaml]
         #[arg(long, value_name = "FILE")]
         rules: Option<PathBuf>,
     },
-    /// Read a file of rules and say everything that is wrong with it, by line
+    /// Check a rules file and print every error with its line
     Check { file: PathBuf },
 }
 
@@ -65,11 +65,11 @@ fn check(file: &Path) -> Result<Ending, Failure> {
             let changes = match rules.ours.counts() {
                 (0, 0) => String::new(),
                 (off, values) => {
-                    format!(", {off} of ours off, {} changed", phrase::counted(values as u64, "threshold"))
+                    format!(", {off} built-in off, {} changed", phrase::counted(values as u64, "threshold"))
                 }
             };
             let count = rules.own.len();
-            output::write_to(None, |out| writeln!(out, "{}: {count} {word}{changes}, no fault", file.display()))?;
+            output::write_to(None, |out| writeln!(out, "{}: {count} {word}{changes}, no errors", file.display()))?;
             Ok(Ending::FINE)
         }
         Err(faults) => {
@@ -114,7 +114,7 @@ fn explain(settings: &Settings, code: &str, file: &RuleFile) -> Result<(), Failu
         of_ours(*rule, &file.ours)
     } else if let Some(rule) = file.own.iter().find(|rule| rule.name == code) {
         vec![
-            ("yours, at", rule.origin.clone()),
+            ("defined at", rule.origin.clone()),
             ("finds", rule.text.clone()),
             ("suggests", rule.suggestions.join("; ")),
             ("severity", rule.severity.name().into()),
@@ -125,7 +125,7 @@ fn explain(settings: &Settings, code: &str, file: &RuleFile) -> Result<(), Failu
         let codes = RULES.iter().map(|rule| rule.code().as_str()).chain(file.own.iter().map(|rule| rule.name.as_str()));
         let near = nearest_of(code, codes.chain(METRICS.iter().map(|metric| metric.name)));
         let hint = near.map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
-        return Err(Failure::usage(format!("there is no rule or metric {code:?}: {hint}")));
+        return Err(Failure::usage(format!("no rule or metric is called {code:?}: {hint}")));
     };
     output::write_to(None, |out| {
         writeln!(out, "{}", style.ink(Ink::Heading, code))?;

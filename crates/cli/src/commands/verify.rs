@@ -31,7 +31,7 @@ Runs the command once recorded, for the prediction, then in rounds without and
 with the fix in turn. The time is that of the steps that the program marks, else
 of the whole process. What the command prints is kept from the terminal. Exit
 code 1: the command fails, or the fix could not be applied; 2: there is no such
-fix, or it needs an edit.")]
+fix, or it needs a code change.")]
 pub struct Verify {
     /// The fix, or the code of the rule that it answers; some take a value, as in threads=4
     #[arg(long, value_name = "RULE", required_unless_present = "list")]

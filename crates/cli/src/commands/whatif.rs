@@ -6,7 +6,7 @@ use crate::config::{Layer, Settings};
 use crate::confine::Output;
 use crate::ending::Ending;
 use crate::failure::Failure;
-use crate::{open, output, terminal};
+use crate::{open, output, step_name, terminal};
 use analysis::steps::Steps;
 use clap::Args;
 use replay::{self, Refusal};
@@ -25,8 +25,8 @@ Changes, joined by `;`:
   pin copies          pageable copies as fast as the trace's pinned ones
   graph steps         launches in a row become one
 
-Exit code 1: what was recorded gives no answer; 2: a change is not understood;
-5: no such trace or step, or nothing in the steps has the name (no such kernel).")]
+Exit code 1: the recording cannot answer; 2: a change cannot be parsed; 5: no such
+trace or step, or nothing in the steps has the name (no such kernel).")]
 pub struct Whatif {
     /// A trace folder, or a file of another profiler
     #[arg(value_name = "TRACE")]
@@ -58,14 +58,12 @@ pub fn run(settings: &Settings, whatif: &Whatif) -> Result<Ending, Failure> {
     // Words that came without quotes are one expression, too.
     let asked = whatif.changes.join(" ");
     let changes =
-        replay::parse(&asked).map_err(|wrong| Failure::usage(format_args!("{asked:?} is not understood, {wrong}")))?;
+        replay::parse(&asked).map_err(|wrong| Failure::usage(format_args!("cannot parse {asked:?}, {wrong}")))?;
     let [mut source] = open::confined(settings, [Some(&whatif.trace)], Output::None)?;
     let timeline = source.read(settings)?;
     let steps = Steps::find(&timeline, whatif.step.as_deref());
     if let Some(missing) = &steps.not_found {
-        return Err(Failure::bad_input(format_args!(
-            "no step or scope is called {missing:?} in this trace: `inferscope analyze` lists those that there are"
-        )));
+        return Err(step_name::not_found(&timeline, missing, source.path.display()));
     }
     let answer = replay::replay(&timeline, &steps, &changes).map_err(|refusal| match refusal {
         Refusal::NotThere(_) => Failure::bad_input(refusal),

@@ -15,19 +15,23 @@ pub fn gpus() -> Vec<Line> {
         (None, Err(why)) => lines.push(Line::new(Mark::Note, "NVIDIA", why.as_str())),
         (kernel, nvml) => {
             let version = kernel.as_deref().and_then(module_version);
-            let text =
-                version.map_or("of the host (no /proc/driver/nvidia here)".into(), |text| format!("version {text}"));
+            let text = version.map_or("of the host (no /proc/driver/nvidia in this container)".into(), |text| {
+                format!("version {text}")
+            });
             lines.push(Line::new(Mark::Yes, "NVIDIA driver", text));
-            lines.push(Line::of(nvml.clone().map(|version| format!("device samples, driver {version}")), "NVML"));
+            lines.push(Line::of(
+                nvml.clone().map(|version| format!("clocks, power and memory; driver {version}")),
+                "NVML",
+            ));
         }
     }
     let amd = report.devices.iter().filter(|device| device.kind == "amd").count();
     lines.push(match amd {
-        0 => Line::new(Mark::Note, "AMD", "no device of amdgpu in /sys/class/drm"),
+        0 => Line::new(Mark::Note, "AMD", "no amdgpu device in /sys/class/drm"),
         count => Line::new(
             Mark::Yes,
             "amdgpu",
-            format!("device samples of {count}, from sysfs; what they run is not recorded"),
+            format!("clocks, power and memory of {count}, from sysfs; their kernels are not recorded"),
         ),
     });
     report.devices.iter().for_each(|device| lines.push(device_line(device)));
@@ -35,7 +39,7 @@ pub fn gpus() -> Vec<Line> {
         lines.extend(cuda());
     }
     for (variable, path) in recorder::taken_injections() {
-        let text = format!("taken by {}: unset it to record CUDA with inferscope", path.display());
+        let text = format!("set to {}: unset it to record CUDA with inferscope", path.display());
         lines.push(Line::new(Mark::No, variable, text));
     }
     lines
@@ -46,7 +50,7 @@ fn device_line(device: &recorder::DeviceReport) -> Line {
     let mut text = format!("{} at {}", device.name, device.pci_bus_id);
     if !device.missing.is_empty() {
         let missing: Vec<String> = device.missing.iter().map(|(counter, why)| format!("{counter} ({why})")).collect();
-        text += &format!("; does not tell: {}", missing.join(", "));
+        text += &format!("; not reported: {}", missing.join(", "));
     }
     Line::new(Mark::Yes, what, text)
 }
@@ -62,14 +66,12 @@ fn cuda() -> Vec<Line> {
     let found = cupti::search();
     let first = match found.first() {
         Some(first) => match first.path.exists() {
-            true => Ok(format!("{} of {}, unless the program has loaded another", first.path.display(), first.from)),
-            false => Err(format!("{} says {}, which is not there", first.from, first.path.display())),
+            true => Ok(format!("{} from {}, unless the program loads another", first.path.display(), first.from)),
+            false => Err(format!("{} names {}, which does not exist", first.from, first.path.display())),
         },
-        None => {
-            Err("no libcupti in the Python on PATH or a CUDA toolkit: a program that brings none is not recorded; \
+        None => Err("no libcupti in the Python on PATH or a CUDA toolkit: programs that bring none are not recorded; \
                      `pip install nvidia-cuda-cupti` for CUDA 13, nvidia-cuda-cupti-cu12 for 12"
-                .to_owned())
-        }
+            .to_owned()),
     };
     let mut lines =
         vec![Line::of(driver, "CUDA driver"), Line::of(library, "CUDA library"), Line::of(first, "libcupti")];
@@ -77,7 +79,7 @@ fn cuda() -> Vec<Line> {
         found
             .iter()
             .skip(1)
-            .map(|other| Line::new(Mark::Note, "", format!("also {} of {}", other.path.display(), other.from))),
+            .map(|other| Line::new(Mark::Note, "", format!("also {} from {}", other.path.display(), other.from))),
     );
     let parameters = read_to_string("/proc/driver/nvidia/params").unwrap_or_default();
     lines.extend(restricted(&parameters).map(|restricted| permission(restricted, administrator())));
@@ -113,12 +115,14 @@ fn administrator() -> bool {
 
 fn permission(restricted: bool, administrator: bool) -> Line {
     let (mark, text) = match (restricted, administrator) {
-        (false, _) => (Mark::Yes, "every user may"),
-        (true, true) => (Mark::Yes, "only administrators may, and we are (CAP_SYS_ADMIN)"),
+        (false, _) => (Mark::Yes, "every user may read hardware counters"),
+        (true, true) => {
+            (Mark::Yes, "only administrators may read hardware counters, and this user is one (CAP_SYS_ADMIN)")
+        }
         (true, false) => (
             Mark::Note,
-            "only administrators may read hardware counters (NVreg_RestrictProfilingToAdminUsers=1). Kernels and copies need \
-             none; should CUPTI refuse them here, run as root, or a container with CAP_SYS_ADMIN",
+            "only administrators may read hardware counters (NVreg_RestrictProfilingToAdminUsers=1). Kernels and copies do not \
+             need them; if CUPTI refuses all the same, run as root, or the container with CAP_SYS_ADMIN",
         ),
     };
     Line::new(mark, "profiling", text)

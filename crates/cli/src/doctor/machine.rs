@@ -10,15 +10,15 @@ use std::process::{Command, Stdio};
 pub fn recordable() -> Vec<Line> {
     let package = match recorder::package() {
         Some(path) => Ok(format!("the Python package is in {}", path.display())),
-        None => Err("the Python package is not installed beside this command: `pip install inferscope`".to_owned()),
+        None => Err("the Python package is not installed next to this command: `pip install inferscope`".to_owned()),
     };
-    let inside = package.clone().map(|_| "inferscope run --calls; off unless asked for".to_owned());
+    let inside = package.clone().map(|_| "inferscope run --calls (off by default)".to_owned());
     let native = match recorder::has_native() {
         true => Ok("inferscope run --native".to_owned()),
         false => Err("this command was built without them (needs libunwind and the feature `native`)".to_owned()),
     };
     vec![
-        Line::of(children(), "stacks of commands we start"),
+        Line::of(children(), "stacks of started commands"),
         Line::of(others(), "stacks of other processes"),
         Line::of(native, "native frames"),
         Line::of(package, "scopes, steps, marks"),
@@ -32,7 +32,7 @@ pub fn recordable() -> Vec<Line> {
 /// Tries on a child that waits for us.
 fn children() -> Result<String, String> {
     let child = Command::new("sh").args(["-c", "read wait"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-    let mut child = child.map_err(|error| format!("cannot start a shell to try it on: {error}"))?;
+    let mut child = child.map_err(|error| format!("cannot start a shell to test it: {error}"))?;
     let result = recorder::can_sample(child.id());
     // Its input closes here, so it ends by itself.
     drop(child.stdin.take());
@@ -44,14 +44,14 @@ fn others() -> Result<String, String> {
     let scope = read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let capable = capable();
     match scope.trim() {
-        "3" => Err("kernel.yama.ptrace_scope is 3: nobody may, until the next boot".into()),
-        "2" if !capable => Err("kernel.yama.ptrace_scope is 2: only root may".into()),
+        "3" => Err("ptrace is disabled until reboot (kernel.yama.ptrace_scope=3)".into()),
+        "2" if !capable => Err("only root may use ptrace (kernel.yama.ptrace_scope=2): use sudo".into()),
         "1" if !capable => Err(
-            "kernel.yama.ptrace_scope is 1: use `inferscope run`, sudo, or `sudo sysctl kernel.yama.ptrace_scope=0`"
+            "ptrace is restricted (kernel.yama.ptrace_scope=1): use `inferscope run`, sudo, or `sudo sysctl kernel.yama.ptrace_scope=0`"
                 .into(),
         ),
-        _ if capable => Ok("inferscope attach, of any user".into()),
-        _ => Ok("inferscope attach, of this user".into()),
+        _ if capable => Ok("inferscope attach, processes of any user".into()),
+        _ => Ok("inferscope attach, processes of this user".into()),
     }
 }
 
@@ -82,29 +82,29 @@ pub fn machine(shared_memory: u64) -> Vec<Line> {
     };
     let capable = if capable() { "yes" } else { "no" };
     let clock = match trace::Source::detect() {
-        trace::Source::Tsc => Line::new(Mark::Yes, "clock", "the processor's counter, read without a system call"),
+        trace::Source::Tsc => Line::new(Mark::Yes, "clock", "the CPU's time-stamp counter, read without a system call"),
         trace::Source::Monotonic => Line::new(
             Mark::Note,
             "clock",
-            "CLOCK_MONOTONIC (the kernel does not trust the processor's counter): slower",
+            "CLOCK_MONOTONIC, slower: the kernel does not trust the CPU's time-stamp counter",
         ),
     };
     let confined = match crate::landlock::version() {
         Ok(version) => {
-            Ok(format!("by Landlock (version {version}): they can read the trace and write the output, no more"))
+            Ok(format!("by Landlock (version {version}): they can only read the trace and write the output"))
         }
-        Err(error) => Err(format!("Landlock is not available ({error}): they go without")),
+        Err(error) => Err(format!("not confined: Landlock is not available ({error})")),
     };
     vec![
-        Line::of(confined, "reading commands confined"),
+        Line::of(confined, "sandbox of `analyze` and others"),
         Line::new(Mark::Note, "kernel", kernel.trim()),
-        Line::new(Mark::Note, "cores for us", cores),
+        Line::new(Mark::Note, "usable cores", cores),
         Line::new(Mark::Note, "NUMA nodes", nodes()),
         Line::new(Mark::Note, "seccomp", seccomp),
         Line::new(Mark::Note, "CAP_SYS_PTRACE", capable),
         clock,
-        room("/dev/shm", "/dev/shm", shared_memory, "segments go to disk instead, which is slower"),
-        room(".", "disk here", 1 << 30, "a trace takes 5 to 20 bytes an event"),
+        room("/dev/shm", "/dev/shm", shared_memory, "buffers go to disk instead, which is slower"),
+        room(".", "disk here", 1 << 30, "a trace takes 5 to 20 bytes per event"),
     ]
 }
 
@@ -121,7 +121,7 @@ fn room(path: &str, what: &str, wanted: u64, otherwise: &str) -> Line {
     match free_bytes(Path::new(path)) {
         Some(free) if free >= wanted => Line::new(Mark::Yes, what, format!("{} free", report::bytes(free))),
         Some(free) => Line::new(Mark::No, what, format!("only {} free: {otherwise}", report::bytes(free))),
-        None => Line::new(Mark::No, what, format!("cannot be used: {otherwise}")),
+        None => Line::new(Mark::No, what, format!("not usable: {otherwise}")),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn examine(settings: &Settings) -> Vec<(&'static str, Vec<Line>)> {
         ("GPUs", gpu::gpus()),
         ("This machine", machine::machine(recorder::shared_memory(&settings.recording))),
         ("Pythons on PATH", python::pythons()),
-        ("What one reading costs (of this process)", costs()),
+        ("Cost of one reading (of this process)", costs()),
     ]
 }
 

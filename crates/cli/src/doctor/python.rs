@@ -36,12 +36,12 @@ pub fn pythons() -> Vec<Line> {
         }
     }
     if lines.is_empty() {
-        lines.push(Line::new(Mark::No, "python", "none on PATH: give the path of a program to `inferscope run`"));
+        lines.push(Line::new(Mark::No, "python", "none on PATH: give `inferscope run` the path of a program"));
     }
     if !silent.is_empty() {
         // Wrappers of version managers, mostly, for versions that are not chosen.
         let names = silent.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy());
-        lines.push(Line::new(Mark::Note, "do not start", names.collect::<Vec<_>>().join(", ")));
+        lines.push(Line::new(Mark::Note, "fail to start", names.collect::<Vec<_>>().join(", ")));
     }
     lines
 }
@@ -49,13 +49,12 @@ pub fn pythons() -> Vec<Line> {
 fn judge(executable: &str, name: &str, version: &str, free_threaded: bool, package: bool) -> Line {
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let release = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    let found = if package { "" } else { " (under `inferscope run`: the package is not installed here)" };
+    let found = if package { "" } else { " (only under `inferscope run`: the package is not installed here)" };
     let (mark, text) = match release {
-        _ if name != "cpython" => (Mark::No, format!("{name} {version}: only CPython is recorded")),
-        _ if free_threaded => (
-            Mark::No,
-            format!("{version} without GIL: no scopes and calls (their library needs a GIL); stacks may work"),
-        ),
+        _ if name != "cpython" => (Mark::No, format!("{name} {version}: not supported, only CPython is")),
+        _ if free_threaded => {
+            (Mark::No, format!("{version} free-threaded: no scopes and calls (they need the GIL); stacks may work"))
+        }
         (3, 12..) => (Mark::Yes, format!("{version}: stacks, scopes, calls by sys.monitoring{found}")),
         (3, 10 | 11) => (Mark::Yes, format!("{version}: stacks, scopes, calls by the profile hook{found}")),
         _ => (Mark::No, format!("{version}: stacks only; scopes and calls need 3.10 or later")),

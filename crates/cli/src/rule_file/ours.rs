@@ -17,8 +17,7 @@ impl File<'_> {
             Tree::Map(map) => map,
             Tree::Nothing => return settings,
             other => {
-                let why =
-                    format!("{TOP} must be a map from a rule's code to what is changed of it, not {}", other.kind());
+                let why = format!("{TOP} must be a map from rule codes to changes, got {}", other.shown());
                 self.fault::<()>(line(value), why);
                 return settings;
             }
@@ -28,16 +27,16 @@ impl File<'_> {
                 let near = nearest_of(&code.value, RULES.iter().map(|rule| rule.code().as_str()));
                 let hint =
                     near.map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
-                self.fault::<()>(line(code), format_args!("there is no rule {}: {hint}", plain(&code.value)));
+                self.fault::<()>(line(code), format_args!("unknown rule {}: {hint}", plain(&code.value)));
                 continue;
             };
             if map[..place].iter().any(|(before, _)| before.value == code.value) {
-                self.fault::<()>(line(code), format_args!("{} is there twice", code.value));
+                self.fault::<()>(line(code), format_args!("{} is set twice", code.value));
             }
             match &changes.value {
                 Tree::Map(changes) => self.changes(rule, changes, &mut settings),
                 other => {
-                    let why = format!("{} has {}; this is {}", rule.code(), keys(rule).join(", "), other.kind());
+                    let why = format!("{} takes {}; got {}", rule.code(), keys(rule).join(", "), other.shown());
                     self.fault::<()>(line(changes), why);
                 }
             }
@@ -56,7 +55,7 @@ impl File<'_> {
                     other => {
                         self.fault::<()>(
                             line(value),
-                            format_args!("{ENABLED} must be true or false, not {}", other.kind()),
+                            format_args!("{ENABLED} must be true or false, got {}", other.shown()),
                         );
                     }
                 }
@@ -66,7 +65,7 @@ impl File<'_> {
             let Some(threshold) = rule.thresholds().iter().find(|one| one.name == key.value) else { continue };
             let set = match &value.value {
                 Tree::Number(number) => settings.set(*threshold, *number, origin),
-                other => Err(format!("{} must be {}, not {}", threshold.name, threshold.unit.written(), other.kind())),
+                other => Err(format!("{} must be {}, got {}", threshold.name, threshold.unit.written(), other.shown())),
             };
             if let Err(why) = set {
                 self.fault::<()>(line(value), why);

@@ -40,40 +40,36 @@ fn rules_are_read_with_their_lines() {
 #[test]
 fn what_is_wrong_is_said_with_line_and_nearest_name() {
     let cases = [
-        ("h2d_time", "h2d_tmie", "r.yaml:4: condition, letter 1: there is no metric h2d_tmie: did you mean h2d_time?"),
-        ("> 0.3", "", "r.yaml:4: condition, letter 1: it is a number, not a condition"),
-        ("> 0.3", "> > 0.3", "r.yaml:4: condition, letter 25: a metric or a number belongs here, not >"),
-        ("> 0.3", "and 0.3", "r.yaml:4: condition, letter 23: and takes a condition on both sides"),
-        (
-            "many-kernels",
-            "high_memory_overhead",
-            "r.yaml:7: the name high_memory_overhead is taken already, at r.yaml:3",
-        ),
-        ("many-kernels", "hot-line", "r.yaml:7: the name hot-line is that of one of our own rules"),
-        ("many-kernels", "many kernels", "r.yaml:7: name many kernels must be letters"),
-        ("many-kernels", "7", "r.yaml:7: name must be text, not a number"),
-        ("1.2", "often", "r.yaml:6: confidence_weight must be a number above 0, at most 10, not text"),
+        ("h2d_time", "h2d_tmie", "r.yaml:4: condition, column 1: there is no metric h2d_tmie: did you mean h2d_time?"),
+        ("> 0.3", "", "r.yaml:4: condition, column 1: it is a number, not a condition"),
+        ("> 0.3", "> > 0.3", "r.yaml:4: condition, column 25: a metric or a number belongs here, not >"),
+        ("> 0.3", "and 0.3", "r.yaml:4: condition, column 23: and takes a condition on both sides"),
+        ("many-kernels", "high_memory_overhead", "r.yaml:7: the name high_memory_overhead is already used at r.yaml:3"),
+        ("many-kernels", "hot-line", "r.yaml:7: the name hot-line is that of a built-in rule"),
+        ("many-kernels", "many kernels", "r.yaml:7: name many kernels must have only letters"),
+        ("many-kernels", "7", "r.yaml:7: name must be text, got 7"),
+        ("1.2", "often", "r.yaml:6: confidence_weight must be a number above 0, at most 10, got \"often\""),
         ("1.2", "-1", "r.yaml:6: confidence_weight must be"),
         ("1.2", ".nan", "r.yaml:6: "),
-        ("severity: high", "severity: awful", "r.yaml:10: severity awful must be info, low, medium or high"),
-        ("severity: high", "sevirity: high", "r.yaml:10: there is no key sevirity: did you mean severity?"),
+        ("severity: high", "severity: awful", "r.yaml:10: severity must be info, low, medium or high, got awful"),
+        ("severity: high", "sevirity: high", "r.yaml:10: unknown key sevirity: did you mean severity?"),
         ("severity: high", "suggestion: twice", "r.yaml:10: suggestion is set twice"),
         (
             "bottleneck_rules",
             "bottleneck_rule",
-            "r.yaml:2: there is no key bottleneck_rule: did you mean bottleneck_rules?",
+            "r.yaml:2: unknown key bottleneck_rule: did you mean bottleneck_rules?",
         ),
         ("    suggestion: Use pinned memory or reduce batch size\n", "", "r.yaml:3: the rule has no suggestion"),
-        ("Use pinned memory or reduce batch size", "", "r.yaml:5: suggestion must be text, not nothing"),
+        ("Use pinned memory or reduce batch size", "", "r.yaml:5: suggestion must be text, got nothing"),
     ];
     for (from, to, said) in cases {
         let error = parsed(&GOOD.replacen(from, to, 1)).unwrap_err();
         assert!(error.starts_with(said), "{from} -> {to}: {error}");
     }
     for (text, said) in [
-        ("- a list", "r.yaml:1: the file begins with `bottleneck_rules:` or `rules:`"),
+        ("- a list", "r.yaml:1: the file must begin with `bottleneck_rules:` or `rules:`"),
         ("bottleneck_rules: 5", "r.yaml:1: bottleneck_rules must be a list of rules"),
-        ("bottleneck_rules: [5]", "r.yaml:1: a rule has name"),
+        ("bottleneck_rules: [5]", "r.yaml:1: a rule must have name"),
         ("bottleneck_rules: [", "r.yaml"),
         ("a: &a [*a]", "r.yaml"),
     ] {
@@ -103,20 +99,20 @@ fn our_rules_are_switched_off_and_changed() {
 #[test]
 fn what_is_wrong_with_a_change_of_ours_is_said_with_the_nearest_name() {
     let cases = [
-        ("rules: 5", "r.yaml:1: rules must be a map from a rule's code"),
-        ("rules:\n  hot-lin: {enabled: false}", "r.yaml:2: there is no rule hot-lin: did you mean hot-line?"),
+        ("rules: 5", "r.yaml:1: rules must be a map from rule codes to changes, got 5"),
+        ("rules:\n  hot-lin: {enabled: false}", "r.yaml:2: unknown rule hot-lin: did you mean hot-line?"),
         (
             "rules:\n  zzzzzzzzzz: {enabled: false}",
-            "r.yaml:2: there is no rule zzzzzzzzzz: `inferscope rules list` shows all",
+            "r.yaml:2: unknown rule zzzzzzzzzz: `inferscope rules list` shows all",
         ),
-        ("rules:\n  hot-line: false", "r.yaml:2: hot-line has enabled, min_share, max_share; this is true or false"),
-        ("rules:\n  hot-line: {min_shar: 0.2}", "r.yaml:2: there is no key min_shar: did you mean min_share?"),
-        ("rules:\n  hot-line: {enabled: 1}", "r.yaml:2: enabled must be true or false, not a number"),
+        ("rules:\n  hot-line: false", "r.yaml:2: hot-line takes enabled, min_share, max_share; got false"),
+        ("rules:\n  hot-line: {min_shar: 0.2}", "r.yaml:2: unknown key min_shar: did you mean min_share?"),
+        ("rules:\n  hot-line: {enabled: 1}", "r.yaml:2: enabled must be true or false, got 1"),
         ("rules:\n  hot-line: {min_share: 20}", "r.yaml:2: min_share must be a share from 0 to 1, got 20"),
-        ("rules:\n  hot-line: {min_share: much}", "r.yaml:2: min_share must be a share from 0 to 1, not text"),
+        ("rules:\n  hot-line: {min_share: much}", "r.yaml:2: min_share must be a share from 0 to 1, got \"much\""),
         ("rules:\n  hot-line: {min_share: .nan}", "r.yaml:2: non-finite"),
         ("rules:\n  launch-bound: {min_kernels: 0}", "r.yaml:2: min_kernels must be a whole number from 1"),
-        ("rules:\n  hot-line: {}\n  hot-line: {}", "r.yaml:3: hot-line is there twice"),
+        ("rules:\n  hot-line: {}\n  hot-line: {}", "r.yaml:3: hot-line is set twice"),
     ];
     for (text, said) in cases {
         let error = read_whole(text).unwrap_err();
@@ -145,18 +141,18 @@ more: 1
     let faults = parse(Path::new("r.yaml"), text).unwrap_err();
     let said = [
         "r.yaml:2: the rule has no suggestion",
-        "r.yaml:2: name a b must be letters",
-        "r.yaml:3: condition, letter 1: there is no metric gpu_bussy: did you mean gpu_busy?",
-        "r.yaml:4: there is no key sugestion: did you mean suggestion?",
-        "r.yaml:5: a rule has name, condition and suggestion; this is a number",
-        "r.yaml:7: condition, letter",
-        "r.yaml:8: suggestion must be text, not a number",
+        "r.yaml:2: name a b must have only letters",
+        "r.yaml:3: condition, column 1: there is no metric gpu_bussy: did you mean gpu_busy?",
+        "r.yaml:4: unknown key sugestion: did you mean suggestion?",
+        "r.yaml:5: a rule must have name, condition and suggestion, got 5",
+        "r.yaml:7: condition, column",
+        "r.yaml:8: suggestion must be text, got ",
         "r.yaml:8: suggestion is empty",
-        "r.yaml:9: severity awful must be info, low, medium or high",
+        "r.yaml:9: severity must be info, low, medium or high, got awful",
         "r.yaml:10: severity is set twice",
-        "r.yaml:11: the name twice is taken already, at r.yaml:6",
+        "r.yaml:11: the name twice is already used at r.yaml:6",
         "r.yaml:14: confidence_weight must be a number above 0, at most 10",
-        "r.yaml:15: there is no key more: known are bottleneck_rules, rules",
+        "r.yaml:15: unknown key more: known keys: bottleneck_rules, rules",
     ];
     let fits = said.iter().zip(&faults).all(|(said, fault)| fault.starts_with(said));
     assert!(fits && said.len() == faults.len(), "{faults:#?}");

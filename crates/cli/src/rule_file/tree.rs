@@ -16,14 +16,15 @@ pub enum Tree {
 }
 
 impl Tree {
-    pub fn kind(&self) -> &'static str {
+    /// What stands there, for an error: the value itself where it is one word.
+    pub fn shown(&self) -> String {
         match self {
-            Tree::Nothing => "nothing",
-            Tree::Truth(_) => "true or false",
-            Tree::Number(_) => "a number like this",
-            Tree::Text(_) => "text",
-            Tree::List(_) => "a list",
-            Tree::Map(_) => "a map",
+            Tree::Nothing => "nothing".into(),
+            Tree::Truth(value) => value.to_string(),
+            Tree::Number(value) => value.to_string(),
+            Tree::Text(text) => format!("\"{}\"", super::plain(text)),
+            Tree::List(_) => "a list".into(),
+            Tree::Map(_) => "a map".into(),
         }
     }
 }

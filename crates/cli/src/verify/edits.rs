@@ -13,10 +13,10 @@ pub fn edit(rule: &dyn Rule) -> String {
     };
     let meanwhile = match edit.whatif {
         None => String::new(),
-        Some(ask) => format!("; what it would gain: inferscope whatif TRACE \"{ask}\""),
+        Some(ask) => format!(" To predict the gain: inferscope whatif TRACE \"{ask}\"."),
     };
     format!(
-        "`{code}` needs a code change; `verify` cannot apply it: {}{meanwhile}; record before and after, and compare with \
+        "`{code}` needs a code change; `verify` cannot apply it: {}.{meanwhile} Record before and after, and compare with \
          `inferscope diff`",
         edit.what
     )

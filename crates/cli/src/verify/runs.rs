@@ -94,6 +94,8 @@ impl Runner<'_> {
             run.env("INFERSCOPE_FIX", "none");
         }
         run.envs(variables.iter().cloned()).arg("--").args(self.argv);
+        // They are no runs that the user asked for: the newest trace stays the newest.
+        run.env("INFERSCOPE_UNLISTED", "1");
         // A recorder around us would take these runs for its own.
         run.env_remove("INFERSCOPE_RECORDER_PID").env_remove("INFERSCOPE_SEGMENTS");
         let file = |ending| File::create(self.file(name, ending)).map_err(failed);
@@ -135,7 +137,7 @@ fn digest(path: &Path) -> io::Result<u64> {
 fn times(timeline: &Timeline, step: Option<&str>) -> Result<RunTimes, Failure> {
     let steps = Steps::find(timeline, step);
     if let Some(missing) = &steps.not_found {
-        return Err(Failure::bad_input(format_args!("no step or scope is called {missing:?} in what was recorded")));
+        return Err(crate::step_name::not_found(timeline, missing, "the recorded run"));
     }
     let marked = steps.source != StepSource::Whole && steps.count() > 0;
     // Loading an interpreter and our own collectors is no part of the program. Without Python there are no such marks.

@@ -27,6 +27,7 @@ pub fn differences(a: &Timeline, b: &Timeline) -> Vec<Difference> {
             found.push(Difference { what: key.1.clone(), a: value(&x), b: value(&y) });
         }
     }
+    found.extend(arguments(a, b));
     for (name, what, unit) in [
         ("gpu_sm_clock_mhz", "GPU clock, mean", "MHz"),
         ("gpu_memory_clock_mhz", "GPU memory clock, mean", "MHz"),
@@ -39,6 +40,14 @@ pub fn differences(a: &Timeline, b: &Timeline) -> Vec<Difference> {
         }
     }
     found
+}
+
+/// They are not recorded, for they may hold secrets; a number tells that they differ, where both were made with one key.
+fn arguments(a: &Timeline, b: &Timeline) -> Option<Difference> {
+    let (x, y) = (a.info.arguments.split_once('-')?, b.info.arguments.split_once('-')?);
+    let differ = x.0 == y.0 && x.1 != y.1;
+    let side = |number: &str| format!("#{number}");
+    differ.then(|| Difference { what: "arguments (compared by hash)".into(), a: side(x.1), b: side(y.1) })
 }
 
 /// By the order in which they are told, then by name. What is not known is not there.

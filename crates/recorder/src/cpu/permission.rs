@@ -33,7 +33,7 @@ fn explain(pid: u32, error: &io::Error) -> String {
         let filtered = status(me, "Seccomp:").is_some_and(|mode| mode.trim() != "0");
         let what = if filtered { "a seccomp filter" } else { "the kernel" };
         return format!(
-            "{what} forbids process_vm_readv ({error}). In a container, start it with --cap-add=SYS_PTRACE \
+            "{what} blocks process_vm_readv ({error}). In a container, start it with --cap-add=SYS_PTRACE \
              (or --security-opt seccomp=unconfined)."
         );
     }
@@ -46,19 +46,19 @@ fn explain(pid: u32, error: &io::Error) -> String {
         && !capable
     {
         return format!(
-            "it belongs to user {theirs} and we are user {ours}. Run inferscope as that user, or with sudo."
+            "it belongs to uid {theirs}, and inferscope runs as uid {ours}. Run inferscope as that user, or with sudo."
         );
     }
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {
-        "3" => "kernel.yama.ptrace_scope is 3, which forbids it to everybody until the next boot.".into(),
+        "3" => "ptrace is disabled until reboot (kernel.yama.ptrace_scope=3).".into(),
         scope @ ("1" | "2") if !capable => format!(
-            "kernel.yama.ptrace_scope is {scope}. Run `sudo sysctl kernel.yama.ptrace_scope=0`, run inferscope with sudo, \
+            "ptrace is restricted (kernel.yama.ptrace_scope={scope}). Run `sudo sysctl kernel.yama.ptrace_scope=0`, run inferscope with sudo, \
              or start the program with `inferscope run`{}.",
-            if scope == "2" { " as root" } else { " and without -I or -S, so that it can allow it" }
+            if scope == "2" { " as root" } else { " (without Python's -I or -S, so that it can permit it)" }
         ),
         _ => format!(
-            "the kernel refuses ({error}): the process is protected (it changed its user, or is not dumpable). \
+            "the kernel refuses ({error}): the process is protected (it changed its uid, or is not dumpable). \
                       Run inferscope with sudo, or in a container with --cap-add=SYS_PTRACE."
         ),
     }

@@ -61,7 +61,7 @@ impl PySpyReader {
             let os_id = trace.os_thread_id.and_then(|id| i32::try_from(id).ok());
             trace.thread_id == thread.python_id && os_id == thread.os_id
         };
-        read?.pop().filter(is_same).ok_or_else(|| "another thread is there now".into())
+        read?.pop().filter(is_same).ok_or_else(|| "another thread has taken its place".into())
     }
 }
 

@@ -149,7 +149,7 @@ impl Device for AmdDevice {
     }
 
     fn processes(&mut self) -> Result<Vec<(u32, u64)>, Silence> {
-        Err(Silence::Ever("amdgpu does not say it in one place".into()))
+        Err(Silence::Ever("amdgpu does not report it in one place".into()))
     }
 
     fn twin(&self) -> Box<dyn Device> {

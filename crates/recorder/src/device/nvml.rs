@@ -68,7 +68,7 @@ impl Nvml {
         // Never closed: the driver may keep threads in it.
         let nvml = Nvml { table: Table::load(Box::leak(Box::new(library))) };
         let Some(init) = nvml.table.init else {
-            return Err(NoNvml::Broken("libnvidia-ml has no nvmlInit: it is not a library that we can use".into()));
+            return Err(NoNvml::Broken("libnvidia-ml has no nvmlInit: unusable library".into()));
         };
         // SAFETY: takes nothing.
         match unsafe { init() } {
@@ -173,7 +173,7 @@ impl NvidiaDevice {
 
     /// Calls a function if it is there; what it returns decides.
     fn call<F: Copy>(&self, function: Option<F>, call: impl FnOnce(F) -> Code) -> Result<(), Silence> {
-        let function = function.ok_or_else(|| Silence::Ever("the driver's library does not have it".into()))?;
+        let function = function.ok_or_else(|| Silence::Ever("not in this driver's library".into()))?;
         match call(function) {
             SUCCESS => Ok(()),
             code if NEVER.contains(&code) => Err(Silence::Ever(self.nvml.words(code).to_lowercase())),
@@ -252,7 +252,7 @@ impl Device for NvidiaDevice {
         let answer = match question {
             // Of a device that is cut up, the whole says 0 or nothing: neither is true of its parts.
             Question::Utilisation | Question::MemoryUtilisation if self.mig => {
-                return Err(Silence::Ever("the device is cut into MIG instances".into()));
+                return Err(Silence::Ever("the GPU is split into MIG instances".into()));
             }
             Question::Utilisation => {
                 let rates = self.utilisation()?;

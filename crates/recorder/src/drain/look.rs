@@ -82,7 +82,9 @@ impl Drain {
         let reader = SegmentReader::open(path).map_err(|error| format!("it {error}"))?;
         // Whoever recorded it before us is dead: ours is the trace's lock.
         let may_live = |pid| !self.resumed && proc::runs(pid);
-        reader.claim(std::process::id(), may_live).map_err(|holder| format!("process {holder} already records it"))?;
+        reader
+            .claim(std::process::id(), may_live)
+            .map_err(|holder| format!("process {holder} is already recording it"))?;
         reader.set_latest_anchor(self.clock.latest());
         self.note_shortage(&reader);
         let process = self.shared.processes.found_segment(&reader.identity());

@@ -16,7 +16,7 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
         bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     };
     if let Some(flag) = isolating_flag(&words("cmdline")) {
-        return Some(format!("it was started with -{flag}, which keeps out what the program did not ask for"));
+        return Some(format!("it was started with -{flag}, which keeps Python from loading the collectors"));
     }
     let environment = words("environ");
     // For a moment, while one program takes another's place (execve), there is nothing to read: ask again later.
@@ -24,9 +24,8 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
     let told = environment.iter().find_map(|variable| variable.strip_prefix("INFERSCOPE_SEGMENTS="));
     match told {
         Some(segments) => other_user(pid, segments),
-        None => readable.then(|| {
-            "it was started with an environment of its own, without INFERSCOPE_SEGMENTS and PYTHONPATH".into()
-        }),
+        None => readable
+            .then(|| "it was started with a clean environment, without INFERSCOPE_SEGMENTS and PYTHONPATH".into()),
     }
 }
 
@@ -53,8 +52,8 @@ pub(crate) fn explain_missing(seen: &WatchedProcesses, processes: &Processes, no
         let python = processes.python(*number);
         let minor = python.strip_prefix("3.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
         let old = minor.is_some_and(|minor| minor < 10) || python.starts_with("2.");
-        let old = old.then(|| format!("it runs Python {python}, and collectors need 3.10 or later"));
-        let unknown = || "it ended early, or its start-up did not import the collectors".to_owned();
+        let old = old.then(|| format!("it runs Python {python}; the collectors need 3.10 or later"));
+        let unknown = || "it ended early, or did not load the collectors at start-up".to_owned();
         reasons.entry(old.or_else(|| reason.clone()).unwrap_or_else(unknown)).or_default().insert(*pid);
     }
     for (reason, pids) in reasons {

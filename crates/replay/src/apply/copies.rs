@@ -30,7 +30,7 @@ struct Pinned {
     latencies: Vec<i64>,
 }
 
-const AS_PINNED: &str = "a pageable copy gets the bandwidth of this trace's pinned copies of its direction and nearest size (low, mid, high: their 25th, 50th, 75th percentile), and its call what theirs take; in the low case the call stays as it was";
+const AS_PINNED: &str = "a pageable copy gets the bandwidth of this trace's pinned copies in the same direction of the nearest size (low, mid, high: 25th, 50th, 75th percentile), and its call the time of their calls (low: unchanged)";
 
 /// What large pinned copies reached of the link on an H200: 52 of 63 GB/s.
 const SEEN: f64 = 0.83;
@@ -120,21 +120,20 @@ pub fn pin(graph: &Graph, plan: &mut Plan, assume: Assume) -> Result<Changed, Re
     }
     if let (true, Ok(link)) = (linked > 0, &link) {
         let text = format!(
-            "{} pageable copies have no pinned ones of about their size to compare with: they get 83 % of what the link can do, as pinned ones did on an H200 (low: as they are, high: all of it), {}",
+            "{} pageable copies have no pinned copies of similar size to compare with: they get 83 % of the link's bandwidth, as pinned copies did on an H200 (low: unchanged, high: all of it), {}",
             phrase::count(linked),
             link.words()
         );
         plan.notes.push(text);
     }
     for (count, way) in left.into_iter().zip(["host to device", "device to host"]).filter(|(count, _)| *count > 0) {
-        let why =
-            format!("this trace has no pinned copies from {way} to take the bandwidth from, and a guess is no answer");
+        let why = format!("this trace has no pinned copies from {way} to take the bandwidth from");
         if changed.is_empty() && left.iter().sum::<u64>() == count {
             return Err(Refusal::Unknown(format!(
                 "{why}: record a run with a pinned buffer (tensor.pin_memory()), or use `scale copy:NAME FACTOR`"
             )));
         }
-        plan.notes.push(format!("pageable copies from {way} are left as they are ({}): {why}", phrase::count(count)));
+        plan.notes.push(format!("{} pageable copies from {way} are unchanged: {why}", phrase::count(count)));
     }
     Ok(changed)
 }

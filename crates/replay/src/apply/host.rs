@@ -5,6 +5,7 @@ use crate::expression::fits;
 use crate::graph::Graph;
 use crate::plan::{Cut, Plan};
 use analysis::steps::spans::Spans;
+use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
 
 pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Changed {
@@ -36,6 +37,40 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
     }
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
     Changed::told(format!("{how} of {pattern} with what it calls"), count)
+}
+
+/// What a pattern could have meant: the slices and functions of the steps' threads, those that were seen longest or most often first.
+pub fn names(graphs: &[&Graph]) -> Vec<String> {
+    let (mut in_slices, mut in_samples): (HashMap<u32, u64>, HashMap<u32, u64>) = Default::default();
+    let Some(timeline) = graphs.first().map(|graph| graph.timeline) else { return Vec::new() };
+    for track in graphs.iter().flat_map(|graph| &graph.tracks).map(|track| &timeline.tracks[track.0 as usize]) {
+        for index in track.slices.clone().filter(|index| is_host(timeline.slices.kind(*index))) {
+            *in_slices.entry(timeline.slices.name[index]).or_default() += timeline.slices.dur[index];
+        }
+        for index in track.samples.clone() {
+            // A stack's parent comes before it, so this ends.
+            let mut stack = timeline.samples.get(index).stack;
+            while stack.0 > 0 && (stack.0 as usize) < timeline.stacks.len() {
+                let frame = timeline.stacks.frame(stack);
+                *in_samples.entry(frame.name.0).or_default() += 1;
+                if frame.parent.0 >= stack.0 {
+                    break;
+                }
+                stack = frame.parent;
+            }
+        }
+    }
+    let ranked = |seen: HashMap<u32, u64>| {
+        let mut seen: Vec<(u32, u64)> = seen.into_iter().collect();
+        seen.sort_by_key(|(name, time)| (u64::MAX - time, *name));
+        seen.into_iter().map(|(name, _)| timeline.names.text(NameIndex(name)).to_owned())
+    };
+    let mut told = HashSet::new();
+    ranked(in_slices).chain(ranked(in_samples)).filter(|name| told.insert(name.clone())).collect()
+}
+
+fn is_host(kind: SliceKind) -> bool {
+    !matches!(kind, SliceKind::ApiCall | SliceKind::Overhead)
 }
 
 /// How many of the samples in the steps are those of `spans`, on the threads that have any, and how many there are.
@@ -87,7 +122,7 @@ pub fn all(graph: &Graph, plan: &mut Plan, factor: f64) -> Changed {
 
 fn slices(graph: &Graph, track: &Track, wanted: &[bool]) -> Vec<(u64, u64)> {
     let slices = &graph.timeline.slices;
-    let host = |index: &usize| !matches!(slices.kind(*index), SliceKind::ApiCall | SliceKind::Overhead);
+    let host = |index: &usize| is_host(slices.kind(*index));
     let named = track.slices.clone().filter(|index| wanted[slices.name[*index] as usize] && host(index));
     named.map(|index| (slices.start[index], slices.get(index).end())).collect()
 }

@@ -85,32 +85,30 @@ pub fn apply(graph: &Graph, plan: &mut Plan, change: &Change, assume: Assume) ->
 pub fn assumed(change: &Change, among_calls: bool) -> Option<&'static str> {
     Some(match change {
         Change::Scale(Target::SyncApi, _) => {
-            "a wait with no launch after it in its step collects the result and stays; in the high case it goes too, and the step still ends no earlier than its work"
+            "a wait with no launch after it in its step collects the result and stays (high: it is removed too, and the step ends no earlier than its GPU work)"
         }
         Change::Scale(Target::Kernel(_) | Target::Copy(_), 0.0) | Change::Work(_, 0.0) => {
-            "the calls that launched what is removed go with it; in the low case they stay"
+            "the launch calls of removed work are removed too (low: they stay)"
         }
         Change::Scale(Target::Kernel(_) | Target::Copy(_), _) | Change::Work(..) => {
-            "all work that fits takes its recorded time by the factor"
+            "matching GPU operations take their recorded time × the factor"
         }
         Change::Scale(Target::Api(_), _) | Change::Calls(..) => {
-            "the calls take their recorded time by the factor, and wait for nothing"
+            "the calls take their recorded time × the factor, and wait for nothing"
         }
         Change::CloseGaps => {
-            "a gap between two queued works takes the 5th percentile of those of this trace; in the high case nothing, in the low case the 25th"
+            "gaps between queued GPU operations shrink to the 5th percentile of this trace's gaps (low: 25th percentile, high: no gap)"
         }
-        Change::Stretches(..) | Change::HostCode(_) => {
-            "the host's time is scaled, but for calls that wait for a device"
-        }
+        Change::Stretches(..) | Change::HostCode(_) => "CPU time is scaled, except in calls that wait for the GPU",
         Change::Scale(Target::Host(_), _) if !among_calls => {
-            "the function's time with what it calls is scaled; where only samples show it, a sample stands for the time to its neighbours"
+            "the function's time, including what it calls, is scaled; if only samples show it, a sample stands for the time to its neighbours"
         }
         Change::Scale(Target::Host(_), _) => {
-            "the function's time with what it calls, outside CUDA calls, is scaled; where only samples show it, a sample stands for the time to its neighbours"
+            "the function's time outside CUDA calls, including what it calls, is scaled; if only samples show it, a sample stands for the time to its neighbours"
         }
         Change::PinCopies => return None,
         Change::GraphSteps => {
-            "launches with no wait, allocation or copy of pageable memory between them become one launch of a graph, and the host code between them goes; in the low case only the calls go. It costs what this trace's graph launches take a node; without any, between nothing (high) and one of the launches (low)"
+            "launches with no wait, allocation or copy of pageable memory between them become one graph launch, and the CPU code between them is removed (low: only the calls are). A graph launch costs what this trace's take per node; if it has none, between nothing (high) and one of the launches (low)"
         }
     })
 }
@@ -136,7 +134,7 @@ fn short(direction: u8) -> Option<&'static str> {
 
 fn sync_api(graph: &Graph, plan: &mut Plan, factor: f64, assume: Assume) -> Result<Changed, Refusal> {
     if factor != 0.0 {
-        let text = "a wait takes as long as what it waits for: remove sync-api, or scale the work";
+        let text = "a wait lasts as long as the work it waits for: write `remove sync-api`, or scale the work";
         return Err(Refusal::NotThere(text.into()));
     }
     let mut last_launch = vec![i64::MIN; graph.steps.len() + 1];
@@ -256,12 +254,15 @@ fn near(pattern: &str, names: Vec<String>) -> String {
         distance(&plain, &name).min(if pattern.contains('*') { distance(&plain, &start) } else { usize::MAX })
     };
     let nearest = names.iter().min_by_key(|name| apart(name));
-    match nearest.filter(|name| apart(name) <= plain.chars().count() / 3) {
-        Some(name) => format!("; the nearest name is {name:?}"),
-        None if names.is_empty() => "; there is none of that kind".into(),
+    let letters = plain.chars().count();
+    // Two letters that changed places are two changes, in a short name too.
+    let slips = (letters / 3).max(2).min(letters.saturating_sub(2));
+    match nearest.filter(|name| apart(name) <= slips) {
+        Some(name) => format!("; did you mean {name:?}?"),
+        None if names.is_empty() => "; the steps have none".into(),
         None => {
             let largest: Vec<String> = names.iter().take(3).map(|name| format!("{name:?}")).collect();
-            format!("; those with most of the time are {}", largest.join(", "))
+            format!("; the longest are {}", largest.join(", "))
         }
     }
 }
@@ -280,26 +281,29 @@ pub fn nothing(graphs: &[&Graph], change: &Change) -> Refusal {
     };
     Refusal::NotThere(match change {
         Change::Scale(Target::SyncApi, _) => {
-            "no step has a wait that could be removed: none but those that collect its result".into()
+            "no step has a wait that could be removed: each only waits for its own result".into()
         }
         Change::Scale(Target::Kernel(pattern), _) => {
-            format!("no kernel of the steps is called {pattern:?}{}", near(pattern, of_work(true)))
+            format!("no kernel in the steps is called {pattern:?}{}", near(pattern, of_work(true)))
         }
         Change::Scale(Target::Copy(pattern), _) => {
-            format!("no copy of the steps is called {pattern:?}{}", near(pattern, of_work(false)))
+            format!("no copy in the steps is called {pattern:?}{}", near(pattern, of_work(false)))
         }
         Change::Scale(Target::Api(pattern), _) => {
             let calls = graphs.iter().flat_map(|graph| graph.calls.iter().map(move |call| (*graph, call)));
             let names = by_name(
                 calls.map(|(graph, call)| (graph.timeline.names.text(NameIndex(call.name)), call.end - call.begin)),
             );
-            format!("no CUDA call of the steps is called {pattern:?}{}", near(pattern, names))
+            format!("no CUDA call in the steps is called {pattern:?}{}", near(pattern, names))
         }
         Change::Scale(Target::Host(pattern), _) => {
-            format!("no function, scope or range of the steps is called {pattern:?}")
+            format!(
+                "no function, scope or range in the steps is called {pattern:?}{}",
+                near(pattern, host::names(graphs))
+            )
         }
-        Change::Stretches(..) | Change::HostCode(_) => "the steps have no such host code".into(),
-        Change::CloseGaps => "the steps have no queued work".into(),
+        Change::Stretches(..) | Change::HostCode(_) => "the steps have no such CPU code".into(),
+        Change::CloseGaps => "the steps have no queued GPU operations".into(),
         Change::Calls(..) => "the steps have no such calls".into(),
         Change::Work(..) => "the steps have no such work".into(),
         Change::PinCopies => "the steps have no pageable copies".into(),

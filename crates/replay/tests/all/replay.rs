@@ -215,8 +215,8 @@ fn a_thread_that_was_silent_follows_those_that_worked() {
 
 #[test]
 fn what_is_not_there_is_refused_with_the_nearest_name() {
-    assert!(refused(SYNC, "remove kernel:secnod").ends_with("the nearest name is \"second\""));
-    assert!(refused(SYNC, "scale api:cudaLaunchKernle 0.5").ends_with("the nearest name is \"cudaLaunchKernel\""));
+    assert!(refused(SYNC, "remove kernel:secnod").ends_with("did you mean \"second\"?"));
+    assert!(refused(SYNC, "scale api:cudaLaunchKernle 0.5").ends_with("did you mean \"cudaLaunchKernel\"?"));
     assert!(refused(SYNC, "remove copy:h2d").ends_with("there is none of that kind"));
     assert!(refused(SYNC, "scale sync-api 0.5").contains("as long as what it waits for"));
     let unlinked = "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0";

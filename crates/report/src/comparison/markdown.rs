@@ -27,7 +27,7 @@ pub fn write(
     Group::ALL.into_iter().try_for_each(|group| changes(comparison, group, top, out))?;
     let notes = notes(comparison);
     if !notes.is_empty() {
-        writeln!(out, "## Not compared, or with care\n")?;
+        writeln!(out, "## Caveats\n")?;
         notes.iter().try_for_each(|note| writeln!(out, "- {}", prose(note)))?;
     }
     Ok(())
@@ -47,7 +47,7 @@ fn judged(gates: &[GateResult], out: &mut impl Write) -> io::Result<()> {
 fn environment(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## Environment\n")?;
     if comparison.environment.is_empty() {
-        return writeln!(out, "The same, as far as the two recordings tell.\n");
+        return writeln!(out, "No difference recorded.\n");
     }
     let mut table = Table::new(["what differs", "A", "B"]);
     let side = |text: &str| if text.is_empty() { "not recorded".into() } else { code(text) };
@@ -76,7 +76,7 @@ fn changes(comparison: &Comparison, group: Group, top: usize, out: &mut impl Wri
         return Ok(());
     }
     writeln!(out, "## {}\n", prose(group_titles(comparison, group).0))?;
-    let differences = if comparison.whole { " change" } else { " a step" };
+    let differences = if comparison.whole { " change" } else { " per step" };
     let mut table = Table::new(["name", "where", " A", " B", differences, "", " count"]);
     let time = |ns: f64| duration(ns.max(0.0).round() as u64);
     for change in rows.iter().take(top) {
@@ -100,7 +100,7 @@ fn changes(comparison: &Comparison, group: Group, top: usize, out: &mut impl Wri
     table.write(out)?;
     let left = rows.len().saturating_sub(top);
     if left > 0 {
-        writeln!(out, "{} more in the JSON.\n", count(left as u64))?;
+        writeln!(out, "{} more in the JSON output.\n", count(left as u64))?;
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub fn write(
 pub fn answer(comparison: &Comparison) -> String {
     let find = |name: &str| comparison.metrics.iter().find(|change| change.name() == name);
     let Some((change, (a, b))) = find("step_p50").and_then(|change| Some((change, change.values()?))) else {
-        return "The steps have no time to compare.".into();
+        return "No step times to compare.".into();
     };
     let what = if comparison.whole { "The recording".to_owned() } else { format!("A step \"{}\"", comparison.step) };
     let (from, to) = (Unit::Milliseconds.say(a), Unit::Milliseconds.say(b));
@@ -74,21 +74,40 @@ pub fn answer(comparison: &Comparison) -> String {
     match change.noise {
         _ if a == b => format!("{what} takes {to} in both."),
         Some(Noise::Within) => {
-            format!("{what} takes {from} in A and {to} in B{by}: no more than the spread of the steps, so noise.")
+            // Of what is certain and what is not, the first comes first.
+            let real = real(comparison, a.max(b)).map(|real| format!("Real change: {real}. ")).unwrap_or_default();
+            format!("{real}{what} takes {from} in A and {to} in B{by}: within the noise of the steps.")
         }
         noise => {
             let way = if b > a { "slower" } else { "faster" };
             let sure =
-                if noise == Some(Noise::Unknown) { " Too few steps to know how much of it is noise." } else { "" };
-            let most = most(comparison, b > a).map(|most| format!(" The largest change: {most}.")).unwrap_or_default();
+                if noise == Some(Noise::Unknown) { " Too few steps to tell how much of it is noise." } else { "" };
+            let most = most(comparison, b > a, |change| change.noise != Noise::Within);
+            let most = most.map(|most| format!(" The largest change: {}.", said(comparison, most))).unwrap_or_default();
             format!("{what} is {way}: {from} in A, {to} in B{by}.{most}{sure}")
         }
     }
 }
 
+/// The largest change that is no noise, where it is worth a headline: `step_ms` is what a step takes.
+fn real(comparison: &Comparison, step_ms: f64) -> Option<String> {
+    let is_real = |change: &Change| change.noise == Noise::Real;
+    let both = [true, false].into_iter().filter_map(|slower| most(comparison, slower, is_real));
+    let largest = both.max_by(|x, y| x.1.abs().total_cmp(&y.1.abs()));
+    largest.filter(|(_, delta)| delta.abs() >= MIN_REAL_SHARE * step_ms * 1e6).map(|most| said(comparison, most))
+}
+
+/// Of a step: many small changes are real, and the tables have them.
+const MIN_REAL_SHARE: f64 = 0.01;
+
+fn said(comparison: &Comparison, (change, delta): (&Change, f64)) -> String {
+    let each = if comparison.whole { "" } else { " per step" };
+    format!("{}{} ({}{each})", noun(change.group), name(change), signed(delta))
+}
+
 /// The largest change in the same direction: what has a name where that is half of it, else the kind of time. Calls, operators and
 /// functions that take longer because the host waits longer for the device in them are no cause: what the device does is.
-fn most(comparison: &Comparison, slower: bool) -> Option<String> {
+fn most(comparison: &Comparison, slower: bool, counts: impl Fn(&Change) -> bool) -> Option<(&Change, f64)> {
     let is_wait = |change: &&Change| change.group == Group::Kind && change.label == PartKind::Gpu.name();
     let waits = comparison.changes.iter().find(is_wait).map_or(0.0, Change::delta);
     let waiting = |change: &Change| {
@@ -98,7 +117,7 @@ fn most(comparison: &Comparison, slower: bool) -> Option<String> {
     };
     let largest = |kinds: bool| {
         let fits = |change: &&Change| {
-            change.noise != Noise::Within
+            counts(change)
                 && !waiting(change)
                 && !is_wait(change)
                 && change.group != Group::Line
@@ -109,9 +128,7 @@ fn most(comparison: &Comparison, slower: bool) -> Option<String> {
     };
     let (named, kind) = (largest(false), largest(true));
     let size = |most: Option<(&Change, f64)>| most.map_or(0.0, |(_, delta)| delta.abs());
-    let (most, delta) = if size(kind) > 2.0 * size(named) { kind } else { named }?;
-    let each = if comparison.whole { "" } else { " a step" };
-    Some(format!("{}{} ({}{each})", noun(most.group), name(most), signed(delta)))
+    if size(kind) > 2.0 * size(named) { kind } else { named }
 }
 
 /// The difference of a change. A function that only one of the two has in this file, and only the other in another, was moved:
@@ -130,16 +147,16 @@ fn moved(comparison: &Comparison, change: &Change) -> f64 {
 pub(crate) fn metrics_title(comparison: &Comparison) -> String {
     let (a, b) = comparison.steps;
     match comparison.whole {
-        true => "Metrics of the whole recordings".into(),
-        false => format!("Metrics of a step ({} in A, {} in B)", count(a as u64), count(b as u64)),
+        true => "Metrics of the whole recording".into(),
+        false => format!("Metrics per step ({} steps in A, {} in B)", count(a as u64), count(b as u64)),
     }
 }
 
 /// The heading of a group, and that of its differences.
 pub(crate) fn group_titles(comparison: &Comparison, group: Group) -> (&'static str, &'static str) {
     match (comparison.whole, group) {
-        (true, Group::Kind) => ("What the recordings do", "change"),
-        (whole, _) => (group.title(), if whole { "change" } else { "a step" }),
+        (true, Group::Kind) => ("Where the time goes", "change"),
+        (whole, _) => (group.title(), if whole { "change" } else { "per step" }),
     }
 }
 
@@ -179,7 +196,7 @@ impl Page<'_> {
     fn environment(&self, out: &mut impl Write) -> io::Result<()> {
         self.heading(out, "Environment")?;
         if self.comparison.environment.is_empty() {
-            return writeln!(out, "  the same, as far as the two recordings tell");
+            return writeln!(out, "  no difference recorded");
         }
         for difference in &self.comparison.environment {
             let side = |text: &str| {
@@ -250,7 +267,7 @@ impl Page<'_> {
         if notes.is_empty() {
             return Ok(());
         }
-        self.heading(out, "Not compared, or with care")?;
+        self.heading(out, "Caveats")?;
         notes.iter().try_for_each(|note| writeln!(out, "  {}", self.style.plain(note)))
     }
 
@@ -282,13 +299,13 @@ pub(crate) fn state(state: GateState) -> &'static str {
     match state {
         GateState::Holds => "passed",
         GateState::Failed => "FAILED",
-        GateState::Undecided => "cannot be decided",
+        GateState::Undecided => "no data",
     }
 }
 
 /// What was not compared, or is to be read with care.
 pub(crate) fn notes(comparison: &Comparison) -> Vec<String> {
-    let whole = "neither has steps: the whole recordings are compared, and their noise is not known";
+    let whole = "neither trace has steps: the whole recordings are compared, and their noise is unknown";
     comparison.notes.iter().cloned().chain(comparison.whole.then(|| whole.to_owned())).collect()
 }
 
@@ -329,7 +346,28 @@ mod tests {
         };
         let said = said(&of(500, 20), &of(1000, 50));
         assert!(said.contains("The largest change: waiting for a core (+"), "{said}");
-        assert!(!said.contains("a step") && said.contains("What the recordings do"), "{said}");
+        assert!(!said.contains("per step") && said.contains("Where the time goes"), "{said}");
+    }
+
+    /// Steps vary by a lot, and one kernel in them by nothing but what was changed of it.
+    #[test]
+    fn a_real_change_comes_before_steps_that_only_vary() {
+        let of = |kernel: u64| {
+            let step = |at: u64, end: u64| {
+                format!(
+                    " step r {at}ms..{}ms\n api cudaLaunchKernel {at}ms..{at}.1ms\n stream 7\n kernel gemm {}ms..{}ms\n",
+                    at + end,
+                    at + 1,
+                    at + 1 + kernel
+                )
+            };
+            let steps = (0..20u64).map(|index| step(index * 100, 20 + index % 5 * 10));
+            format!("track main\n{}", steps.collect::<String>())
+        };
+        let changed = said(&of(2), &of(7));
+        assert!(changed.contains("  Real change: kernel gemm (+5.00 ms per step). A step \"r\" takes "), "{changed}");
+        let same = said(&of(2), &of(2));
+        assert!(!same.contains("Real change"), "{same}");
     }
 
     /// The same function from another file: it is no larger change than it is.
@@ -356,6 +394,6 @@ mod tests {
             )
         };
         let said = said(&of(8), &of(16));
-        assert!(said.contains("The largest change: kernel gemm (+5.00 ms a step)"), "{said}");
+        assert!(said.contains("The largest change: kernel gemm (+5.00 ms per step)"), "{said}");
     }
 }

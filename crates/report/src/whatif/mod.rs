@@ -23,24 +23,24 @@ pub fn write(changes: &str, steps: &Steps, answer: &Answer, style: &Style, out: 
     };
     let check = answer.check;
     let replayed = format!(
-        "{} replayed, {} recorded (mean): off by {:.1} %, the worst step by {:.1} %",
+        "{} replayed, {} recorded (mean): off by {:.1} %, worst step {:.1} %",
         duration(check.replayed_ns),
         duration(check.recorded_ns),
         check.off * 100.0,
         check.worst * 100.0
     );
     let part = |ns: i64| format!("{} ({})", signed(ns), phrase::percent(ns as f64 / answer.now_ns.max(1) as f64));
-    let gain = format!("{} a step; low {}, high {}", part(answer.mid_ns), part(answer.low_ns), part(answer.high_ns));
+    let gain = format!("{} per step; low {}, high {}", part(answer.mid_ns), part(answer.low_ns), part(answer.high_ns));
     for (label, text) in [
         ("What if", style.fit(changes, LONGEST_LINE)),
-        ("Step", format!("{}, {} measured", style.fit(noun, LONGEST_NAME), count(check.steps))),
+        ("Step", format!("{}, {} steps", style.fit(noun, LONGEST_NAME), count(check.steps))),
         ("Replay", replayed),
         ("Now", format!("{} (mean)", duration(answer.now_ns))),
         ("Then", duration(answer.then_ns)),
         ("Gain", gain),
         ("Changed", changed(answer, style)),
-        ("Limit now", limit(answer.before.first(), style)),
-        ("Then", limit(answer.after.first(), style)),
+        ("Bottleneck", limit(answer.before.first(), style)),
+        ("After it", limit(answer.after.first(), style)),
     ] {
         writeln!(out, "{} {}", style.ink(Ink::Heading, &left(label, 10)), style.plain(&text))?;
     }
@@ -61,8 +61,7 @@ fn changed(answer: &Answer, style: &Style) -> String {
 
 fn limit(limit: Option<&Limit>, style: &Style) -> String {
     let Some(limit) = limit else { return "unknown".into() };
-    let most =
-        if limit.name.is_empty() { String::new() } else { format!(", most of it {}", short(&limit.name, style)) };
+    let most = if limit.name.is_empty() { String::new() } else { format!(", mostly {}", short(&limit.name, style)) };
     format!("{}: {} of the step{most}", limit.words(), phrase::percent(limit.share))
 }
 

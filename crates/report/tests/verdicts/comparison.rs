@@ -59,11 +59,11 @@ fn a_pull_request_gets_the_answer_the_gates_and_tables() {
         "# InferScope: `before` (A) and `after` (B)",
         "| **FAILED** | `step_p50 > +5%` | `step_p50` went from 40.0 ms to 44.0 ms (+10.0 %) |",
         "| what differs | A | B |",
-        "## Metrics of a step (160 in A, 160 in B)",
+        "## Metrics per step (160 steps in A, 160 in B)",
         "| `step_p50` | 40.0 ms | 44.0 ms | +10.0 % | real |",
     ] {
         assert!(markdown.lines().any(|one| one == line), "{line}:\n{markdown}");
     }
-    assert!(markdown.contains("\n> A step \"request\" is slower: ") && markdown.contains("| **cannot be decided** |"));
+    assert!(markdown.contains("\n> A step \"request\" is slower: ") && markdown.contains("| **no data** |"));
     assert!(markdown.contains("## Functions\n") && markdown.contains(" more in the JSON.\n"), "{markdown}");
 }

@@ -53,6 +53,8 @@ super::codes! {
         SegmentsOnDisk = 43, "segments-on-disk";
         RecordedByAnother = 44, "recorded-by-another";
         NotCompletedByRecorder = 60, "not-completed-by-recorder";
+        /// Layers are of kernels: on a CPU there are none.
+        LayersWithoutGpu = 61, "layers-without-gpu";
         /// From here on, of the collector of the GPU; the one argument is what it says.
         GpuNotRecorded = 45, "gpu-not-recorded";
         GpuKindRefused = 46, "gpu-kind-refused";

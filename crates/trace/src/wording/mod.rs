@@ -10,72 +10,73 @@ use crate::codes::{LossReason, RecordingWindow};
 const fn forms(reason: LossReason) -> [&'static str; 2] {
     match reason {
         LossReason::Unknown => [
-            "record, for a reason that this version does not know",
-            "records, for a reason that this version does not know",
+            "record lost for a reason that this version does not know",
+            "records lost for a reason that this version does not know",
         ],
         LossReason::Overwritten => [
             "record overwritten before it could be written to disk",
             "records overwritten before they could be written to disk",
         ],
-        LossReason::OverwrittenDuringRestart => [
-            "record overwritten while the recorder was started again",
-            "records overwritten while the recorder was started again",
-        ],
+        LossReason::OverwrittenDuringRestart => {
+            ["record overwritten while the recorder restarted", "records overwritten while the recorder restarted"]
+        }
         LossReason::UnknownRecord => ["record of an unknown kind", "records of an unknown kind"],
-        LossReason::IncompleteDeviceRecord => [
-            "record of a device of which a part was overwritten",
-            "records of a device of which a part was overwritten",
-        ],
+        LossReason::IncompleteDeviceRecord => ["GPU record partly overwritten", "GPU records partly overwritten"],
         LossReason::RowsNotWritten => {
-            ["row dropped while the disk took nothing", "rows dropped while the disk took nothing"]
+            ["row dropped: the disk did not accept it", "rows dropped: the disk did not accept them"]
         }
         LossReason::RecorderLate => [
             "sample dropped because the recorder could not keep up",
             "samples dropped because the recorder could not keep up",
         ],
         LossReason::NoRoom => {
-            ["record that found no room in shared memory", "records that found no room in shared memory"]
+            ["record dropped: no shared memory left for it", "records dropped: no shared memory left for them"]
         }
-        LossReason::CollectorErrors => {
-            ["error inside the collector, survived", "errors inside the collector, survived"]
-        }
-        LossReason::Unpaired => ["begin or end that did not pair", "begins and ends that did not pair"],
-        LossReason::TextCut => ["name or metadata cut to 4096 bytes", "names or metadata cut to 4096 bytes"],
-        LossReason::TooManyFunctions => {
-            ["function beyond the limit, not recorded", "functions beyond the limit, not recorded"]
-        }
-        LossReason::DroppedByCupti => {
-            ["record that CUPTI dropped or that found no room", "records that CUPTI dropped or that found no room"]
-        }
-        LossReason::WorkWithoutTime => ["piece of work without a time", "pieces of work without a time"],
-        LossReason::UnknownCuptiRecord => {
-            ["record of a kind that this version does not know", "records of a kind that this version does not know"]
-        }
-        LossReason::TooManyRanges => {
-            ["range, domain or name beyond the limit", "ranges, domains or names beyond the limit"]
-        }
-        LossReason::SamplerLate => [
-            "stack sample skipped because the machine or the sampler was late",
-            "stack samples skipped because the machine or the sampler was late",
+        LossReason::CollectorErrors => [
+            "internal error of the collector; recording went on",
+            "internal errors of the collector; recording went on",
         ],
+        LossReason::Unpaired => ["begin or end that did not pair", "begins and ends that did not pair"],
+        LossReason::TextCut => {
+            ["name or metadata truncated to 4096 bytes", "names or metadata truncated to 4096 bytes"]
+        }
+        LossReason::TooManyFunctions => {
+            ["function not recorded: too many functions", "functions not recorded: too many functions"]
+        }
+        LossReason::DroppedByCupti => [
+            "GPU record dropped, by CUPTI or for lack of buffer space",
+            "GPU records dropped, by CUPTI or for lack of buffer space",
+        ],
+        LossReason::WorkWithoutTime => ["GPU operation without a timestamp", "GPU operations without a timestamp"],
+        LossReason::UnknownCuptiRecord => [
+            "CUPTI record of a kind that this version does not know",
+            "CUPTI records of a kind that this version does not know",
+        ],
+        LossReason::TooManyRanges => [
+            "NVTX range, domain or name not recorded: too many of them",
+            "NVTX ranges, domains or names not recorded: too many of them",
+        ],
+        LossReason::SamplerLate => {
+            ["stack sample skipped: the sampler was late", "stack samples skipped: the sampler was late"]
+        }
         LossReason::StackChanged => [
-            "stack that could not be read because it changed meanwhile",
-            "stacks that could not be read because they changed meanwhile",
+            "stack sample unreadable: the stack changed while it was read",
+            "stack samples unreadable: the stack changed while it was read",
         ],
         LossReason::SamplesNotWritten => {
-            ["stack sample dropped while the disk took nothing", "stack samples dropped while the disk took nothing"]
+            ["stack sample dropped: the disk did not accept it", "stack samples dropped: the disk did not accept them"]
         }
         LossReason::SlicesBeyondTimeline => [
-            "row of slices beyond the 4294967294 that a timeline holds",
-            "rows of slices beyond the 4294967294 that a timeline holds",
+            "slice left out: a timeline holds at most 4294967294",
+            "slices left out: a timeline holds at most 4294967294",
         ],
         LossReason::WorkBeyondTimeline => [
-            "row of gpu beyond the 4294967294 that a timeline holds",
-            "rows of gpu beyond the 4294967294 that a timeline holds",
+            "GPU operation left out: a timeline holds at most 4294967294",
+            "GPU operations left out: a timeline holds at most 4294967294",
         ],
         LossReason::SamplesBeyondTimeline => [
-            "row of samples beyond the 4294967294 that a timeline holds",
-            "rows of samples beyond the 4294967294 that a timeline holds",
+            "sample left out: a timeline holds at most 4294967294",
+            "samples left out: a timeline holds at most 4294967294",
         ],
     }
 }
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn one_is_not_told_as_many() {
-        assert_eq!(LossReason::StackChanged.said(1), "stack that could not be read because it changed meanwhile");
+        assert_eq!(LossReason::StackChanged.said(1), "stack sample unreadable: the stack changed while it was read");
         for reason in LossReason::ALL {
             assert_ne!(reason.said(1), reason.said(2), "{}", reason.name());
             assert_eq!(reason.said(0), reason.said(2));

@@ -9,83 +9,80 @@ impl Note {
         let (first, second, third) = (arg(0), arg(1), arg(2));
         match self.code {
             Sentence => first.to_owned(),
-            NotesLeftOut => "further notes were left out".into(),
-            Defect => format!("a defect in inferscope interrupted {first}; please report it"),
+            NotesLeftOut => "too many notes: the others were dropped".into(),
+            Defect => format!("internal error in {first}; recording went on. Please report this bug"),
             SupervisorKilled => {
-                "the supervisor was killed: the recorder went on without it, and how the command ended is not known"
-                    .into()
+                "the supervisor was killed: recording went on without it, and the command's exit code is unknown".into()
             }
             SupervisorKilledAttached => "the supervisor was killed: the recording ends there".into(),
-            NoPressure => format!("no pressure (PSI): /proc/pressure cannot be read: {first}"),
-            NoSharedMemory => {
-                format!("no shared memory and swap: /proc/PID/smaps_rollup cannot be read: {first}")
-            }
-            NoNumaPlacement => format!("no placement on NUMA nodes: /proc/PID/numa_maps cannot be read: {first}"),
+            NoPressure => format!("no pressure stall data (PSI): cannot read /proc/pressure: {first}"),
+            NoSharedMemory => format!("no shared memory and swap usage: cannot read /proc/PID/smaps_rollup: {first}"),
+            NoNumaPlacement => format!("no NUMA placement: cannot read /proc/PID/numa_maps: {first}"),
             NotInjected => format!("no scopes and calls of {}: {first}", self.who("Python processes")),
             NoStacks => format!("no stacks of {}: {first}", self.who("processes")),
             SampledByAnother => {
-                format!("no stacks of {}: process {first} records it already", self.who("processes"))
+                format!("no stacks of {}: process {first} is already sampling it", self.who("processes"))
             }
-            DeviceDriverLate => "the last samples of devices are missing: their driver did not answer in time".into(),
-            NotCompleteByDefect => "the trace is not complete: a defect in inferscope; please report it".into(),
+            DeviceDriverLate => "the last GPU readings are missing: the driver did not answer in time".into(),
+            NotCompleteByDefect => {
+                "the trace is incomplete because of an internal error. Please report this bug".into()
+            }
             NotCompletedByRecorder => format!(
-                "the trace is not complete: the recorder did not complete it in {first} attempts ({second}); run `inferscope \
-                 analyze {third}`"
+                "the trace is incomplete: the recorder failed {first} times to complete it ({second}). To complete it, run \
+                 `inferscope analyze {third}`"
             ),
             RecorderRestarted => restarted(first, second),
             EndKeptInMemory => format!(
-                "the end of the trace could not be written ({first}) and is kept in {second}: make room, then run \
+                "the end of the trace could not be written ({first}) and is kept in {second}: free some space, then run \
                  `inferscope analyze {third}`"
             ),
             NoPython => "no stacks: no Python process was seen".into(),
             EndedBeforeFirstSample => "no stacks: the program ended before the first sample".into(),
-            SampledAtMost => format!("no stacks of some processes: {first} Python processes are sampled at a time"),
-            ProcessesCountedAsOne => format!("{first} processes beyond {second} are counted as one"),
+            SampledAtMost => {
+                format!("no stacks of some processes: at most {first} Python processes are sampled at a time")
+            }
+            ProcessesCountedAsOne => {
+                format!("{first} processes are counted as one: a trace holds at most {second} processes")
+            }
             StillRunning => match first {
                 "1" => "1 process was still running when the recording ended".into(),
                 _ => format!("{first} processes were still running when the recording ended"),
             },
-            FilesNotJoined => {
-                format!("the trace is in many small files, because they could not be joined: {first}")
-            }
-            FilesPutBack => {
-                "files of the trace were removed while recording; they were put back from open descriptors".into()
-            }
+            FilesNotJoined => format!("the trace consists of many small files: merging them failed: {first}"),
+            FilesPutBack => "files of the trace were deleted while recording; they were restored".into(),
             CompletedInCopy => {
                 format!("completed in a temporary copy, because {first}: the trace itself is unchanged")
             }
-            FileDamaged => format!("{first} is damaged: what is in it is not shown"),
-            SegmentInUse => {
-                format!("the records of segment {first} are not in the report: its process still runs")
-            }
-            FolderLost => "the trace's folder was removed, and the recorder killed: what was in it is lost".into(),
-            SegmentNotRead => format!("the records of segment {first} are not in the trace: {second}"),
+            FileDamaged => format!("{first} is damaged: its data is missing here"),
+            SegmentInUse => format!("the records in segment {first} are missing here: its process is still running"),
+            FolderLost => "the trace's folder was deleted and the recorder killed: its data is lost".into(),
+            SegmentNotRead => format!("the records in segment {first} are missing: {second}"),
             NoWatchThread => format!("no stacks and no memory: cannot start a thread: {first}"),
-            NoDeviceThread => format!("no samples of devices: cannot start a thread: {first}"),
+            NoDeviceThread => format!("no GPU readings: cannot start a thread: {first}"),
             NoPackage => {
-                "scopes and calls are recorded only of programs that import inferscope themselves: the Python \
-                          package is not installed beside the command (INFERSCOPE_PACKAGE=FOLDER names it)"
+                "no scopes, calls or GPU work, except of programs that import inferscope themselves: the Python \
+                          package is not installed next to the command (set INFERSCOPE_PACKAGE to its folder)"
                     .into()
             }
             NoCudaLibrary => "the GPU is not recorded: this package was built without its CUDA library".into(),
             GpuInjectionTaken => taken("the GPU is not recorded", "CUDA_INJECTION64_PATH", first, second),
             NvtxInjectionTaken => taken("NVTX ranges are not recorded", "NVTX_INJECTION64_PATH", first, second),
             SampledLessOften => format!(
-                "stacks of process {} are sampled less often than every {first} ms: a sample of {second} threads takes \
-                 {third} ms, and the recorder spends at most 20 % of a core on the stacks of one process",
+                "stacks of process {} are sampled less often than every {first} ms: reading {second} threads takes {third} \
+                 ms, and the sampler may use at most 20 % of a core per process",
                 self.process.unwrap_or(0)
             ),
             StacksNotReused => format!(
-                "process {}: a reused stack differed from what py-spy read; all stacks are read for every sample from now \
-                 on, which costs more",
+                "process {}: a reused stack differed from what py-spy read; from now on every stack is read for every \
+                 sample, which costs more",
                 self.process.unwrap_or(0)
             ),
             NoJournal => format!(
-                "samples wait in the recorder's own memory until files are closed ({first}): a kill of the recorder loses \
-                 them"
+                "samples are kept in the recorder's memory until they are written ({first}): if the recorder is killed, \
+                 they are lost"
             ),
             DiskFailed => format!(
-                "the trace could not be written for a while ({first}): records waited in shared memory, and the oldest \
+                "the disk did not accept the trace for a while ({first}): records waited in shared memory, and the oldest \
                  may have been overwritten"
             ),
             LastSamplesLost => format!("the last samples are lost: {first}"),
@@ -96,41 +93,46 @@ impl Note {
                 self.who("processes"),
                 limit(third)
             ),
-            NoNvidiaSamples => format!("no samples of NVIDIA devices: {first}"),
-            DeviceLost => format!("device {first} ({second}) was lost while it was recorded: {third}"),
-            RecordedUpToNow => format!("{first} processes still run; they are recorded up to now"),
+            NoNvidiaSamples => format!("no readings of NVIDIA GPUs: {first}"),
+            DeviceLost => format!("GPU {first} ({second}) was lost while recording: {third}"),
+            RecordedUpToNow => format!("{first} processes are still running; they are recorded up to now"),
             Recovered => format!(
-                "the recorder was killed; it last wrote at {first}: {second} records were recovered from shared memory, \
-                 {third} had been overwritten; stacks, memory and threads after {first} are missing"
+                "the recorder was killed; its last write was at {first}. {second} records recovered from shared memory, \
+                 {third} overwritten; stacks, memory and threads after {first} are missing"
             ),
-            SegmentsOnDisk => {
-                format!("/dev/shm {first}: the workload's segments are on disk, in the trace's folder, which is slower")
-            }
-            RecordedByAnother => format!("process {first} records this command already: see its trace"),
-            GpuNotRecorded => format!("what the GPU does is not recorded: {first}"),
+            SegmentsOnDisk => format!(
+                "/dev/shm {first}: the buffers of the recorded processes are on disk instead, in the trace's folder, which \
+                 is slower"
+            ),
+            RecordedByAnother => format!("process {first} already records this command: see its trace"),
+            GpuNotRecorded => format!("the GPU is not recorded: {first}"),
             CudaCallsNotRecorded => format!("CUDA calls are not recorded: {first}"),
-            GpuKindRefused => format!("not recorded, for CUPTI refuses it: {first} ({second})"),
-            GpuNoRing => "no shared memory is left for the GPU's records".into(),
+            GpuKindRefused => format!("not recorded because CUPTI refuses it: {first} ({second})"),
+            GpuNoRing => "GPU records were dropped: no shared memory was left for them".into(),
             GraphsMayHang => {
-                "CUDA graphs and a CUPTI older than 12.6 are known to hang together: if the program does, \
-                              record with --gpu-detail off"
+                "programs with CUDA graphs may hang under a CUPTI older than 12.6: if this one does, record \
+                              with --gpu-detail off"
                     .into()
             }
-            NoRoomForNames => "there was no more room for names: kernels that came later have none".into(),
-            CuptiBuffersShort => format!("CUPTI asked {first} times for a buffer when none was free"),
+            NoRoomForNames => "the table of names is full: kernels seen later have no name".into(),
+            CuptiBuffersShort => format!("CUPTI requested a buffer {first} times when none was free"),
             GpuClockUnknown => {
-                format!("{first}: until it does, work of the GPU has no times and is only counted")
+                format!("{first}: until it does, GPU operations have no timestamps and are only counted")
             }
             WorkOfEarlierRecording => format!(
-                "CUPTI handed over {first} pieces of work of an earlier recording of this process when that was over: \
-                 they are in neither"
+                "CUPTI delivered {first} GPU operations of an earlier recording of this process after that had ended: \
+                 they are in neither recording"
             ),
-            CudaCallsRefused => format!(
-                "CUDA refused {first} of the calls that give a device work or wait for it: the first was {second}, with \
-                 error {third}"
-            ),
+            CudaCallsRefused => {
+                format!(
+                    "{first} CUDA calls failed (launches, copies or waits): the first was {second}, with error {third}"
+                )
+            }
             CuptiTakenOver => {
-                format!("{first} was started and has CUPTI: what the GPU does after that is not in this recording")
+                format!("{first} took over CUPTI: what the GPU did after that is not in this recording")
+            }
+            LayersWithoutGpu => {
+                "no layers: --layers attributes GPU kernels to modules, and no GPU work was recorded".into()
             }
             GpuRecordingStopped | CuptiKeepsMemory | GpuWindows | CuptiVersion => first.to_owned(),
         }
@@ -149,18 +151,18 @@ impl Note {
 fn restarted(times: &str, overwritten: &str) -> String {
     let times = if times == "1" { "once".into() } else { format!("{times} times") };
     let records = match overwritten {
-        "0" => "no record was overwritten meanwhile".into(),
-        "1" => "1 record was overwritten meanwhile".into(),
-        many => format!("{many} records were overwritten meanwhile"),
+        "0" => "no records were overwritten".into(),
+        "1" => "1 record was overwritten".into(),
+        many => format!("{many} records were overwritten"),
     };
     format!(
-        "the recorder was killed {times} and started again: {records}; stacks, memory and threads of that time are missing"
+        "the recorder was killed {times} and restarted: {records}; stacks, memory and threads of that time are missing"
     )
 }
 
 fn taken(missing: &str, variable: &str, path: &str, by: &str) -> String {
     let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
-    format!("{missing}: {variable} is set to {path}{by} already; unset it to record with inferscope")
+    format!("{missing}: {variable} is already set to {path}{by}; unset it to record with inferscope")
 }
 
 fn megabytes(bytes: &str) -> String {
@@ -171,11 +173,11 @@ fn megabytes(bytes: &str) -> String {
 /// Why a segment is smaller than asked for.
 fn limit(code: &str) -> &'static str {
     match code {
-        "address-space" => "little address space is left (ulimit -v)",
-        "file-system" => "little space is left where segments are",
-        "cgroup" => "its cgroup (memory.max) leaves little memory",
-        "file-size" => "files may not be larger (ulimit -f)",
-        _ => "no more was to be had",
+        "address-space" => "the address space is limited (ulimit -v)",
+        "file-system" => "the file system of the buffers is nearly full",
+        "cgroup" => "its cgroup limits memory (memory.max)",
+        "file-size" => "the file size is limited (ulimit -f)",
+        _ => "no more was available",
     }
 }
 

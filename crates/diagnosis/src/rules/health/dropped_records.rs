@@ -132,14 +132,14 @@ mod tests {
     fn one_is_not_told_as_many() {
         let title =
             |loss: &str| found(&DroppedRecords, &format!("track main\n step r 0..1s\n loss {loss}"))[0].title.clone();
-        let torn = "stacks that could not be read because they changed meanwhile";
+        let torn = "stack samples unreadable: the stack changed while it was read";
         assert_eq!(
             title("stacks 1 stack-changed"),
-            "Lost: 1 stack that could not be read because it changed meanwhile (stacks)"
+            "Lost: 1 stack sample unreadable: the stack changed while it was read (stacks)"
         );
         assert_eq!(title("stacks 2 stack-changed"), format!("Lost: 2 {torn} (stacks)"));
         let waiting = title("stacks 1 samples-not-written");
-        assert_eq!(waiting, "Lost: 1 stack sample dropped while the disk took nothing (stacks)");
+        assert_eq!(waiting, "Lost: 1 stack sample dropped: the disk did not accept it (stacks)");
     }
 
     #[test]

@@ -113,6 +113,7 @@ fn read(root: &Object<'_>) -> Manifest {
         version: root.text(keys::root::INFERSCOPE),
         created_unix_ns: root.number(keys::root::CREATED_UNIX_NS).unwrap_or(0),
         command: root.text(keys::root::COMMAND),
+        arguments: root.text(keys::root::ARGUMENTS),
         exit: exit(&root.object(keys::root::EXIT)),
         attached: root.0.get(keys::root::ATTACHED).and_then(Value::as_bool).unwrap_or(false),
         clock: Clock {
