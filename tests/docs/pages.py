@@ -62,7 +62,7 @@ def matches(expected: list[str], printed: list[str]) -> bool:
 
 
 # A figure with its unit, and a range of two.
-FIGURE = re.compile(r"[+−-]?\d[\d,.]*(?: (?:ns|µs|ms|s|%|min))?(?: to \d[\d,.]*)?")
+FIGURE = re.compile(r"[+\u2212-]?\d[\d,.]*(?: (?:ns|µs|ms|s|%|min))?(?: to \d[\d,.]*)?")
 
 
 def matches_but_for_figures(expected: list[str], printed: list[str]) -> bool:

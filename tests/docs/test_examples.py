@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from pages import QUICKSTART, REPOSITORY, blocks, commands, matches, run  # noqa: E402
+from pages import QUICKSTART, REPOSITORY, blocks, commands, matches, run
 
 PAGES = [page for page in [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))] if page != QUICKSTART]
 
