@@ -61,8 +61,9 @@ def matches(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch("".join(parts), "".join(line + "\n" for line in printed)) is not None
 
 
-# A figure with its unit, and a range of two.
-FIGURE = re.compile(r"[+\u2212-]?\d[\d,.]*(?: (?:ns|µs|ms|s|%|min))?(?: to \d[\d,.]*)?")
+# A figure with its unit, or a range of two.
+NUMBER = r"[+\u2212-]?\d[\d,.]*(?: (?:ns|µs|ms|s|min|%))?"
+FIGURE = re.compile(f"{NUMBER}(?: to {NUMBER})?")
 
 
 def matches_but_for_figures(expected: list[str], printed: list[str]) -> bool:
