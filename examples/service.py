@@ -1,7 +1,7 @@
 """A small inference service in plain Python and NumPy: clients send text, the service tokenises, batches, computes
 and turns the result back into text. One problem is planted, and the profile names its line.
 
-    inferscope run examples/service.py              # look at "hottest lines"
+    inferscope run examples/service.py              # the first finding names it
     inferscope run examples/service.py --fixed      # the same service without the problem
 """
 

@@ -76,7 +76,7 @@ class Reading(unittest.TestCase):
 
 class Listing(unittest.TestCase):
     def test_every_line_has_a_reason_that_the_documentation_gives(self):
-        page = (Path(__file__).resolve().parents[2] / "docs" / "invisible.md").read_text(encoding="utf-8")
+        page = (Path(__file__).resolve().parents[2] / "docs" / "internals" / "invisible.md").read_text(encoding="utf-8")
         for entry in read():
             self.assertIn(entry.reason.replace("`", ""), page.replace("`", ""))
 

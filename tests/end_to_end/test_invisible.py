@@ -1,4 +1,5 @@
-"""What a program can see of itself is the same plain and recorded, but for exactly what docs/invisible.md lists."""
+"""What a program can see of itself is the same plain and recorded, but for exactly what docs/internals/invisible.md
+lists."""
 
 import json
 import re
