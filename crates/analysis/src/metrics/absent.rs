@@ -90,7 +90,7 @@ mod tests {
         let seen = "track main\n samples 0..1s every 10ms active gil f:1";
         let of = |before: &str| why(&format!("{before}{seen}"), "scopes, steps and marks");
         assert_eq!(of("collector scopes on\n"), "none in the program (from inferscope import scope, step)");
-        assert_eq!(of(""), "the program marks none (from inferscope import scope, step)");
+        assert_eq!(of(""), "none in the program (from inferscope import scope, step)");
         assert_eq!(of("attached\n collector stacks on\n"), "`attach` cannot record it: use `inferscope run`");
         assert_eq!(why(&format!("attached\n{seen}"), "calls"), "`attach` cannot record it: use `inferscope run`");
         let note = "note not-injected it~was~started~with~-I\n";
@@ -98,7 +98,7 @@ mod tests {
         assert!(of("collector stacks on\n").starts_with("nothing recorded inside the program"));
         assert_eq!(
             of("process a.py\n collector scopes on\n process b.py\n collector stacks on\n"),
-            "none are marked where the collectors were; they did not get into 1 Python process"
+            "none in the recorded processes; collectors not loaded in 1 Python process"
         );
     }
 }

@@ -195,10 +195,10 @@ impl Waits {
 /// As many as fit a sentence.
 const MOST_LINES: usize = 3;
 
-/// `, at decode (engine.py:88)`; nothing where the line is not known.
+/// `, at engine.py:88`; nothing where the line is not known.
 pub fn at(place: &Place) -> String {
     match place.function {
-        Some(_) => format!(", at {}", phrase::place(place)),
+        Some(_) => format!(", at {}", phrase::line(place)),
         None => String::new(),
     }
 }

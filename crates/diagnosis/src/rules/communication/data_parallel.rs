@@ -95,10 +95,7 @@ mod tests {
     #[test]
     fn the_model_is_copied_in_every_step() {
         let found = found(&DataParallel, &steps("replicate@/x/site-packages/torch/nn/parallel/replicate.py:90"));
-        assert_eq!(
-            found[0].title,
-            "DataParallel copies the model and the batch for 40 % of the step, at predict (serve.py:52)"
-        );
+        assert_eq!(found[0].title, "DataParallel copies the model and the batch for 40 % of the step, at serve.py:52");
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 40.0).abs() < 1.0 && gain.low > 30.0, "{gain:?}");
     }

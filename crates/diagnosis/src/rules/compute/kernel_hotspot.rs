@@ -97,7 +97,7 @@ impl Rule for KernelHotspot {
 
 /// A C++ name without its arguments, as far as a line allows.
 fn short(name: &str) -> String {
-    const MOST: usize = 55;
+    const MOST: usize = 45;
     let plain = name.strip_prefix("void ").unwrap_or(name);
     let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
     if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }

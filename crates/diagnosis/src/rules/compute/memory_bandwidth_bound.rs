@@ -57,7 +57,7 @@ impl Rule for MemoryBandwidthBound {
         let row = device.rows.iter().find(|row| !roofline::computes(row));
         let most = match row.map(|row| row.kind.class) {
             Some(Class::Elementwise) => ", mostly elementwise",
-            Some(Class::Gemv | Class::Matmul) => ", mostly matrix-vector products",
+            Some(Class::Gemv | Class::Matmul) => ", mostly matrix-vector",
             Some(Class::Norm) => ", mostly norms",
             Some(Class::Copy | Class::Layout) => ", mostly copies",
             Some(Class::Softmax) => ", mostly softmax",
@@ -130,7 +130,7 @@ mod tests {
     fn products_with_few_rows_by_their_names() {
         for kernel in ["gemv2T_kernel_val<int,int,__nv_bfloat16>", "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"] {
             let found = found(&MemoryBandwidthBound, &steps(kernel, "9.9ms"));
-            assert!(found[0].title.ends_with("mostly matrix-vector products"), "{}", found[0].title);
+            assert!(found[0].title.ends_with("mostly matrix-vector"), "{}", found[0].title);
         }
     }
 

@@ -96,10 +96,7 @@ mod tests {
     #[test]
     fn the_line_that_reads_a_value_is_named() {
         let found = found(&ImplicitSync, STEPS);
-        assert_eq!(
-            found[0].title,
-            "GPU idle 25 % of the step: the CPU reads a value back and waits, at decode (engine.py:41)"
-        );
+        assert_eq!(found[0].title, "GPU idle 25 % of the step: the CPU reads a value back and waits, at engine.py:41");
         assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
         assert!(found[0].evidence[0].text.contains("1 times per step"), "{}", found[0].evidence[0].text);
     }

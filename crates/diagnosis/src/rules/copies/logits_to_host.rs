@@ -99,7 +99,7 @@ mod tests {
         let found = found(&LogitsToHost, STEPS);
         assert_eq!(
             found[0].title,
-            "GPU idle 24 % of the step: the CPU waits for 7.63 MiB to be copied back, at decode (engine.py:41)"
+            "GPU idle 24 % of the step: the CPU waits for 7.63 MiB to be copied back, at engine.py:41"
         );
     }
 

@@ -95,7 +95,7 @@ mod tests {
         let found = found(&SyncApi, STEPS);
         assert_eq!(
             found[0].title,
-            "GPU idle 25 % of the step: the CPU blocks in cudaDeviceSynchronize, at decode (engine.py:41)"
+            "GPU idle 25 % of the step: the CPU blocks in cudaDeviceSynchronize, at engine.py:41"
         );
         assert!((found[0].gain.unwrap().mid - 25.1).abs() < 0.1 && found[0].actions.len() == 2);
     }
@@ -124,7 +124,7 @@ mod tests {
               kernel forward 9.01ms..11ms
             end",
         );
-        assert!(found[0].title.ends_with(", mostly at decode (engine.py:41)"), "{}", found[0].title);
+        assert!(found[0].title.ends_with(", mostly at engine.py:41"), "{}", found[0].title);
         let lines = found[0].evidence.iter().find(|one| one.numbers.iter().any(|(name, _)| name == "lines"));
         let text = &lines.unwrap().text;
         assert!(text.ends_with("67 % at decode (engine.py:41), 33 % at decode (engine.py:52)"), "{text}");

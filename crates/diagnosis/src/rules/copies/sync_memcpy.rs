@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_copy_that_waits_is_named_with_its_line() {
         let found = found(&SyncMemcpy, STEPS);
-        assert_eq!(found[0].title, "GPU idle 25 % of the step: the CPU blocks in cudaMemcpy, at decode (engine.py:41)");
+        assert_eq!(found[0].title, "GPU idle 25 % of the step: the CPU blocks in cudaMemcpy, at engine.py:41");
     }
 
     #[test]

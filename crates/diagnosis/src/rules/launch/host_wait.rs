@@ -30,7 +30,7 @@ impl Rule for HostWait {
             summary: "In the middle of a step the GPU is idle for {min_share} of the step or more because the CPU runs other code.",
             why: "A gap of more than 100 µs (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. The gain is at most all of this time, and at least the part of the one line that is named.",
             needs: "GPU operations, and stack samples or recorded calls.",
-            example: "GPU idle 34 % of the step between kernels: CPU busy, mostly in sample_tokens (engine.py:88)",
+            example: "GPU idle 34 % of the step between kernels: CPU mostly in sample_tokens (engine.py:88)",
         }
     }
 
@@ -54,12 +54,9 @@ impl Rule for HostWait {
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let gain = Share { low: gap.share.low * part, ..gap.share };
         let most =
-            if place.function.is_some() { format!(", mostly in {}", phrase::place(&place)) } else { String::new() };
-        let title = format!(
-            "GPU idle {} of {} between kernels: CPU busy{most}",
-            phrase::percent(gap.share.mid),
-            case.the_step()
-        );
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
+        let title =
+            format!("GPU idle {} of {} between kernels: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
         let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "CPU runs other code, nothing is launched");
         finding.actions = vec![
@@ -92,10 +89,7 @@ mod tests {
     #[test]
     fn names_the_line_that_keeps_the_gpu_waiting() {
         let found = found(&HostWait, STEPS);
-        assert_eq!(
-            found[0].title,
-            "GPU idle 25 % of the step between kernels: CPU busy, mostly in choose (engine.py:88)"
-        );
+        assert_eq!(found[0].title, "GPU idle 25 % of the step between kernels: CPU mostly in choose (engine.py:88)");
         assert!(found[0].gain.unwrap().mid > 24.0 && found[0].actions.len() >= 2);
         assert!(found[0].evidence[1].track.is_some());
     }

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn workers_that_do_not_keep_up() {
         let found = found(&InputPipeline, &steps(WAIT));
-        assert_eq!(found[0].title, "Waiting for DataLoader workers takes 40 % of the step, at serve (server.py:44)");
+        assert_eq!(found[0].title, "Waiting for DataLoader workers takes 40 % of the step, at server.py:44");
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 40.0).abs() < 1.0 && gain.low < 15.0, "{gain:?}");
     }

@@ -217,10 +217,7 @@ mod tests {
     #[test]
     fn a_server_with_nothing_to_do() {
         let found = found(&NoRequestWaiting, &steps(GET, ""));
-        assert_eq!(
-            found[0].title,
-            "Server idle 60 % of the step: waiting for the next request, at serve (server.py:88)"
-        );
+        assert_eq!(found[0].title, "Server idle 60 % of the step: waiting for the next request, at server.py:88");
         assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0);
     }
 

@@ -36,7 +36,7 @@ impl Rule for PostprocessTail {
             summary: "The CPU goes on for {min_share} of the step or more after the GPU has finished its last work.",
             why: "Decoding tokens, drawing boxes or writing a response after the last kernel belongs to the step, and the GPU waits for the next one. Counted is the time the step's thread runs. The gain is at most all of it, and at least the line that is named.",
             needs: "Steps, GPU operations, and stack samples or recorded calls.",
-            example: "GPU idle 31 % of the step after its last kernel: CPU busy, mostly in draw_boxes (vision.py:80)",
+            example: "GPU idle 31 % of the step after last kernel: CPU mostly in draw_boxes (vision.py:80)",
         }
     }
 
@@ -61,12 +61,9 @@ impl Rule for PostprocessTail {
         let runs = |zone: Zone, cause: Cause| zone == Zone::Tail && matches!(cause, Cause::Python | Cause::Native);
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let most =
-            if place.function.is_some() { format!(", mostly in {}", phrase::place(&place)) } else { String::new() };
-        let title = format!(
-            "GPU idle {} of {} after its last kernel: CPU busy{most}",
-            phrase::percent(gap.share.mid),
-            case.the_step()
-        );
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
+        let title =
+            format!("GPU idle {} of {} after last kernel: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
         let gain = Share { low: gap.share.low * part, ..gap.share };
         let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "CPU runs after the last GPU work of the step");
@@ -100,7 +97,7 @@ mod tests {
         let found = found(&PostprocessTail, STEPS);
         assert_eq!(
             found[0].title,
-            "GPU idle 33 % of the step after its last kernel: CPU busy, mostly in draw_boxes (vision.py:80)"
+            "GPU idle 33 % of the step after last kernel: CPU mostly in draw_boxes (vision.py:80)"
         );
     }
 

@@ -36,7 +36,7 @@ impl Rule for PreprocessBeforeFirstKernel {
             summary: "The CPU prepares for {min_share} of the step or more before the GPU gets its first work.",
             why: "A step begins with the first CPU work, not with the first kernel: while the CPU tokenises, decodes images or pads, the GPU is idle. Tools that count from kernel to kernel do not show it. Counted is the time the CPU runs; the gain is at most all of it (prepared for the next step while this one runs), and at least the line that is named.",
             needs: "Steps, GPU operations, and stack samples or recorded calls.",
-            example: "GPU idle 58 % of the step before its first kernel: CPU busy, mostly in preprocess (vision.py:44)",
+            example: "GPU idle 58 % of the step before first kernel: CPU mostly in preprocess (vision.py:44)",
         }
     }
 
@@ -65,9 +65,9 @@ impl Rule for PreprocessBeforeFirstKernel {
         let runs = |zone: Zone, cause: Cause| zone == Zone::Lead && matches!(cause, Cause::Python | Cause::Native);
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let most =
-            if place.function.is_some() { format!(", mostly in {}", phrase::place(&place)) } else { String::new() };
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
         let title = format!(
-            "GPU idle {} of {} before its first kernel: CPU busy{most}",
+            "GPU idle {} of {} before first kernel: CPU {most}",
             phrase::percent(gap.share.mid),
             case.the_step()
         );
@@ -120,7 +120,7 @@ mod tests {
         let found = found(&PreprocessBeforeFirstKernel, STEPS);
         assert_eq!(
             found[0].title,
-            "GPU idle 59 % of the step before its first kernel: CPU busy, mostly in preprocess (vision.py:44)"
+            "GPU idle 59 % of the step before first kernel: CPU mostly in preprocess (vision.py:44)"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 58.0 && gain.low > 55.0, "{gain:?}");

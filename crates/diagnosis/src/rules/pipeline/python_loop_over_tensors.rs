@@ -243,7 +243,7 @@ mod tests {
         let found = found(&PythonLoopOverTensors, &steps(&["gemm", "add", "relu", "sum"], 48, 3));
         assert_eq!(
             found[0].title,
-            "Loop launches the same 4 kernels 48 times in a row: 76 % of the step, at route (moe.py:31)"
+            "Loop launches the same 4 kernels 48 times in a row: 76 % of the step, at moe.py:31"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 60.0 && gain.low < gain.mid && gain.high < 80.0, "{gain:?}");

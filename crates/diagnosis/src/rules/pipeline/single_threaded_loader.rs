@@ -2,8 +2,8 @@
 
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::on_path;
 use crate::measures::proof;
-use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, waits_in_step};
@@ -42,7 +42,7 @@ impl Rule for SingleThreadedLoader {
             summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for {min_share} of the step or more.",
             why: "Without workers, reading and decoding happens between two steps of the model, on the same thread, and nothing else runs. With workers it happens ahead of time, in other processes. As many workers as there are free cores, eight at most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. The recorded steps are replayed without the remaining time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
-            example: "DataLoader without workers: making batches takes 58 % of the step, mostly in __getitem__ (images.py:31)",
+            example: "DataLoader without workers takes 58 % of the step, mostly in __getitem__ (images.py:31)",
         }
     }
 
@@ -72,10 +72,13 @@ impl Rule for SingleThreadedLoader {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "DataLoader without workers: making batches takes {} of {}{}",
+                "DataLoader without workers takes {} of {}{}",
                 phrase::percent(load),
                 case.the_step(),
-                gap::at(&found.place).replace(", at", ", mostly in")
+                match found.place.function {
+                    Some(_) => format!(", mostly in {}", phrase::place(&found.place)),
+                    None => String::new(),
+                }
             ),
             place: found.place,
             gain: Some(gain),
@@ -116,7 +119,7 @@ mod tests {
         let found = found(&SingleThreadedLoader, &steps(FETCH));
         assert_eq!(
             found[0].title,
-            "DataLoader without workers: making batches takes 60 % of the step, mostly in __getitem__ (images.py:31)"
+            "DataLoader without workers takes 60 % of the step, mostly in __getitem__ (images.py:31)"
         );
         assert!(found[0].actions[0].contains("num_workers=8"));
         assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0, "{:?}", found[0].gain);

@@ -7,7 +7,7 @@ use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, over
 use crate::in_steps;
 use crate::style::Ink;
 use crate::table::Table;
-use crate::units::{bytes, count, percent};
+use crate::units::{bytes, count, counted, percent};
 use analysis::device::gpu::GpuMetrics;
 use analysis::device::kernel_name;
 use diagnosis::Diagnosis;
@@ -76,7 +76,9 @@ impl Page<'_> {
         }
         facts.push(format!("recording overhead {}", overhead(gpu)));
         if gpu.before_window > 0 {
-            facts.push(format!("{} GPU operations from before the recording", count(gpu.before_window)));
+            facts.push(
+                counted(gpu.before_window as usize, "GPU operation", "GPU operations") + " from before the recording",
+            );
         }
         for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;

@@ -27,9 +27,9 @@ impl Page<'_> {
         if diagnosis.findings.is_empty() {
             return Ok(());
         }
-        self.heading(out, "Findings", "largest gain first")?;
+        self.heading(out, "Findings", &format!("largest gain first, in percent of {}", whole(diagnosis)))?;
         for finding in diagnosis.findings.iter().take(MOST) {
-            self.finding(out, finding, whole(diagnosis))?;
+            self.finding(out, finding)?;
         }
         match diagnosis.findings.len().saturating_sub(MOST) {
             0 => Ok(()),
@@ -37,19 +37,18 @@ impl Page<'_> {
         }
     }
 
-    fn finding(&self, out: &mut impl Write, finding: &Finding, whole: &str) -> io::Result<()> {
+    fn finding(&self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         let style = self.style;
         let width = style.width.saturating_sub(4);
         let ink = if finding.severity >= Severity::Medium { Ink::Warn } else { Ink::Plain };
-        let gain = finding.gain.map(|gain| format!(" ({} of {whole})", phrase::less(gain.share(), gain.by.proviso())));
-        let title = format!("{}{}", finding.title, gain.unwrap_or_default());
         let bullet = if style.unicode { "•" } else { "-" };
-        for (place, line) in wrapped(style, &title, width).into_iter().enumerate() {
+        for (place, line) in wrapped(style, &finding.title, width).into_iter().enumerate() {
             let mark = if place == 0 { bullet } else { " " };
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
-        let code = style.ink(Ink::Faint, finding.code.as_str());
-        writeln!(out, "    {code}")?;
+        let gain = finding.gain.map(|gain| format!("gain {}", phrase::saving(gain.share(), gain.by.proviso())));
+        let about = [Some(finding.code.to_string()), gain].into_iter().flatten().collect::<Vec<_>>();
+        writeln!(out, "    {}", style.ink(Ink::Faint, &style.plain(&about.join(style.dot()))))?;
         for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
             writeln!(out, "    {line}")?;
         }

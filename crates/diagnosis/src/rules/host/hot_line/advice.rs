@@ -36,12 +36,9 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
             "Launch fewer operators: a CUDA graph, a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data."
                 .into()
         }
-        true => format!(
-            "Batch more work into the native call{}, or use smaller data or a narrower dtype.", at_line(place)
-        ),
+        true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", or_it(name)),
         false => {
-            let line = place.line.map_or_else(|| "it".to_owned(), |line| format!("line {line}"));
-            format!("Vectorise {line}: one call over the whole array or string instead of a Python loop.")
+            format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", or_it(name))
         }
     };
     let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
@@ -61,6 +58,10 @@ pub fn of_import(place: &Place) -> Vec<String> {
         format!("Move the import{} to the top of the file, before the first step.", at_line(place)),
         "Find the slow module: python -X importtime -c \"import NAME\"".into(),
     ]
+}
+
+fn or_it(name: &str) -> &str {
+    if name.is_empty() { "it" } else { name }
 }
 
 fn at_line(place: &Place) -> String {

@@ -47,8 +47,8 @@ pub fn finding(case: &Case) -> Option<Finding> {
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
     let (near, frame) = match line(case, call, READ_LATE_NS) {
-        Some((frame, true)) => ("called at", Some(frame)),
-        Some((frame, false)) => ("mostly called at", Some(frame)),
+        Some((frame, true)) => ("at", Some(frame)),
+        Some((frame, false)) => ("mostly at", Some(frame)),
         None => ("near", line(case, call, 0).map(|(frame, _)| frame)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
@@ -62,7 +62,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         case.the_step(),
         in_call(case.timeline.names.text(call), own, share.mid),
         match place.function {
-            Some(_) => format!(", {near} {}", phrase::place(&place)),
+            Some(_) => format!(", {near} {}", phrase::line(&place)),
             None => String::new(),
         }
     );
@@ -100,7 +100,7 @@ fn in_call(call: &str, own: f64, all: f64) -> String {
         // Copies that wait for less than half of their time count by that alone.
         _ if own <= 0.0 => String::new(),
         (own, all) if own == all => format!(" in {call}"),
-        (own, _) => format!(", mostly in {call} ({own})"),
+        (own, _) => format!(", mostly {call} ({own})"),
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_call_is_named_with_what_it_has() {
         assert_eq!(in_call("wait", 0.92, 0.92), " in wait");
-        assert_eq!(in_call("wait", 0.47, 0.92), ", mostly in wait (47 %)");
+        assert_eq!(in_call("wait", 0.47, 0.92), ", mostly wait (47 %)");
         assert_eq!(in_call("wait", 0.0, 0.92), "");
     }
 }
