@@ -131,12 +131,12 @@ fn nothing_is_said_of_steps_or_of_a_clock_that_there_are_not() {
     (timeline.info.clock.residual_ns, timeline.info.state) = (0, State::Recovered);
     let text = render(&timeline, Style::default());
     assert!(!text.contains("clock ±") && text.contains("does not give its clock error"), "{text}");
-    assert!(text.contains("gain ") && !text.contains("% of the step"), "{text}");
+    assert!(text.contains("· gain ") && !text.contains("% of the step"), "{text}");
     let few = render(
         &open(
             "process 100 a.py 3.12\nthread 0 100 M\nsample 0 100 5000 active,gil f@a.py:2\nsample 0 100 9000 active f@a.py:2",
         ),
         Style::default(),
     );
-    assert!(few.contains("9.00 ms; too short for a breakdown: 1 sample (") && !few.contains("gain "), "{few}");
+    assert!(few.contains("9.00 ms; too short for a breakdown: 1 sample (") && !few.contains("· gain "), "{few}");
 }

@@ -10,7 +10,7 @@ mod verdict;
 
 use crate::reports::step_times;
 use crate::style::{Ink, Style, left};
-use crate::units::{bytes, count, counted, date, duration};
+use crate::units::{bytes, counted, date, duration};
 use analysis::{Curve, Metrics};
 use diagnosis::{Diagnosis, HealthState};
 use spark::sparkline;

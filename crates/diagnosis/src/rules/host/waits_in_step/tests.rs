@@ -241,7 +241,7 @@ fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
     let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
     assert_eq!(
         found[0].title,
-        "Waiting for the GPU takes 75 % of the step, mostly in cudaDeviceSynchronize (45 %), at app.py:12"
+        "Waiting for the GPU takes 75 % of the step, mostly cudaDeviceSynchronize (45 %), at app.py:12"
     );
 }
 
