@@ -31,20 +31,20 @@ impl Recorder {
 
     /// How to have the calls that launch GPU work.
     pub fn for_launches(self) -> &'static str {
-        let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU to have them";
-        self.choose("record with --gpu-detail launch to have them", torch, "record with nsys --trace=cuda to have them")
+        let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU";
+        self.choose("record with --gpu-detail launch", torch, "record with nsys --trace=cuda")
     }
 
     /// How to have the layers of a model.
     pub fn for_layers(self) -> &'static str {
-        let torch = "profile with with_stack=True to have them";
-        self.choose("record with --layers to have them", torch, "files of Nsight Systems have none")
+        let torch = "profile with with_stack=True";
+        self.choose("record with --layers", torch, "not in Nsight Systems files")
     }
 
     /// How to have every call.
     pub fn for_calls(self) -> &'static str {
-        let torch = "profile with with_stack=True to have them";
-        self.choose("record with --calls to have them", torch, "the file has none")
+        let torch = "profile with with_stack=True";
+        self.choose("record with --calls", torch, "not in the file")
     }
 }
 
@@ -76,10 +76,10 @@ impl Outside {
     /// Why something that is recorded from inside is missing.
     pub fn why(self) -> &'static str {
         match self {
-            Outside::Attached => "not recorded by attach: use `inferscope run`",
-            Outside::KeptOut => "the collectors did not get into the program",
+            Outside::Attached => "`attach` cannot record it: use `inferscope run`",
+            Outside::KeptOut => "collectors not loaded in the program",
             Outside::Unknown => {
-                "nothing was recorded from inside the program: it was attached to, or the collectors did not get in"
+                "nothing recorded inside the program: it was attached to, or the collectors were not loaded"
             }
         }
     }
@@ -88,10 +88,10 @@ impl Outside {
     pub fn instead(self) -> &'static str {
         match self {
             Outside::Attached | Outside::Unknown => {
-                "Start the program under `inferscope run -- <command>`: the steps that it marks are recorded then."
+                "Start the program with `inferscope run -- <command>` to record its steps."
             }
             Outside::KeptOut => {
-                "Let the collectors in: the notes say what kept them out (Python's -I, -E or -S, an environment of its own, a package that is not installed)."
+                "Load the collectors: the notes say what prevented it (Python's -I, -E or -S, a separate environment, a package that is not installed)."
             }
         }
     }
@@ -163,7 +163,7 @@ fn any_name(timeline: &Timeline, fits: impl Fn(&str, &str) -> bool) -> bool {
 /// Why a collector has nothing, in its own words where it left any.
 pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String {
     if collector == "stacks" && samples_damaged(timeline) {
-        return "the sampled stacks cannot be read, their file is damaged".into();
+        return "the file with the stack samples is damaged".into();
     }
     let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
     let reason = states.find(|state| state.name == collector && state.state != "on" && !state.reason.is_empty());

@@ -27,6 +27,17 @@ pub fn percent_range(share: Share) -> String {
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }
 
+/// A gain as a change of time: `−80 %, range 79–81`; with what qualifies it: `−23 %, range 0–46, within its bounds`.
+pub fn less(share: Share, proviso: &str) -> String {
+    format!("−{}", saving(share, proviso))
+}
+
+/// The same without the sign: `80 %, range 79–81`.
+pub fn saving(share: Share, proviso: &str) -> String {
+    let (low, mid, high) = (digits(share.low), digits(share.mid), digits(share.high));
+    if low == high { format!("{mid} %{proviso}") } else { format!("{mid} %, range {low}–{high}{proviso}") }
+}
+
 fn digits(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent == 0.0 || percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
@@ -97,14 +108,16 @@ fn at(place: &Place) -> Option<String> {
     })
 }
 
-/// A function of which one line has most: `decode (service.py:44)` where that line has all of the function's share, else
-/// `decode (hottest line service.py:44, 12 %)`.
-pub fn with_hottest_line(place: &Place, function: f64, line: f64) -> String {
-    let (name, hottest) = match (&place.function, at(place)) {
-        (Some(name), Some(at)) if percent(function) != percent(line) => (name, at),
-        _ => return self::place(place),
-    };
-    format!("{name} (hottest line {hottest}, {})", percent(line))
+/// A function and the share that it takes: `decode takes 31 % of the step (service.py:44)` where that line has all of it, else
+/// `decode takes 31 % of the step (hottest line service.py:44, 12 %)`.
+pub fn takes(place: &Place, share: &str, function: f64, line: f64) -> String {
+    match (&place.function, at(place)) {
+        (Some(name), Some(at)) if place.line.is_some() && percent(function) != percent(line) => {
+            format!("{name} takes {share} (hottest line {at}, {})", percent(line))
+        }
+        (Some(name), Some(at)) => format!("{name} takes {share} ({at})"),
+        _ => format!("{} takes {share}", self::place(place)),
+    }
 }
 
 pub fn place(place: &Place) -> String {
@@ -112,7 +125,7 @@ pub fn place(place: &Place) -> String {
         (Some(function), Some(at)) => format!("{function} ({at})"),
         (Some(function), None) => function.clone(),
         (None, Some(at)) => at,
-        (None, None) => "a place that was not recorded".into(),
+        (None, None) => "an unrecorded place".into(),
     }
 }
 

@@ -15,7 +15,10 @@ pub fn fitted(timeline: &Timeline, findings: Vec<Finding>) -> Vec<Finding> {
         let actions = if torch { finding.actions } else { no_torch::instead(finding.code, &finding.actions) };
         let switched = python && rules::find(finding.code).is_some_and(|rule| rule.fix().is_some());
         let verify = match switched {
-            true => format!("{} Without an edit: inferscope verify --fix {} -- COMMAND.", finding.verify, finding.code),
+            true => format!(
+                "{} Or try it without editing code: inferscope verify --fix {} -- COMMAND.",
+                finding.verify, finding.code
+            ),
             false => finding.verify,
         };
         Finding { actions, verify, ..finding }
@@ -30,7 +33,7 @@ pub fn fitted_abstentions(timeline: &Timeline, abstentions: Vec<Abstention>) -> 
     }
     let of_torch = |reason: &str| reason.contains("torch.profiler") || reason.contains("--layers");
     let one = |abstention: Abstention| match of_torch(&abstention.reason) {
-        true => Abstention { reason: "nothing shows that the program uses PyTorch".into(), ..abstention },
+        true => Abstention { reason: "the program does not seem to use PyTorch".into(), ..abstention },
         false => abstention,
     };
     abstentions.into_iter().map(one).collect()

@@ -37,21 +37,21 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
 fn next(case: &Case, findings: &[Finding]) -> String {
     let small = dwarfs(case, findings).and_then(|(_, small)| small);
     let next = small.or_else(|| other_line(case, findings));
-    next.map(|finding| format!(" After that: {}.", finding.title)).unwrap_or_default()
+    next.map(|finding| format!(" Next: {}.", finding.title)).unwrap_or_default()
 }
 
 fn how_long(case: &Case) -> String {
     let steps = &case.steps;
     if case.windows.total() == 0 {
         return match steps.count() {
-            0 => "Nothing was recorded that takes time.".into(),
-            count => format!("{} recorded, and none takes any time.", phrase::counted(count as u64, "step")),
+            0 => "No timed events were recorded.".into(),
+            count => format!("{} recorded, all of zero length.", phrase::counted(count as u64, "step")),
         };
     }
     let took = phrase::duration(steps.p50());
     let time = match (steps.source, steps.count()) {
         (StepSource::Whole, _) => match case.imports() {
-            Some((_, ns)) => format!("The recording lasts {took}, of which imports take {}", phrase::duration(ns)),
+            Some((_, ns)) => format!("The recording lasts {took}, {} of it imports", phrase::duration(ns)),
             None => format!("The recording lasts {took}"),
         },
         (_, 1) => format!("The one {} takes {took}", name(&steps.name)),
@@ -69,7 +69,7 @@ fn how_long(case: &Case) -> String {
     }
     if !case.breakdown_tells() {
         let why = case.without_samples().unwrap_or_default();
-        return format!("{time}; where it goes was not seen: {why}.");
+        return format!("{time}; no breakdown available: {why}.");
     }
     let mut kinds = case.breakdown.kinds();
     kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
@@ -119,16 +119,19 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
     match largest {
         _ if case.handful().is_some() => {
             let ended = ended(case.timeline.info.exit).map(|ended| ended + " ").unwrap_or_default();
-            format!("{ended}No bottleneck, share or gain is given from so little.")
+            format!("{ended}Not enough data to identify a cause.")
         }
-        _ if case.windows.total() == 0 => "So there is nothing to find a cause for.".into(),
-        _ if imports.is_some() => "Most of it is start-up, and of what follows nothing stands out.".into(),
+        _ if case.windows.total() == 0 => "There is nothing to analyse.".into(),
+        _ if imports.is_some() => "Most of it is start-up, and nothing after that stands out.".into(),
         Some(part) if case.breakdown_tells() => {
             let line = case.breakdown.hottest_line(&part);
-            let at = phrase::with_hottest_line(&part.place(), part.share, line);
-            format!("No rule found one cause for it; the largest part is {at} with {}.", phrase::percent(part.share))
+            let share = format!("{} of {}", phrase::percent(part.share), case.the_step());
+            format!(
+                "No single cause found; {} is the largest part.",
+                phrase::takes(&part.place(), &share, part.share, line)
+            )
         }
-        _ => "So no cause can be named.".into(),
+        _ => "Not enough data to identify a cause.".into(),
     }
 }
 
@@ -137,11 +140,13 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
 fn without(case: &Case, gain: Gain) -> String {
     let (mean, p50) = (phrase::duration(case.steps.mean()), phrase::duration(case.steps.p50()));
     let left = phrase::duration((case.steps.mean() as f64 * (1.0 - gain.mid / 100.0)) as u64);
-    let less = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
     match case.steps.source {
-        StepSource::Whole => format!("without it the recording would last {left} ({less})"),
-        _ if mean == p50 => format!("without it a step would take {left} ({less})"),
-        _ => format!("a step takes {mean} on average, and would take {left} without it ({less})"),
+        // How long a recording lasts says nothing: somebody may have ended it.
+        StepSource::Whole => format!("fixing it saves {} of the time", phrase::saving(gain.share(), gain.by.proviso())),
+        _ => {
+            let step = if mean == p50 { "step" } else { "mean step" };
+            format!("{step} {mean} → {left} ({})", phrase::less(gain.share(), gain.by.proviso()))
+        }
     }
 }
 
@@ -150,20 +155,22 @@ fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
     let Some((finding, gain, least)) = maybe.and_then(|(finding, least)| Some((finding, finding.gain?, least))) else {
         // A device that idles for long has a cause for that, even where no rule can name it.
         return match busy >= PACES {
-            true => format!("Nothing to fix was found: {why}."),
-            false => format!("No rule found one cause for it: {why}."),
+            true => format!("Nothing to fix found: {why}."),
+            false => format!("No single cause found: {why}."),
         };
     };
-    let range = format!("{} less{}", phrase::percent_range(gain.share()), gain.by.proviso());
+    let range = phrase::less(gain.share(), gain.by.proviso());
     let title = finding.title.trim_end_matches('.');
-    format!(
-        "Nothing was found that would surely gain {least:.0} % of a step: {why}. The first to try ({range}): {title}."
-    )
+    format!("No fix is certain to gain {least:.0} % of a step: {why}. Try first ({range}): {title}.")
 }
 
 /// A sentence after a colon.
 fn lower(title: &str) -> String {
     let mut letters = title.chars();
+    // An acronym stays: GPU.
+    if title.chars().nth(1).is_some_and(char::is_uppercase) {
+        return title.to_owned();
+    }
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
@@ -176,23 +183,23 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
         // Another recording like this one would tell no more.
         if let Some(wrong) = gpu_clock::wrong(case).filter(|_| case.gpu().is_some()) {
-            return full(&format!("Read this with care: GPU clock: {}: {}", wrong.by, wrong.seen));
+            return full(&format!("Caution: GPU clock: {}: {}", wrong.by, wrong.seen));
         }
         return match case.timeline.samples.is_empty() {
             true if origin::samples_damaged(case.timeline) => {
-                "Record again: the sampled stacks of this trace cannot be read.".into()
+                "Record again: the stack samples of this trace are damaged.".into()
             }
             true => Recorder::of(case.timeline)
                 .choose(
                     match origin::is_python(case.timeline) {
-                        true => "Record with stack samples, which `inferscope run` takes unless told not to.",
-                        false => "Only stacks of Python are sampled: NVTX ranges would show what this program does.",
+                        true => "Record with stack samples (the default of `inferscope run`).",
+                        false => "Add NVTX ranges to see what this program does: only Python stacks are sampled.",
                     },
                     "Profile with with_stack=True, or record with `inferscope run`, which samples stacks.",
                     "Record with `inferscope run`, which samples stacks.",
                 )
                 .into(),
-            false => "Record longer, or look more often: inferscope run --rate 500 -- <command>.".into(),
+            false => "Record longer, or sample more often: inferscope run --rate 500 -- <command>.".into(),
         };
     }
     // Few samples, and lost ones, do not matter where the device tells.
@@ -203,7 +210,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     let mut all: Vec<&HealthLine> = health.iter().filter(matters).collect();
     all.sort_by_key(|line| line.label == "losses" && only_stacks());
     let bad = all.into_iter().find(|line| line.state == HealthState::Bad);
-    let bad = bad.map(|bad| full(&format!("Read this with care: {}: {}", bad.label, bad.text)));
+    let bad = bad.map(|bad| full(&format!("Caution: {}: {}", bad.label, bad.text)));
     let action = best.and_then(|finding| finding.actions.first()).map(|action| full(&format!("First: {action}")));
     match (action, bad) {
         (Some(action), Some(bad)) => return format!("{action} {bad}"),
@@ -212,18 +219,18 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     }
     if case.windows.total() == 0 {
         let note = case.timeline.notes.first().map(Note::said);
-        let again = "Record again, for long enough";
-        let ours = "Record again, for long enough: inferscope run -- <command>";
+        let again = "Record a longer run";
+        let ours = "Record a longer run: inferscope run -- <command>";
         return full(note.as_deref().unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
     }
     match abstentions.first() {
         Some(one) => full(&format!(
-            "{} could not look; {}: {}",
+            "{} skipped, first {}: {}",
             phrase::counted(abstentions.len() as u64, "rule"),
             one.code,
             one.reason
         )),
-        None => "All rules could look.".into(),
+        None => "No rule was skipped.".into(),
     }
 }
 
@@ -237,7 +244,7 @@ mod tests {
     fn what_may_gain_is_named_where_nothing_surely_does() {
         let finding = Finding {
             code: crate::rules::communication::comm_exposed::CODE,
-            title: "Collectives run alone in 9.8 % of the step".into(),
+            title: "Exposed collectives take 9.8 % of the step".into(),
             place: Place::default(),
             gain: Some(Gain::recorded(0.0, 2.0, 10.0)),
             severity: Severity::Low,
@@ -246,12 +253,12 @@ mod tests {
             actions: Vec::new(),
             verify: String::new(),
         };
-        assert_eq!(nothing(0.9, "the GPU sets the pace", None), "Nothing to fix was found: the GPU sets the pace.");
-        assert_eq!(nothing(0.6, "the GPU is idle", None), "No rule found one cause for it: the GPU is idle.");
+        assert_eq!(nothing(0.9, "the GPU sets the pace", None), "Nothing to fix found: the GPU sets the pace.");
+        assert_eq!(nothing(0.6, "the GPU is idle", None), "No single cause found: the GPU is idle.");
         assert_eq!(
             nothing(0.9, "the GPU sets the pace", Some((&finding, LEAST))),
-            "Nothing was found that would surely gain 3 % of a step: the GPU sets the pace. \
-             The first to try (0 to 10 % less): Collectives run alone in 9.8 % of the step."
+            "No fix is certain to gain 3 % of a step: the GPU sets the pace. \
+             Try first (−2.0 %, range 0–10): Exposed collectives take 9.8 % of the step."
         );
     }
 }

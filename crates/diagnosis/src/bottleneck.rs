@@ -30,7 +30,7 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         .kinds()
         .iter()
         .map(|(kind, ns, share)| {
-            format!("{}: {} of a step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
+            format!("{}: {} per step, {}", kind.name(), phrase::duration(*ns), phrase::percent(*share))
         })
         .chain(device::evidence(case))
         .collect();
@@ -58,9 +58,11 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
     let cause = telling.map(|finding| finding.title.clone());
     let device = || crate::telling::device(case);
     let primary_cause = cause.or_else(device).unwrap_or_else(|| match breakdown.functions().first() {
-        _ if !case.breakdown_tells() => "too little was seen to say".into(),
-        Some(part) => format!("the largest part is {} with {}", part.label, phrase::percent(part.share)),
-        None => "nothing was recorded that takes time".into(),
+        _ if !case.breakdown_tells() => "not enough data to identify a cause".into(),
+        Some(part) => {
+            format!("no single cause found; {} takes {}, the largest part", part.label, phrase::percent(part.share))
+        }
+        None => "no timed events recorded".into(),
     });
     Bottleneck { kind, primary_cause, confidence, evidence }
 }

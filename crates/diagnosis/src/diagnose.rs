@@ -9,7 +9,9 @@ use crate::finding::{Abstention, Finding};
 use crate::health::{self, HealthLine};
 use crate::rank;
 use crate::rule::{Case, Verdict};
-use crate::rules::RULES;
+use crate::rules::host::hot_line;
+use crate::rules::{self, RULES};
+use crate::telling;
 use crate::threshold::RuleSettings;
 use analysis::GpuMetrics;
 use analysis::StepContext;
@@ -66,7 +68,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let findings = device_limit::limited(&case, advice::fitted(timeline, findings));
     let abstentions = advice::fitted_abstentions(timeline, abstentions);
     let findings = rank::ranked(findings, |a, b| case.same_time(a, b));
-    let findings = confidence::settled(&case, findings);
+    let findings = said_once(&case, confidence::settled(&case, findings));
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = answer::say(&case, &findings, &abstentions, &health);
@@ -101,6 +103,18 @@ fn made(verdicts: Vec<Verdict>) -> (Vec<Finding>, Vec<Abstention>) {
         }
     }
     (findings, abstentions)
+}
+
+/// Without a hot line that repeats the first finding: the same function, of which that one already says why.
+fn said_once(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let Some(first) = telling::most_telling(case, &findings).filter(|first| first.code != hot_line::CODE) else {
+        return findings;
+    };
+    let explains = rules::find(first.code).is_some_and(|rule| rule.explains().contains(&hot_line::CODE));
+    let at = |finding: &Finding| (finding.place.function.clone(), finding.place.file.clone());
+    let first = at(first);
+    let repeats = |one: &Finding| explains && first.0.is_some() && one.code == hot_line::CODE && at(one) == first;
+    findings.into_iter().filter(|one| !repeats(one)).collect()
 }
 
 /// One look at a start-up is no rate of anything: what would be gained is not known, and the rule abstains.

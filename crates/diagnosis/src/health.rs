@@ -65,11 +65,11 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
     ];
     let unmeasured = match case.timeline.samples.is_empty() {
         true => "not measured",
-        false => "not measured; samples are taken from outside the program",
+        false => "not measured; stack samples are taken from outside the program",
     };
     let unmeasured = calls::overhead(case).unwrap_or(unmeasured);
     for (code, label, fine) in [
-        (unstable_iterations::CODE, "pace", (Ok, "the steps keep one pace")),
+        (unstable_iterations::CODE, "pace", (Ok, "step time is stable")),
         (overhead_in_window::CODE, "overhead", (Info, unmeasured)),
     ] {
         if code == overhead_in_window::CODE && device::overhead(case).is_some() {
@@ -81,7 +81,7 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         match said {
             Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
             None if steady => lines.push(line(label, (fine.0, fine.1.into()))),
-            None => lines.push(line(label, (Info, "too few steps to see a change of pace".into()))),
+            None => lines.push(line(label, (Info, "too few steps to see a trend".into()))),
         }
     }
     lines.extend(changed_rules(case).map(|text| line("rules", (Info, text))));
@@ -112,16 +112,16 @@ pub fn note_state(note: &Note) -> HealthState {
 fn recording(case: &Case) -> (HealthState, String) {
     let took = phrase::duration(case.timeline.duration());
     match case.timeline.info.state {
-        _ if case.timeline.duration() == 0 => (Bad, "nothing was recorded that takes time".into()),
+        _ if case.timeline.duration() == 0 => (Bad, "no timed events recorded".into()),
         _ if !case.timeline.info.damaged.is_empty() => {
             let damaged = damaged(case.timeline).unwrap_or_default();
-            (Bad, format!("{took}; {damaged}: what is missing may be what matters"))
+            (Bad, format!("{took}; {damaged}: important data may be missing"))
         }
         State::Complete => (Ok, format!("complete, {took}")),
-        State::Recovered => (Warn, format!("{took}; the recorder was killed, and what it had recorded was saved")),
-        State::Recording => (Warn, format!("{took}; not finished: it is still going on, or the recorder was killed")),
-        State::Cut { .. } => (Warn, format!("{took}; only the beginning could be read")),
-        State::Unknown => (Info, format!("{took}; the trace does not say whether it is complete")),
+        State::Recovered => (Warn, format!("{took}; the recorder was killed, its data was recovered")),
+        State::Recording => (Warn, format!("{took}; unfinished: still recording, or the recorder was killed")),
+        State::Cut { .. } => (Warn, format!("{took}; only the beginning is readable")),
+        State::Unknown => (Info, format!("{took}; the trace does not state whether it is complete")),
     }
 }
 
@@ -129,23 +129,23 @@ fn recording(case: &Case) -> (HealthState, String) {
 fn damaged(timeline: &Timeline) -> Option<String> {
     match timeline.info.damaged.as_slice() {
         [] => None,
-        [one] => Some(format!("the trace's file {one} is damaged")),
-        [first, more @ ..] => Some(format!("{} of the trace's files are damaged ({first}, ...)", more.len() + 1)),
+        [one] => Some(format!("trace file {one} is damaged")),
+        [first, more @ ..] => Some(format!("{} trace files are damaged ({first}, ...)", more.len() + 1)),
     }
 }
 
 /// Said before everything else of what could not be read to its end.
 pub fn cut(case: &Case) -> Option<String> {
     if let Some(damaged) = damaged(case.timeline) {
-        return Some(format!("Read this with care: {damaged}, and what is missing is not in what follows."));
+        return Some(format!("Caution: {damaged}; its data is missing below."));
     }
     match case.timeline.info.state {
         State::Cut { events: Some(events) } => {
             let events = phrase::counted(events, "event");
-            Some(format!("Only the beginning of the file could be read: what follows is of its first {events}."))
+            Some(format!("Only the beginning of the file is readable: this covers its first {events}."))
         }
         State::Cut { events: None } => {
-            Some("Only the beginning of some of the files could be read: what follows is of that.".into())
+            Some("Only the beginning of some files is readable: this covers that part.".into())
         }
         _ => None,
     }
@@ -162,20 +162,17 @@ fn losses(case: &Case) -> (HealthState, String) {
             Some(format!("everything after the first {} of the file", phrase::counted(events, "event")))
         }
         State::Cut { events: None } => Some("the end of some of the files".into()),
-        _ => damaged(case.timeline).map(|_| "what the damaged files held".into()),
+        _ => damaged(case.timeline).map(|_| "the content of the damaged files".into()),
     };
     if lost == 0 {
         let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);
         if let Some(failed) = collectors.find(|collector| collector.state == "failed") {
             let name = &failed.name;
-            return (
-                Warn,
-                format!("none was counted, but {name} did not work, or not to the end: what is missing has no count"),
-            );
+            return (Warn, format!("none counted, but collector {name} failed: what it missed is not counted"));
         }
         let nothing = match case.timeline.info.recorder.as_str() {
-            "" => (Ok, "nothing was lost".into()),
-            recorder => (Info, format!("the file of {recorder} tells of none")),
+            "" => (Ok, "no losses".into()),
+            recorder => (Info, format!("the {recorder} file does not report any")),
         };
         return cut.map_or(nothing, |cut| (Warn, cut));
     }
@@ -188,15 +185,15 @@ fn clock(case: &Case) -> (HealthState, String) {
     // A recorder that was killed had not measured it.
     let killed = matches!(case.timeline.info.state, State::Recording | State::Recovered);
     if clock.residual_ns == 0 && (clock.source.is_empty() || killed) {
-        return (Info, "the trace does not say how exact its times are".into());
+        return (Info, "the trace does not give its clock error".into());
     }
     let state = match case.steps.p50() {
         0 => Ok,
         step => HealthState::above(clock.residual_ns as f64 / step as f64, 0.01, 0.1),
     };
     match clock.residual_ns {
-        0 => (Ok, "no error was seen".into()),
-        error => (state, format!("times are good to {}", phrase::duration(error))),
+        0 => (Ok, "no error seen".into()),
+        error => (state, format!("timestamps accurate to {}", phrase::duration(error))),
     }
 }
 
@@ -209,16 +206,16 @@ fn steps(case: &Case) -> (HealthState, String) {
     text += &format!(": {}", steps.why);
     let outliers = steps.steps.iter().filter(|step| step.outlier).count();
     for (count, what) in [
-        (steps.warmups() as u64, "left out as warm-up"),
+        (steps.warmups() as u64, "excluded as warm-up"),
         (steps.unfinished, "never ended"),
-        (outliers as u64, "far longer than usual"),
+        (outliers as u64, "far above the median"),
     ] {
         if count > 0 {
             text += &format!("; {} {what}", phrase::count(count));
         }
     }
     if case.windows.overlapping && steps.source != StepSource::Whole {
-        text += "; they overlap on a thread, so shares are of the time in which any was open";
+        text += "; they overlap on a thread, so shares are of the time in which any step was open";
     }
     let fine = steps.source != StepSource::Whole && steps.not_found.is_none();
     (if fine { Ok } else { Warn }, text)
@@ -231,15 +228,15 @@ fn samples(case: &Case) -> (HealthState, String) {
     }
     if count == 0 {
         let (state, plain) = match case.timeline.samples.is_empty() {
-            true if origin::failed(case.timeline, "stacks") => (Warn, "stacks were not sampled"),
-            true => (Info, "stacks were not sampled"),
-            false => return (Warn, format!("no stack was sampled inside {}", case.the_steps())),
+            true if origin::failed(case.timeline, "stacks") => (Warn, "stacks not sampled"),
+            true => (Info, "stacks not sampled"),
+            false => return (Warn, format!("no stack samples inside {}", case.the_steps())),
         };
         return (state, not_recorded(case.timeline, "stacks", plain));
     }
     if let Some(reason) = case.without_samples() {
         return match case.breakdown.by_calls {
-            true => (Warn, format!("{reason}; recorded calls took their place")),
+            true => (Warn, format!("{reason}; recorded calls are used instead")),
             false => (Bad, reason),
         };
     }
@@ -247,7 +244,7 @@ fn samples(case: &Case) -> (HealthState, String) {
     let every = phrase::duration(case.seen.period_ns);
     let seen = phrase::percent(case.coverage());
     let inside = case.the_steps();
-    (state, format!("{} inside {inside}, one every {every}; they stand for {seen} of the time", phrase::count(count)))
+    (state, format!("{} inside {inside}, one every {every}, covering {seen} of the time", phrase::count(count)))
 }
 
 /// Collectors that were not on, each with its reason and in how many processes.

@@ -14,11 +14,19 @@ pub fn is_torn(loss: &LossTotal) -> bool {
 
 /// Of what was to be recorded, by kind: a few thousand stacks are nothing beside a million kernels, and may be half of all stacks.
 pub fn worst_share(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
-    // All threads of a process are looked at at once, and so are they lost.
+    share_of_stacks(timeline, losses).max(share_without_stacks(timeline, losses))
+}
+
+pub fn share_of_stacks(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
+    share_of(losses, true, looks(timeline))
+}
+
+/// How often stacks were sampled. All threads of a process are sampled at once, and so are they lost.
+fn looks(timeline: &Timeline) -> usize {
     let mut looks = timeline.samples.time.clone();
     looks.sort_unstable();
     looks.dedup();
-    share_of(losses, true, looks.len()).max(share_without_stacks(timeline, losses))
+    looks.len()
 }
 
 pub fn share_without_stacks(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
@@ -37,10 +45,17 @@ pub struct LossTotal {
     pub count: u64,
     pub first: u64,
     pub last: u64,
+    /// How many there would have been without any loss. 0: not known.
+    pub of: u64,
 }
 
 impl LossTotal {
+    /// `19 of 3,840 stack samples unreadable (0.5 %)`, `12 records overwritten before they could be written to disk (scopes)`
     pub fn said(&self) -> String {
+        if is_torn(self) && self.of > 0 {
+            let (count, of) = (phrase::count(self.count), phrase::counted(self.of, "stack sample"));
+            return format!("{count} of {of} unreadable ({})", phrase::percent(self.count as f64 / self.of as f64));
+        }
         format!("{} {} ({})", phrase::count(self.count), self.reason.said(self.count), self.collector)
     }
 }
@@ -55,12 +70,18 @@ pub fn totals(timeline: &Timeline) -> Vec<LossTotal> {
             count: 0,
             first: loss.time,
             last: loss.time,
+            of: 0,
         });
         total.count = total.count.saturating_add(loss.count);
         total.first = total.first.min(loss.time);
         total.last = total.last.max(loss.time);
     }
     let mut all: Vec<LossTotal> = all.into_values().collect();
+    if all.iter().any(is_torn) {
+        let lost = all.iter().filter(|loss| loss.collector == "stacks").map(|loss| loss.count);
+        let of = lost.fold(looks(timeline) as u64, u64::saturating_add);
+        all.iter_mut().filter(|loss| is_torn(loss)).for_each(|loss| loss.of = of);
+    }
     all.sort_by_key(|loss| u64::MAX - loss.count);
     all
 }

@@ -4,7 +4,7 @@ use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
-use crate::too_short::{Handful, were};
+use crate::too_short::Handful;
 use analysis::host::breakdown::PartKind;
 use analysis::host::seen::LEAST_SAMPLES;
 use analysis::origin::not_recorded;
@@ -189,16 +189,15 @@ impl<'a> Case<'a> {
             return Some(handful.said(self));
         }
         match self.seen.all.len() {
-            _ if self.timeline.samples.is_empty() => {
-                Some(not_recorded(self.timeline, "stacks", "stacks were not sampled"))
-            }
-            0 => Some(format!("no stack was sampled inside {}", self.the_steps())),
+            _ if self.timeline.samples.is_empty() => Some(not_recorded(self.timeline, "stacks", "stacks not sampled")),
+            0 => Some(format!("no stack samples inside {}", self.the_steps())),
             few if few < LEAST_SAMPLES => {
-                Some(format!("only {} sampled inside {}; {LEAST_SAMPLES} are the least", were(few), self.the_steps()))
+                let few = phrase::counted(few as u64, "stack sample");
+                Some(format!("only {few} inside {}; at least {LEAST_SAMPLES} needed", self.the_steps()))
             }
             _ if self.coverage() < 0.5 => {
                 let seen = phrase::percent(self.coverage());
-                Some(format!("samples stand for only {seen} of {}", self.steps_time()))
+                Some(format!("samples cover only {seen} of {}", self.steps_time()))
             }
             _ => None,
         }

@@ -88,12 +88,12 @@ pub fn at_work(case: &Case) -> Option<String> {
     let busy = phrase::percent(device.busy_ns as f64 / device.window_ns as f64);
     let most = device.causes.first().filter(|one| one.cause != Cause::Unknown && one.share >= 0.05);
     Some(match most {
-        None => format!("the GPU is at work in {busy} of it"),
+        None => format!("GPU busy {busy} of it"),
         Some(one) => {
             let top = one.top.as_ref().map(|place| place.api.clone().unwrap_or_else(|| phrase::place(place)));
-            let top = top.map(|top| format!(", most in {top}")).unwrap_or_default();
+            let top = top.map(|top| format!(", mostly {top}")).unwrap_or_default();
             let share = phrase::percent(one.share);
-            format!("the GPU is at work in {busy} of it; in {share} it is idle: {}{top}", one.cause.name())
+            format!("GPU busy {busy} of it, idle {share} ({}{top})", one.cause.name())
         }
     })
 }
@@ -102,10 +102,10 @@ pub fn at_work(case: &Case) -> Option<String> {
 pub fn device(case: &Case) -> Option<String> {
     let busy = busiest(case);
     let kernel = case.gpu()?.kernels.first().filter(|_| busy > HALF)?;
-    let name = kernel_name::short(case.timeline.names.text(kernel.name));
+    let name = kernel_name::brief(case.timeline.names.text(kernel.name));
     let said = match busy >= PACES {
-        true => format!("the GPU sets the pace, at work in {} of it", phrase::percent(busy)),
+        true => format!("the GPU is the bottleneck, busy {} of it", phrase::percent(busy)),
         false => at_work(case)?,
     };
-    Some(format!("{said}; the kernel that takes the most of its work is {name} with {}", phrase::percent(kernel.share)))
+    Some(format!("{said}; its hottest kernel is {name} ({} of kernel time)", phrase::percent(kernel.share)))
 }

@@ -19,10 +19,24 @@ pub fn kernels_in_a_row(names: &[&str]) -> String {
     text + &format!("api cudaStreamSynchronize 15us..{}us\n end", 25 + 100 * names.len())
 }
 
+/// Every title that a rule's test sees is one clause of what, how much and where, in words of the field.
+#[track_caller]
+fn plain(finding: &Finding) {
+    let (title, banned) = (&finding.title, include_str!("../tests/plain_words.txt"));
+    assert!(title.chars().count() <= 110 && !title.ends_with('.'), "{} letters: {title}", title.chars().count());
+    for phrase in banned.lines().filter(|line| !line.starts_with('#')) {
+        let said = finding.actions.iter().chain([title, &finding.verify]).find(|text| text.contains(phrase));
+        assert!(said.is_none(), "\"{phrase}\" in: {said:?}");
+    }
+}
+
 #[track_caller]
 pub fn found(rule: &dyn Rule, text: &str) -> Vec<Finding> {
     match look(rule, text) {
-        Verdict::Found(found) => found,
+        Verdict::Found(found) => {
+            found.iter().for_each(plain);
+            found
+        }
         other => panic!("{} did not fire: {other:?}", rule.code()),
     }
 }

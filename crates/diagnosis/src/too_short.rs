@@ -43,8 +43,8 @@ impl Handful {
             }
             false => {
                 format!(
-                    "only {} sampled inside {}; {LEAST_SAMPLES} are the least",
-                    were(self.samples),
+                    "only {} inside {}; at least {LEAST_SAMPLES} needed",
+                    phrase::counted(self.samples as u64, "stack sample"),
                     context.the_steps()
                 )
             }
@@ -53,13 +53,12 @@ impl Handful {
 
     /// The same at the end of a sentence that says how long it takes, with what it means for a share.
     pub fn tells_nothing(&self) -> String {
-        let short =
-            if self.is_short() { "too short to tell where it goes" } else { "too few samples to tell where it goes" };
+        let short = if self.is_short() { "too short for a breakdown" } else { "too few samples for a breakdown" };
         match self.samples {
-            0 => format!("{short}: no sample"),
+            0 => format!("{short}: no samples"),
             samples => {
                 let half = phrase::percent_range(wilson(0.5, samples as f64));
-                format!("{short}: {}, by which a half may be {half}", phrase::counted(samples as u64, "sample"))
+                format!("{short}: {} (a true 50 % may show as {half})", phrase::counted(samples as u64, "sample"))
             }
         }
     }
@@ -67,10 +66,10 @@ impl Handful {
     /// What to do: a program that failed has to be mended first.
     pub fn next_step(&self, context: &StepContext) -> String {
         let least = phrase::duration(self.least_ns);
-        let longer = format!("record a longer run, or repeat the work in it: {least} is the least for any share");
+        let longer = format!("record a longer run, or repeat the work in it: at least {least}");
         match context.timeline.info.exit {
             Some(Exit::Code(0)) | None => format!("R{}.", &longer[1..]),
-            Some(_) => format!("See what the program printed before it ended; then {longer}."),
+            Some(_) => format!("Check what the program printed before it ended; then {longer}."),
         }
     }
 }
@@ -78,14 +77,10 @@ impl Handful {
 /// How the program ended, as a sentence. None: it was attached to, or goes on.
 pub fn ended(exit: Option<Exit>) -> Option<String> {
     Some(match exit? {
-        Exit::Code(0) => "The program ended by itself (exit code 0).".into(),
+        Exit::Code(0) => "The program exited normally (exit code 0).".into(),
         Exit::Code(code) => format!("The program failed: exit code {code}."),
         Exit::Signal(signal) => format!("The program was killed by signal {signal}."),
     })
-}
-
-pub fn were(stacks: usize) -> String {
-    if stacks == 1 { "1 stack was".into() } else { format!("{stacks} stacks were") }
 }
 
 #[cfg(test)]
@@ -109,9 +104,9 @@ mod tests {
         assert_eq!(
             diagnosis.answer,
             [
-                "The recording lasts 34.0 ms; too short to tell where it goes: 3 samples, by which a half may be 13 to 87 %.",
-                "The program failed: exit code 1. No bottleneck, share or gain is given from so little.",
-                "See what the program printed before it ended; then record a longer run, or repeat the work in it: 200 ms is the least for any share.",
+                "The recording lasts 34.0 ms; too short for a breakdown: 3 samples (a true 50 % may show as 13 to 87 %).",
+                "The program failed: exit code 1. Not enough data to identify a cause.",
+                "Check what the program printed before it ended; then record a longer run, or repeat the work in it: at least 200 ms.",
             ]
         );
         assert!(diagnosis.findings.iter().all(|finding| finding.gain.is_none()), "{:?}", diagnosis.findings);
@@ -125,23 +120,23 @@ mod tests {
     #[test]
     fn how_it_ended_is_said_of_a_signal_and_of_nothing_that_goes_on() {
         let second = |exit| of(DIED, exit).answer[1].clone();
-        assert!(second(Some(Exit::Signal(9))).starts_with("The program was killed by signal 9. No bottleneck"));
-        assert!(second(Some(Exit::Code(0))).starts_with("The program ended by itself (exit code 0). No"));
-        assert!(second(None).starts_with("No bottleneck"));
+        assert!(second(Some(Exit::Signal(9))).starts_with("The program was killed by signal 9. Not enough data"));
+        assert!(second(Some(Exit::Code(0))).starts_with("The program exited normally (exit code 0). Not"));
+        assert!(second(None).starts_with("Not enough data"));
         assert!(of(DIED, None).answer[2].starts_with("Record a longer run"), "{:?}", of(DIED, None).answer);
         let none = of("rate 100\n track main\n mark m 0ms\n end 34ms", Some(Exit::Code(0)));
-        assert!(none.answer[0].ends_with("34.0 ms; too short to tell where it goes: no sample."), "{:?}", none.answer);
+        assert!(none.answer[0].ends_with("34.0 ms; too short for a breakdown: no samples."), "{:?}", none.answer);
     }
 
     #[test]
     fn one_that_is_long_enough_is_not_called_short() {
         let few = of("rate 100\n track main\n samples 0..30ms every 10ms active gil main:1\n end 10s", None);
-        assert!(few.answer[0].contains("too few samples to tell"), "{:?}", few.answer);
+        assert!(few.answer[0].contains("too few samples for a breakdown"), "{:?}", few.answer);
         let long = of("rate 100\n track main\n samples 0..1s every 10ms active gil main:1\n end 1s", None);
         assert!(long.answer[0].ends_with("100 % of its busiest thread runs Python."), "{:?}", long.answer);
         // What was not to be sampled has other words.
         let off = of("rate 0\n track main\n mark m 0ms\n end 34ms", None);
-        assert!(off.answer[0].ends_with("stacks were not sampled."), "{:?}", off.answer);
+        assert!(off.answer[0].ends_with("stacks not sampled."), "{:?}", off.answer);
     }
 
     /// Pauses are measured in many steps: few samples do not make them unsure.
@@ -153,6 +148,6 @@ mod tests {
         );
         let gc = diagnosis.findings.iter().find(|finding| finding.code == "gc-pauses").unwrap();
         assert!(gc.gain.unwrap().mid > 30.0, "{gc:?}");
-        assert!(diagnosis.answer[0].contains("too short to tell where it goes: 1 sample"), "{:?}", diagnosis.answer);
+        assert!(diagnosis.answer[0].contains("too short for a breakdown: 1 sample"), "{:?}", diagnosis.answer);
     }
 }

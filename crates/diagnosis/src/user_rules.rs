@@ -55,13 +55,13 @@ fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding
     for place in rule.condition.metrics() {
         if let Ok(measured) = named.get(place) {
             let metric = &METRICS[place];
-            values.push(format!("{} is {}", metric.name, metric.unit.say(measured.value)));
+            values.push(format!("{} = {}", metric.name, metric.unit.say(measured.value)));
             evidence = evidence.number(metric.name, measured.value);
         }
     }
     let title = match values.is_empty() {
         true => format!("{} holds: {}", rule.name, rule.text),
-        false => format!("{} holds: {}, where {}", rule.name, rule.text, values.join(" and ")),
+        false => format!("{} holds: {} ({})", rule.name, rule.text, values.join(", ")),
     };
     Finding {
         code,

@@ -84,17 +84,17 @@ pub fn window(source: StepSource) -> &'static str {
     if source == StepSource::Whole { "of the recording" } else { "of the steps" }
 }
 
-/// `2.5 % (recorded steps against unrecorded ones), 1.2 ms of the collectors' own in 900 launches`; what is not measured is said to be so.
+/// `2.5 % (recorded vs. unrecorded steps), 1.2 ms of collector time in 900 launches`; what is not measured is said to be so.
 pub fn overhead(metrics: &GpuMetrics) -> String {
     let Some(overhead) = &metrics.overhead else { return "not measured".into() };
     let launches = counted(overhead.launches as usize, "launch", "launches");
     let own = match overhead.own_ns {
         0 => None,
-        own => Some(format!("{} of the collectors' own in {launches}", duration(own))),
+        own => Some(format!("{} of collector time in {launches}", duration(own))),
     };
     let percent = overhead.percent.zip(overhead.by).map(|(percent, by)| match by {
-        OverheadBy::Steps => format!("{percent:.2} % (recorded steps against unrecorded ones)"),
-        OverheadBy::Windows => format!("{percent:.2} % (the collector's windows against each other)"),
+        OverheadBy::Steps => format!("{percent:.2} % (recorded vs. unrecorded steps)"),
+        OverheadBy::Windows => format!("{percent:.2} % (recorded vs. unrecorded windows)"),
         OverheadBy::OwnTime => format!("{percent:.2} % at least"),
     });
     let mut said: Vec<String> = percent.into_iter().chain(own).collect();
@@ -103,7 +103,7 @@ pub fn overhead(metrics: &GpuMetrics) -> String {
     }
     let mut said = said.join(", ");
     if overhead.cupti_ns > 0 {
-        said += &format!("; CUPTI says {} of itself", duration(overhead.cupti_ns));
+        said += &format!("; CUPTI reports {} of its own", duration(overhead.cupti_ns));
     }
     said
 }
@@ -128,7 +128,7 @@ pub fn how_named(layer: &LayerRow) -> String {
 pub fn in_no_layer(metrics: &GpuMetrics) -> String {
     let named = metrics.layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.total_ns));
     let all = kernel_ns(metrics);
-    if all > named { format!("{} of it is in no known layer", percent(all - named, all)) } else { String::new() }
+    if all > named { format!("{} of it in no known layer", percent(all - named, all)) } else { String::new() }
 }
 
 #[cfg(test)]

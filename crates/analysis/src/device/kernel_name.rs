@@ -21,6 +21,22 @@ pub fn bare(name: &str) -> String {
     plain.split(['<', '(']).next().filter(|bare| !bare.is_empty()).unwrap_or(&plain).to_owned()
 }
 
+/// As a title names it: the last part of its bare name, as far as that fits beside the rest.
+pub fn brief(name: &str) -> String {
+    const MOST: usize = 32;
+    let bare = bare(name);
+    // A kernel that only wraps its template's argument is known by that: `cutlass::Kernel2<cutlass_75_…>`.
+    let inner = name.split_once('<').and_then(|(_, inside)| inside.split([',', '<', '>', '(']).next());
+    let last = match (last(&bare), inner) {
+        (wrapper, Some(inner)) if wrapper.starts_with("Kernel") && !inner.is_empty() => self::last(inner),
+        (last, _) => last,
+    };
+    match last.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &last[..end]),
+        None => last.to_owned(),
+    }
+}
+
 /// The last part of a bare name: `reduce_kernel`.
 pub fn last(bare: &str) -> &str {
     bare.rsplit("::").next().unwrap_or(bare)
@@ -36,6 +52,8 @@ mod tests {
             "void at::native::(anonymous namespace)::layer_norm<float, std::array<char*, 3ul> >(int, float const*)";
         assert_eq!(plain(name), &name[5..]);
         assert_eq!(short(name), format!("{}…", &name[5..75]));
+        assert_eq!(brief(name), "layer_norm");
+        assert_eq!(brief("void cutlass::Kernel2<cutlass_80_simt_sgemm>(T)"), "cutlass_80_simt_sgemm");
         assert_eq!((bare(name).as_str(), last(&bare(name))), ("at::native::layer_norm", "layer_norm"));
     }
 

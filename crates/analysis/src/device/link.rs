@@ -20,8 +20,8 @@ impl Link {
         let (generations, widths) = (read("gpu_pcie_link_gen"), read("gpu_pcie_link_width"));
         let ([generation], [width]) = (&generations[..], &widths[..]) else {
             return Err(match generations.len() {
-                0 | 1 => not_recorded(timeline, "devices", "the link between host and device was not recorded"),
-                _ => "the machine has several GPUs: whose link was used is not in the trace".into(),
+                0 | 1 => not_recorded(timeline, "devices", "PCIe link not recorded"),
+                _ => "the machine has several GPUs: the trace does not show whose link was used".into(),
             });
         };
         // Gigabytes a second of one lane, by generation.
@@ -32,15 +32,12 @@ impl Link {
             4 => 1.969,
             5 => 3.938,
             6 => 7.563,
-            _ => return Err(format!("generation {generation} of PCI Express is not known")),
+            _ => return Err(format!("PCI Express generation {generation} is unknown")),
         };
         Ok(Link { generation: *generation, width: *width, gb_per_s: lane * *width as f64 })
     }
 
     pub fn words(&self) -> String {
-        format!(
-            "PCI Express of generation {} with {} lanes: {:.1} GB/s each way",
-            self.generation, self.width, self.gb_per_s
-        )
+        format!("PCI Express generation {}, {} lanes: {:.1} GB/s each way", self.generation, self.width, self.gb_per_s)
     }
 }

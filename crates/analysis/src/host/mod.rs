@@ -43,7 +43,7 @@ impl<'a> StepContext<'a> {
         if let Some(outside) = Outside::of(timeline).filter(|_| steps.source == StepSource::Whole && steps.count() > 0)
         {
             let thread = steps.thread.as_deref().unwrap_or_default();
-            steps.why = format!("{}; this is the whole recording of {thread}", outside.why());
+            steps.why = format!("{}; analysed: the whole recording of {thread}", outside.why());
         }
         let windows = StepSpans::of_steps(&steps);
         let frames = Frames::new(timeline);

@@ -23,8 +23,8 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     let python = origin::is_python(timeline);
     let outside = Outside::of(timeline).map(Outside::why);
     let no_samples = match settings.rate_hz {
-        _ if recorder == Recorder::Torch => "torch.profiler takes none",
-        _ if recorder == Recorder::Nsight => "those of Nsight Systems are not read",
+        _ if recorder == Recorder::Torch => "torch.profiler does not sample",
+        _ if recorder == Recorder::Nsight => "not read from Nsight Systems files",
         Some(rate) if rate <= 0.0 => "sampling was off",
         _ => "no Python thread was sampled",
     };
@@ -32,7 +32,7 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     let no_calls = match settings.calls {
         _ if recorder == Recorder::Ours && !python => "the program is not Python",
         _ if outside.is_some() => outside.unwrap_or_default(),
-        Some(true) => "no call was seen",
+        Some(true) => "no calls seen",
         _ => recorder.for_calls(),
     };
     say(metrics.calls.is_none(), "calls", "calls", no_calls);
@@ -41,10 +41,10 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     let how = recorder.choose(ours, "torch.profiler.record_function, prof.step()", "NVTX ranges");
     let unmarked = match (outside, origin::only_from_outside(timeline)) {
         (Some(outside), _) => outside.to_owned(),
-        (None, 0) => format!("the program marks none ({how})"),
+        (None, 0) => format!("none in the program ({how})"),
         (None, some) => {
             let processes = phrase::counted(some as u64, "Python process");
-            format!("none are marked where the collectors were; they did not get into {processes}")
+            format!("none in the recorded processes; collectors not loaded in {processes}")
         }
     };
     say(!marked, "scopes, steps and marks", "scopes", &unmarked);
@@ -54,8 +54,7 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     say(none(SliceKind::ApiCall), "calls that launch GPU work", "launches", recorder.for_launches());
     // Layers are those of PyTorch's modules.
     say(none(SliceKind::Layer) && !origin::without_torch(timeline), "layers", "layers", recorder.for_layers());
-    let unread =
-        recorder.choose("it was not read", "torch.profiler does not record it", "it is not read from the file");
+    let unread = recorder.choose("not read", "not recorded by torch.profiler", "not read from the file");
     say(metrics.cpu.is_none(), "CPU time", "threads", unread);
     say(metrics.memory.is_none(), "memory", "memory", unread);
     absent
@@ -90,16 +89,16 @@ mod tests {
     fn nobody_is_told_that_a_program_marks_nothing_that_was_not_looked_into() {
         let seen = "track main\n samples 0..1s every 10ms active gil f:1";
         let of = |before: &str| why(&format!("{before}{seen}"), "scopes, steps and marks");
-        assert_eq!(of("collector scopes on\n"), "the program marks none (from inferscope import scope, step)");
-        assert_eq!(of(""), "the program marks none (from inferscope import scope, step)");
-        assert_eq!(of("attached\n collector stacks on\n"), "not recorded by attach: use `inferscope run`");
-        assert_eq!(why(&format!("attached\n{seen}"), "calls"), "not recorded by attach: use `inferscope run`");
+        assert_eq!(of("collector scopes on\n"), "none in the program (from inferscope import scope, step)");
+        assert_eq!(of(""), "none in the program (from inferscope import scope, step)");
+        assert_eq!(of("attached\n collector stacks on\n"), "`attach` cannot record it: use `inferscope run`");
+        assert_eq!(why(&format!("attached\n{seen}"), "calls"), "`attach` cannot record it: use `inferscope run`");
         let note = "note not-injected it~was~started~with~-I\n";
-        assert_eq!(of(&format!("collector stacks on\n {note}")), "the collectors did not get into the program");
-        assert!(of("collector stacks on\n").starts_with("nothing was recorded from inside the program"));
+        assert_eq!(of(&format!("collector stacks on\n {note}")), "collectors not loaded in the program");
+        assert!(of("collector stacks on\n").starts_with("nothing recorded inside the program"));
         assert_eq!(
             of("process a.py\n collector scopes on\n process b.py\n collector stacks on\n"),
-            "none are marked where the collectors were; they did not get into 1 Python process"
+            "none in the recorded processes; collectors not loaded in 1 Python process"
         );
     }
 }

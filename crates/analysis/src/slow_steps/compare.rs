@@ -65,8 +65,8 @@ pub fn said(one: &Difference) -> String {
     };
     let function = one.place.function.as_deref().unwrap_or("");
     match one.side {
-        Side::Kernel => format!("in the kernel {}", kernel_name::short(one.place.kernel.as_deref().unwrap_or("?"))),
-        Side::Copy => "in copies that no kernel hides".into(),
+        Side::Kernel => format!("in kernel {}", kernel_name::short(one.place.kernel.as_deref().unwrap_or("?"))),
+        Side::Copy => "in exposed copies".into(),
         Side::Idle => match &one.place.api {
             Some(api) => format!("with the GPU idle ({}, {api})", one.what.trim_start_matches("idle: ")),
             None => format!("with the GPU idle ({}{})", one.what.trim_start_matches("idle: "), at(&one.place)),
@@ -146,7 +146,7 @@ fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Differen
         all.push(Difference { side: Side::Kernel, what: "kernels".into(), place, slow_ns, usual_ns });
     }
     let [usual_ns, slow_ns] = [USUAL, SLOW].map(|group| mean(accounts[group].exposed_ns, group));
-    let (what, place) = ("copies with no kernel beside them".to_owned(), Place::default());
+    let (what, place) = ("exposed copies".to_owned(), Place::default());
     all.push(Difference { side: Side::Copy, what, place, slow_ns, usual_ns });
     for cause in Cause::ALL {
         let of = |group: usize| accounts[group].idle.iter().filter(move |((one, _), _)| *one == cause);
@@ -170,7 +170,7 @@ fn counts(accounts: &[device::Account; 2]) -> Vec<Count> {
         ("kernels", (|one: &device::Account| one.launched) as fn(&device::Account) -> u64),
         ("copies", |one| one.copies),
         ("bytes copied", |one| one.copied_bytes),
-        ("allocations of device memory", |one| one.allocations),
+        ("GPU memory allocations", |one| one.allocations),
     ] {
         let [usual, slow] =
             [USUAL, SLOW].map(|group| of(&accounts[group]) as f64 / accounts[group].steps.max(1) as f64);

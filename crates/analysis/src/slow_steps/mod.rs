@@ -99,17 +99,12 @@ pub fn measure(case: &StepAnalysis) -> Option<SlowSteps> {
     let p99 = phrase::duration(steps.p99());
     slow.sentence = match () {
         _ if steps.count() < FEWEST => {
-            format!("{} are too few to tell slow ones from usual ones.", phrase::counted(steps.count() as u64, "step"))
+            format!("{}: too few to tell slow from typical ones.", phrase::counted(steps.count() as u64, "step"))
         }
         _ if groups.slow.is_empty() => {
-            format!(
-                "No step stands out: the p99 of {p99} is within a tenth of the p50, {}.",
-                phrase::duration(steps.p50())
-            )
+            format!("No slow steps: p99 {p99} is within 10 % of p50 {}.", phrase::duration(steps.p50()))
         }
-        _ if case.windows.overlapping => {
-            "Steps overlap on a thread, so what one of them did cannot be told from what the others did.".into()
-        }
+        _ if case.windows.overlapping => "Steps overlap on a thread: slow and typical steps are not comparable.".into(),
         _ => {
             compare::fill(case, &groups, &mut slow);
             sentence(case, &slow)
@@ -118,11 +113,11 @@ pub fn measure(case: &StepAnalysis) -> Option<SlowSteps> {
     Some(slow)
 }
 
-/// "The slow steps (3 of 200, +12.4 ms) spent 11.8 ms more in garbage collection at serve.py:41."
+/// "Slow steps (3 of 200, +12.4 ms on 40.1 ms) spent 11.8 ms more in garbage collection at serve.py:41."
 fn sentence(case: &StepAnalysis, slow: &SlowSteps) -> String {
     let more = slow.slow_ns.saturating_sub(slow.usual_ns);
     let who = format!(
-        "The slow steps ({} of {}, +{} on {})",
+        "Slow steps ({} of {}, +{} on {})",
         phrase::count(slow.all_slow as u64),
         phrase::count(case.steps.count() as u64),
         phrase::duration(more),
@@ -132,7 +127,7 @@ fn sentence(case: &StepAnalysis, slow: &SlowSteps) -> String {
     let telling: Vec<&Difference> = compare::telling(slow).filter(|one| one.more_ns() * 10 >= more as i64).collect();
     let said = |one: &Difference| format!("{} more {}", phrase::duration(one.more_ns() as u64), compare::said(one));
     match telling.as_slice() {
-        [] => format!("{who} have no one cause that was recorded."),
+        [] => format!("{who}: no single cause recorded."),
         [one] => format!("{who} spent {}.", said(one)),
         [first, second, ..] => format!("{who} spent {}, and {}.", said(first), said(second)),
     }

@@ -32,6 +32,12 @@ pub fn measure(timeline: &Timeline, kind: SliceKind) -> Vec<Spread> {
     spreads
 }
 
+impl Spread {
+    pub fn of(name: NameIndex, times: Vec<u64>, open: u64) -> Spread {
+        spread(name, times, open)
+    }
+}
+
 fn spread(name: NameIndex, mut times: Vec<u64>, open: u64) -> Spread {
     times.sort_unstable();
     let total: u128 = times.iter().map(|time| u128::from(*time)).sum();

@@ -26,7 +26,7 @@ pub fn find(timeline: &Timeline) -> Option<Busiest> {
     let (busiest, its) = *ran.iter().max_by_key(most)?;
     ran.retain(|(track, _)| *track != busiest);
     let later = threads.waits(busiest, its).then(|| threads.runs_meanwhile(busiest, &ran)).flatten();
-    let words = if later.is_some() { "the thread that runs most after start-up" } else { "its busiest thread" };
+    let words = if later.is_some() { "the busiest thread after start-up" } else { "its busiest thread" };
     let track = later.unwrap_or(busiest);
     let alone = timeline.tracks.iter().filter(|track| !track.samples.is_empty()).count() < 2;
     let said = match alone {
@@ -202,10 +202,7 @@ mod tests {
     #[test]
     fn a_master_that_waits_makes_way_for_its_busiest_worker() {
         let text = server("samples 0..1s every 5ms active gil main>load:2", "1s..10s");
-        assert_eq!(
-            busiest(&text),
-            "the thread that runs most after start-up (MainThread of serve.py: worker, pid 2000)"
-        );
+        assert_eq!(busiest(&text), "the busiest thread after start-up (MainThread of serve.py: worker, pid 2000)");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
     let all = candidates(timeline, &mut called);
     let mut not_found = None;
     if let Some(wanted) = wanted {
-        let why = format!("\"{wanted}\" was asked for");
+        let why = format!("\"{wanted}\", as requested");
         let named =
             |place: usize| closed(&all[place]).map(|one| one.0).find(|label| called.labels[*label].text == wanted);
         if let Some((place, label)) = (0..SOURCES.len()).find_map(|place| Some((place, named(place)?))) {
@@ -50,8 +50,8 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
     let mut chosen = usual(timeline, &mut called, &all);
     if let Some(wanted) = &not_found {
         chosen.why = match wanted == sequence::NAME {
-            true => format!("no sequence of kernels repeats well enough; instead: {}", chosen.why),
-            false => format!("no step or scope is called \"{wanted}\"; instead: {}", chosen.why),
+            true => format!("no kernel sequence repeats well enough; instead: {}", chosen.why),
+            false => format!("no step or scope named \"{wanted}\"; instead: {}", chosen.why),
         };
     }
     chosen.not_found = not_found;
@@ -65,9 +65,10 @@ fn usual(timeline: &Timeline, called: &mut Called, all: &Candidates) -> Steps {
     };
     if let Some((label, _)) = longest(REPEATS).or_else(|| longest(1)) {
         let why = match closed(&all[0]).count() {
-            1 if called.labels[label].is_step => "the serving engine marks them as steps".to_owned(),
-            1 => "the program marks them as steps".to_owned(),
-            kinds => format!("of {kinds} kinds of steps, these take the most time"),
+            1 if called.labels[label].is_step => "from the serving engine's markers".to_owned(),
+            1 if timeline.info.recorder.is_empty() => "from `step()` markers".to_owned(),
+            1 => "from the program's step markers".to_owned(),
+            kinds => format!("of {kinds} kinds of steps, the one with the most time"),
         };
         return slices(timeline, called, all, (0, label), why);
     }
@@ -75,12 +76,12 @@ fn usual(timeline: &Timeline, called: &mut Called, all: &Candidates) -> Steps {
         let fits = |(label, one): &(usize, &Candidate)| one.count >= REPEATS && !called.labels[*label].is_operator;
         let repeats = closed(&all[place]).filter(fits);
         if let Some((label, _)) = repeats.min_by_key(|(label, one)| (one.depth, u64::MAX - one.total, *label)) {
-            let why = format!("the program marks no steps; this is the outermost {what} that repeats");
+            let why = format!("no step markers; the outermost {what} that repeats");
             return slices(timeline, called, all, (place, label), why);
         }
     }
     match sequence::find(timeline) {
-        Some(found) => periods(found, "the program marks no steps, and no scope or range repeats"),
+        Some(found) => periods(found, "no step markers, and no scope or range repeats"),
         None => whole(timeline),
     }
 }
@@ -114,7 +115,7 @@ fn periods(found: sequence::Found, why: &str) -> Steps {
         name: "iteration".into(),
         source: StepSource::Sequence,
         why: format!(
-            "{why}; the same sequence of {launches} of GPU work repeats {count} times, {alike} alike (confidence {:.2})",
+            "{why}; a sequence of {launches} repeats {count} times, {alike} alike (confidence {:.2})",
             found.confidence
         ),
         steps: found.steps,
@@ -258,15 +259,15 @@ fn whole(timeline: &Timeline) -> Steps {
         outlier: false,
     });
     let repeats = match timeline.gpu.is_empty() {
-        true => "nothing marked in the program comes three times or more",
-        false => "nothing marked in the program comes three times or more, nor does a sequence of kernels",
+        true => "no step, scope or range repeats three times",
+        false => "no step, scope, range or kernel sequence repeats three times",
     };
     Steps {
         name: "recording".into(),
         source: StepSource::Whole,
         why: match &busiest {
-            Some(busiest) => format!("{repeats}; this is the whole recording of {}", busiest.said),
-            None => "nothing was recorded that takes time".into(),
+            Some(busiest) => format!("{repeats}; analysed: the whole recording of {}", busiest.said),
+            None => "no timed events recorded".into(),
         },
         steps: steps.collect(),
         unfinished: 0,

@@ -30,7 +30,7 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .collect();
     if kept.is_empty() && all > 0 {
         // Steps that are longer than the windows. Their unrecorded parts would look like an idle GPU.
-        steps.why += "; none of them lies whole in a window in which the GPU was recorded: only the recorded parts are looked at";
+        steps.why += "; none lies fully inside a GPU recording window: only the recorded parts are analysed";
         (steps.name, steps.source) = ("recording".into(), StepSource::Whole);
         steps.steps = steps.steps.iter().flat_map(parts).collect();
         return;
@@ -46,7 +46,7 @@ pub fn keep(timeline: &Timeline, steps: &mut Steps) {
         .collect();
     if kept.len() < all {
         let (apart, all) = (count((all - kept.len()) as u64), count(all as u64));
-        steps.why += &format!("; {apart} of {all} lie outside the windows in which the GPU was recorded: set apart");
+        steps.why += &format!("; {apart} of {all} lie outside the GPU recording windows and are excluded");
     }
     steps.steps = kept;
 }
@@ -118,7 +118,7 @@ mod tests {
         let found = steps(RUN);
         let starts: Vec<u64> = found.steps.iter().map(|step| step.start / 1_000_000).collect();
         assert_eq!(starts, [10, 20]);
-        assert!(found.why.contains("4 of 6 lie outside the windows"), "{}", found.why);
+        assert!(found.why.contains("4 of 6 lie outside the GPU recording windows"), "{}", found.why);
         // Those that a window cuts are neither.
         assert_eq!(found.apart.iter().map(|step| step.start / 1_000_000).collect::<Vec<_>>(), [50]);
     }

@@ -90,7 +90,7 @@ fn what_was_not_recorded_is_said_with_its_reason() {
     let (_, metrics) = open("process 100 a 3.12\nmark 0 100 5 hello");
     let absent: Vec<_> = metrics.absent.iter().map(|absent| absent.what).collect();
     assert_eq!(absent, ["stack samples", "calls", "CPU time", "memory"]);
-    assert_eq!(metrics.absent[1].why, "no call was seen");
+    assert_eq!(metrics.absent[1].why, "no calls seen");
     assert!(metrics.samples.is_none() && metrics.cpu.is_none() && metrics.memory.is_none());
 }
 

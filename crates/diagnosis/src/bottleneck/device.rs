@@ -94,13 +94,13 @@ pub fn evidence(case: &Case) -> Option<String> {
     let held = device.held();
     Some(match device.causes.first() {
         Some(most) if held > most.share / 2.0 && most.cause == Cause::Unknown => format!(
-            "GPU {}: busy {busy} of {}; in {} more launched work does not begin, for a reason that was not recorded",
+            "GPU {}: busy {busy} of {}; for {} more, launched work does not start, for an unrecorded reason",
             device.ordinal,
             case.steps_time(),
             phrase::percent(held)
         ),
         Some(most) => format!(
-            "GPU {}: busy {busy} of {}; idle most because of: {}, {}",
+            "GPU {}: busy {busy} of {}; main cause of idle time: {}, {}",
             device.ordinal,
             case.steps_time(),
             most.cause.name(),

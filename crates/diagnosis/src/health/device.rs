@@ -20,8 +20,8 @@ pub fn lines(case: &Case) -> Vec<HealthLine> {
     let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
     let mut lines = vec![line("GPU clock", clock(case)), line("GPU records", records(case))];
     if metrics.before_window > 0 {
-        let pieces = phrase::counted(metrics.before_window, "piece");
-        let text = format!("{pieces} of device work from before the recording: of no call that was recorded");
+        let operations = phrase::counted(metrics.before_window, "GPU operation");
+        let text = format!("{operations} launched before the recording started (no launch call recorded)");
         lines.push(line("GPU window", (Info, text)));
     }
     lines.extend(behind(case).map(|said| line("GPU window", said)));
@@ -37,8 +37,8 @@ fn clock(case: &Case) -> (HealthState, String) {
     }
     let error = error_bar(case);
     let within = match error {
-        Some(error) => format!("GPU times are right to within {}", phrase::duration(error)),
-        None => "nothing shows how well GPU times fit the host's".to_owned(),
+        Some(error) => format!("GPU timestamps accurate to {}", phrase::duration(error)),
+        None => "error of GPU timestamps unknown".to_owned(),
     };
     let state = match (error, case.steps.p50()) {
         (None, _) => Info,
@@ -49,7 +49,7 @@ fn clock(case: &Case) -> (HealthState, String) {
         0 => (state, within),
         linked => (
             state,
-            format!("{within}; of {} of device work none starts before its call", phrase::counted(linked, "piece")),
+            format!("{within}; none of {} starts before its launch call", phrase::counted(linked, "GPU operation")),
         ),
     }
 }
@@ -88,7 +88,7 @@ fn behind(case: &Case) -> Option<(HealthState, String)> {
     let text = || {
         let behind = phrase::duration(behind);
         format!(
-            "a step ends when its work is launched: the device goes on with it for {behind} more (median), which no share of that step counts"
+            "steps end before their GPU work does: it runs for {behind} more (median), which no share of the step includes"
         )
     };
     (part >= BEHIND).then(|| (if part >= HALF { Warn } else { Info }, text()))
@@ -105,17 +105,16 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
             let check = player.check();
             let (off, worst) = (phrase::percent(check.off.abs()), phrase::percent(check.worst.abs()));
             let steps = phrase::counted(check.steps, "step");
-            let mut text =
-                format!("{steps} replayed, with nothing changed: {off} off together, {worst} the worst of them");
+            let mut text = format!("{steps} replayed unchanged: {off} off in total, {worst} at worst");
             if check.held >= HELD {
                 let held = phrase::percent(check.held);
                 text += &format!(
-                    "; {held} of them is launched work that does not begin, for a reason that was not recorded: it keeps its time"
+                    "; for {held} of the time launched work does not start, for an unrecorded reason: this time is kept as is"
                 );
             }
             Some((HealthState::above(check.off.abs().max(check.held - HELD), 0.02, f64::INFINITY), text))
         }
-        Err(why) => Some((Info, format!("gains are not from a replay: {why}"))),
+        Err(why) => Some((Info, format!("gains computed without a replay: {why}"))),
     }
 }
 
@@ -127,14 +126,14 @@ fn records(case: &Case) -> (HealthState, String) {
     let libraries = libraries(case.timeline);
     // The records of waits are none of it.
     let work = (0..gpu.work.len()).filter(|index| gpu.work.kind(*index).is_busy()).count() as u64;
-    let mut text = phrase::counted(work, "piece") + " of device work";
+    let mut text = phrase::counted(work, "GPU operation");
     if !libraries.is_empty() {
-        text += &format!(", by {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
+        text += &format!(", recorded by {}", libraries.into_iter().collect::<Vec<_>>().join(" and "));
     }
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
         0 if !case.timeline.info.recorder.is_empty() => (Info, text),
-        0 if failed(case.timeline, "gpu") => (Warn, format!("{text}; more may be missing: the collector gpu failed")),
+        0 if failed(case.timeline, "gpu") => (Warn, format!("{text}; more may be missing: collector gpu failed")),
         0 => (Ok, format!("{text}; none lost")),
         lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
     }
@@ -167,7 +166,7 @@ pub fn overhead(case: &Case) -> Option<(HealthState, String)> {
         return Some((state, text));
     }
     let (cupti, recorded) = (phrase::duration(overhead.cupti_ns), phrase::duration(recorded));
-    text += &format!("; CUPTI says that it took {cupti} itself, in a recording of {recorded}");
+    text += &format!("; CUPTI reports {cupti} of its own time in a recording of {recorded}");
     Some((state.max(Warn), text))
 }
 
@@ -196,10 +195,10 @@ pub mod tests {
     #[test]
     fn a_step_that_ends_before_its_work_is_said_to() {
         let text = "track main\n step r 0..100ms\n api cudaLaunchKernel 10ms..11ms\n stream 7\n kernel k 12ms..1s";
-        let line = said(text).into_iter().find(|line| line.1.contains("goes on")).unwrap();
+        let line = said(text).into_iter().find(|line| line.1.contains("it runs for")).unwrap();
         assert_eq!(line.0, Warn);
         assert!(line.1.contains("for 900 ms more"), "{line:?}");
-        assert!(!said(&text.replace("..1s", "..99ms")).iter().any(|line| line.1.contains("goes on")));
+        assert!(!said(&text.replace("..1s", "..99ms")).iter().any(|line| line.1.contains("it runs for")));
     }
 
     #[test]
@@ -207,17 +206,13 @@ pub mod tests {
         assert_eq!(
             said(RUN),
             [
-                (
-                    Ok,
-                    "GPU times are right to within 400 ns; of 1 piece of device work none starts before its call"
-                        .into()
-                ),
-                (Ok, "1 piece of device work, by CUPTI 130001; none lost".into()),
-                (Ok, "1 step replayed, with nothing changed: 0 % off together, 0 % the worst of them".into()),
+                (Ok, "GPU timestamps accurate to 400 ns; none of 1 GPU operation starts before its launch call".into()),
+                (Ok, "1 GPU operation, recorded by CUPTI 130001; none lost".into()),
+                (Ok, "1 step replayed unchanged: 0 % off in total, 0 % at worst".into()),
             ]
         );
         let proved = said(&RUN.replace("residual 400ns", ""));
-        assert!(proved[0].1.starts_with("GPU times are right to within 10.0 µs"), "{proved:?}");
+        assert!(proved[0].1.starts_with("GPU timestamps accurate to 10.0 µs"), "{proved:?}");
     }
 
     #[test]
@@ -229,10 +224,10 @@ pub mod tests {
         assert_eq!(said[0].0, Bad);
         assert_eq!(
             said[0].1,
-            "GPU times are too early by 5.00 µs at least: 1 of 2 pieces of device work seems to start before the call that launched it"
+            "GPU timestamps are too early by 5.00 µs at least: 1 of 2 GPU operations starts before the call that launched it"
         );
-        assert_eq!(said[1], (Bad, "3 pieces of device work, by CUPTI 130001; 1 record lost".into()));
-        assert!(said[2].1.starts_with("1 piece of device work"), "{said:?}");
+        assert_eq!(said[1], (Bad, "3 GPU operations, recorded by CUPTI 130001; 1 record lost".into()));
+        assert!(said[2].1.starts_with("1 GPU operation launched before"), "{said:?}");
     }
 
     #[test]
@@ -241,7 +236,7 @@ pub mod tests {
             RUN.replace("cupti 130001", "").replace("residual 400ns", "libcupti.so.13, CUPTI 130001, in /opt/cuda/lib");
         assert_eq!(
             said(&text)[1].1,
-            "1 piece of device work, by libcupti.so.13, CUPTI 130001, in /opt/cuda/lib; none lost"
+            "1 GPU operation, recorded by libcupti.so.13, CUPTI 130001, in /opt/cuda/lib; none lost"
         );
     }
 
@@ -253,9 +248,9 @@ pub mod tests {
         };
         let much = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..700us\n stream 7")).unwrap();
         assert_eq!(much.0, Warn);
-        assert!(much.1.ends_with("; CUPTI says that it took 100 µs itself, in a recording of 1.00 ms"), "{much:?}");
+        assert!(much.1.ends_with("; CUPTI reports 100 µs of its own time in a recording of 1.00 ms"), "{much:?}");
         let little = said(&RUN.replace("stream 7", "overhead Buffer_Flush 600us..610us\n stream 7")).unwrap();
-        assert!(little.0 == Info && !little.1.contains("CUPTI says"), "{little:?}");
+        assert!(little.0 == Info && !little.1.contains("CUPTI reports"), "{little:?}");
     }
 
     #[test]
@@ -266,7 +261,7 @@ pub mod tests {
         timeline.gpu.clock.shortest_return_ns = None;
         let said = lines(&Case::new(&timeline, None));
         assert_eq!((said[0].state, said[1].state), (Info, Info), "{said:?}");
-        assert_eq!(said[1].text, "1 piece of device work, by CUPTI 130001");
+        assert_eq!(said[1].text, "1 GPU operation, recorded by CUPTI 130001");
     }
 
     #[test]
@@ -281,7 +276,7 @@ pub mod tests {
             said(&late)[0],
             (
                 Bad,
-                "GPU times are too late by 21.0 µs at least: 1 of 1 wait seems to return before the work that it waited for has ended"
+                "GPU timestamps are too late by 21.0 µs at least: 1 of 1 wait returns before the work it waited for has ended"
                     .into()
             )
         );
@@ -302,7 +297,7 @@ pub mod tests {
             let said = said(&steps(early));
             let by = phrase::duration((early - 10) * 1000);
             assert_eq!(
-                (said[0].0, said[0].1.starts_with(&format!("GPU times are too early by {by} (median)"))),
+                (said[0].0, said[0].1.starts_with(&format!("GPU timestamps are too early by {by} (median)"))),
                 (Bad, true),
                 "{said:?}"
             );

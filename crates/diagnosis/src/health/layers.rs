@@ -16,23 +16,23 @@ pub fn line(case: &Case) -> Option<(HealthState, String)> {
     let unnamed = case.gpu()?.unnamed.filter(|unnamed| unnamed.kernels > 0)?;
     let (all, without) = (phrase::counted(unnamed.kernels, "kernel"), unnamed.count());
     if without == 0 {
-        return Some((Ok, format!("{all}, each with its layer")));
+        return Some((Ok, format!("{all}, all with a layer")));
     }
     let state = if without as f64 >= MANY * unnamed.kernels as f64 { Warn } else { Info };
     let why = if unnamed.any_layer { missing(&unnamed) } else { no_layer(case) };
-    let none = if without == unnamed.kernels { "none has a layer".to_owned() } else { some(without) };
-    Some((state, format!("{all}, of which {none}: {why}")))
+    let none = if without == unnamed.kernels { "none with a layer".to_owned() } else { some(without) };
+    Some((state, format!("{all}, {none}: {why}")))
 }
 
 fn some(without: u64) -> String {
-    format!("{} {} no layer", phrase::count(without), if without == 1 { "has" } else { "have" })
+    format!("{} without a layer", phrase::count(without))
 }
 
 /// What is missing, most first.
 fn missing(unnamed: &Unnamed) -> String {
     let mut parts = [
-        (unnamed.outside, "launched outside the calls of modules that were looked at, and in no sequence seen in them"),
-        (unnamed.of_graphs, "in CUDA graphs whose capture was not recorded together with layers"),
+        (unnamed.outside, "launched outside the recorded module calls, and in no sequence seen in them"),
+        (unnamed.of_graphs, "in CUDA graphs captured without layer recording"),
         (unnamed.without_launch, "whose launch was not recorded"),
     ];
     parts.sort_by_key(|part| u64::MAX - part.0);
@@ -44,11 +44,11 @@ fn missing(unnamed: &Unnamed) -> String {
 fn no_layer(case: &Case) -> String {
     let mut states = case.timeline.processes.iter().flat_map(|process| &process.collectors);
     if failed(case.timeline, "layers") {
-        return not_recorded(case.timeline, "layers", "they could not be recorded");
+        return not_recorded(case.timeline, "layers", "recording them failed");
     }
     match states.any(|state| state.name == "layers" && state.state == "on") {
-        true => "no call of a module was looked at while the GPU was recorded".into(),
-        false => "PyTorch was not imported in a process that was recorded from inside".into(),
+        true => "no module call was recorded while the GPU was recorded".into(),
+        false => "PyTorch was not imported in any process with collectors".into(),
     }
 }
 
@@ -72,8 +72,7 @@ mod tests {
         assert_eq!(state, Warn);
         assert_eq!(
             text,
-            "3 kernels, of which 2 have no layer: 1 launched outside the calls of modules that were looked at, and in no sequence \
-             seen in them, 1 whose launch was not recorded"
+            "3 kernels, 2 without a layer: 1 launched outside the recorded module calls, and in no sequence seen in them, 1 whose launch was not recorded"
         );
         let few = "api cudaLaunchKernel 40us..41us\n kernel named 43us..44us\n".repeat(6);
         let (state, text) = said(&format!("{HEAD}\n layer m 0..9us\n layer m 39us..60us\n {KERNELS}\n {few}")).unwrap();
@@ -84,12 +83,9 @@ mod tests {
     fn a_recording_without_any_says_why() {
         let (state, text) = said(&format!("{HEAD}\n {KERNELS}")).unwrap();
         assert_eq!(state, Warn);
-        assert_eq!(
-            text,
-            "3 kernels, of which none has a layer: no call of a module was looked at while the GPU was recorded"
-        );
+        assert_eq!(text, "3 kernels, none with a layer: no module call was recorded while the GPU was recorded");
         let without = |text: &str| said(&format!("{HEAD}\n {KERNELS}").replace("collector layers on", text)).unwrap().1;
-        assert!(without("").ends_with("PyTorch was not imported in a process that was recorded from inside"));
+        assert!(without("").ends_with("PyTorch was not imported in any process with collectors"));
         assert!(without("collector layers failed torch.compile is used").ends_with("torch.compile is used"));
     }
 
@@ -97,7 +93,7 @@ mod tests {
     fn all_is_well_or_nothing_was_asked_for() {
         let all =
             "layers on\n track main\n layer m 0..9us\n api cudaLaunchKernel 1us..2us\n stream 7\n kernel a 3us..4us";
-        assert_eq!(said(all), Some((Ok, "1 kernel, each with its layer".into())));
+        assert_eq!(said(all), Some((Ok, "1 kernel, all with a layer".into())));
         assert_eq!(said(&all.replace("layers on", "")), None);
         assert_eq!(said("layers on\n track main\n step r 0..1ms"), None);
     }

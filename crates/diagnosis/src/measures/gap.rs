@@ -13,6 +13,7 @@ use analysis::place::Place;
 use analysis::stats::share::{Share, Tally, wilson};
 use replay::Change;
 use replay::gain::Gain;
+use timeline::gpu::WorkKind;
 
 pub struct Gap<'a> {
     pub device: &'a DeviceIdle,
@@ -48,7 +49,7 @@ pub fn without_launches(case: &Case) -> Option<String> {
     if gpu.clock.early > 0 {
         return gpu.launch.is_none().then(|| WRONG_CLOCK.into());
     }
-    let missing = || not_recorded(case.timeline, "launches", "the calls that launch the GPU's work were not recorded");
+    let missing = || not_recorded(case.timeline, "launches", "launch calls not recorded");
     gpu.launch.is_none().then(missing)
 }
 
@@ -67,7 +68,7 @@ pub fn unseen(case: &Case, level: f64) -> Option<String> {
     let unknown = unknown(device);
     (share(device) >= level && unknown > device.idle_ns().saturating_sub(unknown)).then(|| {
         format!(
-            "no call and no sample tells what the host does in {} of the GPU's idle time",
+            "no call or sample shows what the CPU does in {} of the GPU's idle time",
             phrase::percent(unknown as f64 / device.idle_ns().max(1) as f64)
         )
     })
@@ -95,11 +96,11 @@ impl Gap<'_> {
         let text = format!("{} of {} on average: {what}", phrase::duration(each as u64), case.the_step());
         let mut evidence = vec![Evidence::said(text).number("ns", self.tally.part)];
         if let Some((start, end, track)) = self.device.sums.longest(self.measure) {
-            let text = format!("the longest lasts {}", phrase::duration(end - start));
+            let text = format!("longest, {}", phrase::duration(end - start));
             evidence.push(Evidence::at(text, Some(track), start, end));
         }
         let busy = self.device.busy_ns as f64 / self.device.window_ns.max(1) as f64;
-        let text = format!("the device is at work in {} of {}", phrase::percent(busy), case.steps_time());
+        let text = format!("GPU busy {} of {}", phrase::percent(busy), case.steps_time());
         evidence.push(Evidence::said(text).number("busy", busy));
         evidence
     }
@@ -116,6 +117,15 @@ impl Gap<'_> {
             lines: by_line(case.timeline, &makers),
             a_step: count as f64 / case.steps.count().max(1) as f64,
         }
+    }
+
+    /// What a copy before such a wait moves, on average. 0: there is none.
+    fn copied_back(&self, case: &Case) -> u64 {
+        let (work, pieces) = (&case.timeline.gpu.work, &self.device.sums.work[self.measure as usize]);
+        let copies = pieces.iter().map(|piece| work.get(*piece as usize)).filter(|one| one.kind == WorkKind::Memcpy);
+        let (count, bytes) =
+            copies.fold((0, 0), |(count, bytes): (u64, u64), one| (count + 1, bytes.saturating_add(one.bytes)));
+        bytes.checked_div(count).unwrap_or(0)
     }
 
     /// What would change: the host does not run there, does not wait there, and what it waits for is not copied.
@@ -166,7 +176,7 @@ impl Waits {
     /// The line; of several the one that has most.
     fn at(&self) -> String {
         let at = at(&self.place());
-        if self.lines.len() > 1 { at.replacen(", at ", ", most at ", 1) } else { at }
+        if self.lines.len() > 1 { at.replacen(", at ", ", mostly at ", 1) } else { at }
     }
 
     /// Each line with its part. None: there is one, and the title names it.
@@ -177,7 +187,7 @@ impl Waits {
         };
         let parts: Vec<String> = self.lines.iter().take(MOST_LINES).map(part).collect();
         let lines = self.lines.len() as f64;
-        let text = format!("of this time, where samples show the line: {}", parts.join(", "));
+        let text = format!("of this time, by line (samples): {}", parts.join(", "));
         (lines > 1.0).then(|| Evidence::said(text).number("lines", lines))
     }
 }
@@ -185,10 +195,10 @@ impl Waits {
 /// As many as fit a sentence.
 const MOST_LINES: usize = 3;
 
-/// `, at decode (engine.py:88)`; nothing where the line is not known.
+/// `, at engine.py:88`; nothing where the line is not known.
 pub fn at(place: &Place) -> String {
     match place.function {
-        Some(_) => format!(", at {}", phrase::place(place)),
+        Some(_) => format!(", at {}", phrase::line(place)),
         None => String::new(),
     }
 }
@@ -199,12 +209,12 @@ pub fn each(count: f64) -> String {
 }
 
 /// A wait in the middle of a step, and the GPU idle after it: what the rules of the waits have in common. `first` says, given the
-/// call, what the host does first; `level` is the part of the step from which its rule speaks.
+/// call and the mean bytes of the copies before it, what the host does; `level` is the part of the step from which its rule speaks.
 pub fn after_a_wait(
     case: &Case,
     level: Threshold,
     (measure, wait): (Measure, Wait),
-    first: impl Fn(&str) -> String,
+    first: impl Fn(&str, u64) -> String,
     actions: &[&str],
 ) -> Verdict {
     if let Some(reason) = without_launches(case) {
@@ -220,15 +230,16 @@ pub fn after_a_wait(
     }
     let waits = gap.waits(case, wait);
     let call = waits.call.as_deref().unwrap_or("a call");
-    let (what, part) = if idle { ("is idle in", gap.share.mid) } else { ("gets its work late, in all by", late) };
+    let (what, part) = if idle { ("idle", gap.share.mid) } else { ("work delayed by", late) };
     let title = format!(
-        "The GPU {what} {} of {} because the host first {}{}",
+        "GPU {what} {} of {}: the CPU {}{}",
         phrase::percent(part),
         case.the_step(),
-        first(call),
+        first(call, gap.copied_back(case)),
         waits.at()
     );
-    let what = format!("idle after {call}, {} times a step, for no longer than it waited", each(waits.a_step));
+    let what =
+        format!("idle after {call}, {} times per step, counted up to the length of the wait", each(waits.a_step));
     let mut finding = gap.finding(case, level.rule, title, waits.place(), gap.share);
     finding.evidence = gap.evidence(case, &what);
     finding.evidence.extend(waits.evidence());

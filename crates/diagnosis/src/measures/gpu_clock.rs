@@ -5,21 +5,18 @@ use crate::rule::Case;
 use analysis::phrase;
 
 /// One, and several of them.
-const STARTS: [&str; 2] =
-    ["seems to start before the call that launched it", "seem to start before the calls that launched them"];
+const STARTS: [&str; 2] = ["starts before the call that launched it", "start before the calls that launched them"];
 const STARTS_LONG: [&str; 2] = [
-    "seems to start long before the only call that can have launched it",
-    "seem to start long before the only calls that can have launched them",
+    "starts long before the only call that can have launched it",
+    "start long before the only calls that can have launched them",
 ];
-const RETURNS: [&str; 2] = [
-    "seems to return before the work that it waited for has ended",
-    "seem to return before the work that they waited for has ended",
-];
+const RETURNS: [&str; 2] =
+    ["returns before the work it waited for has ended", "return before the work they waited for has ended"];
 
 /// What cannot be, and so shows that device times are wrong.
 pub struct Wrong {
     pub off_ns: u64,
-    /// "GPU times are too late by 30.0 µs at least".
+    /// "GPU timestamps are too late by 30.0 µs at least".
     pub by: String,
     /// What shows it.
     pub seen: String,
@@ -32,10 +29,10 @@ pub fn wrong(case: &Case) -> Option<Wrong> {
         let does = if count == 1 { one } else { many };
         format!("{} of {all} {does}", phrase::count(count))
     };
-    let pieces = |count: u64| phrase::counted(count, "piece") + " of device work";
+    let pieces = |count: u64| phrase::counted(count, "GPU operation");
     let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
         off_ns,
-        by: format!("GPU times are too {way} by {}{how}", phrase::duration(off_ns)),
+        by: format!("GPU timestamps are too {way} by {}{how}", phrase::duration(off_ns)),
         seen,
     };
     let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {

@@ -39,28 +39,25 @@ pub fn blamed(share: Share, gain: &Gain) -> f64 {
 /// Why that is more than samples show.
 pub fn unseen(share: Share, gain: &Gain) -> Option<Evidence> {
     let more = blamed(share, gain) >= share.mid + 0.02;
-    let text = "{} of the time by samples alone; the rest was not seen, and lies around them";
+    let text = "{} of the time by samples alone; the rest is unsampled time around them";
     more.then(|| Evidence::said(text.replace("{}", &phrase::percent(share.mid))).number("share", share.mid))
 }
 
 /// The time that would remain, for the sentence that says how to verify. Gains are of all steps together: so are these times.
 pub fn verify(case: &Case, saved: f64) -> String {
     if saved <= 0.0 && case.steps.source == StepSource::Whole {
-        return format!(
-            "Record the same work again, and compare: now it takes {}.",
-            phrase::duration(case.steps.p50())
-        );
+        return format!("Record the same work again and compare: it takes {} now.", phrase::duration(case.steps.p50()));
     }
     if saved <= 0.0 {
-        return format!("Record again, and compare the p50: now {}.", phrase::duration(case.steps.p50()));
+        return format!("Record again and compare the p50: {} now.", phrase::duration(case.steps.p50()));
     }
     let before = case.steps.mean();
     let after = (before as f64 * (1.0 - saved.clamp(0.0, 1.0))) as u64;
     let (before, after) = (phrase::duration(before), phrase::duration(after));
     match case.steps.source {
         StepSource::Whole => {
-            format!("Record again with the same work: it should take towards {after} instead of {before}.")
+            format!("Record the same work again: it should take about {after} instead of {before}.")
         }
-        _ => format!("Record again: the mean of \"{}\" should fall from {before} towards {after}.", case.steps.name),
+        _ => format!("Record again: the mean of \"{}\" should fall from {before} to about {after}.", case.steps.name),
     }
 }

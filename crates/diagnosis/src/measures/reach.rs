@@ -79,7 +79,7 @@ pub fn of(
         None => Reach {
             part: seen.part,
             by: GainBy::Prior,
-            words: format!("nothing in this recording to compare with; seen elsewhere: {}", seen.words),
+            words: format!("nothing in this recording to compare with; measured elsewhere: {}", seen.words),
         },
     }
 }
@@ -87,9 +87,9 @@ pub fn of(
 /// The table for the documentation.
 pub fn page() -> String {
     let mut page = format!(
-        "# What devices can do\n\nThe rules that compare with a device's peak take it from this table (`crates/analysis/src/device/peaks/devices.csv`): the makers' data sheets, dense, without \
-         sparsity. A bandwidth that the driver reported with the recording comes first. Power and clocks let nothing reach the data sheet for long. What good \
-         code reaches of it is taken from the fastest operator of the same kind and type in the recording; where there is none, from what was seen on one H200, and \
+        "# Peak performance of GPUs\n\nRules that compare with a GPU's peak take it from this table (`crates/analysis/src/device/peaks/devices.csv`): the vendors' data sheets, dense, without \
+         sparsity. A bandwidth reported by the driver with the recording takes precedence. Power and clocks keep everything below the data sheet in the long run. What good \
+         code reaches of it is taken from the fastest operator of the same kind and dtype in the recording; where there is none, from measurements on one H200, and \
          the gain then says `prior`: {}; {}; {}; {}.\n\n\
          | device | GB/s | FP64 | FP32 | TF32 | FP16 | BF16 | FP8 | INT8 | L2 MiB | link GB/s | W | source |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         PRODUCTS.words, FP32_PRODUCTS.words, FUSED_ATTENTION.words, STREAMS.words,

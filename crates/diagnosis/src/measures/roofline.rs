@@ -134,10 +134,10 @@ pub fn place(case: &Case, row: &Row) -> Place {
     }
 }
 
-/// `, launched at attention (model.py:120)`; nothing where the line is not known.
+/// ` (model.py:120)`, the line that launches it; nothing where the line is not known.
 pub fn launched(place: &Place) -> String {
     match place.function {
-        Some(_) => format!(", launched at {}", phrase::place(place)),
+        Some(_) => format!(" ({})", phrase::line(place)),
         None => String::new(),
     }
 }

@@ -53,14 +53,14 @@ impl Source<'_> {
 
     fn curve(&self, value: Option<f64>, what: &str) -> Value {
         // The most of a recording has no spread over steps.
-        let value = value.ok_or_else(|| format!("{what} was not recorded"))?;
+        let value = value.ok_or_else(|| format!("{what} not recorded"))?;
         Ok(Measured { value, error: None })
     }
 
     fn step(&self, name: &str) -> Value {
         let steps = &self.diagnosis.steps;
         if steps.count() == 0 || steps.total() == 0 {
-            return Err("no step was recorded that takes time".into());
+            return Err("no step with a duration recorded".into());
         }
         let sorted = durations(steps);
         Ok(match name {
@@ -76,17 +76,17 @@ impl Source<'_> {
     fn part(&self, kind: PartKind) -> Value {
         let breakdown = &self.diagnosis.breakdown;
         if breakdown.total_ns == 0 {
-            return Err("no step was recorded that takes time".into());
+            return Err("no step with a duration recorded".into());
         }
         let measured = matches!(kind, PartKind::Gpu | PartKind::Gc | PartKind::Unknown);
         if !measured && !breakdown.by_calls && breakdown.samples == 0 {
-            return Err("no stack was sampled inside the steps".into());
+            return Err("no stack samples inside the steps".into());
         }
         Ok(part_time(&self.diagnosis.steps, breakdown, breakdown.share(kind)))
     }
 
     fn gpu(&self) -> Result<&GpuMetrics, String> {
-        self.diagnosis.gpu.as_ref().ok_or_else(|| "no work of a GPU was recorded".into())
+        self.diagnosis.gpu.as_ref().ok_or_else(|| "no GPU operations recorded".into())
     }
 
     fn device(&self, name: &str) -> Value {
@@ -131,7 +131,7 @@ impl Source<'_> {
     fn calls(&self, name: &str) -> Value {
         let slices = &self.timeline.slices;
         if !(0..slices.len()).any(|index| slices.kind(index) == SliceKind::ApiCall) {
-            return Err(format!("calls of CUDA were not recorded; {}", Recorder::of(self.timeline).for_launches()));
+            return Err(format!("CUDA calls not recorded; {}", Recorder::of(self.timeline).for_launches()));
         }
         let all = &self.parts.apis;
         let waits: Vec<Row> = all.iter().filter(|row| CudaCall::of(&row.label).waits()).cloned().collect();
@@ -143,7 +143,7 @@ impl Source<'_> {
             _ => {
                 self.gpu()?;
                 if self.timeline.gpu.work.linked().is_empty() {
-                    return Err("no work is linked to the call that launched it".into());
+                    return Err("no GPU operation is linked to a launch call".into());
                 }
                 Ok(implicit_syncs(self.timeline, &self.diagnosis.steps))
             }

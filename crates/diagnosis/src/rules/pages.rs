@@ -16,22 +16,22 @@ pub fn pages() -> Vec<(String, String)> {
 /// How to make the pages again.
 fn made(up: &str) -> String {
     format!(
-        "This page is made from [the rules' own documentation]({up}rules.md): `cargo run -p inferscope-diagnosis --example rules_page`.\n"
+        "This page is generated from [the rules' own documentation]({up}rules.md): `cargo run -p inferscope-diagnosis --example rules_page`.\n"
     )
 }
 
 fn index() -> String {
     let mut page = String::from(
         "# The rules\n\n\
-         Every rule looks at every recording; none looks at what another said. What they find is ranked by what the step would \
-         gain. A rule that lacks what it needs abstains, and the report says why. Gains are computed from the recording: shares \
-         that come from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
-         times carry their spread over the steps. A gain of which only bounds are known, or whose middle was seen elsewhere, says so: \
+         Every rule runs on every recording, independently of the others. Findings are ranked by how much of the step they would \
+         save. A rule whose data was not recorded is skipped, and the report says why. Gains are computed from the recording: shares \
+         from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
+         times carry their spread over the steps. A gain of which only bounds are known, or whose middle was measured elsewhere, says so: \
          [what gains and confidences rest on](whatif.md#the-gains-of-findings).\n\n\
-         The values from which a rule speaks stand on its page with their reasons; [a file of yours](user-rules.md#changing-our-rules) can change them, or switch a rule \
+         The thresholds of a rule are on its page with their reasons; [a file of yours](user-rules.md#changing-our-rules) can change them, or switch a rule \
          off, and `inferscope rules explain CODE` shows those in force.\n\n\
-         Rules that compare with a device's peak take it from [a table of devices](rules/devices.md).\n\n\
-         These pages are made from the rules' own documentation: `cargo run -p inferscope-diagnosis --example rules_page`.\n",
+         Rules that compare with a GPU's peak take it from [a table of GPUs](rules/devices.md).\n\n\
+         These pages are generated from the rules' own documentation: `cargo run -p inferscope-diagnosis --example rules_page`.\n",
     );
     for family in &FAMILIES {
         page += &format!("\n## {}\n\n{}\n\n| rule | finds |\n|---|---|\n", family.title, family.summary);

@@ -113,7 +113,7 @@ fn a_program_that_is_not_python_is_not_told_to_sample_its_stacks() {
 #[test]
 fn steps_are_marked_as_the_program_can() {
     let marks =
-        |change: fn(&mut Timeline)| of(CALLS, change).0.into_iter().find(|text| text.starts_with("Mark what one"));
+        |change: fn(&mut Timeline)| of(CALLS, change).0.into_iter().find(|text| text.starts_with("Mark one request"));
     let says = |said: Option<String>, text: &str| assert!(said.as_ref().unwrap().contains(text), "{said:?}");
     says(marks(|_| {}), "from inferscope import step");
     says(marks(|timeline| timeline.info.recorder = "torch.profiler".into()), "prof.step()");

@@ -18,13 +18,9 @@ fn recorded(name: &str) -> Diagnosis {
 #[test]
 fn what_remains_is_said_of_the_mean() {
     let found = recorded("copies");
-    assert!(
-        found.answer[1].contains("; a step takes 871 µs on average, and would take 393 µs without it ("),
-        "{:?}",
-        found.answer
-    );
-    let again = "Record again: the mean of \"batch\" should fall from 871 µs towards 393 µs.";
-    let switched = "Without an edit: inferscope verify --fix pageable-async-copy -- COMMAND.";
+    assert!(found.answer[1].contains("; mean step 871 µs → 393 µs ("), "{:?}", found.answer);
+    let again = "Record again: the mean of \"batch\" should fall from 871 µs to about 393 µs.";
+    let switched = "Or try it without editing code: inferscope verify --fix pageable-async-copy -- COMMAND.";
     assert_eq!(found.findings[0].verify, format!("{again} {switched}"));
     assert!(393_000 > found.steps.min());
 }
@@ -35,7 +31,7 @@ fn the_blamed_share_is_no_less_than_the_gain() {
     for (name, code) in [("suite/recompile", "compile-in-request"), ("suite/logging_each_step", "logging-in-step")] {
         let found = recorded(name);
         let first = &found.findings[0];
-        let share: f64 = first.title.split(' ').next().unwrap().parse().unwrap();
+        let share: f64 = first.title.split(" % of").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
         assert_eq!(first.code, code);
         assert!(first.gain.is_some_and(|gain| share >= gain.mid.floor()), "{} {:?}", first.title, first.gain);
         assert!(first.evidence.iter().any(|one| one.text.contains("by samples alone")), "{:?}", first.evidence);
@@ -57,12 +53,12 @@ fn the_small_model_has_no_odd_layer_and_as_many_kernels_in_slow_steps() {
 /// A middle that the recording alone does not show is no promise without a word.
 #[test]
 fn a_prior_and_bounds_are_said_to_be_such() {
-    for (name, said) in [("unaligned", "by what was seen elsewhere"), ("fp32_matmul", "within its bounds")] {
+    for (name, said) in [("unaligned", "from measurements elsewhere"), ("fp32_matmul", "bounds only")] {
         let found = recorded(&format!("suite/{name}"));
-        assert!(found.answer[1].ends_with(&format!(" % less, {said}).")), "{:?}", found.answer);
+        assert!(found.answer[1].ends_with(&format!(", {said}).")), "{:?}", found.answer);
     }
     let found = recorded("suite/gc_in_loop");
-    assert!(found.answer[1].ends_with(" % less)."), "{:?}", found.answer);
+    assert!(found.answer[1].ends_with(").") && !found.answer[1].contains("bounds"), "{:?}", found.answer);
 }
 
 /// The GPU is at work in 60 % of a replay and idle in a third of it, for a launch: that is no pace of the GPU's.
@@ -70,17 +66,11 @@ fn a_prior_and_bounds_are_said_to_be_such() {
 fn a_device_that_idles_for_long_does_not_set_the_pace() {
     let found = recorded("graphs");
     let said = &found.answer[1];
-    assert!(
-        said.starts_with(
-            "No rule found one cause for it: the GPU is at work in 60 % of it; in 34 % it is idle: launch path"
-        ),
-        "{said}"
-    );
-    assert!(said.contains("cudaGraphLaunch") && !said.contains("sets the pace"), "{said}");
-    // A name that is cut says so.
-    assert!(said.contains("gemmSN_TN_kernel<") && said.contains('…'), "{said}");
+    assert!(said.starts_with("No single cause found: GPU busy 60 % of it, idle 34 % (launch path"), "{said}");
+    assert!(said.contains("cudaGraphLaunch") && !said.contains("bottleneck"), "{said}");
+    assert!(said.contains("its hottest kernel is gemmSN_TN_kernel (27 % of kernel time)"), "{said}");
     let told = found.findings.iter().flat_map(|finding| &finding.actions);
-    assert!(told.clone().all(|action| !action.contains("sets the pace")), "{:?}", told.collect::<Vec<_>>());
+    assert!(told.clone().all(|action| !action.contains("is the bottleneck")), "{:?}", told.collect::<Vec<_>>());
 }
 
 /// The call brings pageable memory to where the device can reach it: no context is made.
@@ -104,12 +94,8 @@ fn imports_are_said_to_be_start_up_and_are_not_blamed() {
         of(&Timeline::from_text(&text).unwrap())
     };
     let some = script(350);
-    assert!(
-        some.answer[0].starts_with("The recording lasts 990 ms, of which imports take 350 ms; "),
-        "{:?}",
-        some.answer
-    );
-    assert!(some.answer[1].contains("is in normalise (app.py:8)"), "{:?}", some.answer);
+    assert!(some.answer[0].starts_with("The recording lasts 990 ms, 350 ms of it imports; "), "{:?}", some.answer);
+    assert!(some.answer[1].starts_with("normalise takes 56 % of the recording (app.py:8)"), "{:?}", some.answer);
     let words = some.findings.iter().flat_map(|finding| finding.actions.iter().chain([&finding.title]));
     assert!(
         words.clone().all(|said| !said.contains("Line 1 ") && !said.contains("app.py:1)")),

@@ -54,7 +54,7 @@ fn of(text: &str) -> Diagnosis {
 #[test]
 fn nothing_and_next_to_nothing() {
     let nothing = check(&Timeline::default());
-    assert_eq!(nothing.answer[0], "Nothing was recorded that takes time.");
+    assert_eq!(nothing.answer[0], "No timed events were recorded.");
     assert!(nothing.breakdown.parts.is_empty() && nothing.findings.iter().all(|finding| finding.gain.is_none()));
     assert_eq!(nothing.steps.source, StepSource::Whole);
     for one in
@@ -73,7 +73,7 @@ fn zero_length_everything() {
         "track main\n repeat 20 every 0\n step r 1ms..1ms\n gc 2 1ms..1ms\n call f@a.py:1 1ms..1ms\n sample 1ms active gil f:1\n end",
     );
     assert_eq!((zero.steps.count(), zero.steps.p50(), zero.breakdown.total_ns), (20, 0, 0));
-    assert_eq!(zero.answer[0], "20 steps recorded, and none takes any time.");
+    assert_eq!(zero.answer[0], "20 steps recorded, all of zero length.");
     of("track main\n repeat 50 every 10ms\n step r 0..0\n end\n samples 0..500ms every 1ms active gil f:1");
     of("track main\n counter cpu_ns 1ms=5 1ms=9 1ms=3\n counter runqueue_wait_ns 1ms=5 1ms=9\n step r 0..2ms");
 }
@@ -266,13 +266,10 @@ fn files_that_cannot_be_read_are_said_first_and_are_nobodys_choice() {
     let mut timeline = Timeline::from_text("track main\n repeat 20 every 10ms\n step request 0..9ms\n end").unwrap();
     timeline.info.damaged = vec!["samples.000001.parquet".into(), "gpu.000001.parquet".into()];
     let diagnosis = check(&timeline);
-    assert!(
-        diagnosis.answer[0].starts_with("Read this with care: 2 of the trace's files are damaged"),
-        "{diagnosis:?}"
-    );
+    assert!(diagnosis.answer[0].starts_with("Caution: 2 trace files are damaged"), "{diagnosis:?}");
     assert!(diagnosis.answer[2].starts_with("Record again"), "{:?}", diagnosis.answer);
     let line = |label: &str| diagnosis.health.iter().find(|line| line.label == label).unwrap();
     assert_eq!(line("recording").state, diagnosis::HealthState::Bad);
-    assert_eq!(line("losses").text, "what the damaged files held");
+    assert_eq!(line("losses").text, "the content of the damaged files");
     assert!(line("samples").text.contains("damaged"), "{:?}", line("samples"));
 }

@@ -68,7 +68,7 @@ fn metrics_have_their_names_and_units() {
     close("api_calls", 4.0);
     close("sync_time", 2.989);
     close("lost_records", 0.0);
-    assert!(named.by_name("gpu_memory_mib").unwrap().as_ref().unwrap_err().contains("was not recorded"));
+    assert!(named.by_name("gpu_memory_mib").unwrap().as_ref().unwrap_err().contains("not recorded"));
     assert!(named.by_name("no_such_metric").is_none());
 }
 
@@ -197,7 +197,7 @@ fn conditions_bind_as_people_read_them() {
     ] {
         assert_eq!(holds(text), Ok(true), "{text}");
     }
-    assert!(holds("gpu_memory_mib > 1").unwrap_err().starts_with("gpu_memory_mib: GPU memory was not recorded"));
+    assert!(holds("gpu_memory_mib > 1").unwrap_err().starts_with("gpu_memory_mib: GPU memory not recorded"));
     assert_eq!(holds("1 / h2d_time > 1"), Err("it divides by zero".into()));
     assert!(holds("1e300 * 1e300 > 1").unwrap_err().contains("beyond all measure"));
     for text in [
@@ -243,7 +243,7 @@ fn user_rules_find_stay_silent_or_abstain() {
     let diagnosis = joined(&rules, &timeline, &metrics, diagnosis);
     let find = |code: &str| diagnosis.findings.iter().find(|finding| finding.code == code);
     let found = find("fires").unwrap();
-    assert_eq!(found.title, "fires holds: gpu_busy < 50%, where gpu_busy is 43.6 %");
+    assert_eq!(found.title, "fires holds: gpu_busy < 50% (gpu_busy = 43.6 %)");
     assert_eq!((found.actions.as_slice(), found.severity), (["do something".to_owned()].as_slice(), Severity::High));
     assert!((found.confidence - 0.5 * 21.0 / 22.0).abs() < 1e-9 && find("sure").unwrap().confidence == 1.0);
     assert!(find("silent").is_none() && find("cannot_look").is_none());

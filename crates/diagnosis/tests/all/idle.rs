@@ -269,7 +269,7 @@ fn a_long_call_that_launches_nothing_is_no_launch() {
     let diagnosis = of(text);
     assert_eq!(diagnosis.breakdown.parts[0].label, "cudaDeviceGetStreamPriorityRange");
     assert_eq!(diagnosis.bottleneck.kind.name(), "cpu_bound");
-    assert!(diagnosis.answer[1].contains("most at cudaDeviceGetStreamPriorityRange"), "{:?}", diagnosis.answer);
+    assert!(diagnosis.answer[1].contains("mostly in cudaDeviceGetStreamPriorityRange"), "{:?}", diagnosis.answer);
 }
 
 /// Without steps, what the host does before the device's first work is start-up, and not between two works.

@@ -16,3 +16,4 @@ mod rule_thresholds;
 mod rules_page;
 mod slow_steps;
 mod steps;
+mod titles;

@@ -52,7 +52,7 @@ fn garbage_collection_in_the_slow_steps_is_named_with_its_line() {
     let slow = slow(&with_tail(usual, tail));
     assert_eq!(
         slow.sentence,
-        "The slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41."
+        "Slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41."
     );
     let first = &slow.differences[0];
     assert_eq!((first.side, first.slow_ns, first.usual_ns), (Side::Thread, 12_000_000, 0));
@@ -78,7 +78,7 @@ fn a_kernel_that_takes_longer_is_named_where_the_thread_only_waits() {
         )
     };
     let slow = slow(&with_tail(&work(8), &work(20)));
-    assert!(slow.sentence.contains("spent 12.0 ms more in the kernel gemm"), "{}", slow.sentence);
+    assert!(slow.sentence.contains("spent 12.0 ms more in kernel gemm"), "{}", slow.sentence);
     // As many kernels as usual: that is no difference.
     assert_eq!(slow.counts, []);
     let more = self::slow(&with_tail(
@@ -110,10 +110,10 @@ fn a_device_that_idles_in_the_slow_steps_has_the_call_named() {
 #[test]
 fn steps_that_are_alike_or_few_or_none_are_said_to_be() {
     let alike = slow("track main\nrepeat 60 every 30ms\nstep request 0..8ms\nend");
-    assert!(alike.sentence.starts_with("No step stands out: the p99 of 8.00 ms"), "{}", alike.sentence);
+    assert!(alike.sentence.starts_with("No slow steps: p99 8.00 ms"), "{}", alike.sentence);
     assert!(alike.slow.is_empty() && alike.differences.is_empty());
     let few = slow("track main\nrepeat 5 every 30ms\nstep request 0..8ms\nend");
-    assert_eq!(few.sentence, "5 steps are too few to tell slow ones from usual ones.");
+    assert_eq!(few.sentence, "5 steps: too few to tell slow from typical ones.");
     assert!(diagnosed("track main\nscope once 0..8ms").slow_steps.is_none());
     assert!(diagnosed("track main\nscope once 0..8ms").waterfall.is_none());
 }

@@ -135,7 +135,7 @@ fn a_device_alone_has_steps_too() {
     assert_eq!((found.source, found.p50()), (StepSource::Sequence, 500_000), "{}", found.why);
     assert!(found.count() >= 11 && found.confidence < 0.6, "{}", found.why);
     let diagnosis = diagnosis::diagnose(&timeline, &diagnosis::Options::default());
-    assert!(diagnosis.answer[0].contains("the GPU is at work in 25 % of it"), "{:?}", diagnosis.answer);
+    assert!(diagnosis.answer[0].contains("GPU busy 25 % of it"), "{:?}", diagnosis.answer);
     assert_eq!(&*timeline.tracks[0].name, "(no thread recorded)");
 }
 
@@ -156,7 +156,7 @@ fn kernels_without_a_rhythm_are_no_steps() {
     let found = Steps::find(&text(&all), None);
     assert_eq!(found.source, StepSource::Whole, "{}", found.why);
     let asked = Steps::find(&text(&all), Some("kernel-sequence"));
-    assert!(asked.why.contains("no sequence of kernels repeats well enough"), "{}", asked.why);
+    assert!(asked.why.contains("no kernel sequence repeats well enough"), "{}", asked.why);
 }
 
 /// What is marked is taken before what is recognised, and what an engine marks before what merely repeats.
@@ -175,7 +175,7 @@ fn better_sources_come_first() {
     assert_eq!(operators.source, StepSource::Sequence, "{}", operators.why);
     let engine = Steps::find(&with("nvtx execute_context_0(0)_generation_8(8) 0..300us\nscope poll 0..400us"), None);
     assert_eq!((engine.source, &*engine.name, engine.count()), (StepSource::Step, "execute (decode)", 12));
-    assert_eq!(engine.why, "the serving engine marks them as steps");
+    assert_eq!(engine.why, "from the serving engine's markers");
     let steps = Steps::find(&with("step request 0..300us\nscope poll 0..400us"), None);
     assert_eq!((steps.source, &*steps.name), (StepSource::Step, "request"));
     let asked = Steps::find(&with("step request 0..300us"), Some("kernel-sequence"));

@@ -45,8 +45,8 @@ impl GainBy {
     pub fn proviso(self) -> &'static str {
         match self {
             GainBy::Replay | GainBy::Recorded => "",
-            GainBy::Bounded => ", within its bounds",
-            GainBy::Prior => ", by what was seen elsewhere",
+            GainBy::Bounded => ", bounds only",
+            GainBy::Prior => ", from measurements elsewhere",
         }
     }
 }

@@ -24,7 +24,7 @@ function perStep({ all, number, busy }) {
 function device(row, window) {
   const parts = [
     ["kernel", "kernels", row.kernel],
-    ["copy", "copies with no kernel beside them", row.exposed],
+    ["copy", "exposed copies", row.exposed],
     ...(row.idle.length ? row.idle.map((one) => [`k-${one.code}`, `idle: ${one.cause}`, one.ns]) : [["idle", "idle", Math.max(row.window - row.busy, 0)]]),
   ].filter(([, , ns]) => ns > 0);
   const bar = element("div", { class: "shares" }, ...parts.map(([kind, label, ns]) => {
@@ -47,10 +47,10 @@ function device(row, window) {
 function idle(row, window) {
   const host = element("div", { class: "idle-causes" });
   table(host, [
-    { title: "idle because", get: (one) => one.cause },
+    { title: "idle time by cause", get: (one) => one.cause },
     { title: window === "of the steps" ? "of a step" : "time", get: (one) => one.ns, show: (one) => time(one.ns), number: true },
     { title: "share", get: (one) => one.ns, show: (one) => percent(one.ns, row.window), bar: (one) => one.ns / Math.max(row.window, 1), number: true },
-    { title: "most in", get: (one) => one.top, show: (one) => element("span", { class: "path" }, one.top) },
+    { title: "mostly in", get: (one) => one.top, show: (one) => element("span", { class: "path" }, one.top) },
   ], row.idle, { limit: 15 });
   return host;
 }
@@ -79,14 +79,14 @@ export function fillGpu(data, $, search) {
     ...some(gpu.kernels, { title: "shared memory", get: (row) => row.shared ?? "", show: (row) => (row.shared === null ? "" : amount(row.shared, "bytes")), number: true }),
     ...some(gpu.kernels, path("launched from", (row) => place(row.file, row.line))),
     ...some(gpu.kernels, path("layer", (row) => row.layer)),
-  ], gpu.kernels, { filter: $("kernels-filter"), onPick: search, limit: 25, empty: "No kernel was recorded." });
+  ], gpu.kernels, { filter: $("kernels-filter"), onPick: search, limit: 25, empty: "No kernels recorded." });
   $("kernels-note").textContent = gpu.kernels.length ? `${time(gpu.kernel_ns)} of kernel time in the recording` : "";
   $("copies-section").hidden = !gpu.copies.length;
   table($("copies"), [
     { title: "what", get: (row) => row.label }, nanos("total", "total"), count,
     { title: "bytes", get: (row) => row.bytes, show: (row) => amount(row.bytes, "bytes"), number: true },
     { title: "achieved", get: (row) => row.speed, show: (row) => `${row.speed.toFixed(row.speed < 10 ? 2 : 1)} GB/s`, number: true },
-    { title: "not hidden by kernels", get: (row) => row.exposed, show: (row) => time(row.exposed), bar: (row) => row.exposed / Math.max(row.total, 1), number: true },
+    { title: "exposed", get: (row) => row.exposed, show: (row) => time(row.exposed), bar: (row) => row.exposed / Math.max(row.total, 1), number: true },
   ], gpu.copies, {});
   $("apis-section").hidden = !gpu.apis.length;
   table($("apis"), [{ title: "call", get: (row) => row.name }, nanos("total", "total"), count, nanos("mean", "mean"), nanos("p95", "p95")],

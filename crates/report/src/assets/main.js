@@ -102,7 +102,7 @@ function links() {
   };
   if (picked.track.launched) {
     const caller = picked.count === 1 ? timeline.links.caller(picked.index, picked.i) : null;
-    if (!caller) return say(picked.count > 1 ? "Several pieces of work drawn as one." : "Its launch was not recorded: it is from before the window.");
+    if (!caller) return say(picked.count > 1 ? "Several GPU operations drawn as one." : "Its launch was not recorded (it is from before the recording).");
     const box = timeline.links.boxOf(caller.track, caller.start);
     const s = data.tracks[caller.track].slices;
     // A box that stands for several has the name of one of them.
@@ -117,7 +117,7 @@ function links() {
   const lines = forWork(waited.length === 1 ? waited : []);
   if (!count) return lines.length ? say(...lines) : undefined;
   const s = data.tracks[found[0].track].slices;
-  say(`Launched inside it: ${counted(count, "piece")} of work, ${time(total)} on the device. `, go("Show the first", found[0].track, s.start[found[0].i], s.dur[found[0].i]), ...lines);
+  say(`Launched inside it: ${counted(count, "GPU operation")}, ${time(total)} on the GPU. `, go("Show the first", found[0].track, s.start[found[0].i], s.dur[found[0].i]), ...lines);
 }
 
 function panel() {
@@ -174,7 +174,7 @@ function goTo(evidence) {
 }
 
 // What a gain rests on, where that is not simply the recorded time.
-const GAIN_BY = { replay: ", by replay", bounded: ", within its bounds", prior: ", by what was seen elsewhere" };
+const GAIN_BY = { replay: ", by replay", bounded: ", bounds only", prior: ", from measurements elsewhere" };
 
 function finding(found) {
   const gain = found.gain ? element("span", { class: "gain" }, `worth ${found.gain.low.toFixed(0)}–${found.gain.high.toFixed(0)} %`, element("small", {}, ` of the ${data.steps.dur.length ? "step" : "recording"}${GAIN_BY[found.gain.by] ?? ""}`)) : null;
@@ -207,7 +207,7 @@ function fill() {
   $("context").textContent = data.meta.context;
   $("answer").replaceChildren(...data.answer.map((sentence) => element("p", {}, sentence)));
   $("cards").replaceChildren(...data.cards.map((card) => element("div", { class: "card" }, element("b", {}, card.value), element("span", {}, card.label))));
-  $("findings").replaceChildren(...(data.findings.length ? data.findings.map(finding) : [element("p", { class: "muted" }, "No rule found anything to blame in this recording.")]));
+  $("findings").replaceChildren(...(data.findings.length ? data.findings.map(finding) : [element("p", { class: "muted" }, "No findings in this recording.")]));
   $("abstentions").replaceChildren(...data.abstentions.map((item) => element("li", {}, element("code", {}, item.code), ` ${item.reason}`)));
   $("abstained").hidden = !data.abstentions.length;
   $("health").replaceChildren(...data.health.map((line) => element("li", { class: line.state }, element("b", {}, line.label), ` ${line.text}`)));

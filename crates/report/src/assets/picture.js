@@ -15,7 +15,7 @@ function svgNode(tag, attributes) {
 // The word for each class with its time: also what a reader without eyes for colours goes by.
 function laneCaption(lane, dur) {
   return lane.classes.map((one) => {
-    const said = element("span", one.top ? { title: `most in ${one.top}` } : {}, element("i", { class: `k-${one.code}` }), `${one.word} `,
+    const said = element("span", one.top ? { title: `mostly in ${one.top}` } : {}, element("i", { class: `k-${one.code}` }), `${one.word} `,
       element("b", {}, time(one.ns)), ` ${percent(one.ns, dur)}`);
     return said;
   });
@@ -28,7 +28,7 @@ function laneBar(picture, lane, goTo, hover) {
     const one = lane.classes[place];
     const x = (PICTURE_WIDTH * from) / picture.dur;
     const box = svgNode("rect", { x, y: 100 - full - below, width: Math.max((PICTURE_WIDTH * dur) / picture.dur, 8), height: full, class: `k-${one.code}` });
-    const lines = [one.word, `${time(dur)} at ${time(from)} of the step${full < 100 ? `, ${full} % of it` : ""}`, ...(one.top ? [`most in ${one.top}`] : []), "click: show on the timeline"];
+    const lines = [one.word, `${time(dur)} at ${time(from)} of the step${full < 100 ? `, ${full} % of it` : ""}`, ...(one.top ? [`mostly in ${one.top}`] : []), "click: show on the timeline"];
     box.addEventListener("mousemove", (event) => hover({ type: "text", lines }, event));
     box.addEventListener("mouseleave", (event) => hover(null, event));
     box.addEventListener("click", () => goTo({ start: picture.start + from, end: picture.start + from + dur, track: picture.track }));
@@ -41,7 +41,7 @@ export function drawPicture(host, picture, goTo, hover) {
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => element("span", {}, share ? time(picture.dur * share) : "0"));
   const show = element("button", { type: "button", class: "link", onclick: () => goTo({ start: picture.start, end: picture.start + picture.dur, track: picture.track }) }, "show it on the timeline");
   host.replaceChildren(
-    element("p", { class: "muted" }, `${time(picture.dur)}, from ${time(picture.start)} after the start of the recording: `, show),
+    element("p", { class: "muted" }, `${time(picture.dur)}, starts at ${time(picture.start)} of the recording: `, show),
     element("div", { class: "picture" }, ...picture.lanes.flatMap((lane) => [
       element("span", { class: "lane-title" }, lane.title), laneBar(picture, lane, goTo, hover), element("div", { class: "legend" }, ...laneCaption(lane, picture.dur)),
     ]), element("div", { class: "ruler" }, ...ticks)));
@@ -85,7 +85,7 @@ export function drawSlow($, slow, goTo) {
       { title: "where", get: (row) => row.at, show: (row) => element("span", { class: "path" }, row.at) },
       { title: "more", get: (row) => Math.abs(more(row)), show: (row) => signed(more(row)), bar: (row) => Math.abs(more(row)) / most, number: true },
       { title: "slow steps", get: (row) => row.slow, show: (row) => time(row.slow), number: true },
-      { title: "usual steps", get: (row) => row.usual, show: (row) => time(row.usual), number: true },
+      { title: "typical steps", get: (row) => row.usual, show: (row) => time(row.usual), number: true },
     ], slow.rows, { limit: 8 });
   }
   const number = (value) => whole(Number(value.toFixed(1)));

@@ -1,6 +1,7 @@
 //! The few lines after a recording: how long, how much, what took most, and whether something is missing.
 
 use crate::gpu_words;
+use crate::reports::step_times;
 use crate::style::{Ink, Style};
 use crate::units::{count, counted, duration, percent};
 use analysis::Metrics;
@@ -33,7 +34,8 @@ pub fn write(
     for sentence in diagnosis.answer.iter().filter(|sentence| !sentence.is_empty()) {
         line(out, style, Ink::Heading, "answer", sentence)?;
     }
-    let steps = metrics.steps.iter().filter(|step| step.count > 0).map(|step| ("step", step)).take(1);
+    let steps = step_times::of(timeline, metrics, diagnosis);
+    let steps = steps.iter().filter(|step| step.count > 0).map(|step| ("step", step)).take(1);
     let scopes = metrics.scopes.iter().filter(|scope| scope.count > 0).map(|scope| ("scope", scope)).take(2);
     for (kind, spread) in steps.chain(scopes) {
         let (p50, p99) = (duration(spread.p50), duration(spread.p99));
@@ -50,7 +52,11 @@ pub fn write(
         let text = format!("{} {} ({share} running samples)", style.fit(&name.text, 40), style.fit_end(&place, 60));
         line(out, style, Ink::Plain, "hottest", &text)?;
     }
-    if let Some(function) = metrics.calls.as_ref().and_then(|calls| calls.functions.first()) {
+    // What a module runs when it is imported is start-up.
+    let imports = |name: &str| name == "<module>";
+    let called = metrics.calls.iter().flat_map(|calls| &calls.functions);
+    let mut called = called.filter(|function| !imports(timeline.names.text(function.name)));
+    if let Some(function) = called.next() {
         let name = style.fit(timeline.names.text(function.name), 40);
         let text = format!(
             "{name}: {} of its own in {}",
@@ -69,14 +75,8 @@ pub fn write(
         );
         line(out, style, Ink::Plain, "gpu", &text)?;
     }
-    for loss in metrics.losses.iter().take(MOST_NOTES) {
-        line(
-            out,
-            style,
-            Ink::Warn,
-            "lost",
-            &format!("{} ({}): {}", count(loss.count), loss.collector, loss.reason.said(loss.count)),
-        )?;
+    for loss in diagnosis::losses::totals(timeline).iter().take(MOST_NOTES) {
+        line(out, style, Ink::Warn, "lost", &loss.said())?;
     }
     for note in timeline.notes.iter().take(MOST_NOTES) {
         line(out, style, Ink::Warn, "note", &note.said())?;

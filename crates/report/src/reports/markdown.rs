@@ -32,7 +32,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
     }
     writeln!(out)?;
     for line in diagnosis.health.iter().filter(|line| line.state == HealthState::Bad) {
-        writeln!(out, "**Read this with care.** {}: {}\n", prose(line.label), prose(&line.text))?;
+        writeln!(out, "**Caution:** {}: {}\n", prose(line.label), prose(&line.text))?;
     }
     figures(timeline, metrics, diagnosis, out)?;
     step::write(timeline, diagnosis, out)?;
@@ -41,7 +41,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
     if let Some(metrics) = &diagnosis.gpu {
         gpu::write(timeline, diagnosis, metrics, out)?;
     }
-    hot::write(timeline, metrics, out)?;
+    hot::write(timeline, metrics, diagnosis, out)?;
     health::write(metrics, diagnosis, out)?;
     recorded::write(timeline, metrics, out)
 }
@@ -54,10 +54,10 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
     if steps.source != StepSource::Whole && steps.count() > 0 {
         let left_out = match steps.warmups() {
             0 => String::new(),
-            warmups => format!(", and {} of warm-up", count(warmups as u64)),
+            warmups => format!(", {} more excluded as warm-up", count(warmups as u64)),
         };
         say("steps", format!("{} {}{left_out}", count(steps.count() as u64), code(&steps.name)));
-        say("why these", prose(&steps.why));
+        say("found by", prose(&steps.why));
         say("step p50", duration(steps.p50()));
         say("step p99", duration(steps.p99()));
     }
@@ -68,13 +68,13 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
     say("bottleneck", format!("{}{sure}", diagnosis.bottleneck.kind.name().replace('_', " ")));
     say("recorded", duration(metrics.duration));
     let processes = counted(metrics.processes.len(), "process", "processes");
-    say("what ran", format!("{processes}, {}", counted(metrics.threads.len(), "thread", "threads")));
+    say("program", format!("{processes}, {}", counted(metrics.threads.len(), "thread", "threads")));
     if let Some(samples) = &metrics.samples {
         say("stack samples", count(samples.taken));
     }
     if let Some(cpu) = &metrics.cpu {
         let of = timeline.info.host.cpu_count.map(|cores| format!(" of {cores}")).unwrap_or_default();
-        say("cores in use", format!("{:.2} on average, at most {:.2}{of}", cpu.mean, cpu.peak.value));
+        say("cores in use", format!("mean {:.2}, peak {:.2}{of}", cpu.mean, cpu.peak.value));
     }
     if let Some(memory) = &metrics.memory {
         say("peak memory", bytes(memory.peak.value as u64));

@@ -4,4 +4,5 @@ pub mod analysis_json;
 pub mod brief;
 pub mod html;
 pub mod markdown;
+pub(crate) mod step_times;
 pub mod text;

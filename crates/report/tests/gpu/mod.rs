@@ -80,7 +80,7 @@ fn slow_steps_are_explained_everywhere() {
     report::reports::analysis_json::write(&timeline, &metrics, &diagnosis, &mut json).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let page = payload(&timeline);
-    let said = "The slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41.";
+    let said = "Slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41.";
     assert!(String::from_utf8(text).unwrap().contains(said));
     let markdown = String::from_utf8(markdown).unwrap();
     assert!(markdown.contains(&said.replace("serve.py:41", "`serve.py:41`")), "{markdown}");

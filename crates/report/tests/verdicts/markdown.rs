@@ -23,13 +23,13 @@ fn the_answer_comes_first_and_findings_have_all_their_parts() {
         &page,
         &[
             "| steps | 160 `request` |",
-            "### 1. 50 % of the step is in `compile_pattern` (hottest line `service.py:44`, 25 %)",
+            "### 1. `compile_pattern` takes 50 % of the step (`service.py`)",
             "gain **46 to 54 %** of the step",
-            "**Where:** `compile_pattern` · `service.py:44`",
+            "**Where:** `compile_pattern` · `service.py`",
             "**Evidence**",
             "**What to do**",
             "**How to verify:** Record again",
-            "<summary>2 rules could not look</summary>",
+            "<summary>2 rules skipped: data not recorded</summary>",
         ],
     );
     assert!(!page.to_lowercase().contains("gpu"), "a machine without a GPU is not told of one");
@@ -65,11 +65,11 @@ fn losses_clock_and_what_was_not_recorded_are_said() {
     says(
         &page,
         &[
-            "**Read this with care.** losses: 12,000 records overwritten before they could be written to disk (scopes)",
-            "| **bad** | clock | times are good to 9.00 ms |",
+            "**Caution:** losses: 12,000 records overwritten before they could be written to disk (scopes)",
+            "| **bad** | clock | timestamps accurate to 9.00 ms |",
             "| **warn** | not recorded | stacks: ptrace is not permitted here |",
             "| **warn** | note | the ring was full for 2 s |",
-            "| info | not recorded | memory: it was not read |",
+            "| info | not recorded | memory: not read |",
         ],
     );
 }
@@ -77,14 +77,14 @@ fn losses_clock_and_what_was_not_recorded_are_said() {
 #[test]
 fn without_steps_the_recording_is_said_to_be_no_step() {
     let page = markdown(NO_STEPS);
-    says(&page, &["## Where the time of the recording goes", "No steps were found", "| `time.sleep` | waiting |"]);
+    says(&page, &["## Where the time of the recording goes", "No steps found", "| `time.sleep` | waiting |"]);
     assert!(!page.contains("p99 |\n") && !page.contains("| step p50 |"), "{page}");
 }
 
 #[test]
 fn nothing_is_said_to_be_nothing() {
     let page = reports(&timeline::Timeline::default()).0;
-    says(&page, &["> Nothing was recorded that takes time.", "No samples, calls, steps or scopes were recorded."]);
+    says(&page, &["> No timed events were recorded.", "No samples, calls, steps or scopes were recorded."]);
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn no_name_gets_out_of_its_place() {
     for trick in ["<script", "<img", "</details><", "\u{202e}", "\u{2028}", "a|b"] {
         assert!(!page.contains(trick), "{trick}");
     }
-    let ours = ["# InferScope", "## Where", "### ", "## Findings", "## GPU", "## What took", "## Health", "## How it"];
+    let ours = ["# InferScope", "## Where", "### ", "## Findings", "## GPU", "## The whole", "## Health", "## How it"];
     let heads: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
     assert!(heads.iter().all(|head| ours.iter().any(|our| head.starts_with(our))), "{heads:#?}");
-    says(&page, &["`line\\nbreak\\r\\n\\n# heading\\n\\n- list`", "`@everyone`", "is in <code>&#60;script&#62;"]);
+    says(&page, &["`line\\nbreak\\r\\n\\n# heading\\n\\n- list`", "`@everyone`", "takes 25 % of the step"]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_gain_that_the_recording_alone_does_not_show_says_so() {
         ))
     };
     let bounded = steps("cutlass_80_simt_sgemm_128x64_8x5_nn_align1");
-    says(&bounded, &["gain **0 to 80 %** of the step, within its bounds · confidence"]);
+    says(&bounded, &["gain **0 to 80 %** of the step, bounds only · confidence"]);
     let prior = steps("cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align1");
-    says(&prior, &["gain **0 to 80 %** of the step, by what was seen elsewhere · confidence", "seen on an H200"]);
+    says(&prior, &["gain **0 to 80 %** of the step, from measurements elsewhere · confidence", "measured on an H200"]);
 }

@@ -211,8 +211,7 @@ impl OverheadBy {
 }
 
 /// Why work has no launch where [`GpuClock::early`] says so.
-pub const WRONG_CLOCK: &str =
-    "GPU times are so wrong that work cannot be linked to the calls that launch it: see the health box";
+pub const WRONG_CLOCK: &str = "GPU timestamps are too far off to link work to its launch calls: see the health box";
 
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub fn windows_of(context: &StepContext, process: ProcessIndex) -> Vec<Window> {

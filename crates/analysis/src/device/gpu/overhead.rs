@@ -43,11 +43,11 @@ pub fn measure(inputs: &DeviceInputs) -> Option<Overhead> {
         Some((percent, how, by)) => (Some(percent), how, Some(by)),
         None if inside > 0 && timeline.duration() > 0 => {
             let share = inside as f64 / timeline.duration() as f64;
-            let how = "the collectors' own time on the program's threads; what CUPTI adds to every launch comes on top, and only a run without inferscope shows it";
+            let how = "collectors' own time on the program's threads; CUPTI's cost per launch comes on top (compare with a run without inferscope)";
             (Some(100.0 * share), how.into(), Some(OverheadBy::OwnTime))
         }
         None if !timeline.info.recorder.is_empty() => (None, "not measured".into(), None),
-        None => (None, "the collectors' time on the program's threads was not measured".into(), None),
+        None => (None, "collectors' time on the program's threads not measured".into(), None),
     };
     Some(Overhead { own_ns, launches: launches(timeline), cupti_ns, percent, how, by })
 }
@@ -87,11 +87,11 @@ fn compared(inputs: &DeviceInputs) -> Option<(f64, String)> {
         return None;
     }
     let each = match phrase::percent(longer / with as f64) {
-        _ if longer == 0.0 => "no longer".into(),
-        each => format!("{each} longer"),
+        _ if longer == 0.0 => "no longer than".into(),
+        each => format!("{each} longer than"),
     };
     let how = format!(
-        "on average over all steps: the {} whose GPU work was recorded take {each} than the {} others (medians)",
+        "mean over all steps: {} steps with GPU recording take {each} {} without (medians)",
         phrase::count(with as u64),
         phrase::count(without as u64)
     );
@@ -104,7 +104,7 @@ fn between_windows(timeline: &Timeline) -> Option<(f64, String)> {
     let paid = |windows: &WindowedRecording| windows.recorded * windows.cost;
     let most = states.filter_map(|state| state.windows).max_by(|a, b| paid(a).total_cmp(&paid(b)))?;
     let how = format!(
-        "on average: recorded for {} of the time, in which the program takes {} longer from wait to wait than in the windows between, as the collector measured",
+        "on average: GPU recorded for {} of the time, slowing the program by {} while it is on (measured)",
         phrase::percent(most.recorded),
         phrase::percent(most.cost)
     );

@@ -42,7 +42,7 @@ impl PartKind {
             PartKind::Gil => "waiting for the GIL",
             PartKind::Gc => "garbage collection",
             PartKind::Descheduled => "waiting for a core",
-            PartKind::Unknown => "not seen",
+            PartKind::Unknown => "unknown",
         }
     }
 
@@ -56,7 +56,7 @@ impl PartKind {
             PartKind::Gil => "waits for the GIL",
             PartKind::Gc => "collects garbage",
             PartKind::Descheduled => "waits for a core",
-            PartKind::Unknown => "was not seen",
+            PartKind::Unknown => "is unknown",
         }
     }
 }

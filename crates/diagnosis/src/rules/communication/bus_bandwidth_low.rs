@@ -23,16 +23,16 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "the cause is in the machine or in the settings of the library: a twentieth of the step is worth a look",
+    "the cause is in the machine or the library's settings: a twentieth of the step is worth a look",
 );
 const MIN_BYTES: Threshold =
-    Threshold::new(CODE, "min_bytes", 8e6, Unit::Bytes, "smaller ones do not reach the speed of the link");
+    Threshold::new(CODE, "min_bytes", 8e6, Unit::Bytes, "smaller ones do not reach the link speed");
 const MAX_RANKS: Threshold = Threshold::new(
     CODE,
     "max_ranks",
     8.0,
     Unit::Count,
-    "more ranks are more than one machine, whose links are not known",
+    "more ranks are more than one machine, whose links are unknown",
 );
 const MAX_LINK_SHARE: Threshold =
     Threshold::new(CODE, "max_link_share", 0.4, Unit::Share, "good links reach more than this");
@@ -48,12 +48,10 @@ impl Rule for BusBandwidthLow {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives of {min_bytes} or more among up to {max_ranks} ranks reach less than {max_link_share} of the link's speed and take {min_share} of the step or more.",
-            why: "What a collective moves over the bus follows from its message and the number of ranks (twice the message for an all-reduce, nearly). Far less than the data sheet's speed of the link means that they take \
-                  another way (PCI Express, a switch that is off), or that ranks wait for one of them. The recorded steps are replayed with them at the full speed of the link: that is the most. \
-                  At worst nothing changes, for waiting looks the same; half lies between.",
-            needs: "Collectives with their sizes (torch.profiler), on a device of the table of peaks that has such a link.",
-            example: "All-reduces and their kin move 41 GB/s over a link of 450 GB/s, in 22 % of the step",
+            summary: "Collectives of {min_bytes} or more among up to {max_ranks} ranks reach less than {max_link_share} of the link speed and take {min_share} of the step or more.",
+            why: "The bytes a collective moves over the bus follow from its message size and the number of ranks (nearly twice the message for an all-reduce). Far less than the link's data-sheet speed means that it takes another path (PCI Express, a switch that is off), or that ranks wait for one of them. The gain is at most the recorded steps replayed at full link speed; at worst nothing changes, because waiting looks the same; half of it in the middle.",
+            needs: "Collectives with their sizes (torch.profiler), on a GPU of the table of peaks that has such a link.",
+            example: "Large collectives reach 41 GB/s on a 450 GB/s link and take 22 % of the step",
         }
     }
 
@@ -67,11 +65,11 @@ impl Rule for BusBandwidthLow {
             return Verdict::Silent;
         };
         let Some(link) = device.peaks(case).and_then(|peaks| peaks.link) else {
-            return Verdict::Abstain("the device's link to others is not in the table".into());
+            return Verdict::Abstain("the GPU's interconnect is not in the table of peaks".into());
         };
         let all = collectives::messages(case, device);
         if all.is_empty() {
-            return Verdict::Abstain("the sizes of collectives were not recorded: torch.profiler writes them".into());
+            return Verdict::Abstain("collective sizes not recorded (torch.profiler writes them)".into());
         }
         let large: Vec<_> = all
             .into_iter()
@@ -93,14 +91,14 @@ impl Rule for BusBandwidthLow {
         let row = device.rows.iter().find(|row| row.kind.class == Class::Collective);
         let finding = Finding {
             code: CODE,
-            title: format!("All-reduces and their kin move {speed:.0} GB/s over a link of {link:.0} GB/s, in {} of {}", phrase::percent(part), case.the_step()),
+            title: format!("Large collectives reach {speed:.0} GB/s on a {link:.0} GB/s link and take {} of {}", phrase::percent(part), case.the_step()),
             place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of the steps' time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
+            evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of step time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
             actions: vec![
-                "See which way they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
+                "Check which path they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
                 "Compare with what the machine can do: nccl-tests' all_reduce_perf -b 8M -e 256M -f 2 -g 8.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
@@ -125,10 +123,7 @@ mod tests {
     fn a_link_of_which_little_is_used() {
         // 40 MB twice over 4 ms, less one rank's part of eight.
         let found = found(&BusBandwidthLow, &steps("NVIDIA_H200", "message allreduce,20000000,8,BFloat16"));
-        assert_eq!(
-            found[0].title,
-            "All-reduces and their kin move 18 GB/s over a link of 450 GB/s, in 40 % of the step"
-        );
+        assert_eq!(found[0].title, "Large collectives reach 18 GB/s on a 450 GB/s link and take 40 % of the step");
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && (gain.mid - 19.2).abs() < 1.0 && (gain.high - 38.4).abs() < 1.0, "{gain:?}");
         assert!(gain.by == GainBy::Bounded && found[0].confidence > 0.9, "{:?}", found[0]);
@@ -143,7 +138,7 @@ mod tests {
 
     #[test]
     fn abstains_without_sizes_and_without_a_link() {
-        abstains(&BusBandwidthLow, &steps("NVIDIA_H200", ""), "sizes of collectives");
-        abstains(&BusBandwidthLow, &steps("NVIDIA_L4", ""), "link");
+        abstains(&BusBandwidthLow, &steps("NVIDIA_H200", ""), "collective sizes");
+        abstains(&BusBandwidthLow, &steps("NVIDIA_L4", ""), "interconnect");
     }
 }

@@ -20,14 +20,14 @@ pub const CODE: RuleCode = RuleCode::new("collectives-serialized");
 pub struct CollectivesSerialized;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "putting collectives together is a small change");
-const MIN_COLLECTIVES: Threshold = Threshold::new(CODE, "min_collectives", 3.0, Unit::Count, "two in a row are usual");
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "merging collectives is a small change");
+const MIN_COLLECTIVES: Threshold = Threshold::new(CODE, "min_collectives", 3.0, Unit::Count, "two in a row are normal");
 const MAX_COLLECTIVE_NS: Threshold = Threshold::new(
     CODE,
     "max_collective_ns",
     100_000.0,
     Unit::Nanoseconds,
-    "longer ones move so many bytes that putting them together saves little",
+    "longer ones move so many bytes that merging saves little",
 );
 
 impl Rule for CollectivesSerialized {
@@ -41,19 +41,15 @@ impl Rule for CollectivesSerialized {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "{min_collectives} or more collectives shorter than {max_collective_ns} in a row, with no other kernel between, could save {min_share} of the step or more.",
-            why: "A short collective takes as long as it takes all ranks to meet, whatever it moves. Several in a row with nothing between them in their stream can be one: tensors put together in one message, or \
-                  calls in one group. What all of a row take that the shortest of them takes too may be that meeting, and only the first and the longest need it; what they take beyond is what they move, and stays. The recorded \
-                  steps are replayed with that gone at best; at worst nothing goes, for the shortest moves something, too; half lies between.",
-            needs: "GPU work.",
-            example: "6 short collectives in a row, 9.2 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            summary: "{min_collectives} or more collectives shorter than {max_collective_ns} in a row, with no other kernel in between, could save {min_share} of the step or more.",
+            why: "A short collective takes as long as all ranks need to meet, whatever it moves. Several in a row with nothing between them in their stream can be merged: tensors concatenated into one message, or calls in one group. The time that all of a row have in common with the shortest may be that meeting, which only the first and the longest need; the rest is transfer, and stays. The gain is at most the recorded steps replayed without it; at worst nothing, because the shortest moves something too; half of it in the middle.",
+            needs: "GPU operations.",
+            example: "6 short collectives in a row take 9.2 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &[
-            "Put the buffers together and exchange once; or let NCCL do them at once: ncclGroupStart(); ... ncclGroupEnd();",
-        ]
+        &["Merge the buffers and exchange once, or group the calls: ncclGroupStart(); ... ncclGroupEnd();"]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -74,18 +70,18 @@ impl Rule for CollectivesSerialized {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
             code: CODE,
-            title: format!("{} short collectives in a row, {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::short(kernel)),
+            title: format!("{} short collectives in a row take {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::brief(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![
                 Evidence::at("one of the first", None, work.start[first], work.end(first)),
-                Evidence::said(format!("{} such rows a step", gap::each(rows.count as f64 / case.steps.count().max(1) as f64))),
+                Evidence::said(format!("{} such rows per step", gap::each(rows.count as f64 / case.steps.count().max(1) as f64))),
             ],
             actions: vec![
-                "Put the tensors together and exchange once: torch.cat(...) before, views after; dist.all_reduce_coalesced(list).".into(),
-                "Or let NCCL do them at once: with torch.distributed._coalescing_manager(): ...; gradients in larger buckets (bucket_cap_mb).".into(),
+                "Merge the tensors and exchange once: torch.cat(...) before, views after; dist.all_reduce_coalesced(list).".into(),
+                "Group the calls: with torch.distributed._coalescing_manager(): ...; use larger gradient buckets (bucket_cap_mb).".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -184,7 +180,7 @@ mod tests {
         let found = found(&CollectivesSerialized, &steps(6, 40));
         assert_eq!(
             found[0].title,
-            "6 short collectives in a row, 24 % of the step: ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            "6 short collectives in a row take 24 % of the step: ncclDevKernel_AllReduce_Sum_f32_…"
         );
         // Between nothing and four of the six.
         let gain = found[0].gain.unwrap();

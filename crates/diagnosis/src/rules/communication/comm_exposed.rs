@@ -38,10 +38,9 @@ impl Rule for CommExposed {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Collectives with no other kernel beside them take {min_share} of the step or more.",
-            why: "While a collective runs alone, the device's arithmetic is idle. Splitting the work in parts, so that one part is computed while the other is exchanged, hides it. At best all of that time is hidden, \
-                  as far as there are kernels to hide it under; at worst none of it (the next kernel needs the result); half stands in the middle.",
-            needs: "GPU work.",
-            example: "Collectives run alone in 31 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
+            why: "While a collective runs alone, the GPU computes nothing. Splitting the work, so that one part is computed while the other is exchanged, hides it. At best all of that time is hidden, as far as there are kernels to overlap it with; at worst none of it (the next kernel needs the result); half of it in the middle.",
+            needs: "GPU operations.",
+            example: "Exposed collectives take 31 % of the step, mostly ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
         }
     }
 
@@ -51,8 +50,8 @@ impl Rule for CommExposed {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Exchange one half while the other is computed: two micro-batches, with the exchange in a stream of its own.",
-            "Make it faster where it cannot be hidden: fused with the kernel after it, or through symmetric memory.",
+            "Overlap exchange and compute: two micro-batches, with the exchange in a separate stream.",
+            "Where it cannot be hidden, make it faster: fused with the kernel after it, or through symmetric memory.",
         ]
     }
 
@@ -72,7 +71,7 @@ impl Rule for CommExposed {
         if let Some(held) = lacks_most(case).map(|one| one.held()).filter(|held| *held >= tally.mid()) {
             let held = phrase::percent(held);
             return Verdict::Abstain(format!(
-                "what the GPU did in {held} of {} is not in the recording",
+                "GPU activity missing from the recording for {held} of {}",
                 case.the_step()
             ));
         }
@@ -89,15 +88,15 @@ impl Rule for CommExposed {
         );
         let finding = Finding {
             code: CODE,
-            title: format!("Collectives run alone in {} of {}, most {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::short(kernel)),
+            title: format!("Exposed collectives take {} of {}, mostly {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::brief(kernel)),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence,
             actions: vec![
-                "Exchange one half while the other is computed: two micro-batches (vLLM: --enable-dbo; in one's own code a second stream and async_op=True).".into(),
-                "Make it faster where it cannot be hidden: all-reduce fused with the norm after it, symmetric memory (torch.distributed._symmetric_memory).".into(),
+                "Overlap exchange and compute: two micro-batches (vLLM: --enable-dbo; in your own code a second stream and async_op=True).".into(),
+                "Where it cannot be hidden, make it faster: all-reduce fused with the norm after it, symmetric memory (torch.distributed._symmetric_memory).".into(),
             ],
             verify: proof::verify(case, most / 200.0),
         };
@@ -122,7 +121,7 @@ mod tests {
         let found = found(&CommExposed, &steps("5ms..8ms"));
         assert_eq!(
             found[0].title,
-            "Collectives run alone in 30 % of the step, most ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            "Exposed collectives take 30 % of the step, mostly ncclDevKernel_AllReduce_Sum_f32_…"
         );
         assert_eq!(found[0].gain.map(|gain| (gain.low, gain.mid.round(), gain.high.round())), Some((0.0, 15.0, 30.0)));
     }
@@ -132,7 +131,7 @@ mod tests {
     fn abstains_where_the_devices_work_is_not_recorded() {
         let text = "track main\n repeat 20 every 10ms\n step r 0..10ms\n api cudaGraphLaunch 0..5us\n stream 7\n memset 10us..20us 64\n memset 6ms..6.1ms 64\n\
              api cudaLaunchKernel 5us..10us\n stream 8\n kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL 6.1ms..8ms\n end";
-        abstains(&CommExposed, text, "what the GPU did in 60 % of the step is not in the recording");
+        abstains(&CommExposed, text, "GPU activity missing from the recording for 60 % of the step");
     }
 
     #[test]

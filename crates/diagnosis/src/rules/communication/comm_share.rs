@@ -30,10 +30,9 @@ impl Rule for CommShare {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Collectives run for {min_share} of the step or more.",
-            why: "Kernels of NCCL and RCCL move data between devices, and wait there for the other ranks: which of the two, one rank's trace does not say. It has no gain; what no other kernel \
-                  hides is told by `comm-exposed`, who the others wait for by `straggler-rank`.",
-            needs: "GPU work.",
-            example: "Collectives run in 39 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 12 % hidden under other kernels",
+            why: "NCCL and RCCL kernels move data between GPUs and wait there for the other ranks: a single rank's trace does not tell the two apart. No gain is given; `comm-exposed` gives what no other kernel hides, `straggler-rank` the rank the others wait for.",
+            needs: "GPU operations.",
+            example: "Collectives take 39 % of the step, mostly ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 12 % of that overlapped",
         }
     }
 
@@ -52,10 +51,10 @@ impl Rule for CommShare {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Collectives run in {} of {}, most {}; {} of that hidden under other kernels",
+                "Collectives take {} of {}, mostly {}; {} of that overlapped",
                 phrase::percent(tally.mid()),
                 case.the_step(),
-                kernel_name::short(kernel),
+                kernel_name::brief(kernel),
                 phrase::percent(hidden)
             ),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
@@ -64,14 +63,14 @@ impl Rule for CommShare {
             confidence: tally.repeats(),
             evidence: vec![
                 Evidence::said(format!(
-                    "{} of them a step",
+                    "{} per step",
                     crate::measures::gap::each(device.per_step(case, |row| row.kind.class == Class::Collective))
                 ))
                 .number("share", tally.mid()),
             ],
             actions: vec![
-                "Move less: a smaller tensor-parallel group with more replicas, BF16 or FP8 messages.".into(),
-                "Record all ranks at once (one folder): whether they wait for one of them is in the others' traces."
+                "Move less data: a smaller tensor-parallel group with more replicas, BF16 or FP8 messages.".into(),
+                "Record all ranks at once (in one folder): whether they wait for one of them shows in the others' traces."
                     .into(),
             ],
             verify: proof::verify(case, 0.0),
@@ -97,7 +96,7 @@ mod tests {
         let found = found(&CommShare, &steps("ncclDevKernel_AllReduce_Sum_bf16_RING_LL"));
         assert_eq!(
             found[0].title,
-            "Collectives run in 40 % of the step, most ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 25 % of that hidden under other kernels"
+            "Collectives take 40 % of the step, mostly ncclDevKernel_AllReduce_Sum_bf16…; 25 % of that overlapped"
         );
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }

@@ -19,7 +19,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "another way to run several devices is a change of the program: a twentieth is worth it",
+    "another way to use several GPUs changes the program: a twentieth is worth it",
 );
 
 const FILES: [&str; 4] = [
@@ -40,36 +40,35 @@ impl Rule for DataParallel {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "torch.nn.DataParallel spends {min_share} of the step or more on copying the model and spreading the batch.",
-            why: "It runs all devices from one process: in every step it copies the weights to each of them, cuts the input and collects the results, and its threads share one interpreter. One process a device does none \
-                  of that. The gain is the recorded steps replayed without this time; at worst only the copies of the model go, and batches and results are moved as now.",
+            summary: "torch.nn.DataParallel spends {min_share} of the step or more copying the model and scattering the batch.",
+            why: "It drives all GPUs from one process: every step it copies the weights to each of them, scatters the input and gathers the results, and its threads share one interpreter. One process per GPU does none of that. The gain is the recorded steps replayed without this time; at worst only the model copies go, and batches and results are moved as now.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
-            example: "DataParallel copies and collects in 37 % of the step, at predict (serve.py:52)",
+            example: "DataParallel copies the model and the batch for 37 % of the step, at predict (serve.py:52)",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
         let found =
-            match on_path::find(case, case.threshold(MIN_SHARE), "it copies the model or the batch", fits, |_| true) {
+            match on_path::find(case, case.threshold(MIN_SHARE), "copying the model or the batch", fits, |_| true) {
                 Ok(found) => found,
                 Err(verdict) => return verdict,
             };
         let gain = found.gain(case, 0.0);
         // The model is not copied again; at worst batches and results have to be moved as now.
-        let copies = on_path::find(case, 0.0, "it copies the model", |name| on_path::in_file(name, FILES[0]), |_| true);
+        let copies = on_path::find(case, 0.0, "copying the model", |name| on_path::in_file(name, FILES[0]), |_| true);
         let least = copies.map_or(0.0, |copies| copies.gain(case, 0.0).low);
         let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
             code: CODE,
-            title: format!("DataParallel copies and collects in {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            title: format!("DataParallel copies the model and the batch for {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             confidence: found.confidence,
             evidence: found.evidence,
             actions: vec![
-                "One process a device instead: torchrun --nproc-per-node=N serve.py, each with its own replica of the model.".into(),
-                "For training DistributedDataParallel(model); for a model that does not fit, tensor parallelism.".into(),
+                "Run one process per GPU: torchrun --nproc-per-node=N serve.py, each with its own replica of the model.".into(),
+                "For training use DistributedDataParallel(model); for a model that does not fit, tensor parallelism.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -96,7 +95,7 @@ mod tests {
     #[test]
     fn the_model_is_copied_in_every_step() {
         let found = found(&DataParallel, &steps("replicate@/x/site-packages/torch/nn/parallel/replicate.py:90"));
-        assert_eq!(found[0].title, "DataParallel copies and collects in 40 % of the step, at predict (serve.py:52)");
+        assert_eq!(found[0].title, "DataParallel copies the model and the batch for 40 % of the step, at serve.py:52");
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 40.0).abs() < 1.0 && gain.low > 30.0, "{gain:?}");
     }

@@ -14,7 +14,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "communication",
     title: "Several GPUs",
-    summary: "Collectives between devices and ranks: how long they take, what they delay, which rank is late.",
+    summary: "Collectives between GPUs and ranks: how long they take, what they delay, which rank is late.",
     rules: &[
         &comm_share::CommShare,
         &comm_exposed::CommExposed,

@@ -16,17 +16,16 @@ pub const CODE: RuleCode = RuleCode::new("straggler-rank");
 
 pub struct StragglerRank;
 
-const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "less is how ranks differ by themselves");
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.05, Unit::Share, "ranks vary by less on their own");
 const MIN_LAST_SHARE: Threshold = Threshold::new(
     CODE,
     "min_last_share",
     0.6,
     Unit::Share,
-    "of two ranks by chance each is last in half of the collectives",
+    "with two ranks, by chance each is last in half of the collectives",
 );
 const MIN_COLLECTIVES: Threshold =
-    Threshold::new(CODE, "min_collectives", 10.0, Unit::Count, "with fewer collectives chance decides who is last");
+    Threshold::new(CODE, "min_collectives", 10.0, Unit::Count, "with fewer collectives, chance decides who is last");
 
 impl Rule for StragglerRank {
     fn code(&self) -> RuleCode {
@@ -39,12 +38,10 @@ impl Rule for StragglerRank {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One rank comes last in {min_last_share} of the collectives or more, and the others wait for it for {min_share} of the step or more.",
-            why: "A collective's kernel runs from when its rank arrives until all have. The rank for which it is shortest came last: the others waited by as much as theirs took longer. The collectives of all ranks are compared \
-                  in their order, which needs no common clock. If it came together with the one before it, all would be done earlier by as much as that one waits: that is the gain, over the collectives in which it comes last. \
-                  The most is what the others wait on the average in all of them.",
-            needs: "Two ranks or more in one recording (a folder with one file each), with the same number of collectives in the steps.",
-            example: "Rank 3 comes last in 92 % of 480 collectives; the others wait for it in 21 % of the step",
+            summary: "One rank arrives last in {min_last_share} of the collectives or more, and the others wait for it for {min_share} of the step or more.",
+            why: "A collective kernel runs from its rank's arrival until all ranks have arrived. The rank with the shortest one arrived last: the others waited as much longer as theirs took. Collectives of all ranks are compared in order, which needs no common clock. The gain is what would be saved if it arrived together with the rank before it, over the collectives in which it is last; at most what the others wait on average in all of them.",
+            needs: "Two or more ranks in one recording (a folder with one file each), with the same number of collectives in the steps.",
+            example: "Rank 3 arrives last in 92 % of 480 collectives: the others wait for 21 % of the step",
         }
     }
 
@@ -63,14 +60,16 @@ impl Rule for StragglerRank {
             0 => return Verdict::Silent,
             1 => {
                 return Verdict::Abstain(
-                    "only one rank with collectives was recorded: put the files of all ranks in one folder".into(),
+                    "only one rank with collectives recorded: put the files of all ranks into one folder".into(),
                 );
             }
             _ => {}
         }
         let count = ranks[0].1.len();
         if ranks.iter().any(|(_, pieces)| pieces.len() != count) || count < (case.threshold(MIN_COLLECTIVES) as usize) {
-            return Verdict::Abstain("the ranks have different numbers of collectives in their steps, or fewer than 10: they cannot be compared".into());
+            return Verdict::Abstain(
+                "ranks have different numbers of collectives in their steps, or fewer than 10: not comparable".into(),
+            );
         }
         let dur = |rank: usize, place: usize| case.timeline.gpu.work.dur[ranks[rank].1[place] as usize];
         // How often each comes last, and how long the one before it waits then.
@@ -109,7 +108,7 @@ impl Rule for StragglerRank {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{}{} comes last in {} of {} collectives; the others wait for it in {} of {}",
+                "{}{} arrives last in {} of {} collectives: the others wait for {} of {}",
                 said[..1].to_uppercase(),
                 &said[1..],
                 phrase::percent(often),
@@ -122,10 +121,10 @@ impl Rule for StragglerRank {
             severity: Severity::of(gain.share()),
             // More often last than not, by the number of collectives.
             confidence: wilson(often, count as f64).surely_above(0.5) * again(times),
-            evidence: (0..ranks.len()).take(8).map(|rank| Evidence::said(format!("{}: last in {} of them, at work in {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
+            evidence: (0..ranks.len()).take(8).map(|rank| Evidence::said(format!("{}: last in {} of them, busy {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
             actions: vec![
-                "See what it does more than the others: inferscope diff of its trace with another rank's; more tokens, another clock, a shared core or link.".into(),
-                "Give all ranks the same: pad or sort requests by length, experts spread evenly, one process a device with cores of its own.".into(),
+                "Compare it with another rank: inferscope diff of both traces; look for more tokens, another clock, a shared core or link.".into(),
+                "Balance the ranks: pad or sort requests by length, spread experts evenly, one process per GPU with cores of its own.".into(),
             ],
             verify: proof::verify(case, share),
         };
@@ -152,9 +151,7 @@ mod tests {
     fn the_others_wait_for_the_last() {
         let found = found(&StragglerRank, &ranks("5ms..8ms", "7.9ms..8ms"));
         assert!(
-            found[0]
-                .title
-                .contains("comes last in 100 % of 20 collectives; the others wait for it in 29 % of the step"),
+            found[0].title.contains("arrives last in 100 % of 20 collectives: the others wait for 29 % of the step"),
             "{}",
             found[0].title
         );

@@ -19,7 +19,7 @@ pub const CODE: RuleCode = RuleCode::new("wrong-backend");
 pub struct WrongBackend;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "NCCL is one word in the call: little is worth it");
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "NCCL is one word in the call: even a little is worth it");
 
 impl Rule for WrongBackend {
     fn code(&self) -> RuleCode {
@@ -32,11 +32,10 @@ impl Rule for WrongBackend {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives of Gloo or MPI take {min_share} of the step or more in a process that uses a GPU.",
-            why: "Gloo copies a device's tensors to the host, sends them over sockets and copies them back; NCCL moves them from device to device. The most to gain is this time, the least is nothing, for a collective of NCCL takes \
-                  time too, and tensors of the host belong to Gloo; half lies between.",
+            summary: "Gloo or MPI collectives take {min_share} of the step or more in a process that uses a GPU.",
+            why: "Gloo copies GPU tensors to the host, sends them over sockets and copies them back; NCCL moves them from GPU to GPU. The gain is at most this time, at least nothing (an NCCL collective takes time too, and CPU tensors belong to Gloo), and half of it in the middle.",
             needs: "Recorded calls of collectives: torch.profiler, or NVTX.",
-            example: "gloo:all_reduce takes 34 % of the step in a process that uses a GPU",
+            example: "gloo:all_reduce takes 34 % of the step although the process uses a GPU",
         }
     }
 
@@ -76,15 +75,20 @@ impl Rule for WrongBackend {
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
             code: CODE,
-            title: format!("{name} takes {} of {} in a process that uses a GPU", phrase::percent(share), case.the_step()),
+            title: format!(
+                "{name} takes {} of {} although the process uses a GPU",
+                phrase::percent(share),
+                case.the_step()
+            ),
             place: Place { function: Some(name.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: vec![Evidence::at("the first of them", None, first.start, first.end())],
+            evidence: vec![Evidence::at("the first such call", None, first.start, first.end())],
             actions: vec![
-                "Let NCCL do it: dist.init_process_group(\"nccl\"), or \"cpu:gloo,cuda:nccl\" for both kinds of tensors.".into(),
-                "Keep tensors that are exchanged on the device: no .cpu() before dist.all_reduce(tensor).".into(),
+                "Use NCCL: dist.init_process_group(\"nccl\"), or \"cpu:gloo,cuda:nccl\" for both kinds of tensors."
+                    .into(),
+                "Keep exchanged tensors on the GPU: no .cpu() before dist.all_reduce(tensor).".into(),
             ],
             verify: proof::verify(case, share / 2.0),
         };
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn collectives_over_the_host() {
         let found = found(&WrongBackend, &steps("gloo:all_reduce"));
-        assert_eq!(found[0].title, "gloo:all_reduce takes 30 % of the step in a process that uses a GPU");
+        assert_eq!(found[0].title, "gloo:all_reduce takes 30 % of the step although the process uses a GPU");
         assert!(found[0].gain.is_some_and(|gain| gain.low == 0.0 && (gain.high - 30.0).abs() < 0.1));
     }
 

@@ -41,15 +41,10 @@ impl Rule for AttentionFallback {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Attention as product, softmax and product takes {min_share} of the step or more.",
-            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them \
-                  again, several times. A fused kernel never writes them. It is recognised by a softmax with a product shortly before and after it in the same stream and \
-                  nothing but elementwise kernels between. The recorded steps are replayed without all that is between the two products; at worst the softmax stays, for its \
-                  exponentials are computed in any case. A fused kernel has the products to compute too. With shapes, it takes as long as their arithmetic does at the speed that fused attention reaches elsewhere in the \
-                  recording, or at what was seen on an H200; at best at the data sheet's, at worst the products stay as they are. Without shapes they stay, unless they are in FP32, to which the math backend turns half \
-                  precision: then a fused kernel multiplies on tensor cores, at what was seen on an H200, and the conversions before go; at best the products cost nothing, at worst they stay.",
-            needs: "GPU work.",
-            example: "Attention runs unfused in 34 % of the step: 12 times product, softmax, product",
+            summary: "Attention computed as matmul, softmax and matmul takes {min_share} of the step or more.",
+            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them again, several times. A fused kernel never writes them. It is recognised by a softmax with a matmul shortly before and after it in the same stream and only elementwise kernels in between. The recorded steps are replayed without everything between the two matmuls; at worst the softmax stays, because its exponentials are computed in any case. A fused kernel has to compute the matmuls too. With shapes, it takes as long as their arithmetic at the speed that fused attention reaches elsewhere in the recording, or at the speed measured on an H200; at best at the data sheet's, at worst the matmuls stay as they are. Without shapes they stay, unless they are in FP32, to which the math backend converts half precision: then a fused kernel multiplies on tensor cores, at the speed measured on an H200, and the conversions before go; at best the matmuls cost nothing, at worst they stay.",
+            needs: "GPU operations.",
+            example: "Unfused attention takes 34 % of the step: 12 times matmul, softmax, matmul",
         }
     }
 
@@ -62,7 +57,7 @@ impl Rule for AttentionFallback {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Use a fused kernel for attention, in BF16 or FP16: FlashAttention, cuDNN's, or the framework's own."]
+        &["Use a fused attention kernel in BF16 or FP16: FlashAttention, cuDNN's, or the framework's own."]
     }
 
     fn fix(&self) -> Option<&'static str> {
@@ -90,7 +85,7 @@ impl Rule for AttentionFallback {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Attention runs unfused in {} of {}: {} product, softmax, product{}",
+                "Unfused attention takes {} of {}: {} matmul, softmax, matmul{}",
                 phrase::percent(share),
                 case.the_step(),
                 times(each),
@@ -103,7 +98,7 @@ impl Rule for AttentionFallback {
             evidence: vec![
                 Evidence::at("the first softmax", None, work.start[first], work.end(first)),
                 Evidence::said(format!(
-                    "{} kernels between {} products; fused attention has {} of the kernels' time",
+                    "{} kernels between {} matmuls; fused attention has {} of kernel time",
                     phrase::count(between as u64),
                     phrase::count(products as u64),
                     phrase::percent(fused)
@@ -111,9 +106,9 @@ impl Rule for AttentionFallback {
                 Evidence::said(known),
             ],
             actions: vec![
-                "Use the fused one: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), in torch.bfloat16 or torch.float16.".into(),
+                "Use fused attention: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), in torch.bfloat16 or torch.float16.".into(),
                 "In transformers: AutoModel.from_pretrained(..., attn_implementation=\"sdpa\").".into(),
-                "See why it is refused: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... says the reason; masks, FP32 and heads wider than 256 are the usual ones.".into(),
+                "Find out why it is rejected: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... prints the reason; masks, FP32 and heads wider than 256 are the usual ones.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -194,7 +189,7 @@ impl Unfused {
         let products = by_shapes.or_else(|| by_peaks(peaks.as_ref().filter(|_| plain)?)).unwrap_or_else(|| Products {
             left: Left { best: 1.0, usual: 1.0, worst: 1.0 },
             by: GainBy::Replay,
-            words: "the products stay as they are: shapes would tell what a fused kernel needs for them".into(),
+            words: "the matmuls stay as they are: shapes would show what a fused kernel needs for them".into(),
         });
         let softmax: HashSet<u32> = self.softmax.into_iter().collect();
         let (softmax, others) = self.between.into_iter().partition(|index| softmax.contains(index));
@@ -251,7 +246,7 @@ struct Products {
 fn by_peaks(peaks: &Peaks) -> Option<Products> {
     let (plain, fused) = (reach::FP32_PRODUCTS, reach::FUSED_ATTENTION);
     let ratio = peaks.math(Math::F32)? * plain.part / (peaks.math(Math::F16)? * fused.part);
-    let words = format!("shapes were not recorded; seen elsewhere: {}, {}", plain.words, fused.words);
+    let words = format!("shapes not recorded; measured elsewhere: {}, {}", plain.words, fused.words);
     Some(Products { left: Left { best: 0.0, usual: ratio.min(1.0), worst: 1.0 }, by: GainBy::Prior, words })
 }
 
@@ -281,7 +276,7 @@ mod tests {
             ("nvjet_tst_128x256_mlp", 400),
         ]);
         let found = found(&AttentionFallback, &text);
-        assert_eq!(found[0].title, "Attention runs unfused in 50 % of the step: once product, softmax, product");
+        assert_eq!(found[0].title, "Unfused attention takes 50 % of the step: once matmul, softmax, matmul");
         let gain = found[0].gain.unwrap();
         // At worst the softmax stays.
         assert!((gain.mid - 30.0).abs() < 2.0 && (gain.low - 10.0).abs() < 1.0 && gain.high < 32.0, "{gain:?}");

@@ -27,7 +27,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "of the step, saved by all of them together: less is within what peaks are known to",
+    "of the step, saved by all of them together: less is within the uncertainty of the peaks",
 );
 
 /// Of what good kernels reach.
@@ -46,12 +46,9 @@ impl Rule for BelowRoofline {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Operators at less than half of the speed that good kernels reach could save {min_share} of the step or more.",
-            why: "The sizes and types of an operator's tensors say how many operations and bytes it needs; the device's data sheet says how long these take at the least. \
-                  Good ones reach what the fastest operator of the same kind and type in the recording does, or, where it has none, what was seen on an H200 (72 % of the arithmetic, 89 % of the bandwidth). \
-                  Calls of 10 µs or more that take more than twice that are listed, those first whose end-to-end saving is largest: the recorded steps are replayed with each at that speed; \
-                  at best at the data sheet's, at worst as they are, for what keeps them from it the trace does not say.",
-            needs: "Operators with shapes (torch.profiler with `record_shapes=True`), and a device of the table of peaks.",
-            example: "aten::bmm [96, 50, 64] [96, 64, 50] runs at 11 % of what the device can do, in 22 % of the step",
+            why: "Tensor sizes and dtypes give the operations and bytes an operator needs; the GPU's data sheet gives the least time for these. Good kernels reach the speed of the fastest operator of the same kind and dtype in the recording or, where there is none, the speed measured on an H200 (72 % of the arithmetic, 89 % of the bandwidth). Calls of 10 µs or more that take more than twice that are listed, largest end-to-end saving first: the recorded steps are replayed with each at that speed; at best at the data sheet's, at worst as they are, because the trace does not show what limits them.",
+            needs: "Operators with shapes (torch.profiler with `record_shapes=True`), and a GPU in the table of peaks.",
+            example: "aten::bmm [96, 50, 64] [96, 64, 50] runs at 11 % of the GPU's peak and takes 22 % of the step",
         }
     }
 
@@ -69,11 +66,11 @@ impl Rule for BelowRoofline {
         };
         if case.ops().groups.is_empty() {
             return Verdict::Abstain(
-                "the shapes of operators were not recorded: torch.profiler writes them with record_shapes=True".into(),
+                "operator shapes not recorded (torch.profiler writes them with record_shapes=True)".into(),
             );
         }
         let Some(peaks) = device.peaks(case) else {
-            return Verdict::Abstain("the device's peaks are not in the table".into());
+            return Verdict::Abstain("the GPU is not in the table of peaks".into());
         };
         // By what operators do, in which type, and what limits them: a recording may have thousands of groups.
         let mut reaches: HashMap<(What, Math, bool), Reach> = HashMap::new();
@@ -145,7 +142,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
     Finding {
         code: CODE,
         title: format!(
-            "{name} {} runs at {} of what the device can do, in {} of {}{}",
+            "{name} {} runs at {} of the GPU's peak and takes {} of {}{}",
             first.group.shapes,
             phrase::percent(first.peak),
             phrase::percent(first.group.ns as f64 / device.window_ns.max(1) as f64),
@@ -166,10 +163,10 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence,
         actions: vec![
-            "Give it more at once: a larger batch, or one call for several (torch.bmm, grouped products).".into(),
+            "Batch more work per call: a larger batch, or one call for several (torch.bmm, grouped products).".into(),
             "Let the compiler choose another kernel: torch.compile(model, mode=\"max-autotune\").".into(),
             format!(
-                "See what keeps it: ncu --set full --kernel-name regex:\"{}\" <command>.",
+                "Profile the kernel: ncu --set full --kernel-name regex:\"{}\" <command>.",
                 case.timeline
                     .names
                     .text(first.group.kernel)
@@ -201,7 +198,7 @@ mod tests {
         let found = found(&BelowRoofline, &steps("NVIDIA_H200", "5040us", MM));
         assert_eq!(
             found[0].title,
-            "aten::mm [4096, 4096] [4096, 4096] runs at 2.8 % of what the device can do, in 50 % of the step"
+            "aten::mm [4096, 4096] [4096, 4096] runs at 2.8 % of the GPU's peak and takes 50 % of the step"
         );
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 48.0).abs() < 1.5 && gain.low == 0.0 && gain.by == GainBy::Prior, "{gain:?}");

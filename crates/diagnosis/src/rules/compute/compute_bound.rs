@@ -17,7 +17,7 @@ const MIN_BUSY_SHARE: Threshold = Threshold::new(
     "min_busy_share",
     0.9,
     Unit::Share,
-    "a device that waits for more than a tenth of the step is not as it should be",
+    "a GPU that waits for more than a tenth of the step is not healthy",
 );
 
 impl Rule for ComputeBound {
@@ -31,13 +31,10 @@ impl Rule for ComputeBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU runs kernels in {min_busy_share} of the step or more, and most of that on matrix products with tensor cores: healthy, arithmetic sets the pace.",
-            why: "Nothing is wrong with such a step: the device does what it is best at. It is said so that nobody looks for a fault, and \
-                  because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the \
-                  data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more \
-                  on both sides, which libraries choose for large products. It has no gain. What is below the roofline is said by `below-roofline`.",
-            needs: "GPU work; shapes make it sure.",
-            example: "Healthy: the GPU runs kernels in 97 % of the step, and 91 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace",
+            summary: "The GPU runs kernels for {min_busy_share} of the step or more, mostly matrix products on tensor cores: healthy, compute-bound.",
+            why: "Nothing is wrong with such a step: the GPU does what it is best at. The rule says so, so that nobody looks for a fault, and because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more on both sides, which libraries choose for large products. No gain is given. `below-roofline` lists what is below the roofline.",
+            needs: "GPU operations; more certain with shapes.",
+            example: "Healthy: GPU busy 97 % of the step, 91 % of that in BF16 matrix products on tensor cores (compute-bound)",
         }
     }
 
@@ -50,7 +47,7 @@ impl Rule for ComputeBound {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Or cheaper arithmetic, if the results allow it: FP8 or INT8 kernels of the library."]
+        &["Or use cheaper arithmetic, if the results allow it: FP8 or INT8 kernels of the library."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -61,7 +58,7 @@ impl Rule for ComputeBound {
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
         let title = healthy_title(&format!(
-            "the GPU runs kernels in {} of {}, and {} of that is {math}matrix products on tensor cores: arithmetic sets the pace",
+            "GPU busy {} of {}, {} of that in {math}matrix products on tensor cores (compute-bound)",
             phrase::percent(busy),
             case.the_step(),
             phrase::percent(part)
@@ -77,8 +74,8 @@ impl Rule for ComputeBound {
             confidence: bound.confidence(case),
             evidence,
             actions: vec![
-                "Nothing is wrong here. Faster means less arithmetic: fewer tokens, no padding, a smaller model.".into(),
-                "Or cheaper arithmetic, if the results allow it: FP8 (torchao.float8, Transformer Engine) or torch.compile(model, mode=\"max-autotune\").".into(),
+                "Reduce the arithmetic, if you need it faster: fewer tokens, no padding, a smaller model. Nothing is wrong here.".into(),
+                "Or use cheaper arithmetic, if the results allow it: FP8 (torchao.float8, Transformer Engine) or torch.compile(model, mode=\"max-autotune\").".into(),
             ],
             verify: proof::verify(case, 0.0),
         };
@@ -102,7 +99,7 @@ mod tests {
         let found = found(&ComputeBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "9.9ms"));
         assert_eq!(
             found[0].title,
-            "Healthy: the GPU runs kernels in 99 % of the step, and 100 % of that is BF16 matrix products on tensor cores: arithmetic sets the pace"
+            "Healthy: GPU busy 99 % of the step, 100 % of that in BF16 matrix products on tensor cores (compute-bound)"
         );
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
         assert!((found[0].confidence - 21.0 / 22.0).abs() < 1e-9, "{}", found[0].confidence);

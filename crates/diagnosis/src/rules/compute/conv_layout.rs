@@ -17,7 +17,7 @@ pub const CODE: RuleCode = RuleCode::new("conv-layout");
 
 pub struct ConvLayout;
 
-const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share, "the layout is one line");
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share, "the memory format is one line");
 
 impl Rule for ConvLayout {
     fn code(&self) -> RuleCode {
@@ -30,12 +30,10 @@ impl Rule for ConvLayout {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Turning images between layouts around convolutions takes {min_share} of the step or more.",
-            why: "Tensor cores want channels last (NHWC), PyTorch's tensors have them first (NCHW) unless told otherwise. cuDNN then turns the input before a convolution \
-                  and its result after it, with kernels of their own. In channels-last memory these kernels are not needed: the gain is the recorded steps replayed without them. \
-                  At worst the longest of a step stays, for the first input has to be turned once.",
-            needs: "GPU work.",
-            example: "Images are turned between layouts in 9.4 % of the step: 16 times a step, most by nchwToNhwcKernel",
+            summary: "Layout conversions around convolutions take {min_share} of the step or more.",
+            why: "Tensor cores want channels last (NHWC), PyTorch tensors are channels first (NCHW) by default. cuDNN then converts the input before a convolution and its result after it, with separate kernels. In channels-last memory format these kernels are not needed: the gain is the recorded steps replayed without them. At worst the longest per step stays, because the first input has to be converted once.",
+            needs: "GPU operations.",
+            example: "Layout conversions (NCHW to NHWC) take 9.4 % of the step: 16 times per step, mostly nchwToNhwcKernel",
         }
     }
 
@@ -44,7 +42,7 @@ impl Rule for ConvLayout {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Keep images and filters with their channels last, from the first layer to the last: CUDNN_TENSOR_NHWC."]
+        &["Keep images and filters channels last from the first layer to the last: CUDNN_TENSOR_NHWC."]
     }
 
     fn fix(&self) -> Option<&'static str> {
@@ -68,11 +66,11 @@ impl Rule for ConvLayout {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Images are turned between layouts in {} of {}: {} a step, most by {}",
+                "Layout conversions (NCHW to NHWC) take {} of {}: {} per step, mostly {}",
                 phrase::percent(share),
                 case.the_step(),
                 crate::measures::calls_in_steps::times(each),
-                kernel_name::short(place.kernel.as_deref().unwrap_or(""))
+                kernel_name::brief(place.kernel.as_deref().unwrap_or(""))
             ),
             place,
             gain: Some(gain),
@@ -87,8 +85,8 @@ impl Rule for ConvLayout {
                 .number("share", share),
             ],
             actions: vec![
-                "Keep images with their channels last: model = model.to(memory_format=torch.channels_last).".into(),
-                "And the input: x = x.to(device, memory_format=torch.channels_last).".into(),
+                "Use the channels-last memory format: model = model.to(memory_format=torch.channels_last).".into(),
+                "Convert the input too: x = x.to(device, memory_format=torch.channels_last).".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -114,7 +112,7 @@ mod tests {
         let found = found(&ConvLayout, &steps("nchwToNhwcKernel<float>"));
         assert_eq!(
             found[0].title,
-            "Images are turned between layouts in 9.8 % of the step: once a step, most by nchwToNhwcKernel<float>"
+            "Layout conversions (NCHW to NHWC) take 9.8 % of the step: once per step, mostly nchwToNhwcKernel"
         );
         let gain = found[0].gain.unwrap();
         // It is the only one: at worst it stays.

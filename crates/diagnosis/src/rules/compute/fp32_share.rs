@@ -16,9 +16,9 @@ pub const CODE: RuleCode = RuleCode::new("fp32-share");
 pub struct Fp32Share;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.5, Unit::Share, "less than half is no matter of the model as a whole");
+    Threshold::new(CODE, "min_share", 0.5, Unit::Share, "less than half is not a property of the model as a whole");
 const MIN_BUSY_SHARE: Threshold =
-    Threshold::new(CODE, "min_busy_share", 0.5, Unit::Share, "a device that works for less has other problems");
+    Threshold::new(CODE, "min_busy_share", 0.5, Unit::Share, "a GPU that is busy less has other problems");
 
 impl Rule for Fp32Share {
     fn code(&self) -> RuleCode {
@@ -31,18 +31,17 @@ impl Rule for Fp32Share {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU works in {min_busy_share} of the step or more, and {min_share} of its kernels' time or more is on FP32 data.",
-            why: "BF16 and FP16 move half the bytes and multiply at twice the speed of TF32. Whether the results allow it is for the program to say, and how much \
-                  faster each kernel gets, its name does not tell: it has no gain.",
-            needs: "GPU work whose kernels' names say their types.",
-            example: "82 % of the kernels' time is on FP32 data: half precision moves half the bytes",
+            summary: "The GPU is busy {min_busy_share} of the step or more, and {min_share} of kernel time or more is on FP32 data.",
+            why: "BF16 and FP16 move half the bytes and multiply at twice the speed of TF32. Whether the results allow it is for the program to decide, and the kernel names do not show how much faster each would get: no gain is given.",
+            needs: "GPU operations whose kernel names show their dtypes.",
+            example: "82 % of kernel time is on FP32 data; half precision would move half the bytes",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Half precision for the whole model: BF16 or FP16 weights and inputs.",
-            "Or only where it is safe: products of BF16 matrices, summed up in FP32.",
+            "Use half precision for the whole model: BF16 or FP16 weights and inputs.",
+            "Or only where it is safe: products of BF16 matrices, accumulated in FP32.",
         ]
     }
 
@@ -63,7 +62,7 @@ impl Rule for Fp32Share {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} of the kernels' time is on FP32 data: half precision moves half the bytes",
+                "{} of kernel time is on FP32 data; half precision would move half the bytes",
                 phrase::percent(share)
             ),
             evidence: vec![
@@ -80,7 +79,7 @@ impl Rule for Fp32Share {
             severity: Severity::Info,
             confidence: device.tally(case, |_| true).repeats(),
             actions: vec![
-                "Half precision for the whole model: model.to(torch.bfloat16), and its inputs too.".into(),
+                "Use half precision for the whole model and its inputs: model.to(torch.bfloat16).".into(),
                 "Or only where it is safe: with torch.autocast(\"cuda\", dtype=torch.bfloat16): model(x).".into(),
             ],
             verify: proof::verify(case, 0.0),
@@ -107,7 +106,7 @@ mod tests {
     #[test]
     fn fp32_data_most_of_the_time() {
         let found = found(&Fp32Share, &steps("cutlass_80_tensorop_s1688gemm_256x64_16x4_tn_align4", "9ms"));
-        assert_eq!(found[0].title, "100 % of the kernels' time is on FP32 data: half precision moves half the bytes");
+        assert_eq!(found[0].title, "100 % of kernel time is on FP32 data; half precision would move half the bytes");
         assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
     }
 

@@ -19,7 +19,7 @@ pub const CODE: RuleCode = RuleCode::new("gpu-shared");
 pub struct GpuShared;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "of the steps' time: less is a process that starts or ends");
+    Threshold::new(CODE, "min_share", 0.05, Unit::Share, "of step time: less is a process that starts or ends");
 const MIN_BYTES: Threshold =
     Threshold::new(CODE, "min_bytes", 3_221_225_472.0, Unit::Bytes, "more than a driver takes for itself");
 
@@ -34,11 +34,10 @@ impl Rule for GpuShared {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Another recorded process runs kernels on the same device in {min_share} of the step or more, or other processes hold {min_bytes} of its memory or more.",
-            why: "Two processes take turns on a device: while the kernels of one run, those of the other wait. Of a recorded process that is known to the nanosecond, by the device's own number; it costs at most the time in which both have work. \
-                  Of others only their memory is seen, as what the device says is in use and no recorded process holds: that has no gain.",
-            needs: "Several recorded processes with GPU work, or device counters (`gpu_memory_used_bytes`, `gpu_process_memory_bytes`) of a machine with one GPU.",
-            example: "Process 4711 runs on the same GPU in 34 % of the step",
+            summary: "Another recorded process runs kernels on the same GPU for {min_share} of the step or more, or other processes hold {min_bytes} of its memory or more.",
+            why: "Two processes take turns on a GPU: while the kernels of one run, those of the other wait. For a recorded process this is known exactly, by the GPU's own id; it costs at most the time in which both have work. Of other processes only their memory is visible, as the memory in use that no recorded process holds: no gain is given for that.",
+            needs: "Several recorded processes with GPU operations, or GPU counters (`gpu_memory_used_bytes`, `gpu_process_memory_bytes`) on a machine with one GPU.",
+            example: "Process 4711 runs kernels on the same GPU during 34 % of the step of process 12",
         }
     }
 
@@ -56,7 +55,7 @@ impl Rule for GpuShared {
             };
             let gain = Gain::up_to(100.0 * share);
             let title = format!(
-                "Process {} runs on the same GPU in {} of {} of process {}",
+                "Process {} runs kernels on the same GPU during {} of {} of process {}",
                 pid(other.process),
                 phrase::percent(share),
                 case.the_step(),
@@ -67,7 +66,7 @@ impl Rule for GpuShared {
                 title,
                 Some(gain),
                 confidence::of(&tally, case.threshold(MIN_SHARE)),
-                Evidence::said("both were recorded, and the device has the same number in both"),
+                Evidence::said("both were recorded, and report the same GPU"),
             )
             .into();
         }
@@ -75,18 +74,16 @@ impl Rule for GpuShared {
             return if case.kernels().is_empty() {
                 Verdict::Silent
             } else {
-                Verdict::Abstain(
-                    "who holds the device's memory was not recorded, or the machine has several devices".into(),
-                )
+                Verdict::Abstain("GPU memory by process not recorded, or the machine has several GPUs".into())
             };
         };
         let others = used.saturating_sub(own);
         if others < (case.threshold(MIN_BYTES) as i64) {
             return Verdict::Silent;
         }
-        let title = format!("Other processes hold {} of the GPU's memory", phrase::bytes(others as u64));
+        let title = format!("Other processes hold {} of GPU memory", phrase::bytes(others as u64));
         let text = format!(
-            "{} in use, {} of them by the recorded processes",
+            "{} in use, {} of it by the recorded processes",
             phrase::bytes(used as u64),
             phrase::bytes(own as u64)
         );
@@ -104,8 +101,8 @@ fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evid
         confidence,
         evidence: vec![evidence],
         actions: vec![
-            "See who it is: nvidia-smi, or nvidia-smi pmon -c 1; measure again with the device alone.".into(),
-            "Give each its own device (CUDA_VISIBLE_DEVICES), its own part (MIG), or let them run side by side (nvidia-cuda-mps-control -d).".into(),
+            "Find the other process: nvidia-smi, or nvidia-smi pmon -c 1; measure again with the GPU to yourself.".into(),
+            "Give each its own GPU (CUDA_VISIBLE_DEVICES), its own slice (MIG), or share it with MPS (nvidia-cuda-mps-control -d).".into(),
         ],
         verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
     }
@@ -161,8 +158,8 @@ mod tests {
     fn two_processes_on_one_device() {
         let found = found(&GpuShared, &two("GPU-a"));
         assert!(
-            found[0].title.contains("runs on the same GPU in 80 % of the step")
-                || found[0].title.contains("in 30 % of the step"),
+            found[0].title.contains("on the same GPU during 80 % of the step")
+                || found[0].title.contains("during 30 % of the step"),
             "{}",
             found[0].title
         );
@@ -174,7 +171,7 @@ mod tests {
     fn memory_that_no_recorded_process_holds() {
         let text = "track main\n step r 0..1ms\n api cudaLaunchKernel 0..1us\n stream 7\n kernel k 2us..9us\n counter host gpu_memory_used_bytes 0=20000000000\n counter process gpu_process_memory_bytes 0=4000000000";
         let found = found(&GpuShared, text);
-        assert_eq!(found[0].title, "Other processes hold 14.9 GiB of the GPU's memory");
+        assert_eq!(found[0].title, "Other processes hold 14.9 GiB of GPU memory");
         assert!(found[0].gain.is_none());
         // Read once.
         assert!((found[0].confidence - 2.0 / 3.0).abs() < 1e-9, "{}", found[0].confidence);

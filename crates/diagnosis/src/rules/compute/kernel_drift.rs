@@ -21,23 +21,18 @@ pub const CODE: RuleCode = RuleCode::new("kernel-drift");
 pub struct KernelDrift;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the steps' time: less changes no mean");
-const MIN_RATIO: Threshold = Threshold::new(
-    CODE,
-    "min_ratio",
-    1.10,
-    Unit::Times,
-    "clocks and caches differ by less from one moment to the next",
-);
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of step time: less does not move the mean");
+const MIN_RATIO: Threshold =
+    Threshold::new(CODE, "min_ratio", 1.10, Unit::Times, "clocks and caches vary by less from one moment to the next");
 const MIN_CALLS: Threshold = Threshold::new(
     CODE,
     "min_calls",
     20.0,
     Unit::Count,
-    "with fewer calls in a quarter of the steps their median says little",
+    "with fewer calls in a quarter of the steps their median means little",
 );
 const MIN_STEPS: Threshold =
-    Threshold::new(CODE, "min_steps", 20.0, Unit::Count, "with fewer steps there is no beginning and end to compare");
+    Threshold::new(CODE, "min_steps", 20.0, Unit::Count, "with fewer steps there is no start and end to compare");
 
 impl Rule for KernelDrift {
     fn code(&self) -> RuleCode {
@@ -50,13 +45,10 @@ impl Rule for KernelDrift {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels with the same name and grid take more than {min_ratio} times as long in the last quarter of the steps as in the first, and {min_share} of the steps' time or more.",
-            why: "The same work should take the same time. If it drifts, the clock falls (heat, power), a cache grows (attention over a longer and longer context), memory \
-                  fragments, or another process comes to the device. The median of the first quarter of the steps is compared with that of the last, for each kernel with {min_calls} calls \
-                  in each. The gain is what all recorded calls of it take above the median of the first quarter; at least what the last quarter alone takes above it, at most what \
-                  a run would that goes on as it ended, where that is more. Calls that run side by side on several streams count for the time in which any of them runs.",
-            needs: "{min_steps} steps or more, and GPU work.",
-            example: "attention_kernel takes 1.8 times as long at the end as at the start: 412 µs instead of 229 µs",
+            summary: "Kernels with the same name and grid take more than {min_ratio} times as long in the last quarter of the steps as in the first, and {min_share} of step time or more.",
+            why: "The same work should take the same time. If it drifts, the clock drops (heat, power), a cache grows (attention over a longer and longer context), memory fragments, or another process uses the GPU. The median of the first quarter of the steps is compared with that of the last, for each kernel with {min_calls} calls in each. The gain is what all recorded calls take above the median of the first quarter; at least what the last quarter alone takes above it, at most what a run would that goes on as it ended, where that is more. Calls that overlap on several streams count for the time in which any of them runs.",
+            needs: "{min_steps} steps or more, and GPU operations.",
+            example: "attention_kernel slows down 1.8 times during the run: 412 µs at the end instead of 229 µs",
         }
     }
 
@@ -69,7 +61,7 @@ impl Rule for KernelDrift {
             return Verdict::Silent;
         }
         if case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            return Verdict::Abstain("with fewer than 20 steps there is no start and no end to compare".into());
+            return Verdict::Abstain("fewer than 20 steps: no start and end to compare".into());
         }
         let drifts = case.kernels().iter().filter_map(|device| Some((device, worst(case, device)?)));
         let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
@@ -92,8 +84,7 @@ impl Rule for KernelDrift {
             let at = counter.time.partition_point(|time| *time <= device.windows[from].start);
             counter.value.get(at.checked_sub(1)?).copied()
         };
-        let mut evidence =
-            vec![Evidence::said(format!("{} calls of it in each quarter", phrase::count(drift.calls as u64)))];
+        let mut evidence = vec![Evidence::said(format!("{} calls in each quarter", phrase::count(drift.calls as u64)))];
         if let (Some(first), Some(last)) = (clock(0), clock(device.windows.len() - 1)) {
             evidence
                 .push(Evidence::said(format!("the clock was {first} MHz at the first step and {last} at the last")));
@@ -101,8 +92,8 @@ impl Rule for KernelDrift {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} takes {:.1} times as long at the end as at the start: {} instead of {}",
-                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
+                "{} slows down {:.1} times during the run: {} at the end instead of {}",
+                kernel_name::brief(place.kernel.as_deref().unwrap_or("")),
                 drift.last as f64 / drift.first.max(1) as f64,
                 phrase::duration(drift.last),
                 phrase::duration(drift.first)
@@ -113,8 +104,8 @@ impl Rule for KernelDrift {
             confidence: again(drift.calls),
             evidence,
             actions: vec![
-                "See whether it has more to do: a cache or a context that grows with every step makes attention longer.".into(),
-                "See whether the clock falls: nvidia-smi -q -d PERFORMANCE,CLOCK; compare runs only at one clock (nvidia-smi -lgc).".into(),
+                "Check whether its input grows: a cache or context that gets longer with every step makes attention slower.".into(),
+                "Check whether the clock drops: nvidia-smi -q -d PERFORMANCE,CLOCK; compare runs only at a fixed clock (nvidia-smi -lgc).".into(),
             ],
             verify: proof::verify(case, share),
         };
@@ -224,7 +215,7 @@ mod tests {
         let found = found(&KernelDrift, &steps(100, |step| 200 + 4 * step));
         assert_eq!(
             found[0].title,
-            "attention takes 2.2 times as long at the end as at the start: 548 µs instead of 248 µs"
+            "attention slows down 2.2 times during the run: 548 µs at the end instead of 248 µs"
         );
         // It grows evenly: at the first quarter's speed all steps together would save 15 %.
         let gain = found[0].gain.unwrap();

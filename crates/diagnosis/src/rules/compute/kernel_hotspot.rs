@@ -20,7 +20,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.33,
     Unit::Share,
-    "a third of the step in one kernel: nothing else on the device can be worth more",
+    "a third of the step in one kernel: nothing else on the GPU can be worth more",
 );
 
 impl Rule for KernelHotspot {
@@ -35,17 +35,16 @@ impl Rule for KernelHotspot {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One kernel runs for {min_share} of the step or more.",
-            why: "Where the device sets the pace, this is what it does. It is named with the layer and the line that launch it where they are known. \
-                  It has no gain: how fast the kernel could be, its duration does not say.",
-            needs: "GPU work.",
-            example: "61 % of the step is one kernel, flash_fwd_kernel, launched at attention (model.py:120)",
+            why: "Where the GPU is the bottleneck, this is what it does. The layer and line that launch it are named where known. No gain is given: its duration does not show how fast the kernel could be.",
+            needs: "GPU operations.",
+            example: "One kernel takes 61 % of the step: flash_fwd_kernel (model.py:120)",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "See whether it has less to do: a smaller or cheaper type (BF16, FP8), fewer elements, no padding.",
-            "See whether a library has a faster one: cuBLASLt, cuDNN, CUTLASS.",
+            "Give it less to do: a smaller dtype (BF16, FP8), fewer elements, no padding.",
+            "Check whether a library has a faster one: cuBLASLt, cuDNN, CUTLASS.",
         ]
     }
 
@@ -60,7 +59,7 @@ impl Rule for KernelHotspot {
         let kernel = case.timeline.names.text(name);
         let mut place = row.and_then(|row| row.place.clone()).unwrap_or_default();
         let launched = match place.function {
-            Some(_) => format!(", launched at {}", phrase::place(&place)),
+            Some(_) => format!(" ({})", phrase::line(&place)),
             None => String::new(),
         };
         place = Place {
@@ -75,23 +74,20 @@ impl Rule for KernelHotspot {
         ))];
         evidence.extend(row.map(|row| {
             let (mean, p95) = (phrase::duration(row.mean_ns), phrase::duration(row.p95_ns));
-            Evidence::said(format!(
-                "{} times in the recording, {mean} in the mean, {p95} at p95",
-                phrase::count(row.count)
-            ))
+            Evidence::said(format!("{} times in the recording, mean {mean}, p95 {p95}", phrase::count(row.count)))
         }));
         let finding = Finding {
             code: CODE,
-            title: format!("{} of {} is one kernel, {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
+            title: format!("One kernel takes {} of {}: {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
             place,
             gain: None,
             severity: Severity::Info,
             confidence: tally.repeats(),
             evidence,
             actions: vec![
-                "See whether it has less to do: a smaller or cheaper type (torch.bfloat16, FP8), fewer tokens, no padding.".into(),
-                "See whether another one does the same faster: torch.compile(model), torch.nn.functional.scaled_dot_product_attention.".into(),
-                "What limits it inside: ncu --set full on this kernel.".into(),
+                "Give it less to do: a smaller dtype (torch.bfloat16, FP8), fewer tokens, no padding.".into(),
+                "Try a faster kernel for the same work: torch.compile(model), torch.nn.functional.scaled_dot_product_attention.".into(),
+                "Profile it with ncu --set full to see what limits it.".into(),
             ],
             verify: proof::verify(case, 0.0),
         };
@@ -101,7 +97,7 @@ impl Rule for KernelHotspot {
 
 /// A C++ name without its arguments, as far as a line allows.
 fn short(name: &str) -> String {
-    const MOST: usize = 80;
+    const MOST: usize = 45;
     let plain = name.strip_prefix("void ").unwrap_or(name);
     let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
     if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
@@ -165,7 +161,7 @@ mod tests {
     #[test]
     fn the_kernel_is_named_with_the_line_that_launches_it_and_has_no_gain() {
         let found = found(&KernelHotspot, STEPS);
-        assert_eq!(found[0].title, "60 % of the step is one kernel, flash_fwd, launched at attention (model.py:120)");
+        assert_eq!(found[0].title, "One kernel takes 60 % of the step: flash_fwd (model.py:120)");
         assert_eq!((found[0].gain, found[0].place.kernel.as_deref()), (None, Some("flash_fwd")));
     }
 

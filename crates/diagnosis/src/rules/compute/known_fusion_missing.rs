@@ -24,7 +24,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.03,
     Unit::Share,
-    "the fused operation is there already: a few percent are worth calling it",
+    "the fused operation exists: a few percent are worth calling it",
 );
 
 /// Kernels between two of a pattern: conversions, an added constant.
@@ -66,11 +66,10 @@ impl Rule for KnownFusionMissing {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "An RMS norm, GELU or SwiGLU in several kernels could save {min_share} of the step or more as one.",
-            why: "They are known by the order of their kernels' names: power, mean, reciprocal root, product; power, tanh, product; SiLU, product. Each kernel goes over the same memory; the fused one goes over it once and takes about as long as \
-                  the longest of them. The gain is the recorded steps replayed with that one left; at worst a third of each of the others stays, for each may read a tensor of its own beside the one that it reads and the one that it writes.",
-            needs: "GPU work whose kernels' names say what they compute, as PyTorch's do.",
-            example: "RMS norm is written out in 6 kernels, 65 times a step, 18 % of it",
+            summary: "An RMS norm, GELU or SwiGLU run as several kernels could save {min_share} of the step or more as one.",
+            why: "They are recognised by the order of their kernel names: power, mean, reciprocal root, product; power, tanh, product; SiLU, product. Each kernel goes over the same memory; the fused one goes over it once and takes about as long as the longest of them. The gain is the recorded steps replayed with that one left; at worst a third of each of the others stays, because each may read one more tensor besides the one it reads and the one it writes.",
+            needs: "GPU operations whose kernel names say what they compute, as PyTorch's do.",
+            example: "Unfused RMS norm: 6 kernels, 65 times per step, take 18 % of it",
         }
     }
 
@@ -100,7 +99,7 @@ impl Rule for KnownFusionMissing {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} is written out in {} kernels, {} a step, {} of it{}",
+                "Unfused {}: {} kernels, {} per step, take {} of it{}",
                 known.what,
                 gap::each(found.kernels as f64 / found.count.max(1) as f64),
                 crate::measures::calls_in_steps::times(found.count as f64 / case.steps.count().max(1) as f64),
@@ -111,9 +110,9 @@ impl Rule for KnownFusionMissing {
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             confidence,
-            evidence: vec![Evidence::at("the first of them", None, work.start[first], work.end(first))],
+            evidence: vec![Evidence::at("the first occurrence", None, work.start[first], work.end(first))],
             actions: vec![
-                format!("Use the one kernel for it: {}.", known.instead),
+                format!("Use the fused kernel: {}.", known.instead),
                 "Or let a compiler fuse it: @torch.compile on the module's forward.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
@@ -214,7 +213,7 @@ mod tests {
     #[test]
     fn a_norm_that_is_written_out() {
         let found = found(&KnownFusionMissing, &steps(&NORM));
-        assert_eq!(found[0].title, "RMS norm is written out in 5 kernels, once a step, 50 % of it");
+        assert_eq!(found[0].title, "Unfused RMS norm: 5 kernels, once per step, take 50 % of it");
         assert!(
             found[0].actions[0].contains("rms_norm") && (found[0].gain.unwrap().mid - 40.0).abs() < 2.0,
             "{:?}",

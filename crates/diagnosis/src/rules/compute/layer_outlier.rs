@@ -20,17 +20,17 @@ pub const CODE: RuleCode = RuleCode::new("layer-outlier");
 pub struct LayerOutlier;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of the kernels' time, above the median: less is noise");
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "of kernel time, above the median: less is noise");
 const MIN_RATIO: Threshold =
-    Threshold::new(CODE, "min_ratio", 1.5, Unit::Times, "layers of one sort differ by less by themselves");
+    Threshold::new(CODE, "min_ratio", 1.5, Unit::Times, "layers of one kind vary by less on their own");
 const MIN_STEP_SHARE: Threshold =
-    Threshold::new(CODE, "min_step_share", 0.01, Unit::Share, "less than a hundredth of the step is worth nothing");
+    Threshold::new(CODE, "min_step_share", 0.01, Unit::Share, "less than a hundredth of the step is not worth it");
 const MIN_LAYERS: Threshold = Threshold::new(
     CODE,
     "min_layers",
     4.0,
     Unit::Count,
-    "with fewer layers of one sort there is no telling what is usual",
+    "with fewer layers of one kind there is no telling what is typical",
 );
 
 impl Rule for LayerOutlier {
@@ -44,11 +44,10 @@ impl Rule for LayerOutlier {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A layer takes {min_ratio} times as long as the median of more than {min_layers} of the same sort, and {min_share} of the kernels' time and {min_step_share} of the step or more above it.",
-            why: "Layers whose names differ in one number, that of the block that is repeated, do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (a shape that fits badly, a cache that was missed), was left out of a fusion, or has extra work. \
-                  The gain is what it takes above the median of its sisters, as a part of the step; at least what it takes above the longest of them, at most above the shortest.",
-            needs: "GPU work with layers (`--layers`, or torch.profiler with modules).",
-            example: "layers.17.mlp takes 3.2 times as long as its 31 sisters: 410 µs a step instead of 128 µs",
+            summary: "A layer takes {min_ratio} times as long as the median of more than {min_layers} of the same kind, and {min_share} of kernel time and {min_step_share} of the step or more above it.",
+            why: "Layers whose names differ only in the block number do the same: layers.0.mlp.2 and layers.1.mlp.2, but not layers.0.mlp.0. One that takes longer runs another kernel (an unfavourable shape, a cache miss), was left out of a fusion, or has extra work. The gain is what it takes above the median of its siblings, as a share of the step; at least above the longest of them, at most above the shortest.",
+            needs: "GPU operations with layers (`--layers`, or torch.profiler with modules).",
+            example: "layers.17.mlp takes 3.2 times as long as its 31 siblings: 410 µs per step instead of 128 µs",
         }
     }
 
@@ -59,7 +58,7 @@ impl Rule for LayerOutlier {
     fn look(&self, case: &Case) -> Verdict {
         let Some(gpu) = case.gpu() else { return Verdict::Silent };
         if gpu.layers.is_empty() {
-            let plain = format!("layers were not recorded; {}", Recorder::of(case.timeline).for_layers());
+            let plain = format!("layers not recorded; {}", Recorder::of(case.timeline).for_layers());
             return Verdict::Abstain(not_recorded(case.timeline, "layers", &plain));
         }
         let sorts = sorts(&gpu.layers, |row| case.timeline.names.text(row.name));
@@ -92,7 +91,7 @@ impl Rule for LayerOutlier {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{name} takes {:.1} times as long as its {sisters} sisters: {} a step instead of {}",
+                "{name} takes {:.1} times as long as its {sisters} siblings: {} per step instead of {}",
                 row.total_ns as f64 / usual.max(1) as f64,
                 each(row.total_ns),
                 each(usual)
@@ -102,13 +101,13 @@ impl Rule for LayerOutlier {
             severity: Severity::Low,
             confidence: again(sisters),
             evidence: vec![Evidence::said(format!(
-                "{} of its kernels, {} in all",
+                "{} of its kernels, {} in total",
                 phrase::count(row.kernels),
                 phrase::duration(row.total_ns)
             ))],
             actions: vec![
-                "Compare its kernels with a sister's: a scope around each, or the kernel table by layer.".into(),
-                "See its shapes: print(layer.weight.shape, layer.weight.dtype, layer.weight.is_contiguous()).".into(),
+                "Compare its kernels with a sibling's: a scope around each, or the kernel table by layer.".into(),
+                "Check its shapes: print(layer.weight.shape, layer.weight.dtype, layer.weight.is_contiguous()).".into(),
             ],
             verify: proof::verify(case, share),
         };
@@ -169,7 +168,7 @@ mod tests {
         let found = found(&LayerOutlier, &steps(800));
         assert_eq!(
             found[0].title,
-            "layers.5.mlp takes 4.0 times as long as its 7 sisters: 800 µs a step instead of 200 µs"
+            "layers.5.mlp takes 4.0 times as long as its 7 siblings: 800 µs per step instead of 200 µs"
         );
         assert!(found[0].gain.is_some_and(|gain| (gain.mid - 6.7).abs() < 0.5), "{:?}", found[0].gain);
         assert!((found[0].confidence - 8.0 / 9.0).abs() < 1e-9, "{}", found[0].confidence);

@@ -17,13 +17,13 @@ pub const CODE: RuleCode = RuleCode::new("low-occupancy");
 pub struct LowOccupancy;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.2, Unit::Share, "below it nobody would notice the empty part");
+    Threshold::new(CODE, "min_share", 0.2, Unit::Share, "below it the empty part would go unnoticed");
 const MIN_KERNEL_NS: Threshold = Threshold::new(
     CODE,
     "min_kernel_ns",
     10_000.0,
     Unit::Nanoseconds,
-    "shorter kernels cost what launching them costs, however full the device is",
+    "shorter kernels cost their launch time, however full the GPU is",
 );
 
 impl Rule for LowOccupancy {
@@ -37,12 +37,10 @@ impl Rule for LowOccupancy {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels of {min_kernel_ns} or more that fill at most half of the GPU's processors run for {min_share} of the step or more.",
-            why: "A block runs on one processor. A grid of 16 blocks leaves 116 of an H200's 132 processors empty however long it runs; more work beside it would cost nothing. \
-                  Collectives use few blocks on purpose and do not count, nor does what runs beside another kernel. It has no gain: a step does not get shorter by giving it more to do, but a larger \
-                  batch is free until the processors are full.",
-            needs: "GPU work with grids, on a device whose number of processors was recorded.",
-            example: "41 % of the step is kernels that fill at most half of the GPU's 132 processors, most decode_attention with 16 blocks",
+            summary: "Kernels of {min_kernel_ns} or more that fill at most half of the GPU's SMs run for {min_share} of the step or more.",
+            why: "A block runs on one SM. A grid of 16 blocks leaves 116 of an H200's 132 SMs empty however long it runs; more work beside it would cost nothing. Collectives use few blocks on purpose and do not count, nor does what runs beside another kernel. No gain is given: a step does not get shorter by giving it more to do, but a larger batch is free until the SMs are full.",
+            needs: "GPU operations with grid sizes, on a GPU whose number of SMs was recorded.",
+            example: "41 % of the step uses at most half of the GPU's 132 SMs, mostly decode_attention (16 blocks)",
         }
     }
 
@@ -51,7 +49,7 @@ impl Rule for LowOccupancy {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Or let other work run beside them, in a second stream: parts that do not depend on each other."]
+        &["Or overlap other work, in a second stream: parts that do not depend on each other."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -64,10 +62,10 @@ impl Rule for LowOccupancy {
         };
         let Some(processors) = device.device(case).and_then(|device| device.multiprocessors).filter(|count| *count > 0)
         else {
-            return Verdict::Abstain("the number of the device's processors was not recorded".into());
+            return Verdict::Abstain("number of SMs not recorded".into());
         };
         if case.timeline.gpu.shapes.is_empty() {
-            return Verdict::Abstain("the grids of kernels were not recorded".into());
+            return Verdict::Abstain("grid sizes not recorded".into());
         }
         let tally = alone(case, device, |index| fills_little(case, device, index, processors));
         if tally.mid() < case.threshold(MIN_SHARE) {
@@ -81,10 +79,10 @@ impl Rule for LowOccupancy {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} of {} is kernels that fill at most half of the GPU's {processors} processors, most {} with {} blocks",
+                "{} of {} uses at most half of the GPU's {processors} SMs, mostly {} ({} blocks)",
                 phrase::percent(tally.mid()),
                 case.the_step(),
-                kernel_name::short(place.kernel.as_deref().unwrap_or("")),
+                kernel_name::brief(place.kernel.as_deref().unwrap_or("")),
                 phrase::count(blocks(case, longest).unwrap_or(0))
             ),
             place,
@@ -92,12 +90,12 @@ impl Rule for LowOccupancy {
             severity: Severity::Low,
             confidence: tally.repeats(),
             evidence: vec![
-                Evidence::at("the longest of them", None, work.start[longest], work.end(longest)),
+                Evidence::at("longest", None, work.start[longest], work.end(longest)),
                 Evidence::said(format!("{} of them in the steps", phrase::count(pieces.len() as u64))).number("share", tally.mid()),
             ],
             actions: vec![
-                "Give them more at once: a larger batch costs nothing until the processors are full.".into(),
-                "Or let other work run beside them: with torch.cuda.stream(torch.cuda.Stream()): ... for parts that do not depend on each other.".into(),
+                "Increase the batch: more work costs nothing until the SMs are full.".into(),
+                "Or overlap other work: with torch.cuda.stream(torch.cuda.Stream()): ... for parts that do not depend on each other.".into(),
             ],
             verify: "Record with twice the batch: a step should take hardly longer.".into(),
         };
@@ -157,7 +155,7 @@ mod tests {
         let found = found(&LowOccupancy, &steps(H200, "grid 8,2 block 128"));
         assert_eq!(
             found[0].title,
-            "60 % of the step is kernels that fill at most half of the GPU's 132 processors, most decode with 16 blocks"
+            "60 % of the step uses at most half of the GPU's 132 SMs, mostly decode (16 blocks)"
         );
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }
@@ -174,7 +172,7 @@ mod tests {
 
     #[test]
     fn abstains_without_processors_and_without_grids() {
-        abstains(&LowOccupancy, &steps("device 0 NVIDIA_H200", "grid 8 block 128"), "processors");
-        abstains(&LowOccupancy, &steps(H200, ""), "grids");
+        abstains(&LowOccupancy, &steps("device 0 NVIDIA_H200", "grid 8 block 128"), "number of SMs");
+        abstains(&LowOccupancy, &steps(H200, ""), "grid sizes");
     }
 }

@@ -15,7 +15,7 @@ pub const CODE: RuleCode = RuleCode::new("memory-bandwidth-bound");
 pub struct MemoryBandwidthBound;
 
 const MIN_BUSY_SHARE: Threshold =
-    Threshold::new(CODE, "min_busy_share", 0.8, Unit::Share, "its kernels set the pace from here on");
+    Threshold::new(CODE, "min_busy_share", 0.8, Unit::Share, "from here on, kernels are the bottleneck");
 
 impl Rule for MemoryBandwidthBound {
     fn code(&self) -> RuleCode {
@@ -28,13 +28,10 @@ impl Rule for MemoryBandwidthBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU runs kernels in {min_busy_share} of the step or more, and most of that on kernels that memory limits.",
-            why: "Elementwise operations, norms, copies and products of a matrix with a few vectors read and write far more bytes than they have \
-                  arithmetic for: the device's memory sets the pace, and faster arithmetic changes nothing. With shapes (torch.profiler, \
-                  `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. \
-                  It has no gain of its own: fewer passes over memory are what `unfused-elementwise` counts.",
-            needs: "GPU work; shapes make it sure.",
-            example: "Memory sets the pace: the GPU runs kernels in 96 % of the step, and 88 % of that is kernels that memory limits, most elementwise ones",
+            summary: "The GPU runs kernels for {min_busy_share} of the step or more, mostly kernels limited by memory bandwidth.",
+            why: "Elementwise operations, norms, copies and matrix-vector products read and write far more bytes than they have arithmetic for: memory bandwidth is the bottleneck, and faster arithmetic changes nothing. With shapes (torch.profiler, `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. No gain of its own is given: `unfused-elementwise` counts what fewer passes over memory save.",
+            needs: "GPU operations; more certain with shapes.",
+            example: "Memory-bandwidth-bound: GPU busy 96 % of the step, 88 % of that limited by memory, mostly elementwise",
         }
     }
 
@@ -44,7 +41,7 @@ impl Rule for MemoryBandwidthBound {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Go over the data fewer times: put neighbouring operations into one kernel.",
+            "Make fewer passes over the data: fuse neighbouring operations into one kernel.",
             "Move fewer bytes: BF16 instead of FP32, weights in INT8 or FP8.",
         ]
     }
@@ -59,15 +56,15 @@ impl Rule for MemoryBandwidthBound {
         }
         let row = device.rows.iter().find(|row| !roofline::computes(row));
         let most = match row.map(|row| row.kind.class) {
-            Some(Class::Elementwise) => ", most elementwise ones",
-            Some(Class::Gemv | Class::Matmul) => ", most products of a matrix with few vectors",
-            Some(Class::Norm) => ", most norms",
-            Some(Class::Copy | Class::Layout) => ", most copies inside its memory",
-            Some(Class::Softmax) => ", most softmax",
+            Some(Class::Elementwise) => ", mostly elementwise",
+            Some(Class::Gemv | Class::Matmul) => ", mostly matrix-vector",
+            Some(Class::Norm) => ", mostly norms",
+            Some(Class::Copy | Class::Layout) => ", mostly copies",
+            Some(Class::Softmax) => ", mostly softmax",
             _ => "",
         };
         let title = format!(
-            "Memory sets the pace: the GPU runs kernels in {} of {}, and {} of that is kernels that memory limits{most}",
+            "Memory-bandwidth-bound: GPU busy {} of {}, {} of that limited by memory{most}",
             phrase::percent(bound.busy),
             case.the_step(),
             phrase::percent(bound.part)
@@ -75,7 +72,7 @@ impl Rule for MemoryBandwidthBound {
         let mut evidence = vec![Evidence::said(bound.how()).number("share", bound.part)];
         evidence.extend(bound.reached(case));
         if let Some(peaks) = device.peaks(case) {
-            let text = format!("the device's memory moves {} GB/s at the most", phrase::count(peaks.bandwidth as u64));
+            let text = format!("peak memory bandwidth of the GPU: {} GB/s", phrase::count(peaks.bandwidth as u64));
             evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
         }
         let finding = Finding {
@@ -95,12 +92,14 @@ impl Rule for MemoryBandwidthBound {
 
 fn actions(class: Option<Class>) -> Vec<String> {
     let mut actions = vec![
-        "Go over the data fewer times: model = torch.compile(model) puts neighbouring operations into one kernel."
+        "Make fewer passes over the data: model = torch.compile(model) fuses neighbouring operations into one kernel."
             .to_owned(),
         "Move fewer bytes: torch.bfloat16 instead of torch.float32, weights in INT8 or FP8 (torchao.quantize_)."
             .to_owned(),
     ];
-    let batch = "Use each weight more often: a larger batch costs little while its bytes set the pace.".to_owned();
+    let batch =
+        "Increase the batch: each weight is read once for all of it, so it costs little while bandwidth is the limit."
+            .to_owned();
     // What reads its weights for a few vectors is helped most by more of them.
     let first = if matches!(class, Some(Class::Gemv | Class::Matmul)) { 0 } else { actions.len() };
     actions.insert(first, batch);
@@ -122,7 +121,7 @@ mod tests {
     fn elementwise_kernels_wait_for_memory() {
         let found =
             found(&MemoryBandwidthBound, &steps("vectorized_elementwise_kernel<4,CUDAFunctor_add<float>>", "9.9ms"));
-        assert!(found[0].title.ends_with("kernels that memory limits, most elementwise ones"), "{}", found[0].title);
+        assert!(found[0].title.ends_with("limited by memory, mostly elementwise"), "{}", found[0].title);
         assert!(found[0].gain.is_none() && found[0].actions.len() >= 2);
         assert!(found[0].evidence.iter().any(|one| one.text.contains("4,800 GB/s")));
     }
@@ -131,7 +130,7 @@ mod tests {
     fn products_with_few_rows_by_their_names() {
         for kernel in ["gemv2T_kernel_val<int,int,__nv_bfloat16>", "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"] {
             let found = found(&MemoryBandwidthBound, &steps(kernel, "9.9ms"));
-            assert!(found[0].title.ends_with("most products of a matrix with few vectors"), "{}", found[0].title);
+            assert!(found[0].title.ends_with("mostly matrix-vector"), "{}", found[0].title);
         }
     }
 

@@ -24,7 +24,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "compute",
     title: "Kernels",
-    summary: "How well kernels use the device: number formats, shapes, fusion, occupancy, clocks.",
+    summary: "How well kernels use the GPU: dtypes, shapes, fusion, occupancy, clocks.",
     rules: &[
         &compute_bound::ComputeBound,
         &memory_bandwidth_bound::MemoryBandwidthBound,

@@ -25,7 +25,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "another number format is one line, and its effect on results has to be checked",
+    "another dtype is one line, and its effect on results has to be checked",
 );
 
 impl Rule for TensorCoresUnused {
@@ -39,13 +39,10 @@ impl Rule for TensorCoresUnused {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Products or convolutions without tensor cores take {min_share} of the step or more on a GPU that has them.",
-            why: "Tensor cores multiply several times faster than ordinary cores. They are left out when the type is one that they do not have (FP32 on a \
-                  V100 or T4), when half-precision matrices are too small or lie badly, or when a convolution has few channels or TF32 was switched off for cuDNN. The kernel's \
-                  name says it. Why they are left out it does not say: at best these kernels get faster as the peaks do, at worst nothing changes, and half lies between; the recorded steps are replayed with that. \
-                  FP32 products where TF32 would do are told by `tf32-off`.",
-            needs: "GPU work on a device of the table of peaks.",
-            example: "Products without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
+            summary: "Matrix products or convolutions without tensor cores take {min_share} of the step or more on a GPU that has them.",
+            why: "Tensor cores multiply several times faster than ordinary cores. They are not used when they do not support the dtype (FP32 on a V100 or T4), when half-precision matrices are too small or badly aligned, or when a convolution has few channels or TF32 is off for cuDNN. The kernel's name shows that, but not why: at best these kernels speed up as the peaks do, at worst nothing changes, and half of it in the middle; the recorded steps are replayed with that. FP32 products where TF32 would do are covered by `tf32-off`.",
+            needs: "GPU operations on a GPU in the table of peaks.",
+            example: "Matmuls without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
         }
     }
 
@@ -55,7 +52,7 @@ impl Rule for TensorCoresUnused {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Use a type that tensor cores have: FP16 or BF16; for FP32 data cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
+            "Use a dtype that tensor cores support: FP16 or BF16; for FP32 data cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
         ]
     }
 
@@ -69,7 +66,7 @@ impl Rule for TensorCoresUnused {
         let Some((device, _)) = device else { return Verdict::Silent };
         let Some(peaks) = device.peaks(case) else {
             return Verdict::Abstain(
-                "the device's peaks are not in the table: what its tensor cores do is not known".into(),
+                "the GPU is not in the table of peaks: the speed of its tensor cores is unknown".into(),
             );
         };
         let fits = |kind: &Kind| on_cores(kind) && faster(kind, &peaks).is_some();
@@ -84,13 +81,13 @@ impl Rule for TensorCoresUnused {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let place = roofline::place(case, row);
         let math = row.kind.math.unwrap_or(Math::F32);
-        let what = if row.kind.class == Class::Convolution { "Convolutions" } else { "Products" };
+        let what = if row.kind.class == Class::Convolution { "Convolutions" } else { "Matmuls" };
         let title = format!(
             "{what} without tensor cores take {} of {} in {}: {}{}",
             phrase::percent(share),
             case.the_step(),
             math.name(),
-            kernel_name::short(case.timeline.names.text(row.name)),
+            kernel_name::brief(case.timeline.names.text(row.name)),
             roofline::launched(&place)
         );
         let finding = Finding {
@@ -101,8 +98,7 @@ impl Rule for TensorCoresUnused {
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE)),
             evidence: vec![
-                Evidence::said(format!("{} of them a step", phrase::count(count(case, device, fits))))
-                    .number("share", share),
+                Evidence::said(format!("{} per step", phrase::count(count(case, device, fits)))).number("share", share),
             ],
             actions: actions(row, math),
             verify: proof::verify(case, gain.mid / 100.0),
@@ -135,17 +131,16 @@ fn faster(kind: &Kind, peaks: &Peaks) -> Option<f64> {
 fn actions(row: &Row, math: Math) -> Vec<String> {
     let mut actions = match (row.kind.class, math) {
         (Class::Convolution, Math::F32) => vec![
-            "Allow TF32 for convolutions (it is on unless switched off): torch.backends.cudnn.allow_tf32 = True."
-                .to_owned(),
-            "Let the library look for the fastest one: torch.backends.cudnn.benchmark = True.".to_owned(),
+            "Allow TF32 for convolutions (on by default): torch.backends.cudnn.allow_tf32 = True.".to_owned(),
+            "Let cuDNN search for the fastest kernel: torch.backends.cudnn.benchmark = True.".to_owned(),
         ],
         (_, Math::F32) => vec![
-            "Use the type that tensor cores have: with torch.autocast(\"cuda\", dtype=torch.float16): ...".to_owned(),
+            "Use a dtype that tensor cores support: with torch.autocast(\"cuda\", dtype=torch.float16): ...".to_owned(),
         ],
         _ => vec!["Make rows and columns multiples of 8, and tensors contiguous: x = x.contiguous().".to_owned()],
     };
     actions.push(
-        "Or half precision for the whole model: model.half(), or model.to(torch.bfloat16) where the device has it."
+        "Or use half precision for the whole model: model.half(), or model.to(torch.bfloat16) where the GPU supports it."
             .into(),
     );
     actions
@@ -166,10 +161,7 @@ mod tests {
     #[test]
     fn fp32_on_a_device_whose_tensor_cores_have_only_half_precision() {
         let found = found(&TensorCoresUnused, &steps("Tesla_V100-SXM2-16GB", "volta_sgemm_128x64_nn"));
-        assert_eq!(
-            found[0].title,
-            "Products without tensor cores take 40 % of the step in FP32: volta_sgemm_128x64_nn"
-        );
+        assert_eq!(found[0].title, "Matmuls without tensor cores take 40 % of the step in FP32: volta_sgemm_128x64_nn");
         assert!(found[0].actions[0].contains("autocast") && found[0].actions.len() >= 2);
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && gain.mid > 10.0 && gain.high < 40.0, "{gain:?}");

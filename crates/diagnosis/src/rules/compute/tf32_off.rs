@@ -41,12 +41,9 @@ impl Rule for Tf32Off {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Matrix products in plain FP32 take {min_share} of the step or more on a GPU that has TF32.",
-            why: "PyTorch multiplies FP32 matrices in full FP32 unless told otherwise, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and \
-                  sums in FP32: for inference that is nearly always enough. The kernel's name says which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, \
-                  at the speed of the fastest product in TF32 of the recording, or at what was seen on an H200; at best at the data sheet's. Without shapes, at the same part of the \
-                  peak in TF32 as they reach now of that in FP32; at best in no time. At worst they take as long as now, for memory may limit them; and each takes 5 µs at the least.",
-            needs: "GPU work on a device of the table of peaks.",
-            example: "Matrix products in FP32 without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
+            why: "PyTorch multiplies FP32 matrices in full FP32 by default, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and accumulates in FP32: for inference that is nearly always enough. The kernel's name shows which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, at the speed of the fastest TF32 product in the recording, or at the speed measured on an H200; at best at the data sheet's. Without shapes, at the same fraction of the TF32 peak as they reach now of the FP32 peak; at best in no time. At worst they take as long as now, because memory may limit them; and each takes at least 5 µs.",
+            needs: "GPU operations on a GPU in the table of peaks.",
+            example: "FP32 matmuls without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
         }
     }
 
@@ -61,7 +58,7 @@ impl Rule for Tf32Off {
     fn without_torch(&self) -> &'static [&'static str] {
         &[
             "Allow TF32: cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH).",
-            "Or use half the bytes as well: BF16 weights and inputs.",
+            "Or halve the bytes as well: BF16 weights and inputs.",
         ]
     }
 
@@ -75,9 +72,7 @@ impl Rule for Tf32Off {
             return Verdict::Silent;
         };
         let Some(peaks) = device.peaks(case) else {
-            return Verdict::Abstain(
-                "the device's peaks are not in the table: whether it has TF32 is not known".into(),
-            );
+            return Verdict::Abstain("the GPU is not in the table of peaks: whether it has TF32 is unknown".into());
         };
         let Some(ratio) = ratio(&peaks) else { return Verdict::Silent };
         // Products of attention that should be one fused kernel are told of by the rule for that.
@@ -98,18 +93,18 @@ impl Rule for Tf32Off {
             case.ops().groups.iter().filter(|group| group.work.iter().any(|index| fitting(*index as usize))).collect();
         let (left, by, words) = by_shapes(case, &groups, work.len(), &peaks).unwrap_or_else(|| {
             let words =
-                "shapes were not recorded: products are taken to reach the same part of the peak in TF32 as in FP32";
+                "shapes not recorded: products are assumed to reach the same fraction of the peak in TF32 as in FP32";
             (Left { best: 0.0, usual: ratio, worst: 1.0 }, GainBy::Bounded, words.into())
         });
         let left = Left { best: left.best.max(least), usual: left.usual.max(least), worst: left.worst };
         let gain = case.gain_of_work(device, vec![(work, left)]);
         let gain = Gain { by: if by == GainBy::Replay { gain.by } else { by }, ..gain };
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
-        let kernel = kernel_name::short(place.kernel.as_deref().unwrap_or(""));
+        let kernel = kernel_name::brief(place.kernel.as_deref().unwrap_or(""));
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Matrix products in FP32 without TF32 take {} of {}: {kernel}{}",
+                "FP32 matmuls without TF32 take {} of {}: {kernel}{}",
                 phrase::percent(share),
                 case.the_step(),
                 roofline::launched(&place)
@@ -118,9 +113,9 @@ impl Rule for Tf32Off {
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: vec![
-                Evidence::said(format!("{} of them a step, {} in the mean", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
+                Evidence::said(format!("{} per step, mean {}", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
                 Evidence::said(format!(
-                    "the device does {:.0} TFLOP/s in FP32 and {:.0} in TF32 ({})",
+                    "peak of the GPU: {:.0} TFLOP/s in FP32, {:.0} in TF32 ({})",
                     peaks.math(Math::F32).unwrap_or(0.0),
                     peaks.math(Math::Tf32).unwrap_or(0.0),
                     peaks.source
@@ -129,7 +124,7 @@ impl Rule for Tf32Off {
             ],
             actions: vec![
                 "Allow TF32: torch.set_float32_matmul_precision(\"high\"), or torch.backends.cuda.matmul.allow_tf32 = True.".into(),
-                "Or use half the bytes as well: model.to(torch.bfloat16), or with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...".into(),
+                "Or halve the bytes as well: model.to(torch.bfloat16), or with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
             place,
@@ -181,7 +176,10 @@ mod tests {
     #[test]
     fn fp32_on_a_device_that_has_tf32() {
         let found = found(&Tf32Off, &steps("device 0 NVIDIA_H200", FP32));
-        assert_eq!(found[0].title, format!("Matrix products in FP32 without TF32 take 80 % of the step: {FP32}"));
+        assert_eq!(
+            found[0].title,
+            format!("FP32 matmuls without TF32 take 80 % of the step: {}", kernel_name::brief(FP32))
+        );
         let gain = found[0].gain.unwrap();
         // 67 of 494 TFLOP/s are left; at best nothing but 5 µs, at worst all.
         assert!(gain.by == GainBy::Bounded && (gain.mid - 69.0).abs() < 1.0 && gain.low == 0.0, "{gain:?}");

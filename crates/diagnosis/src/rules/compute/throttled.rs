@@ -17,27 +17,17 @@ pub const CODE: RuleCode = RuleCode::new("throttled");
 
 pub struct Throttled;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.10,
-    Unit::Share,
-    "of the steps' time: clocks go down for a moment on any device",
-);
-const MIN_SLOWER_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_slower_share",
-    0.05,
-    Unit::Share,
-    "a clock that is less below the highest costs nothing that shows",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "of step time: clocks drop for a moment on any GPU");
+const MIN_SLOWER_SHARE: Threshold =
+    Threshold::new(CODE, "min_slower_share", 0.05, Unit::Share, "a clock closer to the highest costs nothing visible");
 
 /// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
 const REASONS: [(i64, &str); 5] = [
     (0x4, "the power cap"),
-    (0x8, "the hardware slows down"),
+    (0x8, "hardware slowdown"),
     (0x20, "heat"),
-    (0x40, "heat, by the hardware"),
+    (0x40, "heat (hardware)"),
     (0x80, "the power brake"),
 ];
 
@@ -52,12 +42,10 @@ impl Rule for Throttled {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU says that its clock is held down in {min_share} of the steps' time or more, and it is {min_slower_share} or more below the highest of the recording.",
-            why: "The driver says why a clock is lower than asked for: power, heat, the hardware. What it costs at the most is how far the clock lies below the \
-                  highest that this recording saw, for the time in which the device is busy; at the least nothing, for kernels that wait for memory \
-                  do not slow down with the clock. The power cap alone has no gain: a device that works hard runs at it.",
-            needs: "Device counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) of a machine with one GPU: with several, which one a process uses is not in the trace.",
-            example: "The GPU's clock is held down in 64 % of the steps' time by heat: 1,410 MHz instead of 1,980",
+            summary: "The GPU reports a throttled clock for {min_share} of step time or more, and the clock is {min_slower_share} or more below the highest of the recording.",
+            why: "The driver reports why a clock is lower than requested: power, heat, the hardware. The cost is at most how far the clock lies below the highest of this recording while the GPU is busy; at least nothing, because kernels that wait for memory do not slow down with the clock. The power cap alone has no gain: a GPU under full load runs at it.",
+            needs: "GPU counters (`gpu_throttle_reasons`, `gpu_sm_clock_mhz`) on a machine with one GPU: with several, the trace does not show which one a process uses.",
+            example: "GPU clock throttled for 64 % of step time by heat: 1,410 MHz instead of 1,980",
         }
     }
 
@@ -69,7 +57,9 @@ impl Rule for Throttled {
         let [device] = case.idle() else {
             return match case.idle().len() {
                 0 => Verdict::Silent,
-                _ => Verdict::Abstain("several devices were used: which counters are whose is not in the trace".into()),
+                _ => {
+                    Verdict::Abstain("several GPUs used: the trace does not show which counters belong to which".into())
+                }
             };
         };
         let read = |name: &str| -> Vec<&Counter> {
@@ -78,10 +68,8 @@ impl Rule for Throttled {
         let (reasons, clocks) = (read("gpu_throttle_reasons"), read("gpu_sm_clock_mhz"));
         let ([reasons], [clock]) = (&reasons[..], &clocks[..]) else {
             return Verdict::Abstain(match reasons.len() {
-                0 | 1 => {
-                    not_recorded(case.timeline, "devices", "why and how far clocks were held down was not recorded")
-                }
-                _ => "the machine has several GPUs: which one was used is not in the trace".into(),
+                0 | 1 => not_recorded(case.timeline, "devices", "throttle reasons and clocks not recorded"),
+                _ => "the machine has several GPUs: the trace does not show which one was used".into(),
             });
         };
         let windows = windows_of(case, device.process);
@@ -127,7 +115,7 @@ impl Rule for Throttled {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "The GPU's clock is held down in {} of the steps' time by {}: {} MHz instead of {}",
+                "GPU clock throttled for {} of step time by {}: {} MHz instead of {}",
                 phrase::percent(share.min(1.0)),
                 words.join(" and "),
                 number(mean),
@@ -145,11 +133,11 @@ impl Rule for Throttled {
             confidence: again(held.len()),
             evidence: vec![
                 Evidence::said(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
-                Evidence::said(format!("the device is at work in {} of the steps' time", phrase::percent(busy))).number("busy", busy),
+                Evidence::said(format!("GPU busy {} of step time", phrase::percent(busy))).number("busy", busy),
             ],
             actions: vec![
-                "See what holds it: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),
-                "Raise the power limit if the machine allows it (nvidia-smi -pl), or cool it better; compare runs only at one clock.".into(),
+                "Find the reason: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),
+                "Raise the power limit if the machine allows it (nvidia-smi -pl), or improve cooling; compare runs only at a fixed clock.".into(),
             ],
             verify: proof::verify(case, if capped { 0.0 } else { gain.mid / 200.0 }),
         };
@@ -192,10 +180,7 @@ mod tests {
             "{STEPS} counter host gpu_throttle_reasons 0=0 500ms=32\n counter host gpu_sm_clock_mhz 0=1980 500ms=1485"
         );
         let found = found(&Throttled, &text);
-        assert_eq!(
-            found[0].title,
-            "The GPU's clock is held down in 50 % of the steps' time by heat: 1,485 MHz instead of 1,980"
-        );
+        assert_eq!(found[0].title, "GPU clock throttled for 50 % of step time by heat: 1,485 MHz instead of 1,980");
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && (gain.high - 12.5).abs() < 0.1, "{gain:?}");
     }
@@ -229,8 +214,8 @@ mod tests {
 
     #[test]
     fn abstains_without_counters_and_with_several_devices() {
-        abstains(&Throttled, STEPS, "was not recorded");
+        abstains(&Throttled, STEPS, "not recorded");
         let two = format!("{STEPS} api cudaLaunchKernel 20us..30us\n stream 7 device 1\n kernel k 40us..50us");
-        abstains(&Throttled, &two, "several devices");
+        abstains(&Throttled, &two, "several GPUs");
     }
 }

@@ -35,14 +35,9 @@ impl Rule for UnalignedMatmul {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Matrix products whose operands are not aligned to 16 bytes take {min_share} of the step or more.",
-            why: "Tensor cores are fed with loads of 16 bytes: 8 elements of half precision, 4 of FP32. Where the inner side or the columns of a product are no multiple \
-                  of that (a vocabulary of 30,522, a width of 1,023), libraries fall back to kernels that load piece by piece; their names say so (`align1`, `align2`). \
-                  With shapes, the recorded steps are replayed with these products at the speed of the fastest aligned product of the same type in the recording, or, without one, at what \
-                  was seen on an H200; at best at the data sheet's, at worst as they are. Without shapes nothing in the recording bounds it but the time that they take: \
-                  at best all of it, at worst nothing, half of it between. Only for an alignment of one element on devices since Hopper is more known, from one H200: products 4,095 \
-                  wide in BF16 reached 133 TFLOP/s, aligned ones 713.",
-            needs: "GPU work whose kernels' names say their alignment.",
-            example: "Products with unaligned sides take 24 % of the step: cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2, 30522 columns",
+            why: "Tensor cores are fed with loads of 16 bytes: 8 elements of half precision, 4 of FP32. Where the inner dimension or the columns of a product are not a multiple of that (a vocabulary of 30,522, a width of 1,023), libraries fall back to kernels with narrower loads; their names show it (`align1`, `align2`). With shapes, the recorded steps are replayed with these products at the speed of the fastest aligned product of the same dtype in the recording or, without one, at the speed measured on an H200; at best at the data sheet's, at worst as they are. Without shapes only their own time bounds the gain: at best all of it, at worst nothing, half of it in the middle. Only for an alignment of one element on GPUs since Hopper is more known, from one H200: products 4,095 wide in BF16 reached 133 TFLOP/s, aligned ones 713.",
+            needs: "GPU operations whose kernel names show their alignment.",
+            example: "Unaligned matmuls take 24 % of the step: cutlass_80_tensorop_bf16_s16816gemm_bf16…, 30522 columns",
         }
     }
 
@@ -52,7 +47,7 @@ impl Rule for UnalignedMatmul {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Pad the side to a multiple of 64 once, when the model is loaded.",
+            "Pad the dimension to a multiple of 64 once, when the model is loaded.",
             "Choose widths, heads and batches that are multiples of 8 (16 for FP8).",
         ]
     }
@@ -75,7 +70,7 @@ impl Rule for UnalignedMatmul {
         let place = roofline::place(case, row);
         let mut evidence = vec![
             Evidence::said(format!(
-                "{} of them a step; rows are aligned to {} of {} elements",
+                "{} per step; rows are aligned to {} of {} elements",
                 phrase::count(device.per_step(case, |row| unaligned(&row.kind)).round() as u64),
                 row.kind.align.unwrap_or(1),
                 row.kind.math.map_or(8, |math| 16 / math.bytes())
@@ -91,10 +86,10 @@ impl Rule for UnalignedMatmul {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Products with unaligned sides take {} of {}: {}{}{}",
+                "Unaligned matmuls take {} of {}: {}{}{}",
                 phrase::percent(share),
                 case.the_step(),
-                kernel_name::short(case.timeline.names.text(row.name)),
+                kernel_name::brief(case.timeline.names.text(row.name)),
                 odd.map_or(String::new(), |(side, what)| format!(", {side} {what}")),
                 roofline::launched(&place)
             ),
@@ -130,11 +125,11 @@ fn by_name(align: Option<u32>, peaks: Option<&Peaks>) -> Estimate {
         Some(0 | 1) if bulk => (
             Left { usual: SEEN_UNALIGNED / SEEN_ALIGNED, ..bounds },
             GainBy::Prior,
-            "seen on an H200: products 4,095 wide in BF16 reached 133 TFLOP/s, aligned ones 713",
+            "measured on an H200: products 4,095 wide in BF16 reached 133 TFLOP/s, aligned ones 713",
         ),
-        _ => (bounds, GainBy::Bounded, "what aligned products would take is not in the recording"),
+        _ => (bounds, GainBy::Bounded, "the recording has no aligned products to compare with"),
     };
-    let words = format!("shapes were not recorded, so nothing bounds the gain but their own time; {words}");
+    let words = format!("shapes not recorded, so only their own time bounds the gain; {words}");
     Estimate { left, by, words }
 }
 
@@ -168,10 +163,10 @@ fn actions(odd: Option<(u64, &str)>) -> Vec<String> {
     let next = odd.map(|(side, _)| format!(": {side} to {}", side.checked_next_multiple_of(64).unwrap_or(side)));
     vec![
         format!(
-            "Pad the side to a multiple of 64 once, when the model is loaded{}; for a vocabulary model.resize_token_embeddings(n, pad_to_multiple_of=64).",
+            "Pad the dimension to a multiple of 64 once, when the model is loaded{}; for a vocabulary model.resize_token_embeddings(n, pad_to_multiple_of=64).",
             next.unwrap_or_default()
         ),
-        "Choose widths, heads and batches that are multiples of 8 (16 for FP8), and give F.linear contiguous tensors."
+        "Choose widths, heads and batches that are multiples of 8 (16 for FP8), and pass contiguous tensors to F.linear."
             .into(),
         "Let the compiler pad: torch._inductor.config.shape_padding = True, then torch.compile(model).".into(),
     ]
@@ -194,7 +189,7 @@ mod tests {
     #[test]
     fn an_alignment_of_two_elements() {
         let found = found(&UnalignedMatmul, &steps(ODD, ""));
-        assert_eq!(found[0].title, format!("Products with unaligned sides take 50 % of the step: {ODD}"));
+        assert_eq!(found[0].title, format!("Unaligned matmuls take 50 % of the step: {}", kernel_name::brief(ODD)));
         let gain = found[0].gain.unwrap();
         // Nothing tells what is left of it.
         assert!(gain.by == GainBy::Bounded && gain.low == 0.0 && (gain.mid - 24.9).abs() < 1.0, "{gain:?}");
@@ -241,7 +236,7 @@ mod tests {
         };
         let (gain, said) = of("NVIDIA_H200");
         assert!(gain.by == GainBy::Prior && (gain.mid - 40.5).abs() < 1.0 && gain.low == 0.0, "{gain:?}");
-        assert!(said.contains("seen on an H200: products 4,095 wide"), "{said}");
+        assert!(said.contains("measured on an H200: products 4,095 wide"), "{said}");
         for device in ["NVIDIA_A100-SXM4-80GB", "NVIDIA_X9"] {
             let (gain, said) = of(device);
             assert!(gain.by == GainBy::Bounded && (gain.mid - 24.9).abs() < 1.0 && !said.contains("H200"), "{said}");

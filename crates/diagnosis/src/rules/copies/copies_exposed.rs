@@ -26,14 +26,14 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.10,
     Unit::Share,
-    "overlapping copies with kernels needs a second stream: that is work",
+    "overlapping copies with kernels needs a second stream, which is real work",
 );
 const MIN_BYTES: Threshold = Threshold::new(
     CODE,
     "min_bytes",
     1_048_576.0,
     Unit::Bytes,
-    "smaller copies cost what starting them costs, and cannot be hidden piece by piece",
+    "smaller copies cost their start-up time and cannot be overlapped one by one",
 );
 
 impl Rule for CopiesExposed {
@@ -47,14 +47,10 @@ impl Rule for CopiesExposed {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of {min_bytes} or more between host and device take {min_share} of the step or more that no kernel hides.",
-            why: "A device that copies can compute at the same time, if the copy is in a stream of its own and its data is not needed yet. \
-                  Copies with no kernel beside them are time in which it computes nothing: weights that are brought in again for every step, a \
-                  batch that is sent only when its turn has come. The most to gain is a step without them (what is copied again stays on the device), \
-                  the least is nothing (there is nothing to compute meanwhile), and half lies between. Pageable memory is left to \
-                  `pageable-async-copy`.",
+            summary: "Copies of {min_bytes} or more between host and device take {min_share} of the step or more without overlapping kernels.",
+            why: "A GPU can copy and compute at the same time, if the copy is in a stream of its own and its data is not needed yet. During an exposed copy (no kernel running beside it) it computes nothing: weights that are brought in again for every step, a batch that is sent only when its turn has come. The gain is at most a step without them (the data stays on the GPU), at least nothing (there is nothing to compute at that time), and half of it in the middle. Pageable memory is covered by `pageable-async-copy`.",
             needs: "GPU copies and kernels.",
-            example: "46 % of the step is copies with no kernel beside them: 2.1 GiB a step, host → device, pinned, at 27.7 GB/s",
+            example: "Exposed copies take 46 % of the step: 2.10 GiB per step, host → device, pinned, at 27.7 GB/s",
         }
     }
 
@@ -70,7 +66,7 @@ impl Rule for CopiesExposed {
         let found = case.moved().iter().filter_map(|moved| Some((exposed(case, moved)?, moved)));
         let Some((share, moved)) = found.max_by(|a, b| a.0.mid.total_cmp(&b.0.mid)) else { return Verdict::Silent };
         if case.gpu().is_none_or(|gpu| gpu.kernels.is_empty()) {
-            return Verdict::Abstain("no kernel was recorded: whether one ran beside the copies is not known".into());
+            return Verdict::Abstain("no kernels recorded: overlap with copies is unknown".into());
         }
         finding(case, moved, share).into()
     }
@@ -126,7 +122,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
     let whole = case.steps.source == StepSource::Whole;
     let each = |bytes: u64| match whole {
         true => phrase::bytes(bytes),
-        false => format!("{} a step", phrase::bytes(bytes / case.steps.count().max(1) as u64)),
+        false => format!("{} per step", phrase::bytes(bytes / case.steps.count().max(1) as u64)),
     };
     let speed = |way: &Way| way.bytes as f64 / way.ns.max(1) as f64;
     let most = ways.first().map(|(label, way)| format!(": {}, {label}, at {:.1} GB/s", each(way.bytes), speed(way)));
@@ -138,7 +134,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         .iter()
         .map(|(label, way)| {
             let text = format!(
-                "{label}: {}, {} at {:.1} GB/s, {} of {} under no kernel",
+                "{label}: {}, {} at {:.1} GB/s, {} of {} exposed",
                 phrase::counted(way.count, "copy").replace("copys", "copies"),
                 phrase::bytes(way.bytes),
                 speed(way),
@@ -150,14 +146,14 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         .collect();
     let longest = those().max_by_key(|copy| copy.exposed_ns);
     evidence.extend(longest.map(|copy| {
-        let text = format!("the longest, {}", phrase::bytes(copy.piece.bytes));
+        let text = format!("longest, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())
     }));
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
     Finding {
         code: CODE,
         title: format!(
-            "{} of {} is copies with no kernel beside them{}",
+            "Exposed copies take {} of {}{}",
             phrase::percent(share.mid),
             case.the_step(),
             most.unwrap_or_default()
@@ -168,9 +164,9 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         confidence: moved.tally(|copy| fits(case, copy).then_some(copy.exposed_ns)).repeats(),
         evidence,
         actions: vec![
-            "Keep on the GPU what is used again: weights, caches and tables that are moved in for every step (CPU offload) cost this time each time.".into(),
+            "Keep reused data on the GPU: weights, caches and tables moved in for every step (CPU offload) pay this each time.".into(),
             "Copy the next batch while this one is computed: a second torch.cuda.Stream(), pinned memory and non_blocking=True.".into(),
-            "Send less: uint8 images and token ids cross as they are and become floats on the GPU; weights cross in half precision.".into(),
+            "Send fewer bytes: uint8 images and token ids as they are (convert on the GPU), weights in half precision.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -195,7 +191,7 @@ mod tests {
         let found = found(&CopiesExposed, &steps(COPY, AFTER));
         assert_eq!(
             found[0].title,
-            "40 % of the step is copies with no kernel beside them: 103 MiB a step, host → device, pinned, at 27.0 GB/s"
+            "Exposed copies take 40 % of the step: 103 MiB per step, host → device, pinned, at 27.0 GB/s"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && gain.high > 0.0 && gain.high <= 41.0 && gain.mid == gain.high / 2.0, "{gain:?}");
@@ -207,10 +203,7 @@ mod tests {
     fn a_recording_without_steps_is_its_own_measure() {
         let text = "track main\n api cudaMemcpyAsync 0..10us\n stream 7\n copy h2d 0..970us 27000000 pinned\n api cudaLaunchKernel 20us..30us\n kernel k 970us..1ms\n api cudaStreamSynchronize 40us..1ms";
         let title = &found(&CopiesExposed, text)[0].title;
-        assert!(
-            title.starts_with("97 % of the recording is copies with no kernel beside them: 25.7 MiB, host"),
-            "{title}"
-        );
+        assert!(title.starts_with("Exposed copies take 97 % of the recording: 25.7 MiB, host"), "{title}");
     }
 
     #[test]
@@ -224,6 +217,6 @@ mod tests {
 
     #[test]
     fn abstains_where_no_kernel_was_recorded() {
-        abstains(&CopiesExposed, &steps(COPY, ""), "no kernel was recorded");
+        abstains(&CopiesExposed, &steps(COPY, ""), "no kernels recorded");
     }
 }

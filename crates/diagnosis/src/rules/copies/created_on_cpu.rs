@@ -20,14 +20,9 @@ pub const CODE: RuleCode = RuleCode::new("created-on-cpu-then-moved");
 pub struct CreatedOnCpu;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "making a tensor on the device is one argument");
-const MAX_DELAY_NS: Threshold = Threshold::new(
-    CODE,
-    "max_delay_ns",
-    200_000.0,
-    Unit::Nanoseconds,
-    "a copy that comes later may be of something else",
-);
+    Threshold::new(CODE, "min_share", 0.02, Unit::Share, "creating a tensor on the GPU is one argument");
+const MAX_DELAY_NS: Threshold =
+    Threshold::new(CODE, "max_delay_ns", 200_000.0, Unit::Nanoseconds, "a later copy may be of something else");
 
 const MAKES: [&str; 13] = [
     "zeros",
@@ -56,11 +51,10 @@ impl Rule for CreatedOnCpu {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Tensors that are made on the host and copied to the device at once take {min_share} of the step or more.",
-            why: "torch.zeros(n).to(\"cuda\") fills memory of the host and copies it; torch.zeros(n, device=\"cuda\") is one short kernel. An operator that makes a tensor, with a copy to the device \
-                  as the next work of the same thread within {max_delay_ns}, is such a pair. The gain is the recorded steps replayed without these copies and with these operators gone; at worst only the copies go, for to ask for a tensor on the device takes the host some time, too.",
+            summary: "Tensors created on the CPU and copied to the GPU at once take {min_share} of the step or more.",
+            why: "torch.zeros(n).to(\"cuda\") fills host memory and copies it; torch.zeros(n, device=\"cuda\") is one short kernel. Counted is an operator that creates a tensor, followed within {max_delay_ns} by a copy to the GPU as the next work of the same thread. The gain is the recorded steps replayed without these copies and operators; at worst only the copies go, because creating a tensor on the GPU takes the CPU some time too.",
             needs: "Operators (torch.profiler) and GPU copies with their calls.",
-            example: "A tensor is made by aten::zeros on the host and copied to the device at once, 3 times a step: 11 % of the step",
+            example: "aten::zeros creates a tensor on the CPU and copies it to the GPU 3 times per step: 11 % of the step",
         }
     }
 
@@ -73,7 +67,7 @@ impl Rule for CreatedOnCpu {
         if !operators {
             let copies = case.gpu().is_some_and(|gpu| gpu.copies.iter().any(|row| row.direction == detail::H2D));
             return if copies {
-                Verdict::Abstain("operators were not recorded: torch.profiler records them".into())
+                Verdict::Abstain("operators not recorded (torch.profiler records them)".into())
             } else {
                 Verdict::Silent
             };
@@ -138,7 +132,7 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
     let finding = Finding {
         code: CODE,
         title: format!(
-            "A tensor is made by {name} on the host and copied to the device at once, {} a step: {} of {}",
+            "{name} creates a tensor on the CPU and copies it to the GPU {} per step: {} of {}",
             crate::measures::calls_in_steps::times(each),
             phrase::percent(share.mid),
             case.the_step()
@@ -147,10 +141,10 @@ fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Find
         gain: Some(gain),
         severity: Severity::of(gain.share()),
         confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-        evidence: vec![Evidence::at("the first of them", None, maker.start, maker.end())],
+        evidence: vec![Evidence::at("the first such copy", None, maker.start, maker.end())],
         actions: vec![
-            format!("Make it where it is used: torch.{}(n, device=\"cuda\").", name.trim_start_matches("aten::")),
-            "If it is the same in every step, make it once and keep it: self.register_buffer(\"mask\", ...).".into(),
+            format!("Create it on the GPU: torch.{}(n, device=\"cuda\").", name.trim_start_matches("aten::")),
+            "If it never changes, create it once and keep it: self.register_buffer(\"mask\", ...).".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };
@@ -174,12 +168,12 @@ mod tests {
         let found = found(&CreatedOnCpu, &steps("aten::zeros", "h2d"));
         assert_eq!(
             found[0].title,
-            "A tensor is made by aten::zeros on the host and copied to the device at once, once a step: 11 % of the step"
+            "aten::zeros creates a tensor on the CPU and copies it to the GPU once per step: 11 % of the step"
         );
         let gain = found[0].gain.unwrap();
         // At worst the copy goes with its call, and the operator's time stays.
         assert!((gain.mid - 11.0).abs() < 0.5 && (gain.low - 2.5).abs() < 0.5, "{gain:?}");
-        assert_eq!(found[0].actions[0], "Make it where it is used: torch.zeros(n, device=\"cuda\").");
+        assert_eq!(found[0].actions[0], "Create it on the GPU: torch.zeros(n, device=\"cuda\").");
     }
 
     #[test]
@@ -191,6 +185,6 @@ mod tests {
 
     #[test]
     fn abstains_without_operators() {
-        abstains(&CreatedOnCpu, &steps("zeros", "h2d").replace("aten::to", "to"), "operators were not recorded");
+        abstains(&CreatedOnCpu, &steps("zeros", "h2d").replace("aten::to", "to"), "operators not recorded");
     }
 }

@@ -19,12 +19,13 @@ pub const CODE: RuleCode = RuleCode::new("h2d-spike");
 
 pub struct H2dSpike;
 
-const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.01, Unit::Share, "of all steps: less changes no mean");
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.01, Unit::Share, "of all steps: less does not move the mean");
 const MIN_STEP_SHARE: Threshold =
-    Threshold::new(CODE, "min_step_share", 0.10, Unit::Share, "a spike has to take a part of its own step that shows");
-const MIN_RATIO: Threshold = Threshold::new(CODE, "min_ratio", 3.0, Unit::Times, "steps differ by less by themselves");
+    Threshold::new(CODE, "min_step_share", 0.10, Unit::Share, "a spike has to take a visible part of its own step");
+const MIN_RATIO: Threshold = Threshold::new(CODE, "min_ratio", 3.0, Unit::Times, "steps vary by less on their own");
 const MIN_STEPS: Threshold =
-    Threshold::new(CODE, "min_steps", 10.0, Unit::Count, "with fewer steps there is no telling what is usual");
+    Threshold::new(CODE, "min_steps", 10.0, Unit::Count, "with fewer steps there is no telling what is typical");
 
 impl Rule for H2dSpike {
     fn code(&self) -> RuleCode {
@@ -37,11 +38,10 @@ impl Rule for H2dSpike {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Some steps copy to the device for more than {min_ratio} times as long as the median step, and {min_step_share} of their time or more.",
-            why: "Weights that are moved in again, a cache that is filled, inputs of one odd size: such copies make the tail. Only time that no \
-                  kernel hides counts. The gain is what is above the median, over all steps: the tail gains far more than the mean.",
+            summary: "Some steps copy to the GPU for more than {min_ratio} times as long as the median step, and for {min_step_share} of their time or more.",
+            why: "Weights moved in again, a cache being filled, an input of unusual size: such copies make the tail. Only exposed time counts. The gain is the time above the median, over all steps: the tail gains far more than the mean.",
             needs: "At least {min_steps} steps, and GPU copies.",
-            example: "3 of 200 steps copy to the device for 41.0 ms instead of 1.20 ms",
+            example: "3 of 200 steps spend 41.0 ms copying to the GPU instead of 1.20 ms",
         }
     }
 
@@ -55,7 +55,7 @@ impl Rule for H2dSpike {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole || case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            let why = "with fewer than 10 steps there is no usual to compare with";
+            let why = "fewer than 10 steps: no typical step to compare with";
             return if case.gpu().is_some_and(|gpu| !gpu.copies.is_empty()) {
                 Verdict::Abstain(why.into())
             } else {
@@ -98,18 +98,18 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         .filter(|copy| Some(copy.window) == worst && copy.is(detail::H2D))
         .max_by_key(|copy| copy.exposed_ns);
     let title = format!(
-        "{} of {} copy to the device for {} instead of {}",
+        "{} of {} spend {} copying to the GPU instead of {}",
         phrase::count(spikes.len() as u64),
         phrase::counted(parts.len() as u64, "step"),
         phrase::duration(percentile(&spikes, 50)),
         phrase::duration(usual)
     );
     let mut evidence = vec![
-        Evidence::said(format!("{} above the usual in all steps", phrase::duration(tally.part as u64)))
+        Evidence::said(format!("{} above the median over all steps", phrase::duration(tally.part as u64)))
             .number("ns", tally.part),
     ];
     evidence.extend(longest.map(|copy| {
-        let text = format!("the longest copy, {}", phrase::bytes(copy.piece.bytes));
+        let text = format!("longest copy, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())
     }));
     let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
@@ -127,8 +127,8 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         confidence: tally.repeats(),
         evidence,
         actions: vec![
-            "See what is copied there: a scope around the copies of the step names it; keep it on the device if it fits.".into(),
-            "Copy it ahead, from pinned memory in a stream of its own, while earlier steps run.".into(),
+            "Find what is copied with a scope around the copies of the step; keep it on the GPU if it fits.".into(),
+            "Copy it ahead, from pinned memory in a separate stream, while earlier steps run.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_few_steps_that_copy_far_more() {
         let found = found(&H2dSpike, &steps(40, 20, "50 41"));
-        assert_eq!(found[0].title, "2 of 40 steps copy to the device for 41.0 ms instead of 1.00 ms");
+        assert_eq!(found[0].title, "2 of 40 steps spend 41.0 ms copying to the GPU instead of 1.00 ms");
         assert!((found[0].gain.unwrap().mid - 16.7).abs() < 0.1);
     }
 

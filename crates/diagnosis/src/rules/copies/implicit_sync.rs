@@ -27,14 +27,10 @@ impl Rule for ImplicitSync {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Reading a value of a tensor (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) makes the host wait, and the \
-                  GPU is idle for {min_share} of the step or more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
-                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
-                  so of each such gap no more than the wait's own length is counted. It is told by a copy of at most 64 KiB \
-                  to the host directly before the wait. The line comes from the samples taken in the wait.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
-            example: "The GPU is idle in 22 % of the step because the host first waits for a value, at decode (engine.py:41)",
+            summary: "Reading a tensor value (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
+            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. The rule looks for a copy of at most 64 KiB to the host directly before the wait. The line comes from samples taken during the wait.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            example: "GPU idle 22 % of the step: the CPU reads a value back and waits, at decode (engine.py:41)",
         }
     }
 
@@ -48,8 +44,8 @@ impl Rule for ImplicitSync {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Keep the value on the GPU: decide there, by a mask or inside the kernel, instead of on the host.",
-            "If the host needs it, read it one step later: cudaMemcpyAsync into pinned memory, and wait for its event then.",
+            "Keep the value on the GPU: decide there, with a mask or inside the kernel.",
+            "If the CPU needs it, read it one step later: cudaMemcpyAsync into pinned memory, and wait for its event then.",
         ]
     }
 
@@ -63,14 +59,14 @@ impl Rule for ImplicitSync {
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
             "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().",
-            "If the host needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
+            "If the CPU needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
             "Find all such places: torch.cuda.set_sync_debug_mode(\"warn\").",
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::ImplicitSync, Wait::Implicit),
-            |_| "waits for a value".to_owned(),
+            |_, _| "reads a value back and waits".to_owned(),
             &actions,
         )
     }
@@ -100,12 +96,9 @@ mod tests {
     #[test]
     fn the_line_that_reads_a_value_is_named() {
         let found = found(&ImplicitSync, STEPS);
-        assert_eq!(
-            found[0].title,
-            "The GPU is idle in 25 % of the step because the host first waits for a value, at decode (engine.py:41)"
-        );
+        assert_eq!(found[0].title, "GPU idle 25 % of the step: the CPU reads a value back and waits, at engine.py:41");
         assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
-        assert!(found[0].evidence[0].text.contains("1 times a step"), "{}", found[0].evidence[0].text);
+        assert!(found[0].evidence[0].text.contains("1 times per step"), "{}", found[0].evidence[0].text);
     }
 
     /// Into pageable memory the copy itself waits.
@@ -140,6 +133,10 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&ImplicitSync, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &ImplicitSync,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

@@ -9,6 +9,7 @@ use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::threshold::{Threshold, Unit};
 use analysis::idle::{Measure, Wait};
+use analysis::phrase;
 
 pub const CODE: RuleCode = RuleCode::new("logits-to-host-each-step");
 
@@ -28,15 +29,10 @@ impl Rule for LogitsToHost {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A result of more than 64 KiB goes to the host in the middle of a step, and the GPU is idle for {min_share} of the \
-                  step or more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
-                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
-                  so of each such gap no more than the wait's own length is counted. Logits are the usual case: the host \
-                  takes all of them to choose one token. It is told by a copy of more than 64 KiB to the host directly \
-                  before the wait.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
-            example: "The GPU is idle in 22 % of the step because the host first waits for a large result, at sample (engine.py:41)",
+            summary: "A result of more than 64 KiB is copied to the host in the middle of a step, and the GPU is idle for {min_share} of the step or more after it.",
+            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. Logits are the usual case: the CPU takes all of them to choose one token. The rule looks for a copy of more than 64 KiB to the host directly before the wait.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            example: "GPU idle 22 % of the step: the CPU waits for 32.0 MiB to be copied back, at sample (engine.py:41)",
         }
     }
 
@@ -50,7 +46,7 @@ impl Rule for LogitsToHost {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Choose on the GPU and copy only what was chosen: the largest, or a sample, found by a kernel.",
+            "Sample on the GPU and copy only the chosen elements: let a kernel find the maximum or draw the sample.",
             "Copy into pinned memory with cudaMemcpyAsync, and launch the next work before reading it.",
         ]
     }
@@ -61,14 +57,17 @@ impl Rule for LogitsToHost {
 
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
-            "Choose on the GPU and copy only what was chosen: logits.argmax(-1), or torch.multinomial on the GPU.",
+            "Sample on the GPU and copy only the chosen tokens: logits.argmax(-1), or torch.multinomial on the GPU.",
             "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.",
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::ResultToHost, Wait::Result),
-            |_| "waits for a large result".to_owned(),
+            |_, bytes| match bytes {
+                0 => "waits for a large result to be copied back".to_owned(),
+                bytes => format!("waits for {} to be copied back", phrase::bytes(bytes)),
+            },
             &actions,
         )
     }
@@ -100,7 +99,7 @@ mod tests {
         let found = found(&LogitsToHost, STEPS);
         assert_eq!(
             found[0].title,
-            "The GPU is idle in 24 % of the step because the host first waits for a large result, at decode (engine.py:41)"
+            "GPU idle 24 % of the step: the CPU waits for 7.63 MiB to be copied back, at engine.py:41"
         );
     }
 
@@ -128,6 +127,10 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&LogitsToHost, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &LogitsToHost,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

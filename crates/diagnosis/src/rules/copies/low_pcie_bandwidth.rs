@@ -19,13 +19,8 @@ pub const CODE: RuleCode = RuleCode::new("low-pcie-bandwidth");
 
 pub struct LowPcieBandwidth;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.03,
-    Unit::Share,
-    "the cause is in the machine: a few percent are worth a look at it",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "the cause is in the machine: a few percent are worth a look");
 const MIN_BYTES: Threshold =
     Threshold::new(CODE, "min_bytes", 8_388_608.0, Unit::Bytes, "copies of this size reach the speed of the link");
 const MAX_LINK_SHARE: Threshold =
@@ -42,11 +37,10 @@ impl Rule for LowPcieBandwidth {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of {min_bytes} or more from or to pinned memory reach less than {max_link_share} of the link's speed and take {min_share} of the step or more that no kernel hides.",
-            why: "Pinned copies of this size come near the speed of the link. Far less means that the link is shared or badly placed: the memory is on another NUMA node, several devices or a network card \
-                  copy at once, a virtual machine is between. The link's generation and width come from the driver, at the best that was seen. The most to gain is this time at the full speed of the link, the least is nothing; half lies between.",
-            needs: "Pinned copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
-            example: "Pinned copies run at 11.2 GB/s on a link of 63.0 GB/s, and take 21 % of the step",
+            summary: "Copies of {min_bytes} or more from or to pinned memory reach less than {max_link_share} of the link speed and take {min_share} of the step or more exposed.",
+            why: "Pinned copies of this size should come near the link speed. Far less means that the link is shared or badly placed: memory on another NUMA node, several GPUs or a network card copying at once, a virtual machine in between. Link generation and width come from the driver, at the best seen. The gain is at most this time at full link speed, at least nothing, and half of it in the middle.",
+            needs: "Pinned copies, and link counters (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) on a machine with one GPU.",
+            example: "Pinned copies reach 11.2 GB/s on a 63.0 GB/s link and take 21 % of the step",
         }
     }
 
@@ -88,7 +82,7 @@ impl Rule for LowPcieBandwidth {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Pinned copies run at {speed:.1} GB/s on a link of {:.1} GB/s, and take {} of {}",
+                "Pinned copies reach {speed:.1} GB/s on a {:.1} GB/s link and take {} of {}",
                 link.gb_per_s,
                 phrase::percent(tally.mid()),
                 case.the_step()
@@ -99,9 +93,9 @@ impl Rule for LowPcieBandwidth {
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: link_evidence(&link, longest),
             actions: vec![
-                "Run near the device: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
+                "Run on the GPU's NUMA node: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
                     .into(),
-                "See what the link does and who shares it: nvidia-smi -q -d PCI, nvidia-smi dmon -s t.".into(),
+                "Check the link and who shares it: nvidia-smi -q -d PCI, nvidia-smi dmon -s t.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -125,7 +119,7 @@ mod tests {
     #[test]
     fn pinned_copies_at_a_fifth_of_the_link() {
         let found = found(&LowPcieBandwidth, &steps(40_000_000, "pinned", GEN5));
-        assert_eq!(found[0].title, "Pinned copies run at 10.0 GB/s on a link of 63.0 GB/s, and take 40 % of the step");
+        assert_eq!(found[0].title, "Pinned copies reach 10.0 GB/s on a 63.0 GB/s link and take 40 % of the step");
         let gain = found[0].gain.unwrap();
         // At the most the 40 % less a sixth of them.
         assert!(gain.low == 0.0 && (gain.mid - 16.8).abs() < 0.5 && (gain.high - 33.6).abs() < 0.5, "{gain:?}");

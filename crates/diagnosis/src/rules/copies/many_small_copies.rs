@@ -23,10 +23,9 @@ pub const CODE: RuleCode = RuleCode::new("many-small-copies");
 
 pub struct ManySmallCopies;
 
-const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "putting copies together is a small change");
+const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share, "merging copies is a small change");
 const MIN_COPIES: Threshold =
-    Threshold::new(CODE, "min_copies", 8.0, Unit::Count, "ids, positions, lengths and a mask are no fault");
+    Threshold::new(CODE, "min_copies", 8.0, Unit::Count, "ids, positions, lengths and a mask are normal");
 
 impl Rule for ManySmallCopies {
     fn code(&self) -> RuleCode {
@@ -39,12 +38,10 @@ impl Rule for ManySmallCopies {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A step makes {min_copies} or more copies of up to 64 KiB in one direction, which take {min_share} of it or more that no kernel hides.",
-            why: "A small copy takes as long as it takes to start one, whatever its size: one copy of all pieces takes hardly longer than one of them. \
-                  What counts is their time that no kernel hides and the time in which the device waited for the calls; the gain is all of that \
-                  but for one copy a step, and what the host does from one of their calls to the next.",
+            summary: "A step makes {min_copies} or more copies of up to 64 KiB in one direction, which take {min_share} of it or more exposed.",
+            why: "A small copy costs its start-up time, whatever its size: one merged copy takes hardly longer than one of the pieces. Counted are their exposed time and the time the GPU waited for the calls; the gain is all of that except one copy per step, plus the CPU time between their calls.",
             needs: "GPU copies.",
-            example: "64 copies of 2.00 KiB to the device in every step take 11 % of it",
+            example: "64 copies of 2.00 KiB to the GPU per step take 11 % of it",
         }
     }
 
@@ -62,13 +59,13 @@ impl Rule for ManySmallCopies {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Put them together on the host, in one pinned buffer, and copy once.",
-            "Make on the device what can be made there: indices, masks, positions.",
+            "Merge them on the host, in one pinned buffer, and copy once.",
+            "Create on the GPU what can be created there: indices, masks, positions.",
         ]
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit { what: "put the small tensors into one and copy that", whatif: Some("scale copy:h2d 0.1") })
+        Some(Edit { what: "merge the small tensors into one and copy that", whatif: Some("scale copy:h2d 0.1") })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -108,27 +105,27 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
     let plus = |part: f64| ((part + calls) * saved).min(1.0);
     let gain = Share { low: plus(share.low), mid: plus(share.mid), high: plus(share.high) };
     let bytes: u64 = those().map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
-    let to = if direction == detail::H2D { "to the device" } else { "to the host" };
+    let to = if direction == detail::H2D { "to the GPU" } else { "to the host" };
     let mut title = format!(
-        "{} copies of {} {to} in every step take {} of it",
+        "{} copies of {} {to} per step take {} of it",
         gap::each(each),
         phrase::bytes((bytes as f64 / count) as u64),
         phrase::percent(share.mid + calls)
     );
     let first = those().next();
     let text = format!(
-        "{} copies, {} together that no kernel hides",
+        "{} copies, {} of exposed time in total",
         phrase::count(count as u64),
         phrase::duration(tally.part as u64)
     );
     let mut evidence = vec![Evidence::said(text).number("ns", tally.part)];
-    evidence.extend(first.map(|copy| Evidence::at("the first of them", None, copy.piece.start, copy.piece.end())));
+    evidence.extend(first.map(|copy| Evidence::at("the first such copy", None, copy.piece.start, copy.piece.end())));
     let api = first.and_then(|copy| copy.piece.launch).map(|launch| case.timeline.slices.get(launch).name);
     let recorded = gain;
     let changes = [Change::Work(but_the_first(case, those()), 0.0), Change::Stretches(between(case, those()), 0.0)];
     let gain = case.gain(&changes, recorded);
     if gain.mid / 100.0 >= share.mid + calls + 0.02 {
-        title += &format!(", {} with what the host does between them", phrase::percent(gain.mid / 100.0));
+        title += &format!(", {} including the CPU time between them", phrase::percent(gain.mid / 100.0));
     }
     let finding = Finding {
         code: CODE,
@@ -139,8 +136,8 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
         confidence: tally.repeats(),
         evidence,
         actions: vec![
-            "Put them together on the host, copy once, and take views: torch.cat(parts).pin_memory().to(device, non_blocking=True).split(sizes).".into(),
-            "Make on the device what can be made there: torch.arange(n, device=\"cuda\"), masks, positions.".into(),
+            "Merge them on the host, copy once, and take views: torch.cat(parts).pin_memory().to(device, non_blocking=True).split(sizes).".into(),
+            "Create on the GPU what can be created there: torch.arange(n, device=\"cuda\"), masks, positions.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };
@@ -207,7 +204,7 @@ mod tests {
         let found = found(&ManySmallCopies, &steps(32, 2048));
         assert_eq!(
             found[0].title,
-            "32 copies of 2.00 KiB to the device in every step take 19 % of it, 31 % with what the host does between them"
+            "32 copies of 2.00 KiB to the GPU per step take 19 % of it, 31 % including the CPU time between them"
         );
         let gain = found[0].gain.unwrap();
         // 31 of the copies, and 6 µs of host code from each call to the next.

@@ -19,7 +19,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "copies",
     title: "Copies and synchronisation",
-    summary: "Copies between host and device, and calls that make the host wait for the device.",
+    summary: "Copies between host and device, and calls that make the CPU wait for the GPU.",
     rules: &[
         &pageable_async_copy::PageableAsyncCopy,
         &sync_memcpy::SyncMemcpy,

@@ -36,13 +36,10 @@ impl Rule for PageableAsyncCopy {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Asynchronous copies from or to pageable memory take {min_share} of the step or more that no kernel hides.",
-            why: "The device cannot read pageable memory: the driver first moves the bytes through a buffer of its own, and the call holds the host \
-                  meanwhile, `non_blocking=True` or not. From pinned memory the call returns at once, and the copy runs beside kernels. \
-                  The least to gain is the time in which the device waited for such a call, and what the copies would be faster at the speed of this \
-                  recording's own pinned copies; the most, all that no kernel hides.",
-            needs: "GPU copies with their kind of memory and the calls that ask for them (`--gpu-detail launch`).",
-            example: "Copies from pageable memory take 18 % of the step that no kernel hides: 4 a step, 6.10 GB/s",
+            summary: "Asynchronous copies from or to pageable memory take {min_share} of the step or more exposed.",
+            why: "The GPU cannot read pageable memory: the driver first moves the bytes through a buffer of its own, and the call blocks the CPU, `non_blocking=True` or not. From pinned memory the call returns at once, and the copy overlaps kernels. The gain is at least the time the GPU waited for such a call plus what the copies would save at the speed of this recording's own pinned copies; at most all their exposed time.",
+            needs: "GPU copies with their memory kind and calls (`--gpu-detail launch`).",
+            example: "Exposed pageable copies take 18 % of the step: 4 per step, 6.1 GB/s",
         }
     }
 
@@ -59,7 +56,7 @@ impl Rule for PageableAsyncCopy {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Copy from pinned memory: cudaHostAlloc, or cudaHostRegister for a buffer that is there already."]
+        &["Copy from pinned memory: cudaHostAlloc, or cudaHostRegister for an existing buffer."]
     }
 
     fn fix(&self) -> Option<&'static str> {
@@ -113,7 +110,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let each = those().count() as f64 / case.steps.count().max(1) as f64;
     let bytes: u64 = those().map(|copy| copy.piece.bytes).fold(0, u64::saturating_add);
     let title = format!(
-        "Copies from or to pageable memory take {} of {} that no kernel hides: {} a step, {speed:.1} GB/s",
+        "Exposed pageable copies take {} of {}: {} per step, {speed:.1} GB/s",
         phrase::percent(exposed.mid + held),
         case.the_step(),
         gap::each(each)
@@ -121,17 +118,17 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     let longest = those().max_by_key(|copy| copy.exposed_ns);
     let mut evidence = vec![
         Evidence::said(format!(
-            "{} in all steps, {} of it under no kernel",
+            "{} over all steps, {} of it exposed",
             phrase::bytes(bytes),
             phrase::duration(tally.part as u64)
         ))
         .number("bytes", bytes as f64),
-        Evidence::said(format!("the device waits for such a call in {} of the steps' time", phrase::percent(held)))
+        Evidence::said(format!("the GPU waits for such a call for {} of step time", phrase::percent(held)))
             .number("held", held),
     ];
     evidence.push(Evidence::said(match pinned {
-        Some(pinned) => format!("pinned copies of this recording reach {pinned:.1} GB/s"),
-        None => "no pinned copy of 1 MiB or more was recorded to compare with".into(),
+        Some(pinned) => format!("pinned copies in this recording reach {pinned:.1} GB/s"),
+        None => "no pinned copy of 1 MiB or more in this recording to compare with".into(),
     }));
     evidence.extend(longest.map(|copy| Evidence::at("the longest", None, copy.piece.start, copy.piece.end())));
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));
@@ -144,8 +141,9 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     };
     let gain = Gain { by, ..gain };
     if by == GainBy::Prior {
-        evidence
-            .push(Evidence::said("seen elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200"));
+        evidence.push(Evidence::said(
+            "measured elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200",
+        ));
     }
     let finding = Finding {
         code: CODE,
@@ -156,8 +154,9 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         confidence: tally.repeats(),
         evidence,
         actions: vec![
-            "Copy from pinned memory: tensor.pin_memory().to(device, non_blocking=True), or DataLoader(pin_memory=True).".into(),
-            "Keep one pinned buffer and fill it anew for each step: pinning is slow.".into(),
+            "Pin the input tensor: tensor.pin_memory().to(device, non_blocking=True), or DataLoader(pin_memory=True)."
+                .into(),
+            "Reuse one pinned buffer and refill it for each step: pinning is slow.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };
@@ -184,10 +183,7 @@ mod tests {
     #[test]
     fn pageable_copies_that_nothing_hides() {
         let found = found(&PageableAsyncCopy, STEPS);
-        assert_eq!(
-            found[0].title,
-            "Copies from or to pageable memory take 20 % of the step that no kernel hides: 1 a step, 6.0 GB/s"
-        );
+        assert_eq!(found[0].title, "Exposed pageable copies take 20 % of the step: 1 per step, 6.0 GB/s");
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 9.9).abs() < 0.1 && (gain.high - 19.9).abs() < 0.1, "{gain:?}");
         assert_eq!(gain.by, GainBy::Bounded);
@@ -232,7 +228,7 @@ mod tests {
         abstains(
             &PageableAsyncCopy,
             "track main\n step r 0..1ms\n stream 7\n copy h2d 0..1us 10 pageable corr 0",
-            "were not recorded",
+            "launch calls not recorded",
         );
     }
 }

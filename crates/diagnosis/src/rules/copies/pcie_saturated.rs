@@ -27,7 +27,7 @@ const MIN_SHARE: Threshold = Threshold::new(
 const MIN_LINK_SHARE: Threshold =
     Threshold::new(CODE, "min_link_share", 0.7, Unit::Share, "links reach little more in practice");
 const MIN_BYTES: Threshold =
-    Threshold::new(CODE, "min_bytes", 1_048_576.0, Unit::Bytes, "smaller copies do not reach the speed of the link");
+    Threshold::new(CODE, "min_bytes", 1_048_576.0, Unit::Bytes, "smaller copies do not reach the link speed");
 
 impl Rule for PcieSaturated {
     fn code(&self) -> RuleCode {
@@ -40,11 +40,10 @@ impl Rule for PcieSaturated {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies of {min_bytes} or more at {min_link_share} of the link's speed or above take {min_share} of the step or more that no kernel hides.",
-            why: "Such copies cannot be made faster: fewer bytes have to cross, or they have to cross while kernels run. The gain is their time beside the kernels of the step, as far as these last: \
-                  all of it at best, nothing at worst, half in between.",
-            needs: "GPU copies, and device counters of the link (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) of a machine with one GPU.",
-            example: "The link is full: 2.1 GiB a step cross it at 54.1 of 63.0 GB/s, and take 46 % of the step that no kernel hides",
+            summary: "Copies of {min_bytes} or more at {min_link_share} of the link speed or above take {min_share} of the step or more exposed.",
+            why: "Such copies cannot get faster: either fewer bytes cross the link, or they cross while kernels run. The gain is their time overlapped with the kernels of the step, as far as these last: all of it at best, nothing at worst, half in the middle.",
+            needs: "GPU copies, and link counters (`gpu_pcie_link_gen`, `gpu_pcie_link_width`) on a machine with one GPU.",
+            example: "PCIe link saturated: 2.10 GiB per step at 54.1 of 63.0 GB/s, exposed for 46 % of the step",
         }
     }
 
@@ -54,8 +53,8 @@ impl Rule for PcieSaturated {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Send fewer bytes: small types cross as they are, and become floats on the device.",
-            "Copy the next batch in a stream of its own while this one is computed: cudaMemcpyAsync from pinned memory.",
+            "Send fewer bytes: small types as they are, converted on the GPU.",
+            "Copy the next batch in a separate stream while this one is computed: cudaMemcpyAsync from pinned memory.",
         ]
     }
 
@@ -90,7 +89,7 @@ impl Rule for PcieSaturated {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "The link is full: {} a step cross it at {speed:.1} of {:.1} GB/s, and take {} of {} that no kernel hides",
+                "PCIe link saturated: {} per step at {speed:.1} of {:.1} GB/s, exposed for {} of {}",
                 phrase::bytes(bytes / case.steps.count().max(1) as u64),
                 link.gb_per_s,
                 phrase::percent(tally.mid()),
@@ -102,9 +101,9 @@ impl Rule for PcieSaturated {
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
             evidence: link_evidence(&link, longest),
             actions: vec![
-                "Send fewer bytes: uint8 images and token ids cross as they are, and become floats on the device (x.to(device).float()).".into(),
-                "Copy the next batch in a stream of its own while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.".into(),
-                "Keep on the device what is used again: weights, caches, tables.".into(),
+                "Send fewer bytes: uint8 images and token ids as they are, converted on the GPU (x.to(device).float()).".into(),
+                "Copy the next batch in a separate stream while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.".into(),
+                "Keep reused data on the GPU: weights, caches, tables.".into(),
             ],
             verify: proof::verify(case, most / 200.0),
         };
@@ -116,7 +115,7 @@ impl Rule for PcieSaturated {
 pub fn link_evidence(link: &Link, longest: Option<&Copy>) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
     evidence.extend(longest.map(|copy| {
-        let text = format!("the longest, {}", phrase::bytes(copy.piece.bytes));
+        let text = format!("longest, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())
     }));
     evidence
@@ -140,7 +139,7 @@ mod tests {
         let found = found(&PcieSaturated, &steps(216_000_000, GEN5));
         assert_eq!(
             found[0].title,
-            "The link is full: 206 MiB a step cross it at 54.0 of 63.0 GB/s, and take 40 % of the step that no kernel hides"
+            "PCIe link saturated: 206 MiB per step at 54.0 of 63.0 GB/s, exposed for 40 % of the step"
         );
         assert_eq!(found[0].gain.map(|gain| (gain.low, gain.high.round())), Some((0.0, 40.0)));
     }
@@ -158,7 +157,7 @@ mod tests {
         abstains(
             &PcieSaturated,
             &steps(216_000_000, "counter host gpu_pcie_link_gen 0=9\n counter host gpu_pcie_link_width 0=16"),
-            "not known",
+            "is unknown",
         );
     }
 }

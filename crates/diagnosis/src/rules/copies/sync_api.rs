@@ -27,14 +27,10 @@ impl Rule for SyncApi {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host waits for the GPU by a call in the middle of a step, and the GPU is idle for {min_share} of the step or \
-                  more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
-                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
-                  so of each such gap no more than the wait's own length is counted. This is a wait that was asked for: \
-                  `torch.cuda.synchronize()`, a stream or an event that is waited for.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
-            example: "The GPU is idle in 22 % of the step because the host first waits in cudaDeviceSynchronize, at decode (engine.py:41)",
+            summary: "An explicit synchronisation in the middle of a step blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
+            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. This is an explicit wait: `torch.cuda.synchronize()`, a stream or an event that is waited for.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            example: "GPU idle 22 % of the step: the CPU blocks in cudaDeviceSynchronize, at decode (engine.py:41)",
         }
     }
 
@@ -48,8 +44,8 @@ impl Rule for SyncApi {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Leave cudaDeviceSynchronize and cudaStreamSynchronize out of the step: a stream runs its work in order by itself.",
-            "To measure, record cudaEvent_t and read them after the step; to order two streams, cudaStreamWaitEvent.",
+            "Remove cudaDeviceSynchronize and cudaStreamSynchronize from the step: a stream runs its work in order by itself.",
+            "To measure, record cudaEvent_t and read them after the step; to order two streams, use cudaStreamWaitEvent.",
         ]
     }
 
@@ -62,10 +58,16 @@ impl Rule for SyncApi {
 
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
-            "Leave torch.cuda.synchronize() out of the step: PyTorch orders the work of a stream by itself.",
+            "Remove torch.cuda.synchronize() from the step: PyTorch orders the work of a stream by itself.",
             "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
         ];
-        gap::after_a_wait(case, MIN_SHARE, (Measure::SyncApi, Wait::Api), |call| format!("waits in {call}"), &actions)
+        gap::after_a_wait(
+            case,
+            MIN_SHARE,
+            (Measure::SyncApi, Wait::Api),
+            |call, _| format!("blocks in {call}"),
+            &actions,
+        )
     }
 }
 
@@ -93,7 +95,7 @@ mod tests {
         let found = found(&SyncApi, STEPS);
         assert_eq!(
             found[0].title,
-            "The GPU is idle in 25 % of the step because the host first waits in cudaDeviceSynchronize, at decode (engine.py:41)"
+            "GPU idle 25 % of the step: the CPU blocks in cudaDeviceSynchronize, at engine.py:41"
         );
         assert!((found[0].gain.unwrap().mid - 25.1).abs() < 0.1 && found[0].actions.len() == 2);
     }
@@ -122,7 +124,7 @@ mod tests {
               kernel forward 9.01ms..11ms
             end",
         );
-        assert!(found[0].title.ends_with(", most at decode (engine.py:41)"), "{}", found[0].title);
+        assert!(found[0].title.ends_with(", mostly at engine.py:41"), "{}", found[0].title);
         let lines = found[0].evidence.iter().find(|one| one.numbers.iter().any(|(name, _)| name == "lines"));
         let text = &lines.unwrap().text;
         assert!(text.ends_with("67 % at decode (engine.py:41), 33 % at decode (engine.py:52)"), "{text}");
@@ -134,7 +136,7 @@ mod tests {
         let late =
             STEPS.replace("samples 50us..3ms every 500us active gil main>decode", "sample 2960us active gil main>book");
         let title = &found(&SyncApi, &late)[0].title;
-        assert!(title.ends_with("because the host first waits in cudaDeviceSynchronize"), "{title}");
+        assert!(title.ends_with("the CPU blocks in cudaDeviceSynchronize"), "{title}");
     }
 
     /// A wait of 20 µs explains 20 µs of what follows.
@@ -162,6 +164,10 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&SyncApi, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &SyncApi,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

@@ -26,14 +26,10 @@ impl Rule for SyncMemcpy {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host copies with a call that waits until the copy is done, and the GPU is idle for {min_share} of the step or \
-                  more after it.",
-            why: "A host that waits for the GPU in the middle of a step begins to launch again only when the GPU has run \
-                  dry. What follows is idle time; without the wait the host would have been ahead by as long as it waited, \
-                  so of each such gap no more than the wait's own length is counted. `cudaMemcpy` and its kin wait for \
-                  everything in the stream before them and for the copy itself.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`); stack samples for the line.",
-            example: "The GPU is idle in 22 % of the step because the host first waits in cudaMemcpy, at decode (engine.py:41)",
+            summary: "A synchronous copy in the middle of a step blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
+            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. `cudaMemcpy` and its variants wait for everything in the stream before them and for the copy itself.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            example: "GPU idle 22 % of the step: the CPU blocks in cudaMemcpy, at decode (engine.py:41)",
         }
     }
 
@@ -47,8 +43,8 @@ impl Rule for SyncMemcpy {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Copy without waiting: cudaMemcpyAsync in a stream, from and to pinned memory (cudaHostAlloc).",
-            "Make data on the device that it is for, instead of copying it there.",
+            "Copy asynchronously: cudaMemcpyAsync in a stream, from and to pinned memory (cudaHostAlloc).",
+            "Create data on the GPU that uses it, instead of copying it there.",
         ]
     }
 
@@ -61,14 +57,14 @@ impl Rule for SyncMemcpy {
 
     fn look(&self, case: &Case) -> Verdict {
         let actions = [
-            "Copy without waiting: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
-            "Make tensors on the device they are for: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
+            "Copy asynchronously: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
+            "Create tensors on the GPU: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::SyncMemcpy, Wait::Memcpy),
-            |call| format!("waits in {call}"),
+            |call, _| format!("blocks in {call}"),
             &actions,
         )
     }
@@ -97,10 +93,7 @@ mod tests {
     #[test]
     fn a_copy_that_waits_is_named_with_its_line() {
         let found = found(&SyncMemcpy, STEPS);
-        assert_eq!(
-            found[0].title,
-            "The GPU is idle in 25 % of the step because the host first waits in cudaMemcpy, at decode (engine.py:41)"
-        );
+        assert_eq!(found[0].title, "GPU idle 25 % of the step: the CPU blocks in cudaMemcpy, at engine.py:41");
     }
 
     #[test]
@@ -127,6 +120,10 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&SyncMemcpy, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &SyncMemcpy,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

@@ -15,13 +15,8 @@ pub const CODE: RuleCode = RuleCode::new("sync-memset");
 
 pub struct SyncMemset;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.01,
-    Unit::Share,
-    "an asynchronous call takes its place without any other change",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.01, Unit::Share, "the asynchronous call replaces it without any other change");
 
 impl Rule for SyncMemset {
     fn code(&self) -> RuleCode {
@@ -34,18 +29,17 @@ impl Rule for SyncMemset {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Calls that set memory and are not asynchronous take {min_share} of the step or more.",
-            why: "cudaMemset and its kin run in the default stream, which waits for all others and holds them up; of memory that the host can reach too they return only when it is done. \
-                  cudaMemsetAsync in the stream of the work does neither. The gain is the recorded steps replayed with these calls as short as the median launch of the recording.",
-            needs: "GPU work with the calls that ask for it (`--gpu-detail launch`).",
-            example: "The host sets memory with cudaMemset 4 times a step, which takes 6.2 % of it",
+            summary: "Synchronous memset calls take {min_share} of the step or more.",
+            why: "cudaMemset and its variants run in the default stream, which waits for all others and blocks them; for memory that the host can access they return only when it is done. cudaMemsetAsync in the stream of the work does neither. The gain is the recorded steps replayed with these calls as short as the median launch of the recording.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "Synchronous cudaMemset, 4 times per step, takes 6.2 % of it",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Set it in the stream of the work: cudaMemsetAsync.",
-            "Or do not set it, where every element is written anyway.",
+            "Use cudaMemsetAsync in the stream of the work.",
+            "Skip the memset where every element is overwritten anyway.",
         ]
     }
 
@@ -67,16 +61,16 @@ impl Rule for SyncMemset {
         let gain = case.gain(&[Change::Calls(calls.all, left)], share.scaled(1.0 - left));
         let finding = Finding {
             code: CODE,
-            title: format!("The host sets memory with {api} {} a step, which takes {} of it",
+            title: format!("Synchronous {api}, {} per step, takes {} of it",
  calls_in_steps::times(each), phrase::percent(share.mid)),
             place: Place { api: Some(api.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             confidence: calls.tally.repeats(),
-            evidence: vec![Evidence::at("the first of them", None, slice.start, slice.end())],
+            evidence: vec![Evidence::at("the first such call", None, slice.start, slice.end())],
             actions: vec![
-                "Set it in the stream of the work: tensor.zero_() or torch.zeros(n, device=\"cuda\") in Python, cudaMemsetAsync with a stream in C++.".into(),
-                "Or do not set it: torch.empty where every element is written anyway.".into(),
+                "Set it asynchronously: tensor.zero_() or torch.zeros(n, device=\"cuda\") in Python, cudaMemsetAsync with a stream in C++.".into(),
+                "Skip it where every element is overwritten anyway: torch.empty.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -99,7 +93,7 @@ mod tests {
     #[test]
     fn a_memset_that_waits() {
         let found = found(&SyncMemset, &steps("cudaMemset"));
-        assert_eq!(found[0].title, "The host sets memory with cudaMemset once a step, which takes 10 % of it");
+        assert_eq!(found[0].title, "Synchronous cudaMemset, once per step, takes 10 % of it");
         // The call becomes as short as a launch.
         let with = |launch: &str| {
             let text = steps("cudaMemset").replace("1.1ms..1.2ms", launch);
@@ -117,6 +111,10 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&SyncMemset, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &SyncMemset,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

@@ -17,7 +17,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.01,
     Unit::Share,
-    "an error of a hundredth of a step is one that a comparison of two recordings would show",
+    "an error of a hundredth of a step would show in a comparison of two recordings",
 );
 
 impl Rule for ClockResidual {
@@ -31,13 +31,10 @@ impl Rule for ClockResidual {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The error bar of all times, or of the GPU's, is {min_share} of a step or more.",
-            why: "Times are turned from ticks into nanoseconds by reading two clocks together again and again; what does not fit \
-                  is the residual. Durations shorter than it mean nothing, and differences of that size between steps do not \
-                  either. GPU times are checked by what must be true: no work starts before the call that launched it, and no \
-                  wait returns before the work it waited for has ended.",
+            summary: "The error bar of all timestamps, or of the GPU's, is {min_share} of a step or more.",
+            why: "Ticks are converted to nanoseconds by reading two clocks together again and again; what does not fit is the residual. Durations shorter than it mean nothing, nor do differences of that size between steps. GPU timestamps are checked for causality: no work starts before the call that launched it, and no wait returns before the work it waited for has ended.",
             needs: "A trace that says how its clock was read.",
-            example: "times are good to 1.2 ms only, and a step takes 40.1 ms",
+            example: "Timestamps are only accurate to 1.20 ms; a step takes 40.1 ms",
         }
     }
 
@@ -47,19 +44,19 @@ impl Rule for ClockResidual {
             return found.into();
         }
         if error == 0 && case.timeline.info.clock.source.is_empty() {
-            return Verdict::Abstain("the trace does not say how far off its clock is".into());
+            return Verdict::Abstain("the trace does not give its clock error".into());
         }
         if step == 0 || (error as f64) < case.threshold(MIN_SHARE) * step as f64 {
             return Verdict::Silent;
         }
         let finding = Finding {
             code: CODE,
-            title: format!("Times are good to {} only, and a step takes {}", phrase::duration(error), phrase::duration(step)),
+            title: format!("Timestamps are only accurate to {}; a step takes {}", phrase::duration(error), phrase::duration(step)),
             place: Place::default(),
             gain: None,
             severity: Severity::Low,
             confidence: 1.0, // Measured by the recorder.
-            evidence: vec![Evidence::said("the residual of the clock's anchors").number("ns", error as f64)],
+            evidence: vec![Evidence::said("residual of the clock's anchors").number("ns", error as f64)],
             actions: vec![
                 "Do not compare durations that differ by less than this.".into(),
                 "Record on a machine whose clock source is the time-stamp counter: cat /sys/devices/system/clocksource/clocksource0/current_clocksource".into(),
@@ -82,7 +79,7 @@ impl ClockResidual {
         let severity = if wrong.is_some() { Severity::Medium } else { Severity::Low };
         let title = match wrong {
             None => format!(
-                "GPU times are good to {} only, and a step takes {}",
+                "GPU timestamps are only accurate to {}; a step takes {}",
                 phrase::duration(error),
                 phrase::duration(step)
             ),
@@ -90,8 +87,8 @@ impl ClockResidual {
         };
         let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::said(what.to_owned()).number("ns", ns as f64));
         let evidence = [
-            bound("the shortest time from a launch call to its work", clock.shortest_launch_ns),
-            bound("the shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
+            bound("shortest time from a launch call to its work", clock.shortest_launch_ns),
+            bound("shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),
         ];
         Some(Finding {
             code: CODE,
@@ -102,8 +99,8 @@ impl ClockResidual {
             confidence: 1.0, // Measured.
             evidence: evidence.into_iter().flatten().collect(),
             actions: vec![
-                "Do not compare host and GPU times that differ by less than this; durations on the GPU are not touched by it.".into(),
-                "Use the CUPTI that belongs to the program's CUDA: the health box names the one in use, `inferscope doctor` all of them.".into(),
+                "Do not compare CPU and GPU times that differ by less than this; durations on the GPU are not affected.".into(),
+                "Use the CUPTI that belongs to the program's CUDA: the health box names the one in use, `inferscope doctor` lists all.".into(),
             ],
             verify: "Record again: the health box should show a smaller GPU clock error.".into(),
         })
@@ -118,7 +115,7 @@ mod tests {
     #[test]
     fn an_error_that_shows() {
         let found = found(&ClockResidual, "clock residual 1ms\n track main\n step r 0..40ms");
-        assert_eq!(found[0].title, "Times are good to 1.00 ms only, and a step takes 40.0 ms");
+        assert_eq!(found[0].title, "Timestamps are only accurate to 1.00 ms; a step takes 40.0 ms");
     }
 
     #[test]
@@ -133,7 +130,7 @@ mod tests {
         let found = found(&ClockResidual, text);
         assert_eq!(
             found[0].title,
-            "GPU times are too early by 100 µs at least: 1 of 1 piece of device work seems to start before the call that launched it"
+            "GPU timestamps are too early by 100 µs at least: 1 of 1 GPU operation starts before the call that launched it"
         );
         silent(&ClockResidual, &text.replace("900us", "1100us"));
     }
@@ -144,7 +141,7 @@ mod tests {
             api cudaStreamSynchronize 3ms..3900us\n sync stream 3ms..3900us";
         let found = found(&ClockResidual, text);
         assert!(
-            found[0].title.starts_with("GPU times are too late by 100 µs at least: 1 of 1 wait"),
+            found[0].title.starts_with("GPU timestamps are too late by 100 µs at least: 1 of 1 wait"),
             "{}",
             found[0].title
         );
@@ -153,6 +150,6 @@ mod tests {
 
     #[test]
     fn abstains_when_the_trace_does_not_say() {
-        abstains(&ClockResidual, "track main\n step r 0..40ms", "does not say");
+        abstains(&ClockResidual, "track main\n step r 0..40ms", "does not give");
     }
 }

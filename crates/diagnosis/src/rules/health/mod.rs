@@ -14,7 +14,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "health",
     title: "The recording itself",
-    summary: "Whether the recording can be trusted: lost records, warm-up, clocks, and what recording costs.",
+    summary: "Whether the recording can be trusted: lost records, warm-up, clocks, and recording overhead.",
     rules: &[
         &no_steps_found::NoStepsFound,
         &warmup_in_window::WarmupInWindow,

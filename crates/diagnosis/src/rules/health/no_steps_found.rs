@@ -19,11 +19,10 @@ impl Rule for NoStepsFound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "No step and no repeating scope was recorded, so shares are of the whole recording, start-up included.",
-            why: "A latency is the latency of something. Without steps the busiest thread's whole recording is looked at: loading \
-                  and waiting for requests count, and there is no p99. How long the imports take is said here; they are start-up, and no hot line.",
+            summary: "No step and no repeating scope was recorded, so percentages cover the whole recording, start-up included.",
+            why: "A latency is the latency of something. Without steps, the busiest thread's whole recording is analysed: loading and waiting for requests count, and there is no p99. Import time is given here; it is start-up, not a hot function.",
             needs: "Nothing.",
-            example: "No steps were marked: all shares are of the whole recording, start-up included",
+            example: "No steps marked: percentages cover the whole recording, start-up included",
         }
     }
 
@@ -34,7 +33,7 @@ impl Rule for NoStepsFound {
         }
         let title = match missing {
             Some(name) => format!(
-                "No step or scope is called \"{name}\": {} was used",
+                "No step or scope named \"{name}\": {} was used",
                 match case.steps.source {
                     StepSource::Whole => "the whole recording".to_owned(),
                     _ => format!("\"{}\"", case.steps.name),
@@ -42,31 +41,32 @@ impl Rule for NoStepsFound {
             ),
             None => match Outside::of(case.timeline) {
                 Some(Outside::Attached) => {
-                    "No steps were recorded, for attach sees none: all shares are of the whole recording".into()
+                    "`attach` cannot see step markers; percentages cover the whole recording".into()
                 }
                 Some(Outside::KeptOut) => {
-                    "No steps were recorded, for the collectors did not get into the program: all shares are of the whole recording, start-up included".into()
+                    "No steps recorded (collectors not loaded in the program): percentages cover the whole recording"
+                        .into()
                 }
                 Some(Outside::Unknown) => {
-                    "No steps were recorded, for nothing was from inside the program: all shares are of the whole recording".into()
+                    "No steps recorded (nothing recorded inside the program): percentages cover the whole recording"
+                        .into()
                 }
-                None => "No steps were marked: all shares are of the whole recording, start-up included".into(),
+                None => "No steps marked: percentages cover the whole recording, start-up included".into(),
             },
         };
         let mut evidence = vec![Evidence::said(case.steps.why.clone())];
         let imports = case.imports();
         if let Some((share, ns)) = imports {
             let text = format!(
-                "imports take {}, {} of the recording: start-up, and not part of a step",
+                "imports take {}, {} of the recording: start-up, not part of a step",
                 phrase::duration(ns),
                 phrase::percent(share.mid)
             );
             evidence.push(Evidence::said(text).number("ns", ns as f64));
         }
         if case.steps.unfinished > 0 {
-            evidence.push(
-                Evidence::said("steps were begun that never ended").number("steps", case.steps.unfinished as f64),
-            );
+            evidence
+                .push(Evidence::said("steps started but never ended").number("steps", case.steps.unfinished as f64));
         }
         let finding = Finding {
             code: CODE,
@@ -77,7 +77,7 @@ impl Rule for NoStepsFound {
             confidence: 1.0, // What was recorded is known.
             evidence,
             actions: actions(case, imports.is_some()),
-            verify: "Record again: the report should begin with the latency of a step.".into(),
+            verify: "Record again: the report should start with the latency of a step.".into(),
         };
         finding.into()
     }
@@ -87,12 +87,12 @@ fn actions(case: &Case, imports: bool) -> Vec<String> {
     let mut actions = match Outside::of(case.timeline) {
         Some(outside) => vec![outside.instead().to_owned()],
         None => vec![
-            format!("Mark what one request, batch or iteration is: {}", origin::marks(case.timeline)),
-            "Or name a scope that is there: inferscope analyze --step NAME".into(),
+            format!("Mark one request, batch or iteration as a step: {}", origin::marks(case.timeline)),
+            "Or use an existing scope: inferscope analyze --step NAME".into(),
         ],
     };
     if imports {
-        actions.push("If it is the start that takes too long: python -X importtime says which module does.".into());
+        actions.push("If start-up is too slow: python -X importtime shows which module takes the time.".into());
     }
     actions
 }
@@ -116,7 +116,7 @@ mod tests {
             "track main\n samples 0..260ms every 10ms active gil <module>:1>{import}\n samples 260ms..1s every 10ms active gil <module>:7>f:2"
         );
         let said = found(&NoStepsFound, &text);
-        let imports = "imports take 260 ms, 26 % of the recording: start-up, and not part of a step";
+        let imports = "imports take 260 ms, 26 % of the recording: start-up, not part of a step";
         assert_eq!(said[0].evidence[1].text, imports);
         assert!(said[0].actions[2].contains("-X importtime"), "{:?}", said[0].actions);
     }
@@ -126,14 +126,11 @@ mod tests {
     fn a_program_that_was_not_looked_into_is_not_said_to_mark_none() {
         let seen = "track main\n samples 0..1s every 10ms active gil f:1";
         let attached = found(&NoStepsFound, &format!("attached\n {seen}"));
-        assert_eq!(
-            attached[0].title,
-            "No steps were recorded, for attach sees none: all shares are of the whole recording"
-        );
+        assert_eq!(attached[0].title, "`attach` cannot see step markers; percentages cover the whole recording");
         assert!(attached[0].actions[0].contains("inferscope run"), "{:?}", attached[0].actions);
-        assert!(attached[0].evidence[0].text.starts_with("not recorded by attach"), "{:?}", attached[0].evidence);
+        assert!(attached[0].evidence[0].text.starts_with("`attach` cannot record it"), "{:?}", attached[0].evidence);
         let kept_out = found(&NoStepsFound, &format!("collector stacks on\n note not-injected -I\n {seen}"));
-        assert!(kept_out[0].title.contains("did not get into the program"), "{}", kept_out[0].title);
+        assert!(kept_out[0].title.contains("collectors not loaded in the program"), "{}", kept_out[0].title);
         assert!(kept_out[0].actions.iter().all(|action| !action.contains("with step")), "{:?}", kept_out[0].actions);
     }
 

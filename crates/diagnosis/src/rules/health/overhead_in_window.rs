@@ -20,7 +20,7 @@ const MAX_OVERHEAD_PERCENT: Threshold = Threshold::new(
     "max_overhead_percent",
     5.0,
     Unit::Percent,
-    "a twentieth of the time is more than most differences that are worth looking for",
+    "a twentieth of the time is more than most differences worth looking for",
 );
 const MIN_CALL_INTERVAL_NS: Threshold = Threshold::new(
     CODE,
@@ -31,15 +31,15 @@ const MIN_CALL_INTERVAL_NS: Threshold = Threshold::new(
 );
 
 const OURS: [&str; 2] = [
-    "Leave short calls out: inferscope run --calls --min-us 50 -- ...",
-    "Record only your own code: --include your_package, or leave --calls off: samples cost the program nothing that shows.",
+    "Skip short calls: inferscope run --calls --min-us 50 -- ...",
+    "Record only your own code: --include your_package, or turn --calls off: stack samples are taken from outside the program.",
 ];
 const TORCH: [&str; 2] = [
-    "Switch off what costs most: torch.profiler.profile(with_stack=False, record_shapes=False, profile_memory=False).",
+    "Switch off the expensive options: torch.profiler.profile(with_stack=False, record_shapes=False, profile_memory=False).",
     "Profile few steps after a warm-up: schedule=torch.profiler.schedule(wait=1, warmup=2, active=5).",
 ];
 const NSIGHT: [&str; 2] = [
-    "Leave the ranges of operators and functions out: no torch.autograd.profiler.emit_nvtx(), no --pytorch, no --python-functions-trace.",
+    "Skip operator and function ranges: no torch.autograd.profiler.emit_nvtx(), no --pytorch, no --python-functions-trace.",
     "Record less at once: nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none.",
 ];
 
@@ -54,13 +54,10 @@ impl Rule for OverheadInWindow {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "So many calls were recorded inside the steps that short functions look longer than they are, or recording the GPU took {max_overhead_percent} or more.",
-            why: "Samples are taken from outside and cost the program nothing that shows. A recorded call costs a little each time, \
-                  on the program's own thread; with a record every {min_call_interval_ns} that is no longer small. How much it is on this machine \
-                  is not in the trace, so there is no number: only how many there were. Recording a GPU is measured while it runs: \
-                  against the steps that were not recorded where there are any, else by the collectors' own time.",
-            needs: "Recorded calls (`--calls`), or GPU work.",
-            example: "A step has 41,210 recorded calls, one every 0.97 µs: short functions look longer than they are",
+            summary: "So many calls were recorded inside the steps that short functions are overestimated, or recording the GPU took {max_overhead_percent} or more.",
+            why: "Samples are taken from outside the program. A recorded call costs a little each time, on the program's own thread; with one every {min_call_interval_ns} that is no longer small. The trace does not contain how much it is on this machine, so there is no number: only how many there were. The cost of recording a GPU is measured while it runs: against the steps that were not recorded where there are any, else by the collectors' own time.",
+            needs: "Recorded calls (`--calls`), or GPU operations.",
+            example: "A step has 41,210 recorded calls, one every 970 ns: short functions are overestimated",
         }
     }
 
@@ -87,8 +84,7 @@ impl Rule for OverheadInWindow {
             return Verdict::Silent;
         }
         if calls == 0 {
-            let reason =
-                "what recording costs is not in the trace; compare the latency with a run without the profiler";
+            let reason = "recording overhead is not in the trace; compare the latency with a run without the profiler";
             return Verdict::Abstain(reason.into());
         }
         let every = case.windows.total() as f64 / calls as f64;
@@ -102,16 +98,14 @@ impl Rule for OverheadInWindow {
                 .number("calls", calls as f64),
         ];
         evidence.extend(
-            longest
-                .first()
-                .map(|(track, slice)| Evidence::at("for example around here", Some(*track), slice.start, slice.end())),
+            longest.first().map(|(track, slice)| Evidence::at("example", Some(*track), slice.start, slice.end())),
         );
         let recorder = Recorder::of(case.timeline);
         let without = recorder.choose("--calls", "with_stack", "those ranges");
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} {} recorded calls, one every {}: short functions look longer than they are",
+                "{} {} recorded calls, one every {}: short functions are overestimated",
                 if case.steps.source == StepSource::Whole { "The recording has" } else { "A step has" },
                 phrase::count(each),
                 phrase::duration(every as u64)
@@ -143,7 +137,7 @@ impl OverheadInWindow {
             confidence: 1.0, // Measured.
             evidence: vec![Evidence::said(text).number("percent", percent)],
             actions: vec![
-                "Record windows of steps: inferscope run --overhead-budget 2% -- ...".into(),
+                "Record only some steps: inferscope run --overhead-budget 2% -- ...".into(),
                 "Record kernels only: inferscope run --gpu-detail kernel -- ...".into(),
             ],
             verify: "Record again: the health box should show less overhead.".into(),
@@ -161,7 +155,7 @@ mod tests {
         let found = found(&OverheadInWindow, "track main\n step r 0..1ms\n repeat 500 every 2us\n call f 0..1us\n end");
         assert_eq!(
             found[0].title,
-            "A step has 500 recorded calls, one every 2.00 µs: short functions look longer than they are"
+            "A step has 500 recorded calls, one every 2.00 µs: short functions are overestimated"
         );
     }
 

@@ -18,14 +18,14 @@ const MIN_RATIO: Threshold = Threshold::new(
     "min_ratio",
     1.2,
     Unit::Times,
-    "medians that differ by a factor of {min_ratio} are different paces",
+    "medians that differ by a factor of {min_ratio} are different speeds",
 );
 const MAX_RATIO: Threshold = Threshold::new(
     CODE,
     "max_ratio",
     1.1,
     Unit::Times,
-    "medians within a factor of {max_ratio} of each other are one pace",
+    "medians within a factor of {max_ratio} of each other are the same speed",
 );
 
 /// So many blocks, with enough steps in each for a median.
@@ -45,19 +45,17 @@ impl Rule for UnstableIterations {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The usual length of a step changed by a factor of {min_ratio} or more during the recording; here is the steady window.",
-            why: "The steps are cut into eight blocks in order of time. When the medians of the blocks differ by a fifth, the \
-                  program, its load or its machine changed, and a mean over all is of nothing in particular. The longest run of \
-                  blocks within a tenth of each other is the window to use.",
+            summary: "Step time changed by a factor of {min_ratio} or more during the recording; the finding gives the steady window.",
+            why: "The steps are divided into eight blocks in order of time. When the medians of the blocks differ by a fifth, the program, its load or its machine changed, and a mean over all of them means little. The longest run of blocks within a tenth of each other is the window to use.",
             needs: "At least 40 steps.",
-            example: "Steps took 41.2 ms at first and 63.0 ms later; they are steady from 2.10 s to 9.80 s",
+            example: "Step time rose from 41.2 ms to 63.0 ms; steady from 2.10 s to 9.80 s",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
         let steps: Vec<&Step> = case.steps.measured().collect();
         if case.steps.source == StepSource::Whole || steps.len() < LEAST {
-            return Verdict::Abstain(format!("there are fewer than {LEAST} steps to see a change of pace by"));
+            return Verdict::Abstain(format!("fewer than {LEAST} steps: a change of step time would not show"));
         }
         let edge = |block: usize| steps.len() * block / BLOCKS;
         let blocks: Vec<&[&Step]> = (0..BLOCKS).map(|block| &steps[edge(block)..edge(block + 1)]).collect();
@@ -104,29 +102,35 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Find
     let (first, last) = (medians[0], medians[medians.len() - 1]);
     let (low, high) = range(medians);
     let pace = match first.max(last) / first.min(last).max(1.0) >= case.threshold(MIN_RATIO) {
-        true => format!("took {} at first and {} later", phrase::duration(first as u64), phrase::duration(last as u64)),
-        false => format!("changed between {} and {}", phrase::duration(low as u64), phrase::duration(high as u64)),
+        true => {
+            let way = if last > first { "rose" } else { "fell" };
+            format!("{way} from {} to {}", phrase::duration(first as u64), phrase::duration(last as u64))
+        }
+        false => format!("varied between {} and {}", phrase::duration(low as u64), phrase::duration(high as u64)),
     };
     let evidence = blocks.iter().zip(medians).map(|(block, median)| {
-        let text =
-            format!("{}, usually {}", phrase::counted(block.len() as u64, "step"), phrase::duration(*median as u64));
+        let text = format!(
+            "{}, typical step {}",
+            phrase::counted(block.len() as u64, "step"),
+            phrase::duration(*median as u64)
+        );
         let end = block.iter().map(|step| step.end).max().unwrap_or(0);
         Evidence::at(text, None, block.first().map_or(0, |step| step.start), end).number("ns", *median)
     });
     Finding {
         code: CODE,
-        title: format!("Steps {pace}; they are steady from {} to {}", since(start), since(end)),
+        title: format!("Step time {pace}; steady from {} to {}", since(start), since(end)),
         place: Place::default(),
         gain: None,
         severity: Severity::Low,
         confidence: sure,
         evidence: evidence.collect(),
         actions: vec![
-            format!("Look at the steady window only: select {} to {} in the timeline.", since(start), since(end)),
-            "Send the same load throughout, or record long enough for the pace to settle.".into(),
-            "If it slows down steadily, look at the memory curve and at growing caches or queues.".into(),
+            format!("Analyse the steady window only: select {} to {} in the timeline.", since(start), since(end)),
+            "Send constant load, or record long enough for step time to settle.".into(),
+            "If it slows down steadily, check the memory curve and growing caches or queues.".into(),
         ],
-        verify: "Record again with constant load: this line should go.".into(),
+        verify: "Record again with constant load: this finding should disappear.".into(),
     }
 }
 
@@ -158,10 +162,7 @@ mod tests {
             &UnstableIterations,
             "track main\n repeat 30 every 50ms\n step r 0..20ms\n end\n repeat 50 every 50ms\n step r 2s..2.04s\n end",
         );
-        assert_eq!(
-            found[0].title,
-            "Steps took 20.0 ms at first and 40.0 ms later; they are steady from 2.00 s to 4.49 s"
-        );
+        assert_eq!(found[0].title, "Step time rose from 20.0 ms to 40.0 ms; steady from 2.00 s to 4.49 s");
         assert!(found[0].confidence > 0.9);
     }
 

@@ -22,18 +22,16 @@ impl Rule for WarmupInWindow {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The first steps of a process were much slower than the rest, and were left out.",
-            why: "Imports, caches, compilation and first touches of memory make first steps slow. Those that exceed the second half \
-                  of the recording by five times its usual deviation, and by half, are warm-up: at most a quarter of all. They \
-                  stay on the timeline and are part of no number.",
+            summary: "The first steps of a process were much slower than the rest, and are excluded as warm-up.",
+            why: "Imports, caches, compilation and first touches of memory make first steps slow. Those that exceed the second half of the recording by five times its typical deviation, and by half, are warm-up: at most a quarter of all. They stay on the timeline and are part of no number.",
             needs: "At least 8 steps of one process.",
-            example: "The first 3 of 160 steps are warm-up (the slowest took 412 ms, usual are 41.2 ms) and left out",
+            example: "First 3 of 160 steps excluded as warm-up (slowest 412 ms, typical 41.2 ms)",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole || case.steps.steps.len() < LEAST {
-            return Verdict::Abstain(format!("there are fewer than {LEAST} steps to tell warm-up by"));
+            return Verdict::Abstain(format!("fewer than {LEAST} steps: warm-up cannot be identified"));
         }
         let warm = || case.steps.steps.iter().filter(|step| step.warmup);
         let Some(slowest) = warm().max_by_key(|step| step.dur()) else { return Verdict::Silent };
@@ -45,10 +43,10 @@ impl Rule for WarmupInWindow {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} warm-up (the slowest took {}, usual are {}) and left out",
+                "First {} excluded as warm-up (slowest {}, typical {})",
                 match count {
-                    1 => format!("The first of {all} steps is"),
-                    _ => format!("The first {} of {all} steps are", phrase::count(count)),
+                    1 => format!("of {all} steps"),
+                    _ => format!("{} of {all} steps", phrase::count(count)),
                 },
                 phrase::duration(slowest.dur()),
                 phrase::duration(case.steps.p50())
@@ -63,7 +61,7 @@ impl Rule for WarmupInWindow {
                 "Send a few requests of every shape before the service takes traffic.".into(),
                 "To compare two recordings, compare their steady steps, as this report does.".into(),
             ],
-            verify: "Record with a warm-up before the first step: this line should go.".into(),
+            verify: "Record with a warm-up before the first step: this finding should disappear.".into(),
         };
         finding.into()
     }
@@ -80,10 +78,7 @@ mod tests {
             &WarmupInWindow,
             "track main\n step r 0..400ms\n step r 400ms..700ms\n repeat 30 every 50ms\n step r 1s..1.04s\n end",
         );
-        assert_eq!(
-            found[0].title,
-            "The first 2 of 32 steps are warm-up (the slowest took 400 ms, usual are 40.0 ms) and left out"
-        );
+        assert_eq!(found[0].title, "First 2 of 32 steps excluded as warm-up (slowest 400 ms, typical 40.0 ms)");
         assert_eq!(found[0].evidence[0].start, Some(0));
     }
 

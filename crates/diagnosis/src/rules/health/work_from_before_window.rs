@@ -14,18 +14,12 @@ pub const CODE: RuleCode = RuleCode::new("work-from-before-window");
 
 pub struct WorkFromBeforeWindow;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.01,
-    Unit::Share,
-    "what a queue holds at the moment when recording begins is less",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.01, Unit::Share, "a queue holds less than this at the moment recording begins");
 
 const OURS: &str = "Start recording before the work is launched: inferscope run -- ..., rather than attaching later.";
-const TORCH: &str = "Wait for the device before the profiler starts, torch.cuda.synchronize(), and let it warm up: schedule(wait=1, warmup=2, active=5).";
-const NSIGHT: &str =
-    "Wait for the device where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
+const TORCH: &str = "Synchronise before the profiler starts, torch.cuda.synchronize(), and let it warm up: schedule(wait=1, warmup=2, active=5).";
+const NSIGHT: &str = "Synchronise where the recorded range begins: cudaDeviceSynchronize() before cudaProfilerStart().";
 
 impl Rule for WorkFromBeforeWindow {
     fn code(&self) -> RuleCode {
@@ -38,12 +32,10 @@ impl Rule for WorkFromBeforeWindow {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Devices spent {min_share} of their time or more on work whose launch was not recorded.",
-            why: "Work is linked to the call that launched it by a number that both carry. Work without a call was launched before \
-                  recording began, or its call was lost: it keeps the device busy, but belongs to no step, range, line or layer, \
-                  so those have too little.",
-            needs: "Device work with its launches (`--gpu-detail launch`, the default).",
-            example: "12 % of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
+            summary: "GPUs spent {min_share} of their time or more on work whose launch was not recorded.",
+            why: "Work is linked to the call that launched it by a number that both carry. Work without a call was launched before recording began, or its call was lost: it keeps the GPU busy, but belongs to no step, range, line or layer, so those are underestimated.",
+            needs: "GPU operations with their launches (`--gpu-detail launch`, the default).",
+            example: "12 % of GPU time has no recorded launch: steps, ranges and layers are underestimated",
         }
     }
 
@@ -67,12 +59,12 @@ impl Rule for WorkFromBeforeWindow {
         if share < case.threshold(MIN_SHARE) {
             return Verdict::Silent;
         }
-        let pieces = phrase::counted(metrics.before_window, "piece");
-        let text = format!("{pieces} of work, {} of device time", phrase::duration(without));
+        let pieces = phrase::counted(metrics.before_window, "GPU operation");
+        let text = format!("{pieces}, {} of GPU time", phrase::duration(without));
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} of the GPU's time is work whose launch was not recorded: steps, ranges and layers have too little",
+                "{} of GPU time has no recorded launch: steps, ranges and layers are underestimated",
                 phrase::percent(share)
             ),
             place: Place::default(),
@@ -84,7 +76,7 @@ impl Rule for WorkFromBeforeWindow {
                 Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT).into(),
                 "If records were lost, see dropped-records.".into(),
             ],
-            verify: "Record again: the health box should no longer name work from before.".into(),
+            verify: "Record again: the health box should no longer mention work from before the recording.".into(),
         };
         finding.into()
     }
@@ -101,7 +93,7 @@ mod tests {
             &WorkFromBeforeWindow,
             "track main\n step r 0..1ms\n stream 7\n kernel old 0..100us corr 0\n api cudaLaunchKernel 1us..2us\n kernel k 100us..1ms",
         );
-        assert!(found[0].title.starts_with("10 % of the GPU's time"), "{}", found[0].title);
+        assert!(found[0].title.starts_with("10 % of GPU time"), "{}", found[0].title);
     }
 
     #[test]

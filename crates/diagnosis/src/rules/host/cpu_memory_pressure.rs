@@ -23,7 +23,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.01,
     Unit::Share,
-    "a healthy machine shows none; a hundredth of the time is memory that is short",
+    "a healthy machine shows none; a hundredth of the time means memory is short",
 );
 
 impl Rule for CpuMemoryPressure {
@@ -37,13 +37,10 @@ impl Rule for CpuMemoryPressure {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "While steps run, work on this machine stalls for memory, or the process reads its own pages from disk.",
-            why: "Linux counts how long any task (some) and how long all tasks that had work (full) stalled for memory. The \
-                  step lost at least what all lost and at most what any lost: that is the range of the gain, its middle the \
-                  middle of it. Page faults that read from disk are counted for the process; what they cost is not, so without \
-                  pressure counters they come without a gain.",
+            summary: "While steps run, tasks on this machine stall for memory, or the process reads its own pages from disk.",
+            why: "Linux counts how long any task (some) and how long all tasks with work (full) stalled for memory. The step lost at least what all lost and at most what any lost: that is the range of the gain, with its midpoint. Page faults that read from disk are counted for the process, but not their cost, so without pressure counters they come without a gain.",
             needs: "Pressure counters (PSI) or page faults (collector `memory`).",
-            example: "the machine stalls for memory in 8.2 % of the steps' time; 4,211 page faults read from disk",
+            example: "Memory pressure stalls the machine for 8.2 % of step time; 4,211 page faults from disk",
         }
     }
 
@@ -66,7 +63,7 @@ impl Rule for CpuMemoryPressure {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
                 "memory",
-                "neither memory pressure nor page faults were recorded",
+                "neither memory pressure nor page faults recorded",
             ));
         }
         let stalled = some.as_ref().is_some_and(|growth| growth.tally.mid() >= case.threshold(MIN_SHARE));
@@ -89,7 +86,7 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
     let mut evidence = Vec::new();
     if let Some(growth) = &some {
         said.push(format!(
-            "the machine stalls for memory in {} of the steps' time",
+            "memory pressure stalls the machine for {} of step time",
             phrase::percent(growth.tally.mid())
         ));
         evidence.extend(growth.most.iter().map(|(start, end, grown)| {
@@ -120,9 +117,9 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         confidence: sure * tally.repeats(),
         evidence,
         actions: vec![
-            "See who holds the memory: the rss_bytes curves of this report, or ps -eo rss,comm --sort -rss | head.".into(),
-            "Give the process more memory (the container's limit), or hold less: fewer workers, smaller batches, float16 weights.".into(),
-            "Load weights without mapping them from a slow disk, and touch them before the first step.".into(),
+            "Find what uses the memory: the rss_bytes curves of this report, or ps -eo rss,comm --sort -rss | head.".into(),
+            "Give the process more memory (the container's limit), or use less: fewer workers, smaller batches, float16 weights.".into(),
+            "Load weights without memory-mapping them from a slow disk, and touch them before the first step.".into(),
         ],
         verify: proof::verify(case, share.map_or(0.0, |share| share.mid)),
     }
@@ -148,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             found[0].title,
-            "The machine stalls for memory in 10 % of the steps' time; 800 page faults from disk"
+            "Memory pressure stalls the machine for 10 % of step time; 800 page faults from disk"
         );
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 2.0).abs() < 0.1 && (gain.high - 10.0).abs() < 0.1, "{gain:?}");

@@ -27,7 +27,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.10,
     Unit::Share,
-    "threads that wait for a core in a tenth of the time that they want one are in each other's way",
+    "threads that wait for a core for a tenth of their runnable time are in each other's way",
 );
 
 impl Rule for CpuOversubscribed {
@@ -41,14 +41,10 @@ impl Rule for CpuOversubscribed {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "While steps run, the recorded threads want more cores than the machine gives, and wait for each other.",
-            why: "The kernel counts the time of every thread on a core and in a run queue. Both together, over the time of the \
-                  steps, is how many cores the program wants. More than there are means that threads are switched in and out \
-                  in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual \
-                  cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is what the \
-                  steps' own thread waits for a core, as far as the program's own threads explain it.",
+            summary: "While steps run, more recorded threads are runnable than the machine has cores, and they wait for each other.",
+            why: "The kernel counts every thread's time on a core and in a run queue. Both together, over step time, give how many cores the program wants. More than there are means that threads are preempted in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is the time the steps' own thread waits for a core, as far as the program's own threads explain it.",
             needs: "Per-thread scheduler counters (collector `threads`) and the number of cores.",
-            example: "31.5 threads want to run at once on 8 cores, and wait 71 % of that time",
+            example: "31.5 runnable threads on 8 cores: 71 % of their time spent waiting for a core",
         }
     }
 
@@ -68,7 +64,7 @@ impl Rule for CpuOversubscribed {
 
     fn look(&self, case: &Case) -> Verdict {
         let Some(cores) = case.timeline.info.host.cpu_count.filter(|count| *count > 0) else {
-            return Verdict::Abstain("the number of cores was not recorded".into());
+            return Verdict::Abstain("number of cores not recorded".into());
         };
         let steps = case.windows.across(|_| true);
         let threads = threads(case, &steps);
@@ -76,7 +72,7 @@ impl Rule for CpuOversubscribed {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
                 "threads",
-                "CPU and run-queue time of threads was not recorded",
+                "CPU and run-queue time of threads not recorded",
             ));
         }
         // Threads are the stretches: they differ more from each other than from one moment to the next.
@@ -137,8 +133,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
     let sampled =
         |one: &&&Thread| names.get(&(one.process, one.tid)).is_some_and(|(_, track)| !track.samples.is_empty());
     let python = busy.iter().filter(sampled).count();
-    let text =
-        format!("{} were busy, {python} of them seen running Python", phrase::counted(busy.len() as u64, "thread"));
+    let text = format!("{} busy, {python} of them sampled in Python", phrase::counted(busy.len() as u64, "thread"));
     let mut evidence = vec![Evidence::said(text).number("threads", busy.len() as f64).number("cores wanted", wanted)];
     for one in threads.iter().take(3) {
         let known = names.get(&(one.process, one.tid));
@@ -161,7 +156,7 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
     Finding {
         code: CODE,
         title: format!(
-            "{wanted:.1} threads want to run at once on {}, and wait {} of that time",
+            "{wanted:.1} runnable threads on {}: {} of their time spent waiting for a core",
             phrase::counted(cores, "core"),
             phrase::percent(waits.mid())
         ),
@@ -171,9 +166,9 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         confidence: waits.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) * waits.repeats(),
         evidence,
         actions: vec![
-            format!("Give all thread pools together {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),
+            format!("Limit all thread pools together to {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),
             "With several worker processes, divide: cores / workers for each of OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS.".into(),
-            "Pools that spin while they wait: OMP_WAIT_POLICY=passive.".into(),
+            "Stop pools from spinning while they wait: OMP_WAIT_POLICY=passive.".into(),
         ],
         verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
     }
@@ -198,7 +193,7 @@ mod tests {
     #[test]
     fn more_threads_than_cores_that_wait_for_each_other() {
         let found = found(&CpuOversubscribed, &text(2, 8, 25, 75));
-        assert_eq!(found[0].title, "8.0 threads want to run at once on 2 cores, and wait 75 % of that time");
+        assert_eq!(found[0].title, "8.0 runnable threads on 2 cores: 75 % of their time spent waiting for a core");
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 75.0).abs() < 0.1 && found[0].confidence > 0.5, "{:?}", found[0]);
         assert!(found[0].actions[0].contains("OMP_NUM_THREADS=2"));
@@ -212,7 +207,7 @@ mod tests {
 
     #[test]
     fn abstains_without_counters_or_cores() {
-        abstains(&CpuOversubscribed, "host cpus 4\n track main\n step request 0..1s", "was not recorded");
+        abstains(&CpuOversubscribed, "host cpus 4\n track main\n step request 0..1s", "not recorded");
         abstains(&CpuOversubscribed, &text(2, 8, 25, 75).replace("host cpus 2", ""), "number of cores");
     }
 }

@@ -37,13 +37,8 @@ impl Rule for EventLoopBlocked {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "One callback keeps the event loop for {min_blocked_ns} or more.",
-            why: "Between two callbacks the loop looks for input. Samples that show the same callback at the same line, one after \
-                  the other, with no step beginning or ending on that thread in between, are one callback that does not let go; \
-                  the confidence is the chance that they are not, by how often that callback is seen at all and how often \
-                  steps begin and end. (The same callback run twice without a look for input in between \
-                  looks like one: for the others it is.) The gain is the time that the other steps that were open had to stand still. A step \
-                  that was alone gains nothing from a free loop, and is told so.",
+            summary: "One callback blocks the event loop for {min_blocked_ns} or more.",
+            why: "Between two callbacks the loop polls for input. Consecutive samples with the same callback at the same line, with no step starting or ending on that thread in between, are one callback that blocks; the confidence is the chance that they are, given how often that callback is sampled at all and how often steps start and end. (The same callback run twice without polling in between looks like one: for the others it is.) The gain is the time that other open steps were blocked. A step that was alone gains nothing from a free loop, and the finding says so.",
             needs: "Stack samples of a thread that runs asyncio (or uvloop).",
             example: "resize (images.py:40) blocks the event loop 12 times, for up to 230 ms",
         }
@@ -51,7 +46,7 @@ impl Rule for EventLoopBlocked {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.samples.is_empty() {
-            return Verdict::Abstain(not_recorded(case.timeline, "stacks", "stacks were not sampled"));
+            return Verdict::Abstain(not_recorded(case.timeline, "stacks", "stacks not sampled"));
         }
         let callbacks = callbacks(case);
         let mut found = Vec::new();
@@ -202,23 +197,29 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
     }
     Finding {
         code: CODE,
-        title: format!("{} blocks the event loop {times}, for up to {}", phrase::place(&place), phrase::duration(length(&longest))),
+        title: format!(
+            "{} blocks the event loop {times}, for up to {}",
+            phrase::place(&place),
+            phrase::duration(length(&longest))
+        ),
         actions: actions(&place),
         place,
         gain: (share.mid > 0.0).then(|| share.into()),
         severity: if share.mid > 0.0 { Severity::of(share) } else { Severity::Low },
         confidence: 1.0 - chance,
         evidence,
-        verify: "Record again: the samples of this thread should return to select between callbacks, and the p99 should fall.".into(),
+        verify:
+            "Record again: this thread's samples should return to select between callbacks, and the p99 should fall."
+                .into(),
     }
 }
 
 fn actions(place: &Place) -> Vec<String> {
     let function = place.function.as_deref().unwrap_or("it");
     vec![
-        format!("Run it beside the loop: await asyncio.to_thread({function}, ...)."),
-        "If it computes in Python, a process pool: await loop.run_in_executor(process_pool, ...).".into(),
-        "If it waits (requests, time.sleep, a database driver), use the asynchronous form of that call.".into(),
+        format!("Run it outside the loop: await asyncio.to_thread({function}, ...)."),
+        "If it computes in Python, use a process pool: await loop.run_in_executor(process_pool, ...).".into(),
+        "If it waits (requests, time.sleep, a database driver), use the asynchronous version of that call.".into(),
     ]
 }
 
@@ -279,6 +280,6 @@ mod tests {
 
     #[test]
     fn abstains_without_samples() {
-        abstains(&EventLoopBlocked, "track main\n step r 0..5s", "stacks were not sampled");
+        abstains(&EventLoopBlocked, "track main\n step r 0..5s", "stacks not sampled");
     }
 }

@@ -27,7 +27,7 @@ const MIN_STEP_SHARE: Threshold = Threshold::new(
     "min_step_share",
     0.25,
     Unit::Share,
-    "one pause that takes so much of the usual step costs the tail, whatever the mean",
+    "one pause that takes this much of the median step costs the tail, whatever the mean",
 );
 
 impl Rule for GcPauses {
@@ -41,12 +41,10 @@ impl Rule for GcPauses {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Garbage collection takes {min_share} of the steps, or {min_step_share} of a usual step at once.",
-            why: "The collector walks every container object that is alive, so a service with a large heap pays for all of it \
-                  again and again. Pauses are recorded exactly, on the thread that they stop. The gain is the share of the \
-                  steps that they take; the p99 gains more than the mean.",
-            needs: "Pauses of the garbage collector (collector `gc`, on by default under `inferscope run`).",
-            example: "4.1 % of the step is garbage collection: 38 pauses, the longest 61.0 ms",
+            summary: "Garbage collection takes {min_share} of the steps, or a single pause {min_step_share} of the median step.",
+            why: "The collector traverses every live container object, so a service with a large heap pays for all of it again and again. Pauses are recorded exactly, on the thread they stop. The gain is their share of the steps; the p99 gains more than the mean.",
+            needs: "Garbage collector pauses (collector `gc`, on by default under `inferscope run`).",
+            example: "Garbage collection takes 4.1 % of the step: 38 pauses, longest 61.0 ms",
         }
     }
 
@@ -71,7 +69,7 @@ impl Rule for GcPauses {
             let any = (0..case.timeline.slices.len()).any(|index| case.timeline.slices.kind(index) == SliceKind::Gc);
             return match on || any {
                 true => Verdict::Silent,
-                false => Verdict::Abstain(not_recorded(case.timeline, "gc", "garbage collection was not recorded")),
+                false => Verdict::Abstain(not_recorded(case.timeline, "gc", "garbage collection not recorded")),
             };
         }
         let share = pauses.tally.measured();
@@ -88,7 +86,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let share = pauses.tally.measured();
     let mut evidence = vec![
         Evidence::said(format!(
-            "{} in {} of {} steps, {} together",
+            "{} in {} of {} steps, {} in total",
             phrase::counted(pauses.count, "pause"),
             phrase::count(pauses.windows),
             phrase::count(pauses.tally.stretches),
@@ -105,7 +103,8 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let place = triggers.first().and_then(|function| {
         let (frame, _) = function.lines.first()?;
         let place = case.place(*frame);
-        let text = format!("most often seen in {}: {} samples", phrase::place(&place), phrase::count(function.count));
+        let text =
+            format!("most often sampled in {}: {} samples", phrase::place(&place), phrase::count(function.count));
         evidence.push(Evidence::said(text).number("samples", function.count as f64));
         // Two could be chance.
         (function.count >= 3).then_some(place)
@@ -117,7 +116,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     Finding {
         code: CODE,
         title: format!(
-            "{} of {} is garbage collection: {}, the longest {}",
+            "Garbage collection takes {} of {}: {}, longest {}",
             phrase::percent(share.mid),
             case.the_step(),
             phrase::counted(pauses.count, "pause"),
@@ -129,9 +128,9 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         confidence: again,
         evidence,
         actions: vec![
-            "After loading, before the first step: import gc; gc.collect(); gc.freeze() (what is alive then is never walked again).".into(),
+            "Freeze the heap after loading, before the first step: import gc; gc.collect(); gc.freeze() (frozen objects are never traversed again).".into(),
             "Collect less often: gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.".into(),
-            "Make fewer container objects that live long (arrays or bytes instead of lists of objects).".into(),
+            "Create fewer long-lived container objects (arrays or bytes instead of lists of objects).".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -154,7 +153,7 @@ mod tests {
             end
             gc 2 1s..2s      # Outside the steps: no part of them.",
         );
-        assert_eq!(found[0].title, "10 % of the step is garbage collection: 20 pauses, the longest 4.00 ms");
+        assert_eq!(found[0].title, "Garbage collection takes 10 % of the step: 20 pauses, longest 4.00 ms");
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 10.0).abs() < 1e-6 && (gain.high - 10.0).abs() < 1e-6, "{gain:?}");
     }
@@ -179,6 +178,6 @@ mod tests {
             "collector gc failed no callbacks here\n track main\n step request 0..40ms",
             "no callbacks here",
         );
-        abstains(&GcPauses, "track main\n step request 0..40ms", "was not recorded");
+        abstains(&GcPauses, "track main\n step request 0..40ms", "not recorded");
     }
 }

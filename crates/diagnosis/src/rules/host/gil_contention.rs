@@ -25,7 +25,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "two threads that hand the GIL over now and then are usual; a twentieth of the step is not",
+    "two threads that hand over the GIL now and then are normal; a twentieth of the step is not",
 );
 
 impl Rule for GilContention {
@@ -39,14 +39,10 @@ impl Rule for GilContention {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step waits while another thread holds the GIL, and this is what that thread runs.",
-            why: "At every look the sampler sees which thread holds the GIL. A thread of the step that sleeps in the middle of \
-                  plain Python while another holds it waits for it. Three things must agree before a line counts: the line \
-                  also runs at other times (a line that never runs is a lock or a blocking call), it does not wait while the \
-                  GIL is free, and the thread went to sleep often enough (a waiter wakes every 5 ms to ask again). Where \
-                  native frames were recorded, they decide. The gain is the share of the step spent so.",
+            summary: "The step waits while another thread holds the GIL; the finding names what that thread runs.",
+            why: "Every sample shows which thread holds the GIL. A step's thread that sleeps in the middle of plain Python while another holds it waits for it. Three things must agree before a line counts: the line also runs at other times (a line that never runs is a lock or a blocking call), it does not wait while the GIL is free, and the thread went to sleep often enough (a waiter wakes every 5 ms to ask again). Where native frames were recorded, they decide. The gain is the share of the step spent this way.",
             needs: "Stack samples of a Python that has a GIL, with at least two threads; better with --native.",
-            example: "24 % of the step waits for the GIL, which thread refresher holds in rebuild_index (cache.py:88)",
+            example: "Waiting for the GIL takes 24 % of the step; thread refresher holds it in rebuild_index (cache.py:88)",
         }
     }
 
@@ -65,7 +61,7 @@ impl Rule for GilContention {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit { what: "move the other thread's work into a process", whatif: None })
+        Some(Edit { what: "move the other thread's work to a process", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -101,7 +97,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     for holder in holders.iter().take(3) {
         let at = phrase::place(&case.place(holder.frame));
         let text = format!(
-            "meanwhile {} held it in {at}: {} samples",
+            "{} held it at that time in {at}: {} samples",
             thread(case, holder.track),
             phrase::count(holder.count)
         );
@@ -115,18 +111,17 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
         let wait = |one: &StepSample| waits(one) || one.doing == Doing::Waiting && one.holder != 0;
         share.high = share.high.max(case.share(wait).0.high);
         let text = format!(
-            "{} more samples wait while another thread holds it, at lines that were never seen running: the GIL, a lock or \
-             a blocking call. --native tells which",
+            "{} more samples wait while another thread holds it, at lines never sampled running: the GIL, a lock or a blocking call (record with --native to tell)",
             phrase::count(case.seen.maybe_gil)
         );
         evidence.push(Evidence::said(text).number("samples", case.seen.maybe_gil as f64));
     }
-    evidence.extend(proof::best_step(case, "it waits for the GIL", waits));
+    evidence.extend(proof::best_step(case, "waiting for the GIL", waits));
     let (who, place) = blamed(case, &holders, count);
     let gain = case.gain_of_samples(waits, share);
     Finding {
         code: CODE,
-        title: format!("{} of {} waits for the GIL{who}", phrase::percent(share.mid), case.the_step()),
+        title: format!("Waiting for the GIL takes {} of {}{who}", phrase::percent(share.mid), case.the_step()),
         actions: actions(&place),
         place,
         gain: Some(gain),
@@ -148,29 +143,29 @@ fn blamed(case: &Case, holders: &[Holder], count: u64) -> (String, Place) {
     }
     let who = match (threads.len(), holders.first()) {
         (_, None) => return (String::new(), Place::default()),
-        (1, Some(holder)) => format!("{} holds", thread(case, holder.track)),
-        (several, Some(_)) => format!("{several} threads hold in turn"),
+        (1, Some(holder)) => format!("{} holds it", thread(case, holder.track)),
+        (several, Some(_)) => format!("{several} threads hold it in turn"),
     };
     let most = functions.values().max_by_key(|(count, frame)| (*count, u32::MAX - frame.0));
     match most.filter(|(held, _)| held * 2 >= count) {
         Some((_, frame)) => {
             let place = case.place(*frame);
-            (format!(", which {who} in {}", phrase::place(&place)), place)
+            (format!("; {who} in {}", phrase::place(&place)), place)
         }
-        None => (format!(", which {who}"), Place::default()),
+        None => (format!("; {who}"), Place::default()),
     }
 }
 
 fn actions(place: &Place) -> Vec<String> {
     let work = match place.function {
         Some(_) => format!("Move {} to a process of its own", phrase::place(place)),
-        None => "Use processes instead of threads for what computes in Python".into(),
+        None => "Use processes instead of threads for Python computation".into(),
     };
     vec![
         format!("{work} (multiprocessing, concurrent.futures.ProcessPoolExecutor)."),
-        "Do the other threads' work in calls that give the GIL back (NumPy, PyTorch, compression), or between steps."
+        "Do the other threads' work in calls that release the GIL (NumPy, PyTorch, compression), or between steps."
             .into(),
-        "A thread that only polls can sleep on an event instead of looping.".into(),
+        "Let a polling thread sleep on an event instead of looping.".into(),
     ]
 }
 
@@ -234,7 +229,7 @@ mod tests {
         let found = found(&GilContention, CONTENDED);
         assert_eq!(
             found[0].title,
-            "50 % of the step waits for the GIL, which thread refresher holds in rebuild (cache.py:88)"
+            "Waiting for the GIL takes 50 % of the step; thread refresher holds it in rebuild (cache.py:88)"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.low > 40.0 && gain.high < 60.0, "{gain:?}");
@@ -295,7 +290,7 @@ mod tests {
         let found = found(&GilContention, &no_lock);
         assert_eq!(
             found[0].title,
-            "50 % of the step waits for the GIL, which 4 threads hold in turn in work (app.py:19)"
+            "Waiting for the GIL takes 50 % of the step; 4 threads hold it in turn in work (app.py:19)"
         );
     }
 

@@ -28,14 +28,14 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.10,
     Unit::Share,
-    "a tenth of the step is worth a look; at the least favourable end of the interval half of that is enough",
+    "a tenth of the step is worth a look; at the low end of the interval half of that is enough",
 );
 const MAX_SHARE: Threshold = Threshold::new(
     CODE,
     "max_share",
     0.8,
     Unit::Share,
-    "a function that is nearly all that runs is the work itself: then no gain is given",
+    "a function that is nearly everything that runs is the work itself: then no gain is given",
 );
 
 /// More of them would not be hot.
@@ -53,15 +53,9 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is given to the deepest function of your own code that a sample shows, so that work inside a library \
-                  counts for the line that asked for it, and a lambda or comprehension for the function around it. The gain \
-                  is what the step would save without that function, waits for a core in it included: the most that any \
-                  change to it can bring. It has no gain where nothing says that it could be saved: native code that computes \
-                  without the GIL (the model, usually), and a function that is nearly all that the step runs. The share is the function's; \
-                  where it runs at several lines, the hottest is named with its own share. In a recording without \
-                  steps imports are start-up: `no-steps-found` says how long they take.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
-            example: "31 % of the step is in build_vocabulary (hottest line service.py:57, 18 %)",
+            example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
     }
 
@@ -111,7 +105,7 @@ fn sampled(case: &Case) -> Verdict {
         let imports = imports.count() as u64 * 2 > function.count;
         let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
-            place: function.lines.first().map_or_else(Place::default, |(frame, _)| case.place(*frame)),
+            place: place(case, &function),
             share,
             gain: case.gain_of_samples(fits, share),
             native: native * 2 > function.count && !imports,
@@ -126,6 +120,16 @@ fn sampled(case: &Case) -> Verdict {
     verdict(case, found.collect())
 }
 
+/// Its hottest line, if that leads so clearly that another recording would name the same; else the function without a line.
+fn place(case: &Case, function: &Blamed) -> Place {
+    let Some((frame, first)) = function.lines.first() else { return Place::default() };
+    let place = case.place(*frame);
+    let next = function.lines.get(1).map_or(0, |(_, count)| *count);
+    // Counts of samples vary by their square root; twice that is exceeded by chance once in twenty recordings.
+    let leads = first.saturating_sub(next).pow(2) >= 4 * (first + next);
+    if next == 0 || leads { place } else { Place { line: None, ..place } }
+}
+
 fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&StepSample) -> bool) -> Vec<Evidence> {
     let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
     let samples = Evidence::said(format!("{count} of {of} samples inside {}", case.the_steps()));
@@ -136,10 +140,10 @@ fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&StepSample) -> bool) 
     }));
     let (with, all) = proof::windows_with(case, &fits);
     if all > 1 && case.steps.source != StepSource::Whole {
-        let text = format!("seen in {with} of the {all} steps that were sampled");
+        let text = format!("seen in {with} of the {all} sampled steps");
         evidence.push(Evidence::said(text).number("steps", with as f64));
     }
-    evidence.extend(proof::best_step(case, "it is on the stack", &fits));
+    evidence.extend(proof::best_step(case, "on the stack", &fits));
     evidence
 }
 
@@ -160,7 +164,7 @@ fn by_calls(case: &Case) -> Verdict {
     let hot = |part: Part| {
         let calls = calls::of(case, &part, &stretches);
         let each = phrase::duration(calls.each_ns);
-        let own = format!("{} of its own in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
+        let own = format!("{} of its own in {} (recorded calls)", phrase::duration(part.total_ns), case.the_steps());
         let evidence = match calls.count {
             0 => Evidence::said(own),
             1 => Evidence::said(format!("{own}: one call")),
@@ -197,11 +201,11 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     let saves = !native && of_running < case.threshold(MAX_SHARE);
     if !saves {
         let why = match native {
-            true => "it is native code: what of it could be saved is not in the recording",
+            true => "native code: the recording does not show how much of it could be saved",
             false if case.steps.source == StepSource::Whole => {
-                "it is nearly all that the program runs: what of it could be saved is not in the recording"
+                "nearly everything the program runs: the recording does not show how much of it could be saved"
             }
-            false => "it is nearly all that the step runs: what of it could be saved is not in the recording",
+            false => "nearly everything the step runs: the recording does not show how much of it could be saved",
         };
         evidence.push(Evidence::said(why));
     }
@@ -209,10 +213,10 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         evidence.extend(proof::unseen(share, &gain));
     }
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
-    let at = phrase::with_hottest_line(&place, part, part * of_line);
+    let share_said = format!("{} of {}", phrase::percent(part), case.the_step());
     Finding {
         code: CODE,
-        title: format!("{} of {} is in {at}", phrase::percent(part), case.the_step()),
+        title: phrase::takes(&place, &share_said, part, part * of_line),
         actions: match imports {
             true => advice::of_import(&place),
             false => advice::actions(case, &place, native, calls),

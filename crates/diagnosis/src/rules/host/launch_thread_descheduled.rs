@@ -15,13 +15,8 @@ pub const CODE: RuleCode = RuleCode::new("launch-thread-descheduled");
 
 pub struct LaunchThreadDescheduled;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.03,
-    Unit::Share,
-    "the kernel's own rounding and the odd interrupt stay far below",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "kernel rounding and the odd interrupt stay far below");
 
 impl Rule for LaunchThreadDescheduled {
     fn code(&self) -> RuleCode {
@@ -34,12 +29,10 @@ impl Rule for LaunchThreadDescheduled {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The thread that runs the steps waits for a core in {min_share} of their time or more.",
-            why: "The kernel counts for every thread how long it stood in a run queue. It is read ten times a second; what grew \
-                  between two readings is given to the steps as far as the thread was active in them. The low and the high \
-                  end of the gain are the bounds that hold however it fell: they do not rest on that split.",
-            needs: "Per-thread scheduler counters (collector `threads`).",
-            example: "12 % of the step is spent ready to run but without a core",
+            summary: "The thread that runs the steps and launches GPU work is runnable but not scheduled for {min_share} of step time or more.",
+            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls. Without GPU work the rule stays silent: the breakdown of the step shows the time waiting for a core.",
+            needs: "Per-thread scheduler counters (collector `threads`), and GPU operations.",
+            example: "Launching thread runnable but not scheduled for 12 % of the step",
         }
     }
 
@@ -48,11 +41,15 @@ impl Rule for LaunchThreadDescheduled {
     }
 
     fn look(&self, case: &Case) -> Verdict {
+        // Nothing is launched: the breakdown of the step shows who waits for a core.
+        if case.timeline.gpu.is_empty() {
+            return Verdict::Silent;
+        }
         let Some(growth) = &case.run_queue else {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
                 "threads",
-                "run-queue time of the steps' threads was not recorded",
+                "run-queue time of the steps' threads not recorded",
             ));
         };
         let share = bounds(growth);
@@ -86,18 +83,18 @@ pub fn stretches(case: &Case, growth: &Growth, what: &str) -> Vec<Evidence> {
 fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     let mut evidence = vec![
         Evidence::said(format!(
-            "{} of the steps' time in the run queue, by {} stretches between readings",
+            "{} of step time in the run queue, over {} intervals between readings",
             phrase::percent_range(share),
             phrase::count(growth.tally.stretches)
         ))
         .number("ns", growth.tally.part),
     ];
-    evidence.extend(stretches(case, growth, "it had no core"));
+    evidence.extend(stretches(case, growth, "not scheduled"));
     let gain = case.gain_of_host(share);
     Finding {
         code: CODE,
         title: format!(
-            "{} of {} is spent ready to run but without a core",
+            "Launching thread runnable but not scheduled for {} of {}",
             phrase::percent(share.mid),
             case.the_step()
         ),
@@ -107,10 +104,10 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         confidence: between(share, case.threshold(MIN_SHARE)) * growth.tally.repeats(),
         evidence,
         actions: vec![
-            "See who else runs: pidstat -u 1, or the other threads of this timeline; stop it or give it other cores."
+            "Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores."
                 .into(),
             "Give this process cores of its own: taskset -c 0-3 inferscope run -- ...".into(),
-            "Let fewer threads compute at once: OMP_NUM_THREADS, torch.set_num_threads.".into(),
+            "Limit compute threads: OMP_NUM_THREADS, torch.set_num_threads.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -127,13 +124,16 @@ mod tests {
           step request 0..80ms
           samples 0..80ms every 10ms active gil serve>work:5
           samples 80ms..100ms every 10ms serve>wait@/usr/lib/python3.12/threading.py:3
-        end\n";
+        end
+        api cudaLaunchKernel 85ms..85.1ms
+        stream 7
+        kernel k 86ms..86.1ms\n";
 
     #[test]
     fn counts_run_queue_time_inside_the_steps() {
         let found =
             found(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 24ms"));
-        assert_eq!(found[0].title, "30 % of the step is spent ready to run but without a core");
+        assert_eq!(found[0].title, "Launching thread runnable but not scheduled for 30 % of the step");
         let gain = found[0].gain.unwrap();
         assert!((gain.low - 5.0).abs() < 0.1 && (gain.high - 30.0).abs() < 0.1, "{gain:?}");
         assert!(found[0].evidence[1].track.is_some());
@@ -144,6 +144,13 @@ mod tests {
         silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 1ms"));
     }
 
+    /// A program that launches nothing has no launching thread.
+    #[test]
+    fn silent_without_a_gpu() {
+        let cpu = STEPS.split("api ").next().unwrap();
+        silent(&LaunchThreadDescheduled, &format!("{cpu} counter runqueue_wait_ns 0..2s every 100ms grows 24ms"));
+    }
+
     #[test]
     fn a_counter_that_steps_back_counts_for_nothing() {
         silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0=9s 100ms=8s 200ms=1s 300ms=1s"));
@@ -151,7 +158,7 @@ mod tests {
 
     #[test]
     fn abstains_without_the_counter() {
-        abstains(&LaunchThreadDescheduled, STEPS, "was not recorded");
+        abstains(&LaunchThreadDescheduled, STEPS, "not recorded");
         silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0=5"));
     }
 }

@@ -28,7 +28,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.02,
     Unit::Share,
-    "a service that logs spends some time on it; a fiftieth of every step is more than some",
+    "a service that logs spends some time on it; a fiftieth of every step is too much",
 );
 
 impl Rule for LoggingInStep {
@@ -42,12 +42,10 @@ impl Rule for LoggingInStep {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Log calls inside the step take {min_share} of it or more.",
-            why: "A handler formats and writes on the thread that logs, under a lock that all threads share, and flushes after \
-                  every record. Samples show it under `logging` (or loguru); the line named is the one in your code that logs. \
-                  `print` is a built-in that samples do not see: recorded calls (`--calls=c`) do.",
+            summary: "Logging calls inside the step take {min_share} of it or more.",
+            why: "A handler formats and writes on the calling thread, under a lock that all threads share, and flushes after every record. Samples show it under `logging` (or loguru); the line named is the one in your code that logs. `print` is a built-in that samples do not see: recorded calls (`--calls=c`) do.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
-            example: "9.4 % of the step is spent logging, from handle (service.py:71)",
+            example: "Logging takes 9.4 % of the step, from handle (service.py:71)",
         }
     }
 
@@ -121,7 +119,7 @@ fn sampled(case: &Case) -> Option<Finding> {
     }
     let gain = case.gain_of_samples(logs, share);
     evidence.extend(proof::unseen(share, &gain));
-    evidence.extend(proof::best_step(case, "it logs", logs));
+    evidence.extend(proof::best_step(case, "logging", logs));
     let place = callers.first().map_or_else(Place::default, |(stack, _)| case.place(*stack));
     Some(finding(
         case,
@@ -179,7 +177,7 @@ fn finding(
     Finding {
         code: CODE,
         title: format!(
-            "{} of {} is spent logging, from {at}",
+            "Logging takes {} of {}, from {at}",
             phrase::percent(proof::blamed(share, &gain)),
             case.the_step()
         ),
@@ -190,7 +188,7 @@ fn finding(
         evidence,
         actions: vec![
             format!(
-                "Log less at {at}: once a batch, or only what is slow or wrong (logger.isEnabledFor before building the text)."
+                "Log less at {at}: once per batch, or only what is slow or wrong (logger.isEnabledFor before building the text)."
             ),
             "Write from another thread: logging.handlers.QueueHandler in the step, a QueueListener beside it.".into(),
             "Raise the level of chatty libraries: logging.getLogger(\"name\").setLevel(logging.WARNING).".into(),
@@ -213,7 +211,7 @@ mod tests {
               sample 1ms active gil serve>handle:71>info@/usr/lib/python3.12/logging/__init__.py:1539>emit@/usr/lib/python3.12/logging/__init__.py:1163
               samples 11ms..41ms every 10ms active gil serve>handle:80
             end");
-        assert_eq!(found[0].title, "25 % of the step is spent logging, from handle (app.py:71)");
+        assert_eq!(found[0].title, "Logging takes 25 % of the step, from handle (app.py:71)");
         assert!(found[0].gain.unwrap().low > 18.0);
     }
 
@@ -229,7 +227,7 @@ mod tests {
               ccall print 5ms..9ms
             end",
         );
-        assert_eq!(found[0].title, "10 % of the step is spent logging, from print");
+        assert_eq!(found[0].title, "Logging takes 10 % of the step, from print");
         assert_eq!(found[0].evidence[1].start, Some(5_000_000));
     }
 
@@ -250,6 +248,6 @@ mod tests {
 
     #[test]
     fn abstains_without_samples_or_calls() {
-        abstains(&LoggingInStep, "track main\n step request 0..1s", "stacks were not sampled");
+        abstains(&LoggingInStep, "track main\n step request 0..1s", "stacks not sampled");
     }
 }

@@ -17,7 +17,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "host",
     title: "Python and the CPU",
-    summary: "What the host runs or waits for: hot lines, locks, garbage collection, logging, cores and memory.",
+    summary: "What the CPU runs or waits for: hot functions, locks, garbage collection, logging, cores and memory.",
     rules: &[
         &hot_line::HotLine,
         &waits_in_step::WaitsInStep,

@@ -27,13 +27,8 @@ pub const CODE: RuleCode = RuleCode::new("waits-in-step");
 
 pub struct WaitsInStep;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.10,
-    Unit::Share,
-    "as for a line that runs, a tenth of the step is worth a look",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "as for a hot function, a tenth of the step is worth a look");
 
 const MOST: usize = 2;
 
@@ -48,21 +43,16 @@ impl Rule for WaitsInStep {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step spends {min_share} of its time or more waiting at one place.",
-            why: "A sample shows a thread that sleeps in a call: for a lock, a queue, a socket, a child, or a plain sleep. \
-                  Making the code faster cannot help there; what it waits for can be started earlier, done at the same time \
-                  or left out. The gain is the share of the step that this wait takes; where other threads of the program run meanwhile, \
-                  that is the most, and the least is the wait in which none does. A function that waits at several lines has a finding for each \
-                  of them, with the share and the gain of that line; short waits at many lines of it are one, which names each. A wait for the GPU is named with the call \
-                  and the line that makes it, and has no gain: what it would bring to wait less depends on the device.",
+            summary: "The step spends {min_share} of its time or more blocked at one place.",
+            why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
-            example: "62 % of the step is spent waiting in next_batch (service.py:131), for a lock, a queue or another thread",
+            example: "Blocked for 62 % of the step in next_batch (service.py:131), on a lock, queue or another thread",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Wait less often: every copy to the host and every synchronisation drains the device, which is then idle until the next launch arrives.",
+            "Wait less often: every copy to the host and every synchronisation drains the GPU, which is then idle until the next launch arrives.",
             "Copy results out with cudaMemcpyAsync into pinned memory, and read them one step later.",
         ]
     }
@@ -104,22 +94,21 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
     let (what, mut actions) = what_to_do(case, wait, &place);
     let mut what = what.to_owned();
     if let Some(scope) = scope::of(case, &fits).filter(|_| wait == For::Nothing && case.steps.source.is_marked()) {
-        what = format!(", where it awaits what is in the scope \"{scope}\" and the event loop has nothing else to run");
-        actions[0] = format!(
-            "Start what \"{scope}\" awaits earlier, ask once for all instead of once for each, or keep its connections open."
-        );
+        what = format!(", awaiting scope \"{scope}\" (event loop idle)");
+        actions[0] =
+            format!("Start what \"{scope}\" awaits earlier, batch its requests, or keep its connections open.");
     }
     let at_work = if wait == For::Lock { others::at_work(case, &fits) } else { AtWork::default() };
     let count: u64 = tops.values().sum();
     if let Some(stack) = at_work.stack.filter(|_| 2 * at_work.count() > count) {
         let theirs = phrase::place(&case.place(stack));
-        what = format!(", for other threads of the program, which run {theirs} meanwhile");
+        what = format!(", while other threads run {theirs}");
         actions[0] = format!(
-            "Make {theirs} faster, or let it begin earlier, for the next step while this one runs: it sets this step's pace."
+            "Speed up {theirs}, or start it earlier, for the next step while this one runs: the step waits for it."
         );
     }
     let samples = Evidence::said(format!(
-        "{} of {} samples inside {} do not run; on top is {}",
+        "{} of {} samples inside {} are blocked; on top is {}",
         phrase::count(count),
         phrase::count(case.breakdown.samples),
         case.the_steps(),
@@ -129,7 +118,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
     let held = case.seen.all.iter().filter(|one| fits(one) && one.holder != 0).count() as u64;
     if held > 0 {
         let text = format!(
-            "in {} of them another thread held the GIL: it may wait for that; --native tells",
+            "in {} of them another thread held the GIL, which may be the reason (record with --native to tell)",
             phrase::count(held)
         );
         evidence.push(Evidence::said(text).number("samples", held as f64));
@@ -139,15 +128,15 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
         evidence.push(Evidence::said(text).number("samples", at_work.count() as f64));
     }
     evidence.extend(places.evidence(case, &place));
-    evidence.extend(proof::best_step(case, "it waits", &fits));
-    let at = match places.said(case).filter(|_| waits.scattered()) {
-        Some(lines) => format!("{} ({lines})", place.function.as_deref().unwrap_or("one function")),
-        None => phrase::place(&place),
+    evidence.extend(proof::best_step(case, "blocked", &fits));
+    let at = match waits.scattered() {
+        true => format!("{} at {}", place.function.as_deref().unwrap_or("one function"), places.count()),
+        false => phrase::place(&place),
     };
     let gain = gain(case, share, fits, &at_work);
     Finding {
         code: CODE,
-        title: format!("{} of {} is spent waiting in {at}{what}", phrase::percent(share.mid), case.the_step()),
+        title: format!("Blocked for {} of {} in {at}{what}", phrase::percent(share.mid), case.the_step()),
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
@@ -181,11 +170,11 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
         .into_iter()
         .chain(waits.map(|part| {
             let (place, share) = (part.place(), Share::exactly(part.share));
-            let text = format!("{} in {}, by recorded calls", phrase::duration(part.total_ns), case.the_steps());
+            let text = format!("{} in {} (recorded calls)", phrase::duration(part.total_ns), case.the_steps());
             let at = phrase::place(&place);
             Finding {
                 code: CODE,
-                title: format!("{} of {} is spent waiting in {at}", phrase::percent(share.mid), case.the_step()),
+                title: format!("Blocked for {} of {} in {at}", phrase::percent(share.mid), case.the_step()),
                 actions: what_to_do(case, For::Unknown, &place).1,
                 place,
                 gain: Some(share.into()),
@@ -204,42 +193,41 @@ fn what_to_do(case: &Case, wait: For, place: &Place) -> (&'static str, Vec<Strin
     let line = place.line.map_or_else(|| "this call".to_owned(), |line| format!("line {line}"));
     match wait {
         For::Lock => (
-            ", for a lock, a queue or another thread",
+            ", on a lock, queue or another thread",
             vec![
                 format!(
-                    "Look at who answers {line}: the thread that holds the lock or fills the queue sets this step's pace."
+                    "Find who {line} waits for: the thread that holds the lock or fills the queue limits this step."
                 ),
-                "Hold the lock for less (prepare outside it), or give each worker its own data.".into(),
+                "Hold the lock for less time (prepare outside it), or give each worker its own data.".into(),
                 format!("If {line} waits for a batch to fill up, shorten that wait."),
             ],
         ),
         For::Io => (
-            ", for a socket or a pipe",
+            ", on a socket or pipe",
             vec![
                 format!(
-                    "Start what {line} waits for earlier, and do other work of the step meanwhile (threads or asyncio)."
+                    "Start what {line} waits for earlier, and overlap it with other work of the step (threads or asyncio)."
                 ),
-                "Ask once for all instead of once for each, and keep connections open.".into(),
+                "Batch the requests, and keep connections open.".into(),
             ],
         ),
         For::Child => (
-            ", for a child process",
+            ", on a child process",
             vec![
                 format!(
-                    "The child that {line} waits for sets the pace: start it once and feed it through a pipe, or keep a pool of them, instead of starting one for each."
+                    "Keep the child that {line} waits for alive: start it once and feed it through a pipe, or use a pool, instead of one child per request."
                 ),
-                "Do its work inside this process, by a library, or run several children at the same time.".into(),
-                "What a child that is not Python does is not in the recording: time it alone, or record it by itself."
-                    .into(),
+                "Do its work in this process with a library, or run several children in parallel.".into(),
+                "Time a child that is not Python on its own: the recording does not show what it does.".into(),
             ],
         ),
         For::Nothing if !case.steps.source.is_marked() => (
-            ", where the event loop has nothing to run",
+            ", with the event loop idle",
             vec![
                 Outside::of(case.timeline).map_or_else(
                     || {
                         format!(
-                            "Mark the requests, so that waiting for one can be told from waiting inside one: {}",
+                            "Mark the requests, to tell waiting for one from waiting inside one: {}",
                             origin::marks(case.timeline)
                         )
                     },
@@ -249,17 +237,18 @@ fn what_to_do(case: &Case, wait: For, place: &Place) -> (&'static str, Vec<Strin
             ],
         ),
         For::Nothing => (
-            ", where it awaits something and the event loop has nothing else to run",
+            ", awaiting something outside this thread (event loop idle)",
             vec![
-                "The step awaits something outside this thread: see which await with a scope around each.".into(),
+                "Put a scope around each await to see which one it is: the step awaits something outside this thread."
+                    .into(),
                 "Await independent things together: await asyncio.gather(a, b).".into(),
             ],
         ),
         For::Unknown => (
             "",
             vec![
-                format!("See what {line} calls: a sleep, a lock, or input and output through native code."),
-                "Record again with --native: the native frames say what it waits for.".into(),
+                format!("Check what {line} calls: a sleep, a lock, or I/O in native code."),
+                "Record again with --native: native frames show what it waits for.".into(),
             ],
         ),
     }

@@ -19,7 +19,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.25,
     Unit::Share,
-    "some pages of shared libraries always lie elsewhere; a quarter of everything does not by chance",
+    "some pages of shared libraries are always remote; a quarter of everything is no accident",
 );
 
 impl Rule for WrongNumaNode {
@@ -33,12 +33,10 @@ impl Rule for WrongNumaNode {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "{min_share} or more of a process's memory lies on another memory node than the one it runs on.",
-            why: "On a machine with several memory nodes, reading from another node takes longer and shares a narrow link. Where \
-                  the pages lie is read from the kernel every few seconds, and compared with where the process runs. What it \
-                  costs is not measured, so there is no gain: only the share, and how to bring it home.",
-            needs: "A machine with at least two memory nodes, and NUMA readings (collector `memory`).",
-            example: "62 % of the memory of serve.py (11.3 GiB) lies on another node than the one it runs on",
+            summary: "{min_share} or more of a process's memory is on a different NUMA node from the one it runs on.",
+            why: "Reading from a remote NUMA node takes longer and shares a narrow link. The location of pages is read from the kernel every few seconds, and compared with where the process runs. The cost is not measured, so no gain is given.",
+            needs: "A machine with at least two NUMA nodes, and NUMA readings (collector `memory`).",
+            example: "62 % of the memory of serve.py (11.3 GiB) is on a remote NUMA node",
         }
     }
 
@@ -48,8 +46,8 @@ impl Rule for WrongNumaNode {
 
     fn look(&self, case: &Case) -> Verdict {
         match case.timeline.info.host.numa_nodes {
-            None => return Verdict::Abstain("the number of memory nodes was not recorded".into()),
-            Some(0 | 1) => return Verdict::Abstain("this machine has one memory node".into()),
+            None => return Verdict::Abstain("number of NUMA nodes not recorded".into()),
+            Some(0 | 1) => return Verdict::Abstain("this machine has one NUMA node".into()),
             Some(_) => {}
         }
         let mut seen = false;
@@ -66,9 +64,7 @@ impl Rule for WrongNumaNode {
         match (found.is_empty(), seen) {
             (false, _) => Verdict::Found(found),
             (true, true) => Verdict::Silent,
-            (true, false) => {
-                Verdict::Abstain(not_recorded(case.timeline, "memory", "where memory lies was not recorded"))
-            }
+            (true, false) => Verdict::Abstain(not_recorded(case.timeline, "memory", "memory location not recorded")),
         }
     }
 }
@@ -104,7 +100,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
     Finding {
         code: CODE,
         title: format!(
-            "{} of the memory of {} ({}) lies on another node than the one it runs on",
+            "{} of the memory of {} ({}) is on a remote NUMA node",
             phrase::percent(share.mid),
             phrase::short_file(program),
             phrase::bytes(bytes)
@@ -115,8 +111,8 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
         confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats(),
         evidence: vec![Evidence::said(text).number("share", share.mid).number("bytes", bytes as f64)],
         actions: vec![
-            "Keep process and memory together: numactl --cpunodebind=0 --membind=0 inferscope run -- ...".into(),
-            "With one worker a node: start each under its own numactl --cpunodebind=N --membind=N.".into(),
+            "Bind process and memory to one node: numactl --cpunodebind=0 --membind=0 inferscope run -- ...".into(),
+            "With one worker per node: start each under its own numactl --cpunodebind=N --membind=N.".into(),
         ],
         verify: "Record again: the share of remote memory should fall to near 0; compare the steps' p50.".into(),
     }
@@ -138,10 +134,7 @@ mod tests {
     fn most_memory_is_elsewhere() {
         let found =
             found(&WrongNumaNode, &format!("{NODES} counter process numa_remote_bytes 1s=3000000000 5s=3000000000"));
-        assert_eq!(
-            found[0].title,
-            "75 % of the memory of app.py (2.79 GiB) lies on another node than the one it runs on"
-        );
+        assert_eq!(found[0].title, "75 % of the memory of app.py (2.79 GiB) is on a remote NUMA node");
         assert!(found[0].gain.is_none() && found[0].confidence > 0.7);
     }
 
@@ -152,8 +145,8 @@ mod tests {
 
     #[test]
     fn abstains_with_one_node_and_without_readings() {
-        abstains(&WrongNumaNode, "host numa 1\n track main\n step request 0..1s", "one memory node");
-        abstains(&WrongNumaNode, "host numa 2\n track main\n step request 0..1s", "was not recorded");
-        abstains(&WrongNumaNode, "track main\n step request 0..1s", "number of memory nodes");
+        abstains(&WrongNumaNode, "host numa 1\n track main\n step request 0..1s", "one NUMA node");
+        abstains(&WrongNumaNode, "host numa 2\n track main\n step request 0..1s", "not recorded");
+        abstains(&WrongNumaNode, "track main\n step request 0..1s", "number of NUMA nodes");
     }
 }

@@ -33,11 +33,9 @@ impl Rule for CompileInRequest {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
-            why: "A new shape, a new type or a guard that fails makes torch.compile start again, and a kernel without a cached choice is tuned: \
-                  seconds inside somebody's request. It is told by the functions of the compilers on the stack, in the steps that are not \
-                  warm-up. The gain is their share of the steps' time, and of what lies unseen around them.",
+            why: "A new shape, a new dtype or a failing guard makes torch.compile recompile, and a kernel without a cached choice is autotuned: seconds inside somebody's request. The rule looks for functions of the compilers on sampled stacks, in steps that are not warm-up. The gain is their share of step time, including unsampled time around them.",
             needs: "Stack samples inside the steps (at least 20).",
-            example: "12 % of the step is spent compiling, for forward (model.py:31), in 4 of 200 steps",
+            example: "Compilation takes 12 % of the step, triggered by forward (model.py:31), in 4 of 200 steps",
         }
     }
 
@@ -50,7 +48,10 @@ impl Rule for CompileInRequest {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit { what: "call every shape once before the first request, or mark the size dynamic", whatif: None })
+        Some(Edit {
+            what: "run every shape once before the first request, or mark the varying dimension dynamic",
+            whatif: None,
+        })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -67,17 +68,17 @@ impl Rule for CompileInRequest {
         let (with, all) = proof::windows_with(case, compiles);
         let gain = case.gain_of_samples(compiles, share);
         let title = format!(
-            "{} of {} is spent compiling{}, in {} of {}",
+            "Compilation takes {} of {}{}, in {} of {}",
             phrase::percent(proof::blamed(share, &gain)),
             case.the_step(),
-            if place == Place::default() { String::new() } else { format!(", for {}", phrase::place(&place)) },
+            if place == Place::default() { String::new() } else { format!(", triggered by {}", phrase::place(&place)) },
             phrase::count(with),
             phrase::counted(all, "step")
         );
-        let text = format!("{} samples show a compiler on the stack", phrase::count(tally.part as u64));
+        let text = format!("{} samples have a compiler on the stack", phrase::count(tally.part as u64));
         let mut evidence = vec![Evidence::said(text).number("samples", tally.part)];
         evidence.extend(proof::unseen(share, &gain));
-        evidence.extend(proof::best_step(case, "it compiles", compiles));
+        evidence.extend(proof::best_step(case, "compiling", compiles));
         let finding = Finding {
             code: CODE,
             title,
@@ -87,9 +88,9 @@ impl Rule for CompileInRequest {
             confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence,
             actions: vec![
-                "See why it starts again: TORCH_LOGS=recompiles,guards; then torch.compile(model, dynamic=True) or mark_dynamic for what varies.".into(),
-                "Pad to a few fixed shapes, and run each of them once before the first request.".into(),
-                "Keep what was compiled between runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
+                "Find what triggers recompilation: TORCH_LOGS=recompiles,guards; then use torch.compile(model, dynamic=True) or mark_dynamic for the dimension that varies.".into(),
+                "Pad inputs to a few fixed shapes and run each shape once before the first request.".into(),
+                "Cache compiled code across runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -117,7 +118,10 @@ mod tests {
             &CompileInRequest,
             &steps(&format!("_compile@{SITE}/_dynamo/convert_frame.py:900>lower@{SITE}/_inductor/lowering.py:4")),
         );
-        assert_eq!(found[0].title, "20 % of the step is spent compiling, for forward (model.py:31), in 5 of 25 steps");
+        assert_eq!(
+            found[0].title,
+            "Compilation takes 20 % of the step, triggered by forward (model.py:31), in 5 of 25 steps"
+        );
         assert!(found[0].gain.unwrap().low < 20.0 && found[0].actions.len() >= 2);
     }
 
@@ -133,6 +137,6 @@ mod tests {
 
     #[test]
     fn abstains_without_samples() {
-        abstains(&CompileInRequest, "track main\n step r 0..1s", "stacks were not sampled");
+        abstains(&CompileInRequest, "track main\n step r 0..1s", "stacks not sampled");
     }
 }

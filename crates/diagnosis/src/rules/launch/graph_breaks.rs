@@ -18,7 +18,7 @@ pub const CODE: RuleCode = RuleCode::new("graph-breaks");
 pub struct GraphBreaks;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less is what calling a compiled region costs anyway");
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "calling a compiled region costs about this much anyway");
 const MIN_REGIONS: Threshold =
     Threshold::new(CODE, "min_regions", 2.0, Unit::Count, "one compiled region has no break");
 
@@ -33,11 +33,10 @@ impl Rule for GraphBreaks {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A step runs {min_regions} or more compiled regions, and what lies between them on the same thread takes {min_share} of it or more.",
-            why: "torch.compile stops at code that it cannot trace (a print, .item(), an unknown library) and starts again behind it: a graph break. Nothing is fused across it, and a CUDA graph ends there. Regions are those that PyTorch \
-                  itself marks. The gain is the time between the first and the last of a step outside of all of them, at the most; nothing at the least, for some of that code has to run anyway; half lies between.",
+            summary: "A step runs {min_regions} or more compiled regions, and the code between them on the same thread takes {min_share} of it or more.",
+            why: "torch.compile stops at code it cannot trace (a print, .item(), an unknown library) and starts a new graph after it: a graph break. Nothing is fused across it, and a CUDA graph ends there. Regions are those that PyTorch itself marks. The gain is at most the time between the first and the last region of a step outside all of them, at least nothing (some of that code has to run anyway), and half of it in the middle.",
             needs: "Compiled regions (torch.profiler records them as `Torch-Compiled Region`).",
-            example: "A step runs 14 compiled regions with 22 % of it between them",
+            example: "Graph breaks: 14 compiled regions per step, 22 % of it spent between them",
         }
     }
 
@@ -49,7 +48,7 @@ impl Rule for GraphBreaks {
             let compiled = (0..names.len() as u32)
                 .any(|name| names.get(NameIndex(name)).file.ends_with("torch/_dynamo/eval_frame.py"));
             return if compiled {
-                Verdict::Abstain("compiled regions were not recorded: torch.profiler marks them".into())
+                Verdict::Abstain("compiled regions not recorded (torch.profiler marks them)".into())
             } else {
                 Verdict::Silent
             };
@@ -93,15 +92,30 @@ impl Rule for GraphBreaks {
         let gain = Gain::up_to(100.0 * share);
         let finding = Finding {
             code: CODE,
-            title: format!("A step runs {} compiled regions with {} of it between them", gap::each(each), phrase::percent(share)),
+            title: format!(
+                "Graph breaks: {} compiled regions per step, {} of it spent between them",
+                gap::each(each),
+                phrase::percent(share)
+            ),
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: widest.map(|(start, end)| Evidence::at(format!("the longest stretch between two, {}", phrase::duration(end - start)), None, start, end)).into_iter().collect(),
+            evidence: widest
+                .map(|(start, end)| {
+                    Evidence::at(
+                        format!("longest stretch between two regions, {}", phrase::duration(end - start)),
+                        None,
+                        start,
+                        end,
+                    )
+                })
+                .into_iter()
+                .collect(),
             actions: vec![
-                "See where and why it breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs).".into(),
-                "Make a break an error while you mend them: torch.compile(model, fullgraph=True).".into(),
+                "Find the graph breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs)."
+                    .into(),
+                "Turn breaks into errors while fixing them: torch.compile(model, fullgraph=True).".into(),
             ],
             verify: proof::verify(case, share / 2.0),
         };
@@ -125,7 +139,7 @@ mod tests {
     #[test]
     fn code_between_compiled_regions() {
         let found = found(&GraphBreaks, &steps(&[(0, 3), (1, 2), (5, 7), (8, 9)]));
-        assert_eq!(found[0].title, "A step runs 3 compiled regions with 30 % of it between them");
+        assert_eq!(found[0].title, "Graph breaks: 3 compiled regions per step, 30 % of it spent between them");
         assert_eq!(found[0].gain.map(|gain| (gain.low, gain.mid.round(), gain.high.round())), Some((0.0, 15.0, 30.0)));
     }
 
@@ -138,6 +152,6 @@ mod tests {
     #[test]
     fn abstains_when_regions_were_not_recorded() {
         let text = "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>_fn@/x/site-packages/torch/_dynamo/eval_frame.py:5";
-        abstains(&GraphBreaks, text, "regions were not recorded");
+        abstains(&GraphBreaks, text, "regions not recorded");
     }
 }

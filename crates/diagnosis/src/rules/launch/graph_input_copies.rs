@@ -22,7 +22,7 @@ pub const CODE: RuleCode = RuleCode::new("graph-input-copies");
 pub struct GraphInputCopies;
 
 const MIN_SHARE: Threshold =
-    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "writing the inputs in place is a small change");
+    Threshold::new(CODE, "min_share", 0.03, Unit::Share, "writing inputs in place is a small change");
 
 /// Copies right before a graph: no graph has more inputs.
 const NEAR: usize = 4096;
@@ -38,11 +38,10 @@ impl Rule for GraphInputCopies {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Copies inside the device right before graphs are launched take {min_share} of the step or more.",
-            why: "A graph reads its inputs from fixed places. A program that computes them elsewhere copies them there before each replay: one small copy for each input. Written where the graph reads them, \
-                  or made inside the graph, they need no copy. The gain is the recorded steps replayed without these copies and their calls; at worst the longest before each graph stays, for inputs that come together need one.",
-            needs: "GPU work with graphs and the calls that launch it.",
-            example: "9 copies inside the device before each graph take 7.1 % of the step",
+            summary: "Device-to-device copies right before CUDA graph launches take {min_share} of the step or more.",
+            why: "A graph reads its inputs from fixed addresses. A program that computes them elsewhere copies them there before each replay: one small copy per input. Written directly where the graph reads them, or computed inside the graph, they need no copy. The gain is the recorded steps replayed without these copies and their calls; at worst the longest copy before each graph stays, because inputs that arrive together need one.",
+            needs: "GPU operations with graphs, and the calls that launch them.",
+            example: "9 device-to-device copies before each CUDA graph take 7.1 % of the step",
         }
     }
 
@@ -51,7 +50,7 @@ impl Rule for GraphInputCopies {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Write the inputs where the graph reads them: the kernel before it can do that."]
+        &["Write the inputs directly where the graph reads them, from the kernel before it."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -119,18 +118,18 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
     let gain = case.at_worst(gain, &[Change::Work(chosen(but_longest), 0.0)], Share::default());
     let finding = Finding {
         code: CODE,
-        title: format!("{} copies inside the device before each graph take {} of {}", crate::measures::gap::each(each), phrase::percent(share.mid), case.the_step()),
+        title: format!("{} device-to-device copies before each CUDA graph take {} of {}", crate::measures::gap::each(each), phrase::percent(share.mid), case.the_step()),
         place: Place { kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
         confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
         evidence: vec![
-            Evidence::at("the first of them", None, work.start[first], work.end(first)),
-            Evidence::said(format!("{} graphs in the steps", phrase::count(graphs))),
+            Evidence::at("the first such copy", None, work.start[first], work.end(first)),
+            Evidence::said(format!("{} graph launches in the steps", phrase::count(graphs))),
         ],
         actions: vec![
-            "Write the inputs where the graph reads them: torch.add(a, b, out=static_input), or fill the static buffer on the host side with one copy_.".into(),
-            "Put them together: one static tensor for all small inputs, copied once, with views of it inside the graph.".into(),
+            "Write the inputs where the graph reads them: torch.add(a, b, out=static_input), or fill the static buffer from the host with one copy_.".into(),
+            "Merge small inputs: one static tensor for all of them, copied once, with views into it inside the graph.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };
@@ -165,7 +164,7 @@ mod tests {
     fn copies_to_where_the_graph_reads() {
         for copy in ["copy d2d", "kernel direct_copy_kernel"] {
             let found = found(&GraphInputCopies, &steps(copy));
-            assert_eq!(found[0].title, "4 copies inside the device before each graph take 4.0 % of the step");
+            assert_eq!(found[0].title, "4 device-to-device copies before each CUDA graph take 4.0 % of the step");
             let gain = found[0].gain.unwrap();
             assert!(gain.low <= gain.mid && found[0].actions.len() == 2, "{gain:?}");
         }
@@ -180,7 +179,7 @@ mod tests {
         // The nodes have the launch's own number, and no graph's.
         let plain: String = text.lines().map(|line| line.split(" corr 0").next().unwrap().to_owned() + "\n").collect();
         let found = found(&GraphInputCopies, &plain);
-        assert_eq!(found[0].title, "4 copies inside the device before each graph take 4.0 % of the step");
+        assert_eq!(found[0].title, "4 device-to-device copies before each CUDA graph take 4.0 % of the step");
         silent(&GraphInputCopies, &plain.replace("FillFunctor", "AddFunctor"));
     }
 

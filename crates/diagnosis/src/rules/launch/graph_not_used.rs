@@ -23,18 +23,18 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.02,
     Unit::Share,
-    "one line of configuration adds a graph, so little is worth it",
+    "adding a graph is one line of configuration, so even a small gain pays",
 );
 const MIN_LAUNCHES: Threshold =
-    Threshold::new(CODE, "min_launches", 10.0, Unit::Count, "with fewer launches a graph saves nothing worth it");
+    Threshold::new(CODE, "min_launches", 10.0, Unit::Count, "with fewer launches a graph saves next to nothing");
 const MIN_STEPS: Threshold =
-    Threshold::new(CODE, "min_steps", 2.0, Unit::Count, "one step with or without a graph may be a special one");
+    Threshold::new(CODE, "min_steps", 2.0, Unit::Count, "a single step with or without a graph may be an exception");
 const MAX_RATIO: Threshold = Threshold::new(
     CODE,
     "max_ratio",
     1.5,
     Unit::Times,
-    "kernels and their time may differ by so much for it to be the same work",
+    "kernel count and kernel time may differ by this factor and still be the same work",
 );
 
 impl Rule for GraphNotUsed {
@@ -48,11 +48,10 @@ impl Rule for GraphNotUsed {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Steps that launch kernel by kernel what other steps replay as a CUDA graph lose {min_share} of the steps' time or more.",
-            why: "Servers capture graphs for some batch sizes. A batch of another size, or a longer one, runs without a graph. A step counts as the same work if its kernels are as many, and take as long, as those of \
-                  the graph's steps, within a factor of {max_ratio}. What such a step takes beyond its kernels, more than the steps with a graph take in the median, is the gain; its range is the spread over the steps.",
-            needs: "Steps, and GPU work with graphs.",
-            example: "12 of 200 steps launch 412 kernels one by one, which the others replay as a graph: 9.10 ms instead of 4.20 ms",
+            summary: "Steps that launch kernels one by one, while other steps replay the same work as a CUDA graph, lose {min_share} of step time or more.",
+            why: "Servers capture graphs for some batch sizes. A batch of another size, or a longer one, runs without a graph. A step counts as the same work if it has as many kernels, and they take as long, as in the graph steps, within a factor of {max_ratio}. The gain is what such a step takes beyond its kernels, minus the median of that in graph steps; its range is the spread over the steps.",
+            needs: "Steps, and GPU operations with graphs.",
+            example: "12 of 200 steps run without the CUDA graph (412 separate launches): 9.10 ms instead of 4.20 ms",
         }
     }
 
@@ -123,11 +122,13 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         phrase::count(with.len() as u64),
         phrase::count(kernels as u64)
     ))];
-    evidence.extend(worst.map(|(window, _)| Evidence::at("the slowest without one", None, window.start, window.end)));
+    evidence.extend(
+        worst.map(|(window, _)| Evidence::at("the slowest step without a graph", None, window.start, window.end)),
+    );
     let finding = Finding {
         code: CODE,
         title: format!(
-            "{} of {} steps launch {} kernels one by one, which the others replay as a graph: {} instead of {}",
+            "{} of {} steps run without the CUDA graph ({} separate launches): {} instead of {}",
             phrase::count(without.len() as u64),
             phrase::count(steps.len() as u64),
             phrase::count(median(&|step| step.eager, &without)),
@@ -141,7 +142,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         evidence,
         actions: vec![
             "Capture graphs for these batch sizes too (vLLM: --compilation-config '{\"cudagraph_capture_sizes\": [...]}'; SGLang: --cuda-graph-bs).".into(),
-            "Or pad the batch to the next size that has a graph: a padded row costs less than a step of launches.".into(),
+            "Pad the batch to the next size that has a graph: a padded row costs less than a step of separate launches.".into(),
         ],
         verify: proof::verify(case, share),
     };
@@ -182,7 +183,7 @@ mod tests {
         let found = found(&GraphNotUsed, &steps(4, 10));
         assert_eq!(
             found[0].title,
-            "5 of 20 steps launch 40 kernels one by one, which the others replay as a graph: 4.00 ms instead of 800 µs"
+            "5 of 20 steps run without the CUDA graph (40 separate launches): 4.00 ms instead of 800 µs"
         );
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 50.0).abs() < 1.0 && gain.low < gain.mid && gain.high > gain.mid, "{gain:?}");

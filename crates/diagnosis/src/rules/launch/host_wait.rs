@@ -27,13 +27,10 @@ impl Rule for HostWait {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "In the middle of a step the GPU is idle for {min_share} of its time or more because the host runs other code.",
-            why: "A gap of more than 100 µs (and of more than four launches) between two pieces of a step's work, while the thread that launches runs Python or native \
-                  code, is no launch overhead: the host does something that the GPU has to wait for. Samples and recorded calls say \
-                  what. What a synchronisation cost before it is not counted here. The most to gain is all of this time; the least, \
-                  the part of the one line that is named.",
-            needs: "GPU work, and stack samples or recorded calls.",
-            example: "In 34 % of the step the GPU waits while the host runs between its kernels, most at sample_tokens (engine.py:88)",
+            summary: "In the middle of a step the GPU is idle for {min_share} of the step or more because the CPU runs other code.",
+            why: "A gap of more than 100 µs (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. The gain is at most all of this time, and at least the part of the one line that is named.",
+            needs: "GPU operations, and stack samples or recorded calls.",
+            example: "GPU idle 34 % of the step between kernels: CPU mostly in sample_tokens (engine.py:88)",
         }
     }
 
@@ -42,7 +39,7 @@ impl Rule for HostWait {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit { what: "take the host's work out of the step, or do it while the GPU works", whatif: None })
+        Some(Edit { what: "move the CPU work out of the step, or overlap it with GPU work", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -56,21 +53,15 @@ impl Rule for HostWait {
         let runs = |zone: Zone, cause: Cause| zone == Zone::Middle && matches!(cause, Cause::Python | Cause::Native);
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let gain = Share { low: gap.share.low * part, ..gap.share };
-        let most = if place.function.is_some() {
-            format!(", most{}", gap::at(&place).trim_start_matches(','))
-        } else {
-            String::new()
-        };
-        let title = format!(
-            "In {} of {} the GPU waits while the host runs between its kernels{most}",
-            phrase::percent(gap.share.mid),
-            case.the_step()
-        );
+        let most =
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
+        let title =
+            format!("GPU idle {} of {} between kernels: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
         let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "the host runs other code, and nothing is launched");
+        finding.evidence = gap.evidence(case, "CPU runs other code, nothing is launched");
         finding.actions = vec![
-            "Launch the next work before this code runs, or run it in another process while the GPU is busy.".into(),
-            "Do it on the GPU, for the whole batch at once, instead of on the host.".into(),
+            "Launch the next GPU work before this code runs, or move it to another process.".into(),
+            "Do it on the GPU, for the whole batch at once.".into(),
             "Prepare the next step while this one runs: a queue of one step is enough.".into(),
         ];
         finding.into()
@@ -98,10 +89,7 @@ mod tests {
     #[test]
     fn names_the_line_that_keeps_the_gpu_waiting() {
         let found = found(&HostWait, STEPS);
-        assert_eq!(
-            found[0].title,
-            "In 25 % of the step the GPU waits while the host runs between its kernels, most at choose (engine.py:88)"
-        );
+        assert_eq!(found[0].title, "GPU idle 25 % of the step between kernels: CPU mostly in choose (engine.py:88)");
         assert!(found[0].gain.unwrap().mid > 24.0 && found[0].actions.len() >= 2);
         assert!(found[0].evidence[1].track.is_some());
     }
@@ -116,6 +104,6 @@ mod tests {
     fn abstains_when_nothing_was_seen_of_the_host() {
         let unseen: String =
             STEPS.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
-        abstains(&HostWait, &unseen, "no call and no sample");
+        abstains(&HostWait, &unseen, "no call or sample");
     }
 }

@@ -19,7 +19,7 @@ pub struct LaunchBound;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "less comes and goes with the first kernels of every step");
 const MIN_KERNELS: Threshold =
-    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels a step there is nothing to put together");
+    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels per step there is nothing to merge");
 
 impl Rule for LaunchBound {
     fn code(&self) -> RuleCode {
@@ -32,13 +32,10 @@ impl Rule for LaunchBound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels take less time than launching them, and the GPU is idle in {min_share} of the step or more meanwhile.",
-            why: "When the host needs longer to launch a kernel than the GPU to run it, the queue is empty whenever a kernel ends. Each \
-                  gap shorter than 100 µs (or than four launches, where launching is slower) whose next launch came after the device was done is counted, without what a \
-                  synchronisation before it cost. A CUDA graph launches all kernels with one call; what is left then are the gaps between \
-                  kernels that are already queued, as this recording shows them: they are taken off the low end of the gain.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
-            example: "Launching limits the GPU: a kernel takes 3.10 µs, a launch every 9.80 µs, and it is idle in 61 % of the step meanwhile",
+            summary: "Kernels are shorter than the time to launch them, and the GPU idles for {min_share} of the step or more waiting for launches.",
+            why: "When the CPU needs longer to launch a kernel than the GPU needs to run it, the queue is empty whenever a kernel ends. A gap shorter than 100 µs (or than four launches, where launching is slower) counts if the next launch came after the GPU was done, minus the cost of a synchronisation before it. A CUDA graph launches all kernels with one call; what remains are the gaps between kernels that are already queued, measured in this recording: they are subtracted from the low end of the gain.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "GPU idle 61 % of the step: kernels take 3.10 µs but are launched every 9.80 µs",
         }
     }
 
@@ -49,7 +46,7 @@ impl Rule for LaunchBound {
     fn without_torch(&self) -> &'static [&'static str] {
         &[
             "Launch the step as one CUDA graph: capture it once with cudaStreamBeginCapture, then cudaGraphLaunch.",
-            "Fuse small kernels, by hand or by the framework's compiler.",
+            "Fuse small kernels, by hand or with the framework's compiler.",
         ]
     }
 
@@ -88,13 +85,14 @@ impl Rule for LaunchBound {
         };
         let (place, _) = gap.top(case, fits).unwrap_or_default();
         let title = format!(
-            "Launching limits the GPU: a kernel takes {}, a launch every {}, and it is idle in {} of {} meanwhile",
+            "GPU idle {} of {}: kernels take {} but are launched every {}{}",
+            phrase::percent(gap.share.mid),
+            case.the_step(),
             phrase::duration(kernel),
             phrase::duration(launch),
-            phrase::percent(gap.share.mid),
-            case.the_step()
+            if place.file.is_some() { format!(" ({})", phrase::line(&place)) } else { String::new() }
         );
-        let what = format!("{} gaps in which the next work was not launched yet", phrase::count(sums.late));
+        let what = format!("{} gaps in which the next operation was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, CODE, title, place, gain);
@@ -102,7 +100,7 @@ impl Rule for LaunchBound {
         finding.actions = vec![
             "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),
             "Fuse small operations: torch.compile(model).".into(),
-            "Give each kernel more to do: a larger batch costs little while launching limits.".into(),
+            "Increase the batch: more work per kernel costs little while launches are the limit.".into(),
         ];
         finding.into()
     }
@@ -131,9 +129,9 @@ mod tests {
     fn small_kernels_launched_one_by_one() {
         let found = found(&LaunchBound, &steps(3, true));
         assert!(
-            found[0].title.starts_with(
-                "Launching limits the GPU: a kernel takes 3.00 µs, a launch every 10.0 µs, and it is idle in 68 %"
-            ),
+            found[0]
+                .title
+                .starts_with("GPU idle 68 % of the step: kernels take 3.00 µs but are launched every 10.0 µs"),
             "{}",
             found[0].title
         );
@@ -150,6 +148,6 @@ mod tests {
 
     #[test]
     fn abstains_without_launches() {
-        abstains(&LaunchBound, &steps(3, false), "were not recorded");
+        abstains(&LaunchBound, &steps(3, false), "launch calls not recorded");
     }
 }

@@ -22,7 +22,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "a full queue is how a busy device looks; the host has to lose time to it",
+    "a full queue is normal for a busy GPU; the CPU has to lose time to it",
 );
 
 impl Rule for LaunchQueueFull {
@@ -36,12 +36,10 @@ impl Rule for LaunchQueueFull {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Launch calls wait for room in a queue of hundreds of launches for {min_share} of the step or more.",
-            why: "A CUDA stream holds about a thousand launches. When it is full, the next launch returns only when the device has finished something. The device sets the pace then, and the host \
-                  is merely far ahead: no fault, but the time that a profile of the host shows in cudaLaunchKernel is waiting and not the price of launching. \
-                  Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count, where 500 launches or more were queued for the device, and those of which CUPTI says it. It has no gain.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
-            example: "The host waits in cudaLaunchKernel for room in the queue in 41 % of the step: up to 1,024 launches ahead",
+            summary: "Launch calls block on a full queue of hundreds of launches for {min_share} of the step or more.",
+            why: "A CUDA stream queues about a thousand launches. When it is full, the next launch returns only when the GPU has finished something. The GPU is the bottleneck then and the CPU is merely far ahead: nothing is wrong, but the time a CPU profile shows in cudaLaunchKernel is waiting, not launch cost. Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count where 500 launches or more were queued, and those that CUPTI reports as blocked. No gain is given.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "Launch queue full: CPU blocked in cudaLaunchKernel for 41 % of the step, up to 1,024 launches ahead",
         }
     }
 
@@ -74,7 +72,7 @@ impl Rule for LaunchQueueFull {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "The host waits in {api} for room in the queue in {} of {}: up to {} launches ahead",
+                "Launch queue full: CPU blocked in {api} for {} of {}, up to {} launches ahead",
                 phrase::percent(full.tally.mid()),
                 case.the_step(),
                 phrase::count(launch.max_depth)
@@ -84,15 +82,15 @@ impl Rule for LaunchQueueFull {
             severity: Severity::Info,
             confidence: full.tally.repeats(),
             evidence: vec![
-                Evidence::at(format!("the longest, {}", phrase::duration(slice.dur)), None, slice.start, slice.end()),
-                Evidence::said(format!("{} calls wait; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
+                Evidence::at(format!("longest, {}", phrase::duration(slice.dur)), None, slice.start, slice.end()),
+                Evidence::said(format!("{} calls blocked; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
             ],
             actions: vec![
                 match copies_most(case) {
-                    false => "Nothing is wrong with the host: the device sets the pace. Look at its kernels.".into(),
-                    true => "Nothing is wrong with the host: the device sets the pace, and most of what it does is copies. Look at those.".into(),
+                    false => "Look at the kernels: the GPU is the bottleneck, and the CPU is not at fault.".into(),
+                    true => "Look at the copies: they are most of the GPU's work, and the CPU is not at fault.".into(),
                 },
-                "Use the time: prepare the next requests on this thread before launching more, or launch a CUDA graph (one call for all).".into(),
+                "Use the CPU time: prepare the next requests before launching more, or launch a CUDA graph (one call for all).".into(),
             ],
             verify: proof::verify(case, 0.0),
         };
@@ -131,7 +129,7 @@ mod tests {
         assert!(
             found[0]
                 .title
-                .starts_with("The host waits in cudaLaunchKernel for room in the queue in 27 % of the step: up to 9"),
+                .starts_with("Launch queue full: CPU blocked in cudaLaunchKernel for 27 % of the step, up to 9"),
             "{}",
             found[0].title
         );
@@ -149,7 +147,7 @@ mod tests {
         abstains(
             &LaunchQueueFull,
             "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "were not recorded",
+            "launch calls not recorded",
         );
     }
 }

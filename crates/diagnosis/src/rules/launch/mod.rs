@@ -17,7 +17,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "launch",
     title: "Launches and CUDA graphs",
-    summary: "The host launches too slowly or too late, loads or compiles while a step runs, or does not use the CUDA graphs that it has.",
+    summary: "The CPU launches too slowly or too late, loads or compiles code during a step, or does not use the CUDA graphs it has.",
     rules: &[
         &host_wait::HostWait,
         &launch_bound::LaunchBound,

@@ -21,7 +21,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.01,
     Unit::Share,
-    "loading is for the start: a hundredth of the steady steps is too much already",
+    "loading belongs to start-up: even a hundredth of steady steps is too much",
 );
 
 impl Rule for ModuleLoading {
@@ -35,12 +35,10 @@ impl Rule for ModuleLoading {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Calls that load device code keep the GPU waiting in {min_share} of the steps' time or more, warm-up aside.",
-            why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of \
-                  its shape. What counts is the time in which the GPU was idle in a call that loads code, or in the launch of a kernel that runs \
-                  for the first time and takes a millisecond or more.",
-            needs: "GPU work with the calls of the host (`--gpu-detail launch`).",
-            example: "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 4.2 % of the step, in 3 of 200 steps",
+            summary: "Loading device code stalls the GPU for {min_share} of step time or more, warm-up aside.",
+            why: "CUDA loads a module when one of its kernels is first used. Inside a request that is a pause for whoever sends the first one of its shape. Counted is the time the GPU was idle during a call that loads code, or during the first launch of a kernel where that takes a millisecond or more.",
+            needs: "GPU operations with CUDA calls (`--gpu-detail launch`).",
+            example: "Loading device code (cuLibraryLoadData) stalls the GPU for 4.2 % of the step, in 3 of 200 steps",
         }
     }
 
@@ -71,7 +69,7 @@ impl Rule for ModuleLoading {
             .or_else(|| recorded.longest.first().map(|(_, one)| case.timeline.names.text(one.name).to_owned()));
         let call = call.unwrap_or_else(|| "a load".into());
         let mut title = format!(
-            "Loading device code ({call}) keeps the GPU waiting in {} of {}",
+            "Loading device code ({call}) stalls the GPU for {} of {}",
             phrase::percent(gap.share.mid),
             case.the_step()
         );
@@ -82,7 +80,7 @@ impl Rule for ModuleLoading {
         let mut finding = gap.finding(case, CODE, title, Place { api: Some(call), ..Place::default() }, gap.share);
         finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
         finding.actions = vec![
-            "Load all at the start: CUDA_MODULE_LOADING=EAGER.".into(),
+            "Load all modules at start-up: CUDA_MODULE_LOADING=EAGER.".into(),
             "Run every shape and batch size once before the first request.".into(),
         ];
         finding.into()
@@ -106,7 +104,7 @@ mod tests {
         let found = found(&ModuleLoading, &steps("cuLibraryLoadData"));
         assert!(
             found[0].title.starts_with(
-                "Loading device code (cuLibraryLoadData) keeps the GPU waiting in 8.0 % of the step, in 2 of 22 steps"
+                "Loading device code (cuLibraryLoadData) stalls the GPU for 8.0 % of the step, in 2 of 22 steps"
             ),
             "{}",
             found[0].title
@@ -134,6 +132,10 @@ mod tests {
 
     #[test]
     fn abstains_without_the_calls_of_the_host() {
-        abstains(&ModuleLoading, "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0", "were not recorded");
+        abstains(
+            &ModuleLoading,
+            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
+            "launch calls not recorded",
+        );
     }
 }

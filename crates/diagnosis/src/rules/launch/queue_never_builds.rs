@@ -18,17 +18,12 @@ const MIN_LATE_SHARE: Threshold = Threshold::new(
     "min_late_share",
     0.8,
     Unit::Share,
-    "so many of the kernels start late that it is how the program runs, not chance",
+    "this many late kernels is how the program runs, not chance",
 );
-const MIN_IDLE_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_idle_share",
-    0.2,
-    Unit::Share,
-    "a device that is idle for less loses little to late launches",
-);
+const MIN_IDLE_SHARE: Threshold =
+    Threshold::new(CODE, "min_idle_share", 0.2, Unit::Share, "a GPU that idles less loses little to late launches");
 const MIN_KERNELS: Threshold =
-    Threshold::new(CODE, "min_kernels", 100.0, Unit::Count, "with fewer kernels in all, chance decides");
+    Threshold::new(CODE, "min_kernels", 100.0, Unit::Count, "with fewer kernels in total, chance decides");
 
 impl Rule for QueueNeverBuilds {
     fn code(&self) -> RuleCode {
@@ -41,19 +36,17 @@ impl Rule for QueueNeverBuilds {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "{min_late_share} of the kernels or more start on a GPU that had nothing to do, because they were launched too late.",
-            why: "A host that is ahead fills a queue, and the GPU goes from kernel to kernel. Here it has run dry before nearly every launch: the \
-                  host is slower than the GPU, or it waits after each launch. What that costs is said by `launch-bound`, `host-wait` and the rules on \
-                  synchronisation, so this one has no gain.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
-            example: "The queue never builds: 97 % of 12,000 kernels are launched when the GPU has run dry",
+            summary: "{min_late_share} of the kernels or more start on an idle GPU because they were launched too late.",
+            why: "A CPU that runs ahead fills a queue, and the GPU goes from kernel to kernel. Here the queue is empty before nearly every launch: the CPU is slower than the GPU, or it waits after each launch. The cost is given by `launch-bound`, `host-wait` and the synchronisation rules, so this rule has no gain.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "GPU queue always empty: 97 % of 12,000 kernels are launched after the GPU went idle",
         }
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Let the host run ahead: no copy to the host and no synchronisation between the launches of a step.",
-            "Make launching cheaper than the work: CUDA graphs.",
+            "Let the CPU run ahead: no copy to the host and no synchronisation between the launches of a step.",
+            "Cut launch cost with CUDA graphs.",
         ]
     }
 
@@ -81,7 +74,7 @@ impl Rule for QueueNeverBuilds {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "The queue never builds: {} of {} kernels are launched when the GPU has run dry",
+                "GPU queue always empty: {} of {} kernels are launched after the GPU went idle",
                 phrase::percent(share),
                 phrase::count(kernels as u64)
             ),
@@ -90,12 +83,12 @@ impl Rule for QueueNeverBuilds {
             severity: Severity::Low,
             confidence: 1.0, // Counted.
             evidence: vec![
-                Evidence::said(format!("the GPU is idle in {} of {}", phrase::percent(idle), case.steps_time())).number("idle", idle),
-                Evidence::said("a launch counts when its call returns after the work before it has ended").number("share", share),
+                Evidence::said(format!("GPU idle {} of {}", phrase::percent(idle), case.steps_time())).number("idle", idle),
+                Evidence::said("a launch counts when its call returns after the preceding work has ended").number("share", share),
             ],
             actions: vec![
-                "Let the host run ahead: no .item(), .cpu(), print(tensor) or synchronize() between the launches of a step.".into(),
-                "Make launching cheaper than the work: CUDA graphs, torch.compile(model, mode=\"reduce-overhead\").".into(),
+                "Let the CPU run ahead: no .item(), .cpu(), print(tensor) or synchronize() between the launches of a step.".into(),
+                "Cut launch cost: CUDA graphs, torch.compile(model, mode=\"reduce-overhead\").".into(),
             ],
             verify: proof::verify(case, 0.0),
         };
@@ -122,7 +115,7 @@ mod tests {
     #[test]
     fn every_kernel_finds_the_gpu_idle() {
         let found = found(&QueueNeverBuilds, &steps(3));
-        assert!(found[0].title.starts_with("The queue never builds: 98 % of 800 kernels"), "{}", found[0].title);
+        assert!(found[0].title.starts_with("GPU queue always empty: 98 % of 800 kernels"), "{}", found[0].title);
         assert_eq!(found[0].gain, None);
     }
 
@@ -153,7 +146,7 @@ mod tests {
         abstains(
             &QueueNeverBuilds,
             "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "were not recorded",
+            "launch calls not recorded",
         );
     }
 }

@@ -22,10 +22,10 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.05,
     Unit::Share,
-    "gaps of a microsecond between kernels are always there; a twentieth of the step is worth fusing kernels for",
+    "gaps of a microsecond between kernels are unavoidable; a twentieth of the step is worth fusing kernels for",
 );
 const MIN_KERNELS: Threshold =
-    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels a step there is nothing to put together");
+    Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels per step there is nothing to merge");
 
 impl Rule for ShortKernelGaps {
     fn code(&self) -> RuleCode {
@@ -38,12 +38,10 @@ impl Rule for ShortKernelGaps {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The GPU is idle in {min_share} of the step or more between kernels that were already queued.",
-            why: "Starting a kernel takes the GPU a moment also when the launch came long before. With many short kernels the moments add up. \
-                  Fewer kernels have none of these gaps: that is the most to gain. The least is what all gaps would save if each were as \
-                  short as the shortest twentieth of them in this recording.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
-            example: "The GPU loses 14 % of the step between queued kernels: 212 gaps a step, 1.40 µs in the median",
+            summary: "The GPU is idle for {min_share} of the step or more between kernels that were already queued.",
+            why: "Starting a kernel takes the GPU a moment even if it was launched long before. With many short kernels these moments add up. Fewer kernels have fewer gaps: the gain is at most all of them, and at least what would be saved if each gap were as short as the shortest twentieth in this recording.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "GPU idle 14 % of the step between queued kernels: 212 gaps per step, 1.40 µs each (median)",
         }
     }
 
@@ -53,7 +51,7 @@ impl Rule for ShortKernelGaps {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &[
-            "Put small kernels together, by hand or with fused operations of the library.",
+            "Fuse small kernels, by hand or with the library's fused operations.",
             "Replay the step as a CUDA graph, whose kernels start closer together: cudaStreamBeginCapture, cudaGraphLaunch.",
         ]
     }
@@ -87,7 +85,7 @@ impl Rule for ShortKernelGaps {
         let low = (gap.share.low - shortest).max(0.0);
         let gain = Share { low, mid: low.midpoint(gap.share.high), high: gap.share.high };
         let title = format!(
-            "The GPU loses {} of {} between queued kernels: {} gaps a step, {} in the median",
+            "GPU idle {} of {} between queued kernels: {} gaps per step, {} each (median)",
             phrase::percent(gap.share.mid),
             case.the_step(),
             gap::each(each),
@@ -96,9 +94,9 @@ impl Rule for ShortKernelGaps {
         let gain = case.gain(&[Change::CloseGaps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, CODE, title, Place::default(), gain);
-        finding.evidence = gap.evidence(case, "the next kernel was launched, and had not started");
+        finding.evidence = gap.evidence(case, "the next kernel was launched but had not started");
         finding.actions = vec![
-            "Put small kernels together: torch.compile(model), or fused operations of the library.".into(),
+            "Fuse small kernels: torch.compile(model), or the library's fused operations.".into(),
             "Replay the step as a CUDA graph, whose kernels start closer together: torch.compile(model, mode=\"reduce-overhead\").".into(),
         ];
         finding.into()
@@ -133,7 +131,7 @@ mod tests {
         let found = found(&ShortKernelGaps, &steps(80));
         assert_eq!(
             found[0].title,
-            "The GPU loses 15 % of the step between queued kernels: 79 gaps a step, 2.00 µs in the median"
+            "GPU idle 15 % of the step between queued kernels: 79 gaps per step, 2.00 µs each (median)"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.low < gain.mid && gain.mid < gain.high && gain.mid > 5.0, "{gain:?}");
@@ -154,7 +152,7 @@ mod tests {
         abstains(
             &ShortKernelGaps,
             "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "were not recorded",
+            "launch calls not recorded",
         );
     }
 }

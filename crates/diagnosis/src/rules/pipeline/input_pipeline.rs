@@ -32,11 +32,10 @@ impl Rule for InputPipeline {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The step waits for a DataLoader's workers for {min_share} of its time or more.",
-            why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less to do for each, or batches that are prepared \
-                  once and kept help. The gain is the recorded steps replayed without this wait; at worst nothing, for more workers share the same disk and cores.",
+            summary: "The step waits for DataLoader workers for {min_share} of its time or more.",
+            why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less work for each, or batches prepared once and cached help. The gain is the recorded steps replayed without this wait; at worst nothing, because more workers share the same disk and cores.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
-            example: "41 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)",
+            example: "Waiting for DataLoader workers takes 41 % of the step, at serve (server.py:44)",
         }
     }
 
@@ -49,7 +48,7 @@ impl Rule for InputPipeline {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, case.threshold(MIN_SHARE), "it waits for a batch", waits, |_| true) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "waiting for a batch", waits, |_| true) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -58,20 +57,20 @@ impl Rule for InputPipeline {
         let mut evidence = found.evidence;
         let others = case.timeline.processes.len().saturating_sub(1) as u64;
         if others > 0 {
-            evidence.push(Evidence::said(format!("{} beside this one", phrase::counted(others, "recorded process"))));
+            evidence.push(Evidence::said(format!("{} besides this one", phrase::counted(others, "recorded process"))));
         }
         let finding = Finding {
             code: CODE,
-            title: format!("{} of {} waits for the next batch of a DataLoader's workers{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            title: format!("Waiting for DataLoader workers takes {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             confidence: found.confidence,
             evidence,
             actions: vec![
-                "Let more of them work ahead: DataLoader(..., num_workers=2 * now, prefetch_factor=4, persistent_workers=True).".into(),
-                "Give them less to do: smaller images, decoding on the device, batches prepared once and kept on disk.".into(),
-                "See whether workers fight for cores: torch.set_num_threads(1) in worker_init_fn.".into(),
+                "Prefetch more: DataLoader(..., num_workers=2 * now, prefetch_factor=4, persistent_workers=True).".into(),
+                "Give workers less to do: smaller images, decoding on the GPU, batches prepared once and cached on disk.".into(),
+                "Check whether workers compete for cores: torch.set_num_threads(1) in worker_init_fn.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -100,10 +99,7 @@ mod tests {
     #[test]
     fn workers_that_do_not_keep_up() {
         let found = found(&InputPipeline, &steps(WAIT));
-        assert_eq!(
-            found[0].title,
-            "40 % of the step waits for the next batch of a DataLoader's workers, at serve (server.py:44)"
-        );
+        assert_eq!(found[0].title, "Waiting for DataLoader workers takes 40 % of the step, at server.py:44");
         let gain = found[0].gain.unwrap();
         assert!((gain.mid - 40.0).abs() < 1.0 && gain.low < 15.0, "{gain:?}");
     }

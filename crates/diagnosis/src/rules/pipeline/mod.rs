@@ -13,7 +13,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "pipeline",
     title: "Input, output and loops",
-    summary: "Work of the host around the model: preparing a batch, waiting for the next one, handling results, looping over tensors.",
+    summary: "CPU work around the model: preparing a batch, waiting for the next one, handling results, looping over tensors.",
     rules: &[
         &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
         &postprocess_tail::PostprocessTail,

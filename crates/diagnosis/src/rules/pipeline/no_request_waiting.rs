@@ -28,7 +28,7 @@ const MIN_QUIET_SHARE: Threshold = Threshold::new(
     "min_quiet_share",
     0.8,
     Unit::Share,
-    "where other threads or the GPU work meanwhile, the wait is not for requests",
+    "where other threads or the GPU are busy during the wait, it is not for requests",
 );
 
 /// Functions that take the next request, by the end of their file's path. What an event loop waits for, or one who asks whether a socket or a pipe is
@@ -55,12 +55,10 @@ impl Rule for NoRequestWaiting {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "For {min_share} of the step or more it waits at a queue or a socket for the next request, and neither another thread of the program nor the GPU works meanwhile.",
-            why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. More requests at a time, or fewer machines, are what the numbers ask for. If another thread \
-                  or process of the recording runs during the wait, or waits for a socket or a child itself, that one is what the step waits for, and this rule stays silent. So it does \
-                  where the program has a child whose stacks were not sampled (nothing says that it is idle), and for an event loop with nothing to run: a step that awaits an answer looks the same as none. The gain is the wait itself: with requests always waiting a turn would take so much less.",
-            needs: "Stack samples inside the steps (at least 20), of all processes that the program started.",
-            example: "In 71 % of the step no request is waiting: the step waits for the next one, at serve (server.py:88), and nothing else runs",
+            summary: "The step waits at a queue or socket for the next request for {min_share} of its time or more, while no other thread of the program and no GPU is busy.",
+            why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. It needs more concurrent requests, or fewer machines. If another thread or process of the recording runs during the wait, or waits for a socket or a child itself, the step waits for that one, and this rule stays silent; also where the program has a child whose stacks were not sampled (nothing shows that it is idle), and for an event loop with nothing to run: a step that awaits an answer looks the same as none. The gain is the wait itself: with requests always queued, a step would take that much less.",
+            needs: "Stack samples inside the steps (at least 20), of all processes the program started.",
+            example: "Server idle 71 % of the step: waiting for the next request, at serve (server.py:88)",
         }
     }
 
@@ -77,7 +75,7 @@ impl Rule for NoRequestWaiting {
             return Verdict::Abstain(reason);
         }
         let waits = |one: &StepSample| one.doing == Doing::Waiting && takes_on_top(case, case.sample(one).stack);
-        let found = match on_path::find(case, case.threshold(MIN_SHARE), "it waits for a request", takes, waits) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "waiting for a request", takes, waits) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -104,15 +102,15 @@ impl Rule for NoRequestWaiting {
         evidence.extend(found.evidence);
         let finding = Finding {
             code: CODE,
-            title: format!("In {} of {} no request is waiting: the step waits for the next one{}, and nothing else runs", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            title: format!("Server idle {} of {}: waiting for the next request{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
             place: found.place,
             gain: Some(gain),
             severity: Severity::Low,
             confidence: found.confidence * quiet,
             evidence,
             actions: vec![
-                "Send more requests at a time before changing any code: the server has room for them.".into(),
-                "To measure the server alone, begin the step after the request was taken: request = queue.get(), then with step(\"request\"): ...".into(),
+                "Send more concurrent requests before changing any code: the server has capacity left.".into(),
+                "To measure the server alone, start the step after taking the request: request = queue.get(), then with step(\"request\"): ...".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -219,10 +217,7 @@ mod tests {
     #[test]
     fn a_server_with_nothing_to_do() {
         let found = found(&NoRequestWaiting, &steps(GET, ""));
-        assert_eq!(
-            found[0].title,
-            "In 60 % of the step no request is waiting: the step waits for the next one, at serve (server.py:88), and nothing else runs"
-        );
+        assert_eq!(found[0].title, "Server idle 60 % of the step: waiting for the next request, at server.py:88");
         assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0);
     }
 
@@ -246,7 +241,7 @@ mod tests {
         }
         // The server itself waits there.
         let idle = steps(&format!("serve_forever@{std}/socketserver.py:235>{select}"), "");
-        assert!(found(&NoRequestWaiting, &idle)[0].title.starts_with("In 60 % of the step no request is waiting"));
+        assert!(found(&NoRequestWaiting, &idle)[0].title.starts_with("Server idle 60 % of the step"));
     }
 
     /// Another thread asks a socket for what the queue is to give; nobody looked at what a child does.

@@ -19,7 +19,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "min_share",
     0.10,
     Unit::Share,
-    "every step has to hand its result over; a tenth is more than that",
+    "every step has to hand over its result; a tenth is more than that",
 );
 
 impl Rule for PostprocessTail {
@@ -33,11 +33,10 @@ impl Rule for PostprocessTail {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host goes on for {min_share} of the step or more after the GPU has done its last work.",
-            why: "Decoding tokens, drawing boxes or writing an answer after the last kernel belongs to the step, and the GPU waits for the next one \
-                  meanwhile. It counts as far as the step's thread runs. The most to gain is all of it, the least the line that is named.",
-            needs: "Steps, GPU work, and stack samples or recorded calls.",
-            example: "The GPU has nothing to do in the last 31 % of the step, while the host runs, most at draw_boxes (vision.py:80)",
+            summary: "The CPU goes on for {min_share} of the step or more after the GPU has finished its last work.",
+            why: "Decoding tokens, drawing boxes or writing a response after the last kernel belongs to the step, and the GPU waits for the next one. Counted is the time the step's thread runs. The gain is at most all of it, and at least the line that is named.",
+            needs: "Steps, GPU operations, and stack samples or recorded calls.",
+            example: "GPU idle 31 % of the step after last kernel: CPU mostly in draw_boxes (vision.py:80)",
         }
     }
 
@@ -46,12 +45,12 @@ impl Rule for PostprocessTail {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit { what: "hand results to another thread and begin the next step", whatif: None })
+        Some(Edit { what: "hand results to another thread and start the next step", whatif: None })
     }
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
-            return Verdict::Abstain("no steps were found, so none has an end".into());
+            return Verdict::Abstain("no steps, so there is no end of a step".into());
         }
         if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
@@ -62,18 +61,14 @@ impl Rule for PostprocessTail {
         let runs = |zone: Zone, cause: Cause| zone == Zone::Tail && matches!(cause, Cause::Python | Cause::Native);
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let most =
-            if place.function.is_some() { format!(", most at {}", phrase::place(&place)) } else { String::new() };
-        let title = format!(
-            "The GPU has nothing to do in the last {} of {}, while the host runs{most}",
-            phrase::percent(gap.share.mid),
-            case.the_step()
-        );
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
+        let title =
+            format!("GPU idle {} of {} after last kernel: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
         let gain = Share { low: gap.share.low * part, ..gap.share };
         let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "the host runs after the last work of the step");
+        finding.evidence = gap.evidence(case, "CPU runs after the last GPU work of the step");
         finding.actions = vec![
-            "Start the next request's work first, then finish this one: hand the result to another thread or process."
-                .into(),
+            "Start the next request first, then finish this one: hand the result to another thread or process.".into(),
             "Do it on the GPU before the copy to the host, and copy less.".into(),
         ];
         finding.into()
@@ -102,7 +97,7 @@ mod tests {
         let found = found(&PostprocessTail, STEPS);
         assert_eq!(
             found[0].title,
-            "The GPU has nothing to do in the last 33 % of the step, while the host runs, most at draw_boxes (vision.py:80)"
+            "GPU idle 33 % of the step after last kernel: CPU mostly in draw_boxes (vision.py:80)"
         );
     }
 
@@ -123,6 +118,6 @@ mod tests {
 
     #[test]
     fn abstains_without_steps() {
-        abstains(&PostprocessTail, "end 1s\n track main\n stream 7\n kernel k 0..1us corr 0", "no steps were found");
+        abstains(&PostprocessTail, "end 1s\n track main\n stream 7\n kernel k 0..1us corr 0", "no steps");
     }
 }

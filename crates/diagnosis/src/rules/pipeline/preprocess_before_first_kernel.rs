@@ -34,12 +34,10 @@ impl Rule for PreprocessBeforeFirstKernel {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The host prepares for {min_share} of the step or more before the GPU gets its first work.",
-            why: "A step begins with the first work of the host, not with the first kernel: tokenising, decoding images and padding are idle \
-                  time of the GPU. Tools that count from kernel to kernel do not show it. It counts as far as the host runs meanwhile; \
-                  the most to gain is all of it (prepared for the next step while this one runs), the least the line that is named.",
-            needs: "Steps, GPU work, and stack samples or recorded calls.",
-            example: "The GPU waits for 58 % of the step until the host has prepared its first work, most at preprocess (vision.py:44)",
+            summary: "The CPU prepares for {min_share} of the step or more before the GPU gets its first work.",
+            why: "A step begins with the first CPU work, not with the first kernel: while the CPU tokenises, decodes images or pads, the GPU is idle. Tools that count from kernel to kernel do not show it. Counted is the time the CPU runs; the gain is at most all of it (prepared for the next step while this one runs), and at least the line that is named.",
+            needs: "Steps, GPU operations, and stack samples or recorded calls.",
+            example: "GPU idle 58 % of the step before first kernel: CPU mostly in preprocess (vision.py:44)",
         }
     }
 
@@ -57,7 +55,7 @@ impl Rule for PreprocessBeforeFirstKernel {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole && case.gpu().is_some() {
-            return Verdict::Abstain("no steps were found, so none has a beginning".into());
+            return Verdict::Abstain("no steps, so there is no start of a step".into());
         }
         if let Some(reason) = gap::unseen(case, case.threshold(MIN_SHARE)) {
             return Verdict::Abstain(reason);
@@ -68,9 +66,9 @@ impl Rule for PreprocessBeforeFirstKernel {
         let runs = |zone: Zone, cause: Cause| zone == Zone::Lead && matches!(cause, Cause::Python | Cause::Native);
         let (place, part) = gap.top(case, runs).unwrap_or_default();
         let most =
-            if place.function.is_some() { format!(", most at {}", phrase::place(&place)) } else { String::new() };
+            if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
         let title = format!(
-            "The GPU waits for {} of {} until the host has prepared its first work{most}",
+            "GPU idle {} of {} before first kernel: CPU {most}",
             phrase::percent(gap.share.mid),
             case.the_step()
         );
@@ -79,14 +77,14 @@ impl Rule for PreprocessBeforeFirstKernel {
         let operator = place.file.is_none()
             && place.function.as_deref().is_some_and(|name| name.contains("::") || CudaCall::of(name).is_runtime());
         let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "the host runs before the first work of the step");
+        finding.evidence = gap.evidence(case, "CPU runs before the first GPU work of the step");
         finding.actions = vec![
-            "Prepare the next request while the GPU works on this one: in another process or thread, with a queue between.".into(),
+            "Prepare the next request while the GPU works on this one: in another process or thread, with a queue in between.".into(),
             "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text.".into(),
-            "Keep what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
+            "Cache what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
         ];
         if operator {
-            finding.actions[1] = "See whether later steps do it too: a first call takes memory, loads code or makes a context, and belongs before the first request.".into();
+            finding.actions[1] = "Check whether later steps do it too: a first call allocates memory, loads code or creates a context, and belongs before the first request.".into();
         }
         finding.into()
     }
@@ -123,7 +121,7 @@ mod tests {
         let found = found(&PreprocessBeforeFirstKernel, STEPS);
         assert_eq!(
             found[0].title,
-            "The GPU waits for 59 % of the step until the host has prepared its first work, most at preprocess (vision.py:44)"
+            "GPU idle 59 % of the step before first kernel: CPU mostly in preprocess (vision.py:44)"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 58.0 && gain.low > 55.0, "{gain:?}");
@@ -147,9 +145,9 @@ mod tests {
             STEPS.lines().filter(|line| !line.contains("step ")).map(|line| format!("{line}\n")).collect();
         // Two are too few for their kernels to be told as steps.
         let no_steps = no_steps.replace("repeat 30", "repeat 2");
-        abstains(&PreprocessBeforeFirstKernel, &no_steps, "no steps were found");
+        abstains(&PreprocessBeforeFirstKernel, &no_steps, "no steps");
         let unseen: String =
             STEPS.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
-        abstains(&PreprocessBeforeFirstKernel, &unseen, "no call and no sample");
+        abstains(&PreprocessBeforeFirstKernel, &unseen, "no call or sample");
     }
 }

@@ -48,12 +48,10 @@ impl Rule for PythonLoopOverTensors {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The same five kernels or fewer, each shorter than {max_kernel_ns}, are launched {min_rounds} times or more in a row, and that takes {min_share} of the step or more.",
-            why: "A loop over rows, experts or tokens in Python pays for each round what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an \
-                  nn.Sequential, whose layers each need what the one before gives, they are no such loop however many they are. The gain is the recorded \
-                  steps replayed with one round of kernels left, and of the host's time between the first launch and the last as much as one round takes; at worst all kernels stay, for one that does all rounds may take as long as they.",
-            needs: "GPU work with the calls that launch it (`--gpu-detail launch`).",
-            example: "A loop launches the same 4 kernels 48 times one after the other in 63 % of the step, at route (moe.py:31)",
+            summary: "At most five kernels, each shorter than {max_kernel_ns}, are launched {min_rounds} times or more in a row, and that takes {min_share} of the step or more.",
+            why: "A Python loop over rows, experts or tokens pays per iteration what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an nn.Sequential, whose layers feed each other, they are not such a loop however many there are. The gain is the recorded steps replayed with the kernels of one iteration left, and one iteration's share of the CPU time between the first and the last launch; at worst all kernels stay, because one batched kernel may take as long as they do.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            example: "Loop launches the same 4 kernels 48 times in a row: 63 % of the step, at route (moe.py:31)",
         }
     }
 
@@ -62,7 +60,7 @@ impl Rule for PythonLoopOverTensors {
     }
 
     fn without_torch(&self) -> &'static [&'static str] {
-        &["Do all rounds in one operation over stacked arrays: a batched product, a mask instead of an if."]
+        &["Batch all iterations into one operation over stacked arrays: a batched product, a mask instead of an if."]
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -94,7 +92,7 @@ impl Rule for PythonLoopOverTensors {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "A loop launches the same {} {rounds} times one after the other in {} of {}{}",
+                "Loop launches the same {} {rounds} times in a row: {} of {}{}",
                 if body == 1 { "kernel".into() } else { format!("{body} kernels") },
                 phrase::percent(share.mid),
                 case.the_step(),
@@ -105,12 +103,12 @@ impl Rule for PythonLoopOverTensors {
             severity: Severity::of(gain.share()),
             confidence: confidence::of(&loops.tally, case.threshold(MIN_SHARE)),
             evidence: vec![
-                Evidence::at("the first round of the longest", None, work.start[first as usize], work.end(first as usize)),
-                Evidence::said(format!("{} such loops a step", gap::each(count))),
+                Evidence::at("the first iteration of the longest loop", None, work.start[first as usize], work.end(first as usize)),
+                Evidence::said(format!("{} such loops per step", gap::each(count))),
             ],
             actions: vec![
-                "Do all rounds in one operation: torch.bmm or torch.baddbmm over stacked tensors, torch.stack, a mask instead of an if.".into(),
-                "Or let vmap write it: torch.vmap(function)(tensors); torch._foreach_add_(list, other) for lists of tensors.".into(),
+                "Batch all iterations into one operation: torch.bmm or torch.baddbmm over stacked tensors, torch.stack, a mask instead of an if.".into(),
+                "Vectorise it with torch.vmap(function)(tensors); use torch._foreach_add_(list, other) for lists of tensors.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -245,7 +243,7 @@ mod tests {
         let found = found(&PythonLoopOverTensors, &steps(&["gemm", "add", "relu", "sum"], 48, 3));
         assert_eq!(
             found[0].title,
-            "A loop launches the same 4 kernels 48 times one after the other in 76 % of the step, at route (moe.py:31)"
+            "Loop launches the same 4 kernels 48 times in a row: 76 % of the step, at moe.py:31"
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 60.0 && gain.low < gain.mid && gain.high < 80.0, "{gain:?}");
@@ -283,7 +281,7 @@ mod tests {
         abstains(
             &PythonLoopOverTensors,
             "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "were not recorded",
+            "launch calls not recorded",
         );
     }
 }

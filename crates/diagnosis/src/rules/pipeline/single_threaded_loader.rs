@@ -2,8 +2,8 @@
 
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::on_path;
 use crate::measures::proof;
-use crate::measures::{gap, on_path};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, waits_in_step};
@@ -40,11 +40,9 @@ impl Rule for SingleThreadedLoader {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for {min_share} of the step or more.",
-            why: "Without workers, reading and decoding happens between two steps of the model, on the same thread: nothing else runs meanwhile. With workers it happens ahead of time, in other processes. \
-                  So many workers as there are free cores, eight at the most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. \
-                  The recorded steps are replayed with the rest of this time gone.",
+            why: "Without workers, reading and decoding happens between two steps of the model, on the same thread, and nothing else runs. With workers it happens ahead of time, in other processes. As many workers as there are free cores, eight at most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. The recorded steps are replayed without the remaining time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls.",
-            example: "58 % of the step makes its batch on the serving thread: a DataLoader without workers, most in __getitem__ (images.py:31)",
+            example: "DataLoader without workers takes 58 % of the step, mostly in __getitem__ (images.py:31)",
         }
     }
 
@@ -57,7 +55,7 @@ impl Rule for SingleThreadedLoader {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = match on_path::find(case, case.threshold(MIN_SHARE), "the batch is made", loads_here, |_| true) {
+        let found = match on_path::find(case, case.threshold(MIN_SHARE), "making the batch", loads_here, |_| true) {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
@@ -74,10 +72,13 @@ impl Rule for SingleThreadedLoader {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} of {} makes its batch on the serving thread: a DataLoader without workers{}",
+                "DataLoader without workers takes {} of {}{}",
                 phrase::percent(load),
                 case.the_step(),
-                gap::at(&found.place).replace(", at", ", most in")
+                match found.place.function {
+                    Some(_) => format!(", mostly in {}", phrase::place(&found.place)),
+                    None => String::new(),
+                }
             ),
             place: found.place,
             gain: Some(gain),
@@ -85,8 +86,8 @@ impl Rule for SingleThreadedLoader {
             confidence: found.confidence,
             evidence,
             actions: vec![
-                format!("Make batches ahead, in other processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."),
-                "Or do less there: decode on the device (torchvision.io.decode_jpeg(..., device=\"cuda\")), keep prepared tensors on disk.".into(),
+                format!("Make batches in worker processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."),
+                "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk.".into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -118,7 +119,7 @@ mod tests {
         let found = found(&SingleThreadedLoader, &steps(FETCH));
         assert_eq!(
             found[0].title,
-            "60 % of the step makes its batch on the serving thread: a DataLoader without workers, most in __getitem__ (images.py:31)"
+            "DataLoader without workers takes 60 % of the step, mostly in __getitem__ (images.py:31)"
         );
         assert!(found[0].actions[0].contains("num_workers=8"));
         assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0, "{:?}", found[0].gain);

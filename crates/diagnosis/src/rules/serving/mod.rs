@@ -10,6 +10,6 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "serving",
     title: "Serving engines",
-    summary: "The steps of an engine that serves language models: prefill, decode, sampling and scheduling.",
+    summary: "Steps of an LLM serving engine: prefill, decode, sampling and scheduling.",
     rules: &[&sampler_share::SamplerShare, &prefill_blocks_decode::PrefillBlocksDecode, &scheduler_gap::SchedulerGap],
 };

@@ -24,7 +24,7 @@ const MIN_SHARE: Threshold = Threshold::new(
 const MIN_RATIO: Threshold =
     Threshold::new(CODE, "min_ratio", 3.0, Unit::Times, "shorter prefills delay a token by less than anybody notices");
 const MIN_STEPS: Threshold =
-    Threshold::new(CODE, "min_steps", 5.0, Unit::Count, "with fewer decode steps there is no telling what is usual");
+    Threshold::new(CODE, "min_steps", 5.0, Unit::Count, "with fewer decode steps there is no telling what is typical");
 
 impl Rule for PrefillBlocksDecode {
     fn code(&self) -> RuleCode {
@@ -37,11 +37,10 @@ impl Rule for PrefillBlocksDecode {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Prefill steps {min_ratio} times as long as a decode step lie between decode steps, and take {min_share} of the time or more.",
-            why: "While a prompt is read, the requests that are being answered get no token: their users see the answer stop. Reading prompts in parts, together with the decode steps, makes every step a little longer and none of them much. \
-                  Steps are told apart by the engine's own markers. It has no gain: in all, as much is computed as before; what shrinks is the longest time between two tokens.",
-            needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX).",
-            example: "14 prefill steps hold up decoding for 310 ms each, 22 times a decode step",
+            summary: "Prefill steps {min_ratio} times as long as a decode step run between decode steps, and take {min_share} of the time or more.",
+            why: "During a prefill, running requests get no token: their users see the answer stop. Chunked prefill, batched with decode steps, makes every step a little longer and none much longer. Steps are told apart by the engine's own markers. No gain is given: the same work is computed; what shrinks is the longest time between two tokens.",
+            needs: "Steps with markers of vLLM or SGLang (torch.profiler, NVTX).",
+            example: "14 prefill steps block decoding for 310 ms each, 22 times a decode step",
         }
     }
 
@@ -77,7 +76,7 @@ impl Rule for PrefillBlocksDecode {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} hold up decoding for {} each, {} times a decode step",
+                "{} block decoding for {} each, {} times a decode step",
                 phrase::counted(blocks.len() as u64, "prefill step"),
                 phrase::duration(median),
                 crate::measures::gap::each(median as f64 / usual.max(1) as f64)
@@ -87,14 +86,14 @@ impl Rule for PrefillBlocksDecode {
             severity: Severity::Medium,
             confidence: again(blocks.len()),
             evidence: vec![
-                Evidence::at(format!("the longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
-                Evidence::said(format!("a decode step takes {} in the median; prefill between them takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),
+                Evidence::at(format!("longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
+                Evidence::said(format!("a decode step takes {} (median); prefill between decode steps takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),
             ],
             actions: vec![
-                "Read prompts in parts: vLLM --enable-chunked-prefill --max-num-batched-tokens 2048; SGLang --chunked-prefill-size 2048.".into(),
-                "Or on other devices: prefill and decode apart (disaggregated serving).".into(),
+                "Enable chunked prefill: vLLM --enable-chunked-prefill --max-num-batched-tokens 2048; SGLang --chunked-prefill-size 2048.".into(),
+                "Run prefill and decode on separate GPUs (disaggregated serving).".into(),
             ],
-            verify: "Record again: the p99 of the time between two tokens should fall towards that of a decode step.".into(),
+            verify: "Record again: the p99 time between two tokens should fall towards that of a decode step.".into(),
         };
         finding.into()
     }
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn long_prompts_between_decode_steps() {
         let found = found(&PrefillBlocksDecode, &steps(200));
-        assert_eq!(found[0].title, "3 prefill steps hold up decoding for 200 ms each, 20 times a decode step");
+        assert_eq!(found[0].title, "3 prefill steps block decoding for 200 ms each, 20 times a decode step");
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }
 

@@ -16,13 +16,8 @@ pub const CODE: RuleCode = RuleCode::new("sampler-share");
 
 pub struct SamplerShare;
 
-const MIN_SHARE: Threshold = Threshold::new(
-    CODE,
-    "min_share",
-    0.10,
-    Unit::Share,
-    "choosing a token always takes some time; a tenth is more than that",
-);
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.10, Unit::Share, "sampling always takes some time; a tenth is more than that");
 
 impl Rule for SamplerShare {
     fn code(&self) -> RuleCode {
@@ -35,11 +30,10 @@ impl Rule for SamplerShare {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels that sort, choose the largest or draw at random take {min_share} of the step or more.",
-            why: "Sampling from a large vocabulary with top-p sorts it for every request; top-k, penalties and random draws come on top. Greedy decoding, a smaller k before the sort, or a sampler without sorting (FlashInfer's) do the same for less. It has no gain: \
-                  which of them the results allow is for the program to say.",
-            needs: "GPU work whose kernels' names say what they do.",
-            example: "Choosing tokens takes 23 % of the step, most cub::DeviceRadixSortOnesweepKernel",
+            summary: "Kernels that sort, take the maximum or draw random numbers take {min_share} of the step or more.",
+            why: "Top-p sampling sorts the whole vocabulary for every request; top-k, penalties and random draws come on top. Greedy decoding, a smaller k before the sort, or a sampler without sorting (FlashInfer's) cost less. No gain is given: which of them the results allow is for the program to decide.",
+            needs: "GPU operations whose kernel names say what they do.",
+            example: "Token sampling takes 23 % of the step, mostly cub::DeviceRadixSortOnesweepKernel",
         }
     }
 
@@ -54,19 +48,19 @@ impl Rule for SamplerShare {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "Choosing tokens takes {} of {}, most {}{}",
+                "Token sampling takes {} of {}, mostly {}{}",
                 phrase::percent(share),
                 case.the_step(),
-                kernel_name::short(case.timeline.names.text(row.name)),
+                kernel_name::brief(case.timeline.names.text(row.name)),
                 roofline::launched(&place)
             ),
             place,
             gain: None,
             severity: Severity::Low,
             confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), case.threshold(MIN_SHARE)),
-            evidence: vec![Evidence::said(format!("{} such kernels a step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
+            evidence: vec![Evidence::said(format!("{} such kernels per step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
             actions: vec![
-                "Choose among few: top_k before top_p, so that only k values are sorted; greedy where it does.".into(),
+                "Sort fewer values: apply top_k before top_p; use greedy decoding where it is enough.".into(),
                 "Use a sampler that does not sort: flashinfer.sampling.top_p_sampling_from_probs; vLLM: VLLM_USE_FLASHINFER_SAMPLER=1.".into(),
             ],
             verify: proof::verify(case, 0.0),
@@ -89,7 +83,7 @@ mod tests {
     #[test]
     fn sorting_a_vocabulary() {
         let found = found(&SamplerShare, &steps("cub::DeviceRadixSortOnesweepKernel", "3ms"));
-        assert_eq!(found[0].title, "Choosing tokens takes 30 % of the step, most cub::DeviceRadixSortOnesweepKernel");
+        assert_eq!(found[0].title, "Token sampling takes 30 % of the step, mostly DeviceRadixSortOnesweepKernel");
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }
 

@@ -28,7 +28,7 @@ const MAX_RATIO: Threshold = Threshold::new(
     "max_ratio",
     3.0,
     Unit::Times,
-    "a gap that is longer than so many steps is a pause without requests",
+    "a gap longer than this many steps is a pause without requests",
 );
 
 impl Rule for SchedulerGap {
@@ -43,10 +43,9 @@ impl Rule for SchedulerGap {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Between the steps of a serving engine the GPU is idle for {min_share} of the time or more.",
-            why: "After each step the engine takes in new requests, decides the next batch, builds its inputs and hands out tokens. If it does so only when the step is done, the device waits. Gaps are counted where no work of any device runs, between steps that \
-                  follow each other within {max_ratio} steps' time: longer ones are a lack of requests. It has no gain in percent of a step, for it lies outside of them; the finding says how much of all time it is.",
-            needs: "Steps with the markers of vLLM or SGLang (torch.profiler, NVTX), and GPU work.",
-            example: "Between two steps of the engine the GPU is idle for 4.20 ms, 31 % of the time",
+            why: "After each step the engine takes in new requests, schedules the next batch, builds its inputs and hands out tokens. If it starts that only when the step is done, the GPU waits. Gaps count where no GPU is busy, between steps that follow each other within {max_ratio} steps' time: longer ones are a lack of requests. No gain in percent of a step is given, because it lies outside the steps; the finding gives its share of total time.",
+            needs: "Steps with markers of vLLM or SGLang (torch.profiler, NVTX), and GPU operations.",
+            example: "GPU idle 4.20 ms between engine steps, 31 % of the time",
         }
     }
 
@@ -81,17 +80,17 @@ impl Rule for SchedulerGap {
         }
         let finding = Finding {
             code: CODE,
-            title: format!("Between two steps of the engine the GPU is idle for {}, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
+            title: format!("GPU idle {} between engine steps, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
             place: Place::default(),
             gain: None,
             severity: if share >= 0.2 { Severity::High } else { Severity::Medium },
             confidence: again(count as usize),
             evidence: vec![Evidence::at("the longest", Some(track), widest.0, widest.1).number("share", share)],
             actions: vec![
-                "Decide the next batch while this one runs: vLLM --async-scheduling; SGLang has its overlap scheduler on unless --disable-overlap-schedule.".into(),
-                "Do less between steps: several decode steps a decision (--num-scheduler-steps), detokenising and answering in another process.".into(),
+                "Schedule the next batch while this one runs: vLLM --async-scheduling; SGLang's overlap scheduler is on unless --disable-overlap-schedule.".into(),
+                "Do less between steps: several decode steps per schedule (--num-scheduler-steps), detokenising and responding in another process.".into(),
             ],
-            verify: "Record again: the time from one step's end to the next one's start should fall.".into(),
+            verify: "Record again: the time from the end of one step to the start of the next should fall.".into(),
         };
         finding.into()
     }
@@ -118,7 +117,7 @@ mod tests {
     #[test]
     fn the_engine_decides_while_the_device_waits() {
         let found = found(&SchedulerGap, &steps(5));
-        assert_eq!(found[0].title, "Between two steps of the engine the GPU is idle for 5.00 ms, 32 % of the time");
+        assert_eq!(found[0].title, "GPU idle 5.00 ms between engine steps, 32 % of the time");
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::High));
     }
 

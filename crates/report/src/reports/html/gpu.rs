@@ -124,16 +124,16 @@ pub fn gpu(timeline: &Timeline, metrics: &GpuMetrics, diagnosis: &Diagnosis) -> 
 /// One sentence each, on launches.
 fn facts(metrics: &GpuMetrics) -> Vec<String> {
     let Some(launch) = &metrics.launch else {
-        return vec!["The calls that asked for the work were not recorded.".into()];
+        return vec!["Launch calls were not recorded.".into()];
     };
     let mut facts = Vec::new();
     if launch.latency.is_some() {
         let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
-        facts.push(format!("From a launch call to its kernel: {p50} in the median, {p95} at p95."));
-        facts.push(format!("A launch call takes {} in the median.", duration(launch.call_p50_ns)));
+        facts.push(format!("Launch to kernel: {p50} (median), {p95} (p95)."));
+        facts.push(format!("Launch call: {} (median).", duration(launch.call_p50_ns)));
     }
     let (mean, most) = (launch.depth.mean, count(launch.max_depth));
-    facts.push(format!("Launched and not finished: {mean:.1} on average, at most {most}."));
+    facts.push(format!("Queue depth: {mean:.1} on average, at most {most}."));
     facts
 }
 

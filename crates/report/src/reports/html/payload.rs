@@ -196,6 +196,6 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         functions: words::functions(timeline, metrics),
         lines: words::lines(timeline, metrics),
         calls: words::calls(timeline, metrics),
-        scopes: words::scopes(timeline, metrics),
+        scopes: words::scopes(timeline, metrics, diagnosis),
     }
 }

@@ -81,7 +81,7 @@ pub fn picture(timeline: &Timeline, diagnosis: &Diagnosis, shown: &[Option<usize
     };
     let steps = &diagnosis.steps;
     Some(Picture {
-        title: format!("The median {}", short(&steps.name)),
+        title: format!("Median {}", short(&steps.name)),
         start: picture.start.saturating_sub(timeline.start),
         dur,
         track: shown.get(picture.track.0 as usize).copied().flatten(),

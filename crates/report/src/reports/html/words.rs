@@ -2,6 +2,7 @@
 
 use super::names::short;
 use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Verdict, Where};
+use crate::reports::step_times;
 use crate::{gpu_words, units};
 use analysis::{Metrics, PartKind, Spread, StepSource};
 use diagnosis::{Diagnosis, Finding};
@@ -110,7 +111,7 @@ pub fn waterfall_title(diagnosis: &Diagnosis) -> String {
         _ if steps.source != StepSource::Whole && steps.count() == 1 => {
             format!("Where the time of the {} goes", short(&steps.name))
         }
-        StepSource::Whole => format!("Where the recording's {} go", units::duration(steps.p50())),
+        StepSource::Whole => format!("Where the time of the recording goes ({})", units::duration(steps.p50())),
         _ => {
             format!("Where the time of a {} goes (mean of {})", short(&steps.name), units::count(steps.count() as u64))
         }
@@ -181,7 +182,7 @@ pub fn calls(timeline: &Timeline, metrics: &Metrics) -> Vec<Row> {
     functions.map(|f| Row { own: f.own, total: f.total, count: f.count, ..row(timeline, f.name, None) }).collect()
 }
 
-pub fn scopes(timeline: &Timeline, metrics: &Metrics) -> Vec<Scope> {
+pub fn scopes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Scope> {
     let scope = |kind| {
         move |s: &Spread| Scope {
             name: short(timeline.names.text(s.name)),
@@ -193,6 +194,7 @@ pub fn scopes(timeline: &Timeline, metrics: &Metrics) -> Vec<Scope> {
             max: s.max,
         }
     };
-    let steps = metrics.steps.iter().take(MOST_ROWS).map(scope("step"));
+    let steps = step_times::of(timeline, metrics, diagnosis);
+    let steps = steps.iter().take(MOST_ROWS).map(scope("step"));
     steps.chain(metrics.scopes.iter().take(MOST_ROWS).map(scope("scope"))).collect()
 }

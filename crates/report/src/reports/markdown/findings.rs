@@ -1,9 +1,9 @@
-//! What the rules found, each finding with its place, its gain, its proof and what to do; then the rules that could not look.
+//! What the rules found, each finding with its place, its gain, its proof and what to do; then the rules that were skipped.
 
 use super::code::{code, place};
 use super::words::prose;
 use crate::units::{counted, duration};
-use analysis::StepSource;
+use analysis::{StepSource, phrase};
 use diagnosis::{Diagnosis, Evidence, Finding};
 use replay::Gain;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use timeline::Timeline;
 pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## Findings\n")?;
     if diagnosis.findings.is_empty() {
-        writeln!(out, "None: no rule found a cause.\n")?;
+        writeln!(out, "None.\n")?;
     }
     let whole = if diagnosis.steps.source == StepSource::Whole { "the recording" } else { "the step" };
     for (place, finding) in diagnosis.findings.iter().enumerate() {
@@ -25,7 +25,7 @@ fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: 
     writeln!(out, "### {number}. {}\n", prose(&finding.title))?;
     let gain = match finding.gain {
         Some(gain) => format!("gain **{}** of {whole}{}", range(gain), gain.by.proviso()),
-        None => "the recording does not show what it costs".into(),
+        None => "gain unknown".into(),
     };
     let (severity, sure) = (finding.severity.name(), confidence(finding.confidence));
     writeln!(out, "`{}` · severity {severity} · {gain} · confidence {sure}\n", finding.code)?;
@@ -52,12 +52,7 @@ pub fn confidence(confidence: f64) -> String {
 
 /// `46 to 54 %`.
 fn range(gain: Gain) -> String {
-    let digits = |percent: f64| match percent {
-        _ if percent >= 9.95 || percent == 0.0 => format!("{percent:.0}"),
-        _ => format!("{percent:.1}"),
-    };
-    let (low, high) = (digits(gain.low), digits(gain.high));
-    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+    phrase::percent_range(gain.share())
 }
 
 fn places(finding: &Finding) -> Vec<String> {
@@ -91,7 +86,7 @@ fn abstentions(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let rules = counted(diagnosis.abstentions.len(), "rule", "rules");
-    writeln!(out, "<details>\n<summary>{rules} could not look</summary>\n")?;
+    writeln!(out, "<details>\n<summary>{rules} skipped: data not recorded</summary>\n")?;
     for abstention in &diagnosis.abstentions {
         writeln!(out, "- `{}`: {}", abstention.code, prose(&abstention.reason))?;
     }

@@ -21,13 +21,16 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
     if let Some(launch) = &metrics.launch {
         if launch.latency.is_some() {
             let (p50, p95) = (duration(launch.latency_p50_ns), duration(launch.latency_p95_ns));
-            writeln!(out, "- From a launch call to its kernel: {p50} in the median, {p95} at p95.")?;
-            writeln!(out, "- A launch call takes {} in the median.", duration(launch.call_p50_ns))?;
+            writeln!(out, "- Launch to kernel: {p50} (median), {p95} (p95).")?;
+            writeln!(out, "- Launch call: {} (median).", duration(launch.call_p50_ns))?;
         }
-        let queued = counted(launch.max_depth as usize, "piece", "pieces");
-        writeln!(out, "- Launched and not finished: at most {queued} of work.")?;
+        writeln!(
+            out,
+            "- Queue depth: at most {}.",
+            counted(launch.max_depth as usize, "GPU operation", "GPU operations")
+        )?;
     }
-    writeln!(out, "- Cost of recording it: {}.\n", prose(&overhead(metrics)))?;
+    writeln!(out, "- Recording overhead: {}.\n", prose(&overhead(metrics)))?;
     kernels(timeline, metrics, out)?;
     copies(metrics, out)?;
     layers(timeline, metrics, out)?;
@@ -35,8 +38,15 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
 }
 
 fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
-    let mut table =
-        Table::new(["device", " busy", "", " kernels", " copies alone", " before the first work", " after the last"]);
+    let mut table = Table::new([
+        "device",
+        " busy",
+        "",
+        " kernels",
+        " exposed copies",
+        " idle before the first work",
+        " idle after the last",
+    ]);
     for device in &metrics.devices {
         let mean = in_steps::of(timeline, diagnosis, device);
         let share = |ns: u64| percent(ns, device.window_ns);
@@ -61,7 +71,7 @@ fn idle(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &
         if causes.is_empty() {
             continue;
         }
-        let mut table = Table::new([" share", "", " of a step", "cause", "most in"]);
+        let mut table = Table::new([" share", "", " per step", "cause", "mostly in"]);
         for one in causes {
             table.row([
                 percent(one.ns, device.window_ns),
@@ -71,7 +81,7 @@ fn idle(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &
                 prose(&top(one)),
             ]);
         }
-        writeln!(out, "Why {} was idle:\n", prose(&title(timeline, device)))?;
+        writeln!(out, "Idle time of {} by cause:\n", prose(&title(timeline, device)))?;
         table.write(out)?;
     }
     Ok(())
@@ -109,7 +119,7 @@ fn kernels(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> i
 }
 
 fn copies(metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(["copies", " count", " bytes", " total", " achieved", " not hidden by kernels"]);
+    let mut table = Table::new(["copies", " count", " bytes", " total", " achieved", " exposed"]);
     for copy in &metrics.copies {
         table.row([
             prose(&copy.label),
@@ -132,7 +142,7 @@ fn ranges(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io
         let name = code(timeline.names.text(range.name));
         table.row([duration(range.total_ns), count(range.kernels), name, range.kind.name().into()]);
     }
-    writeln!(out, "Steps, scopes and NVTX ranges, by the work launched inside them{}:\n", of(metrics.ranges.len()))?;
+    writeln!(out, "Steps, scopes and NVTX ranges, by GPU work launched inside them{}:\n", of(metrics.ranges.len()))?;
     table.write(out)
 }
 
@@ -166,6 +176,6 @@ fn layers(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io
     }
     let apart = Some(in_no_layer(metrics)).filter(|said| !said.is_empty()).map(|said| format!(" ({said})"));
     let apart = apart.unwrap_or_default();
-    writeln!(out, "Layers, by the time of their kernels{apart}{}:\n", of(metrics.layers.len()))?;
+    writeln!(out, "Layers, by kernel time{apart}{}:\n", of(metrics.layers.len()))?;
     table.write(out)
 }

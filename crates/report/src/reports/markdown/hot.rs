@@ -2,16 +2,18 @@
 
 use super::code::{code, short_place};
 use super::table::{Table, bar};
+use crate::reports::step_times;
 use crate::units::{count, counted, duration, percent};
 use analysis::{CallMetrics, Metrics, SampleMetrics, Spread};
+use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::{NameIndex, Timeline};
 
 /// Rows of a table: what is further down is in the other reports.
 const TOP: usize = 15;
 
-pub fn write(timeline: &Timeline, metrics: &Metrics, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "## What took most, over the whole recording\n")?;
+pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "## The whole recording\n")?;
     let spreads = metrics.steps.len() + metrics.scopes.len() + metrics.pauses.len();
     if metrics.samples.is_none() && metrics.calls.is_none() && spreads == 0 {
         return writeln!(out, "No samples, calls, steps or scopes were recorded.\n");
@@ -24,7 +26,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, out: &mut impl Write) -> io
         calls(timeline, all, out)?;
     }
     if spreads > 0 {
-        scopes(timeline, metrics, spreads, out)?;
+        scopes(timeline, metrics, diagnosis, out)?;
     }
     Ok(())
 }
@@ -47,7 +49,7 @@ fn shares(samples: &SampleMetrics, own: u64, total: u64) -> [String; 4] {
 }
 
 fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new([" own", "", " with what it calls", " own time", "function", "file"]);
+    let mut table = Table::new([" own", "", " total", " own time", "function", "file"]);
     for function in samples.functions.iter().take(TOP) {
         let name = timeline.names.get(function.name);
         let [own, bar, total, time] = shares(samples, function.own, function.total);
@@ -58,7 +60,7 @@ fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write)
         table.row([own, bar, total, time, "(stack not recorded)".into(), String::new()]);
     }
     let note = format!(
-        "{} of running threads; {} of waiting ones are left out. {} held the GIL.",
+        "{} of running threads ({} of waiting ones excluded); {} held the GIL.",
         counted(samples.active as usize, "sample", "samples"),
         count(samples.idle),
         percent(samples.gil, samples.active)
@@ -67,7 +69,7 @@ fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write)
 }
 
 fn lines(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new([" own", "", " with what it calls", " own time", "function", "line"]);
+    let mut table = Table::new([" own", "", " total", " own time", "function", "line"]);
     let own = samples.lines.iter().filter(|line| line.own > 0);
     for line in own.clone().take(TOP) {
         let name = timeline.names.get(line.name);
@@ -78,7 +80,7 @@ fn lines(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write) -> 
 }
 
 fn calls(timeline: &Timeline, calls: &CallMetrics, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new([" calls", " own", " with what it calls", " own, each", "function", "defined at"]);
+    let mut table = Table::new([" calls", " own", " total", " own mean", "function", "defined at"]);
     for function in calls.functions.iter().take(TOP) {
         let name = timeline.names.get(function.name);
         table.row([
@@ -95,16 +97,17 @@ fn calls(timeline: &Timeline, calls: &CallMetrics, out: &mut impl Write) -> io::
         note += &format!(" Those under {least} µs count as their caller's own time.");
     }
     if calls.open > 0 {
-        note += &format!(" {} had not ended when the recording did.", count(calls.open));
+        note += &format!(" {} unfinished when the recording ended.", count(calls.open));
     }
     section(out, "Functions, by calls", calls.functions.len(), &table, &note)
 }
 
-fn scopes(timeline: &Timeline, metrics: &Metrics, length: usize, out: &mut impl Write) -> io::Result<()> {
+fn scopes(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    let steps = step_times::of(timeline, metrics, diagnosis);
+    let length = steps.len() + metrics.scopes.len() + metrics.pauses.len();
     let name = |name: NameIndex| code(timeline.names.text(name));
-    let mut table =
-        Table::new(["", "name", " times", " total", " mean", " p50", " p99", " longest", " without an end"]);
-    let kinds = [("step", &metrics.steps), ("scope", &metrics.scopes), ("pause", &metrics.pauses)];
+    let mut table = Table::new(["", "name", " times", " total", " mean", " p50", " p99", " longest", " unfinished"]);
+    let kinds = [("step", &steps), ("scope", &metrics.scopes), ("pause", &metrics.pauses)];
     let mut all: Vec<(&str, &Spread)> =
         kinds.into_iter().flat_map(|(kind, all)| all.iter().map(move |one| (kind, one))).collect();
     all.sort_by_key(|(_, spread)| u64::MAX - spread.total);
@@ -123,5 +126,5 @@ fn scopes(timeline: &Timeline, metrics: &Metrics, length: usize, out: &mut impl 
             if spread.open > 0 { count(spread.open) } else { String::new() },
         ]);
     }
-    section(out, "Steps, scopes and pauses", length, &table, "")
+    section(out, "Steps, scopes and pauses", length, &table, &step_times::excluded(diagnosis))
 }

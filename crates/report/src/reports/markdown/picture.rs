@@ -20,14 +20,14 @@ pub fn waterfall(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Writ
     let Some(picture) = &diagnosis.waterfall else { return Ok(()) };
     let from = duration(picture.start.saturating_sub(timeline.start));
     let whole = duration(picture.end - picture.start);
-    writeln!(out, "The median step, {whole} from {from} after the start:\n")?;
+    writeln!(out, "Median step: {whole}, starts at {from}:\n")?;
     lanes(timeline, picture, out)?;
     let words: Vec<String> = legend(picture).iter().map(|(letter, word)| format!("`{letter}` {word}")).collect();
     writeln!(out, "{}\n", words.join(" · "))
 }
 
 fn lanes(timeline: &Timeline, picture: &Waterfall, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(["lane", "the step, from left to right", "what it is"]);
+    let mut table = Table::new(["lane", "over the step", "total"]);
     let several = several(picture);
     for lane in &picture.lanes {
         let drawn = drawn(picture, lane, CELLS);
@@ -38,11 +38,11 @@ fn lanes(timeline: &Timeline, picture: &Waterfall, out: &mut impl Write) -> io::
 
 pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let Some(slow) = &diagnosis.slow_steps else { return Ok(()) };
-    writeln!(out, "### p50 against p99\n\n{}\n", prose(&slow.sentence))?;
+    writeln!(out, "### Slow vs. typical steps\n\n{}\n", prose(&slow.sentence))?;
     if slow.differences.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new([" more", " slow", " usual", "what", "where"]);
+    let mut table = Table::new([" difference", " slow", " typical", "what", "where"]);
     for one in slow.differences.iter().take(MOST) {
         table.row([more(one.more_ns()), duration(one.slow_ns), duration(one.usual_ns), one.what.clone(), place(one)]);
     }
@@ -54,8 +54,8 @@ pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) ->
         .collect();
     let since = |time: u64| duration(time.saturating_sub(timeline.start));
     let when: Vec<String> = slowest(&diagnosis.steps, slow).take(3).map(|step| since(step.start)).collect();
-    facts.push(format!("the slowest begin {} after the start", when.join(", ")));
-    writeln!(out, "In a step: {}.\n", facts.join("; "))
+    facts.push(format!("the slowest start at {}", when.join(", ")));
+    writeln!(out, "Per step: {}.\n", facts.join("; "))
 }
 
 /// `+11.8 ms`.

@@ -55,9 +55,9 @@ fn settings(timeline: &Timeline, metrics: &Metrics) -> Vec<Option<String>> {
     let state = match info.state {
         State::Complete => "complete",
         State::Recording => "not finished",
-        State::Recovered => "saved after the recorder was killed",
-        State::Cut { .. } => "cut: only the beginning of the file could be read",
-        State::Unknown => "whether it is complete is not known",
+        State::Recovered => "recovered after the recorder was killed",
+        State::Cut { .. } => "truncated: only the beginning of the file is readable",
+        State::Unknown => "completeness unknown",
     };
     let rate = info.settings.rate_hz.map(|rate| match rate {
         rate if rate > 0.0 => format!("stacks sampled {rate} times a second"),
@@ -66,7 +66,7 @@ fn settings(timeline: &Timeline, metrics: &Metrics) -> Vec<Option<String>> {
     let calls = info.settings.calls.map(|calls| if calls { "calls recorded" } else { "calls not recorded" });
     let events = metrics.slices + timeline.samples.len() + metrics.counter_points;
     let clock = (!info.clock.source.is_empty())
-        .then(|| prose(&format!("clock {}, good to {}", info.clock.source, duration(info.clock.residual_ns))));
+        .then(|| prose(&format!("clock {}, accurate to {}", info.clock.source, duration(info.clock.residual_ns))));
     vec![
         (!info.version.is_empty()).then(|| prose(&format!("InferScope {}", info.version))),
         Some(state.into()),

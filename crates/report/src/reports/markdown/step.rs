@@ -22,24 +22,24 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
         _ => writeln!(out, "## Where the time of a {} goes\n", code(&steps.name))?,
     }
     if breakdown.parts.is_empty() {
-        return writeln!(out, "Nothing was recorded that takes time.\n");
+        return writeln!(out, "No timed events were recorded.\n");
     }
     picture::waterfall(timeline, diagnosis, out)?;
     let mean = duration(breakdown.step_ns);
     let mut said = match steps.source {
         StepSource::Whole => {
             let thread = prose(steps.thread.as_deref().unwrap_or("its busiest thread"));
-            format!("No steps were found, so this is all of {thread}: {mean}.")
+            format!("No steps found: this covers all of {thread}, {mean}.")
         }
         _ if breakdown.overlapping => format!(
-            "Steps overlap on a thread, so shares are of the time in which any was open: {mean} for each of {}.",
+            "Steps overlap on a thread, so shares are of the time in which any step was open: {mean} for each of {}.",
             counted(steps.count(), "step", "steps")
         ),
-        _ if steps.count() == 1 => format!("There is one, and it takes {mean}."),
-        _ => format!("On average over {}, a step takes {mean}.", counted(steps.count(), "step", "steps")),
+        _ if steps.count() == 1 => format!("One step, {mean}."),
+        _ => format!("Mean of {}: {mean}.", counted(steps.count(), "step", "steps")),
     };
     if breakdown.samples > 0 {
-        said += &format!(" {} of its stack say where.", counted(breakdown.samples as usize, "sample", "samples"));
+        said += &format!(" Based on {}.", counted(breakdown.samples as usize, "stack sample", "stack samples"));
     }
     writeln!(out, "{said}\n")?;
     parts(breakdown, out)?;
@@ -65,7 +65,7 @@ fn parts(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
     }
     if !rest.is_empty() {
         let time = rest.iter().fold(0u64, |sum, part| sum.saturating_add(part.ns));
-        let what = format!("{} smaller ones", count(rest.len() as u64));
+        let what = format!("{} smaller", count(rest.len() as u64));
         let share = rest.iter().map(|part| part.share).sum();
         table.row([shares[shown.len()].clone(), bar(share), duration(time), what, String::new(), String::new()]);
     }
@@ -81,9 +81,9 @@ fn phases(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
     if breakdown.phases.is_empty() {
         return Ok(());
     }
-    writeln!(out, "Its scopes, in the order in which they begin:\n")?;
+    writeln!(out, "Scopes, in order of their start:\n")?;
     let whole = breakdown.step_ns.max(1) as f64;
-    let mut table = Table::new(["scope", "when", " begins after", " takes", " times"]);
+    let mut table = Table::new(["scope", "when", " starts after", " time", " count"]);
     for phase in breakdown.phases.iter().take(MOST) {
         let (from, takes) = (phase.offset_ns as f64, phase.ns as f64);
         table.row([
@@ -97,6 +97,6 @@ fn phases(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
     table.write(out)?;
     match breakdown.phases.len().saturating_sub(MOST) {
         0 => Ok(()),
-        more => writeln!(out, "{} more are in the other reports.\n", count(more as u64)),
+        more => writeln!(out, "{} more in the other reports.\n", count(more as u64)),
     }
 }

@@ -7,7 +7,7 @@ use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, over
 use crate::in_steps;
 use crate::style::Ink;
 use crate::table::Table;
-use crate::units::{bytes, count, percent};
+use crate::units::{bytes, count, counted, percent};
 use analysis::device::gpu::GpuMetrics;
 use analysis::device::kernel_name;
 use diagnosis::Diagnosis;
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 impl Page<'_> {
     pub(super) fn gpu(&self, out: &mut impl Write, diagnosis: &Diagnosis, gpu: &GpuMetrics) -> io::Result<()> {
         self.heading(out, "GPU", &format!("shares {}", window(diagnosis.steps.source)))?;
-        let mut table = Table::new(["", "busy", "kernels", "copies alone", "before first", "after last", "device"]);
+        let mut table = Table::new(["", "busy", "kernels", "exposed copies", "idle before", "idle after", "device"]);
         for device in gpu.devices.iter().take(self.top) {
             let mean = in_steps::of(self.timeline, diagnosis, device);
             let share = |ns: u64| percent(ns, device.window_ns);
@@ -48,8 +48,8 @@ impl Page<'_> {
                 continue;
             }
             let about = if gpu.devices.len() > 1 { title(self.timeline, device) } else { String::new() };
-            self.heading(out, "Idle, and why", &self.style.plain(&about))?;
-            let mut table = Table::new(["", "share", "of a step", "cause"]);
+            self.heading(out, "GPU idle time by cause", &self.style.plain(&about))?;
+            let mut table = Table::new(["", "share", "per step", "cause"]);
             for one in causes.iter().take(self.top) {
                 let cells = [
                     (Ink::Bar, bar(one.share, 10, self.style)),
@@ -69,14 +69,16 @@ impl Page<'_> {
             // Where only copies were launched there is none.
             if launch.latency.is_some() {
                 let (p50, p95) = (self.time(launch.latency_p50_ns), self.time(launch.latency_p95_ns));
-                facts.push(format!("launch to kernel {p50}, p95 {p95}"));
-                facts.push(format!("a call {}", self.time(launch.call_p50_ns)));
+                facts.push(format!("launch to kernel {p50} (median), {p95} (p95)"));
+                facts.push(format!("launch call {} (median)", self.time(launch.call_p50_ns)));
             }
-            facts.push(format!("at most {} queued", count(launch.max_depth)));
+            facts.push(format!("queue depth at most {}", count(launch.max_depth)));
         }
-        facts.push(format!("overhead {}", overhead(gpu)));
+        facts.push(format!("recording overhead {}", overhead(gpu)));
         if gpu.before_window > 0 {
-            facts.push(format!("{} from before the window", count(gpu.before_window)));
+            facts.push(
+                counted(gpu.before_window as usize, "GPU operation", "GPU operations") + " from before the recording",
+            );
         }
         for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
@@ -112,7 +114,7 @@ impl Page<'_> {
             return Ok(());
         }
         self.heading(out, "Copies", "")?;
-        let mut table = Table::new(["count", "bytes", "total", "GB/s", "not hidden", "what"]);
+        let mut table = Table::new(["count", "bytes", "total", "GB/s", "exposed", "what"]);
         for copy in gpu.copies.iter().take(self.top) {
             let cells = [
                 count(copy.count),
@@ -132,9 +134,9 @@ impl Page<'_> {
         }
         let notes = [in_no_layer(gpu), self.more(gpu.layers.len(), "layers")];
         let notes: Vec<&str> = notes.iter().map(String::as_str).filter(|note| !note.is_empty()).collect();
-        self.heading(out, "Layers by the time of their kernels", &notes.join("; "))?;
+        self.heading(out, "Layers by kernel time", &notes.join("; "))?;
         let all = kernel_ns(gpu);
-        let mut table = Table::new(["", "share", "total", "kernels", "layer, and how its kernels got the name"]);
+        let mut table = Table::new(["", "share", "total", "kernels", "layer, and how its kernels were matched"]);
         for layer in gpu.layers.iter().take(self.top) {
             let cells = [
                 (Ink::Bar, bar(layer.total_ns as f64 / all.max(1) as f64, 10, self.style)),

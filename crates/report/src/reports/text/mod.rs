@@ -2,13 +2,15 @@
 //! pipe, and as wide as the place it goes to.
 
 mod gpu;
+mod parts;
 mod picture;
 mod spark;
 pub(crate) mod tables;
 mod verdict;
 
+use crate::reports::step_times;
 use crate::style::{Ink, Style, left};
-use crate::units::{bytes, count, counted, date, duration};
+use crate::units::{bytes, counted, date, duration};
 use analysis::{Curve, Metrics};
 use diagnosis::{Diagnosis, HealthState};
 use spark::sparkline;
@@ -31,12 +33,14 @@ pub fn write(
     page.waterfall(out, diagnosis)?;
     page.slow_steps(out, diagnosis)?;
     page.findings(out, diagnosis)?;
+    page.parts(out, diagnosis)?;
     page.curves(out)?;
     if let Some(gpu) = &diagnosis.gpu {
         page.gpu(out, diagnosis, gpu)?;
     }
-    page.spreads(out, "Steps", &metrics.steps)?;
-    page.spreads(out, "Scopes", &metrics.scopes)?;
+    let steps = step_times::of(timeline, metrics, diagnosis);
+    page.spreads(out, "Steps", &step_times::excluded(diagnosis), &steps)?;
+    page.spreads(out, "Scopes", "", &metrics.scopes)?;
     // Of a handful no share is known.
     if let Some(samples) = metrics.samples.as_ref().filter(|_| !diagnosis.handful) {
         page.sampled_functions(out, samples)?;
@@ -45,7 +49,7 @@ pub fn write(
     if let Some(calls) = &metrics.calls {
         page.calls(out, calls)?;
     }
-    page.spreads(out, "Pauses for garbage collection", &metrics.pauses)?;
+    page.spreads(out, "Garbage collection pauses", "", &metrics.pauses)?;
     page.marks(out)?;
     page.processes(out)?;
     page.threads(out)?;
@@ -82,8 +86,8 @@ impl Page<'_> {
         if !self.timeline.gpu.is_empty() {
             // The records of waits are none.
             let work = &self.timeline.gpu.work;
-            let pieces = (0..work.len()).filter(|index| work.kind(*index).is_busy()).count();
-            facts.push(counted(pieces, "piece of GPU work", "pieces of GPU work"));
+            let operations = (0..work.len()).filter(|index| work.kind(*index).is_busy()).count();
+            facts.push(counted(operations, "GPU operation", "GPU operations"));
         }
         self.facts(out, &facts)?;
         let mut facts = Vec::new();
@@ -114,11 +118,11 @@ impl Page<'_> {
         let cores = self.timeline.info.host.cpu_count;
         let cpu = self.metrics.cpu.as_ref().map(|curve| {
             let of = cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
-            let text = format!("mean {:.2} cores, at most {:.2}{of}", curve.mean, curve.peak.value);
+            let text = format!("mean {:.2} cores, peak {:.2}{of}", curve.mean, curve.peak.value);
             ("CPU", curve, text)
         });
         let memory = self.metrics.memory.as_ref().map(|curve| {
-            let text = format!("at most {} after {}", bytes(curve.peak.value as u64), duration(curve.peak.at));
+            let text = format!("peak {} after {}", bytes(curve.peak.value as u64), duration(curve.peak.at));
             ("Memory", curve, text)
         });
         let curves: Vec<(&str, &Curve, String)> = [cpu, memory].into_iter().flatten().collect();
@@ -141,12 +145,7 @@ impl Page<'_> {
     /// Everything that the numbers above do not show.
     fn missing(&self, out: &mut impl Write) -> io::Result<()> {
         let mut lines: Vec<(Ink, String)> = Vec::new();
-        for loss in &self.metrics.losses {
-            lines.push((
-                Ink::Warn,
-                format!("{} lost {}: {}", loss.collector, count(loss.count), loss.reason.said(loss.count)),
-            ));
-        }
+        lines.extend(diagnosis::losses::totals(self.timeline).iter().map(|loss| (Ink::Warn, loss.said())));
         for note in &self.timeline.notes {
             let plain = diagnosis::health::note_state(note) == HealthState::Info;
             lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.said()));
@@ -157,9 +156,9 @@ impl Page<'_> {
         // Others' files do not say so of themselves.
         let ours = self.timeline.info.recorder.is_empty();
         if self.metrics.losses.is_empty() && self.timeline.notes.is_empty() && complete && ours {
-            lines.insert(0, (Ink::Good, "no event was lost".into()));
+            lines.insert(0, (Ink::Good, "no events lost".into()));
         }
-        self.heading(out, "What is missing", "")?;
+        self.heading(out, "Not recorded or lost", "")?;
         for (ink, line) in lines {
             let line = self.style.plain(&crate::escape::visible(&line));
             for (place, part) in wrap(&line, self.style.width.saturating_sub(4)).into_iter().enumerate() {

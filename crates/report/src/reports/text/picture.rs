@@ -15,8 +15,8 @@ impl Page<'_> {
     pub(super) fn waterfall(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         let Some(picture) = &diagnosis.waterfall else { return Ok(()) };
         let from = self.time(picture.start.saturating_sub(self.timeline.start));
-        let note = format!("{} from {from} after the start", self.time(picture.end - picture.start));
-        self.heading(out, "The median step", &note)?;
+        let note = format!("{}, starts at {from}", self.time(picture.end - picture.start));
+        self.heading(out, "Median step", &note)?;
         for line in wrapped(self.style, &format!("steps: {}", diagnosis.steps.why), self.style.width.saturating_sub(2))
         {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
@@ -49,14 +49,14 @@ impl Page<'_> {
 
     pub(super) fn slow_steps(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         let Some(slow) = diagnosis.slow_steps.as_ref().filter(|slow| !slow.slow.is_empty()) else { return Ok(()) };
-        self.heading(out, "Slow steps", "beside the usual ones")?;
+        self.heading(out, "Slow vs. typical steps", "")?;
         for line in wrapped(self.style, &slow.sentence, self.style.width.saturating_sub(2)) {
             writeln!(out, "  {line}")?;
         }
         if slow.differences.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new(["more", "slow", "usual", "what"]);
+        let mut table = Table::new(["difference", "slow", "typical", "what"]);
         for one in slow.differences.iter().take(self.top.min(8)) {
             let cells = [self.style.plain(&more(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
             let at = &one.place;

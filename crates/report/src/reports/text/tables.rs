@@ -20,18 +20,20 @@ fn place(timeline: &Timeline, name: NameIndex, line: u32) -> String {
 }
 
 impl Page<'_> {
-    pub(super) fn spreads(&self, out: &mut impl Write, title: &str, spreads: &[Spread]) -> io::Result<()> {
+    pub(super) fn spreads(&self, out: &mut impl Write, title: &str, note: &str, spreads: &[Spread]) -> io::Result<()> {
         if spreads.is_empty() {
             return Ok(());
         }
-        self.heading(out, title, &self.more(spreads.len(), "names"))?;
+        let notes = [note.to_owned(), self.more(spreads.len(), "names")];
+        let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+        self.heading(out, title, &notes.join("; "))?;
         let mut table = Table::new(["count", "total", "min", "mean", "p50", "p99", "max", "name"]);
         for spread in spreads.iter().take(self.top) {
             let mut cells = vec![(Ink::Plain, count(spread.count))];
             let times = [spread.total, spread.min, spread.mean, spread.p50, spread.p99, spread.max];
             let time = |time: u64| if spread.count > 0 { self.time(time) } else { "-".into() };
             cells.extend(times.map(|nanos| (Ink::Plain, time(nanos))));
-            let open = if spread.open > 0 { format!("{} without an end", count(spread.open)) } else { String::new() };
+            let open = if spread.open > 0 { format!("{} unfinished", count(spread.open)) } else { String::new() };
             table.row(cells, self.timeline.names.text(spread.name), &open);
         }
         table.write(out, self.style)
@@ -41,11 +43,11 @@ impl Page<'_> {
         let dot = self.style.dot();
         let held = percent(samples.gil, samples.active);
         let note = format!(
-            "{} running{dot}{} idle, left out{dot}{held} held the GIL",
+            "{} running{dot}{} idle, excluded{dot}{held} held the GIL",
             counted(samples.active as usize, "sample", "samples"),
             count(samples.idle)
         );
-        self.heading(out, "Hottest functions by samples", &note)?;
+        self.heading(out, "Whole recording: functions by samples", &note)?;
         let mut table = Table::new(["", "own", "total", "own time", "function"]);
         for function in samples.functions.iter().take(self.top) {
             let name = self.timeline.names.get(function.name);
@@ -59,7 +61,7 @@ impl Page<'_> {
     }
 
     pub(super) fn sampled_lines(&self, out: &mut impl Write, samples: &SampleMetrics) -> io::Result<()> {
-        self.heading(out, "Hottest lines by samples", "")?;
+        self.heading(out, "Whole recording: lines by samples", "")?;
         let mut table = Table::new(["", "own", "total", "own time", "line"]);
         for line in samples.lines.iter().filter(|line| line.own > 0).take(self.top) {
             let cells = self.shares(samples, line.own, line.total);
@@ -90,9 +92,9 @@ impl Page<'_> {
             note += "; lost calls count as their caller's own time";
         }
         if calls.open > 0 {
-            note += &format!("; {} without an end", count(calls.open));
+            note += &format!("; {} unfinished", count(calls.open));
         }
-        self.heading(out, "Hottest functions by calls", &note)?;
+        self.heading(out, "Whole recording: functions by calls", &note)?;
         let mut table = Table::new(["count", "own", "total", "own mean", "function"]);
         for function in calls.functions.iter().take(self.top) {
             let name = self.timeline.names.get(function.name);
@@ -145,7 +147,7 @@ impl Page<'_> {
             return Ok(());
         }
         self.heading(out, "Threads", &self.more(self.metrics.threads.len(), "threads"))?;
-        let mut table = Table::new(["tid", "CPU", "waited for a core", "switches", "running", "thread"]);
+        let mut table = Table::new(["tid", "CPU", "runnable, not scheduled", "switches", "running", "thread"]);
         for thread in self.metrics.threads.iter().take(self.top) {
             let track = &self.timeline.tracks[thread.track.0 as usize];
             let switches = match (thread.voluntary_switches, thread.involuntary_switches) {
@@ -159,7 +161,7 @@ impl Page<'_> {
                 switches.map_or("-".into(), count),
                 if thread.samples > 0 { percent(thread.active_samples, thread.samples) } else { "-".into() },
             ];
-            let name = if track.name.is_empty() { "(no name recorded)" } else { &track.name };
+            let name = if track.name.is_empty() { "(unnamed)" } else { &track.name };
             let process = self.timeline.process(track);
             let place =
                 if self.timeline.processes.len() > 1 { format!("process {}", process.pid) } else { String::new() };

@@ -3,7 +3,7 @@
 use super::Page;
 use crate::escape::visible;
 use crate::style::{Ink, Style};
-use analysis::StepSource;
+use analysis::{StepSource, phrase};
 use diagnosis::{Diagnosis, Finding, HealthState, Severity};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
@@ -27,9 +27,9 @@ impl Page<'_> {
         if diagnosis.findings.is_empty() {
             return Ok(());
         }
-        self.heading(out, "Findings", "most to gain first")?;
+        self.heading(out, "Findings", &format!("largest gain first, in percent of {}", whole(diagnosis)))?;
         for finding in diagnosis.findings.iter().take(MOST) {
-            self.finding(out, finding, whole(diagnosis))?;
+            self.finding(out, finding)?;
         }
         match diagnosis.findings.len().saturating_sub(MOST) {
             0 => Ok(()),
@@ -37,20 +37,18 @@ impl Page<'_> {
         }
     }
 
-    fn finding(&self, out: &mut impl Write, finding: &Finding, whole: &str) -> io::Result<()> {
+    fn finding(&self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         let style = self.style;
         let width = style.width.saturating_sub(4);
         let ink = if finding.severity >= Severity::Medium { Ink::Warn } else { Ink::Plain };
-        let gain =
-            finding.gain.map(|gain| format!(" (worth {} of {whole}{})", range(gain.low, gain.high), gain.by.proviso()));
-        let title = format!("{}{}", finding.title, gain.unwrap_or_default());
         let bullet = if style.unicode { "•" } else { "-" };
-        for (place, line) in wrapped(style, &title, width).into_iter().enumerate() {
+        for (place, line) in wrapped(style, &finding.title, width).into_iter().enumerate() {
             let mark = if place == 0 { bullet } else { " " };
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
-        let code = style.ink(Ink::Faint, finding.code.as_str());
-        writeln!(out, "    {code}")?;
+        let gain = finding.gain.map(|gain| format!("gain {}", phrase::saving(gain.share(), gain.by.proviso())));
+        let about = [Some(finding.code.to_string()), gain].into_iter().flatten().collect::<Vec<_>>();
+        writeln!(out, "    {}", style.ink(Ink::Faint, &style.plain(&about.join(style.dot()))))?;
         for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
             writeln!(out, "    {line}")?;
         }
@@ -63,7 +61,7 @@ const TRUST: [&str; 7] = ["steps", "clock", "GPU clock", "pace", "overhead", "ru
 
 impl Page<'_> {
     pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
-        self.heading(out, "How far to trust it", "")?;
+        self.heading(out, "Data quality", "")?;
         for line in diagnosis.health.iter().filter(|line| TRUST.contains(&line.label)) {
             let (ink, mark) = match (line.state, self.style.unicode) {
                 (HealthState::Ok, true) => (Ink::Good, "✓"),
@@ -87,12 +85,6 @@ impl Page<'_> {
 /// What gains are a part of.
 fn whole(diagnosis: &Diagnosis) -> &'static str {
     if diagnosis.steps.source == StepSource::Whole { "the recording" } else { "the step" }
-}
-
-/// `24 to 31 %`, or one number where they look the same.
-fn range(low: f64, high: f64) -> String {
-    let (low, high) = (format!("{low:.0}"), format!("{high:.0}"));
-    if low == high { format!("{high} %") } else { format!("{low} to {high} %") }
 }
 
 /// Words on as many lines as they need; nothing in them can move the cursor.

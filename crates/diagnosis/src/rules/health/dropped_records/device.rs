@@ -11,11 +11,11 @@ use timeline::cuda_calls::CudaCall;
 
 use super::{CODE, MIN_SHARE};
 
-const OURS: &str = "Record all of the run: inferscope run --overhead-budget none -- ...; what runs when recording begins is not in it.";
-const TORCH: &str = "Begin and end torch.profiler with torch.cuda.synchronize(), and give its schedule two warm-up steps, so that no work from before is left.";
-const NSIGHT: &str = "Record the whole run, or begin at cudaProfilerStart() behind a cudaDeviceSynchronize().";
-const NODES: &str = "Nodes of CUDA graphs seem to be missing: begin to record before the graphs are captured, with a current CUDA (nsys: --cuda-graph-trace=node), or record one run without graphs.";
-const OTHERS: &str = "Look who else uses the device (another process, a stream of a library), and whether a stream waits for the host (cudaLaunchHostFunc): neither is in the recording.";
+const OURS: &str = "Record the whole run: inferscope run --overhead-budget none -- ...; work already running when recording begins is not included.";
+const TORCH: &str = "Start and stop torch.profiler with torch.cuda.synchronize(), and give its schedule two warm-up steps, so that no earlier work is left.";
+const NSIGHT: &str = "Record the whole run, or start at cudaProfilerStart() after a cudaDeviceSynchronize().";
+const NODES: &str = "Start recording before the CUDA graphs are captured: graph nodes seem to be missing. Use a current CUDA (nsys: --cuda-graph-trace=node), or record one run without graphs.";
+const OTHERS: &str = "Check who else uses the GPU (another process, a library's stream), and whether a stream waits for the host (cudaLaunchHostFunc): neither is recorded.";
 
 pub fn finding(case: &Case) -> Option<Finding> {
     let device = lacks_most(case).filter(|device| device.held() >= case.threshold(MIN_SHARE))?;
@@ -24,21 +24,18 @@ pub fn finding(case: &Case) -> Option<Finding> {
     let api =
         device.causes.iter().find(|one| one.cause == Cause::Unknown)?.top.as_ref().and_then(|top| top.api.clone());
     let graph = api.as_deref().is_some_and(|api| CudaCall::of(api).launches_graph());
-    let at_most = format!(
-        "the GPU is at work in {} of the time at the least, and in {} at the most",
-        phrase::percent(busy),
-        phrase::percent(busy + held)
-    );
+    let at_most =
+        format!("GPU busy at least {} of the time, at most {}", phrase::percent(busy), phrase::percent(busy + held));
     let mut evidence = vec![Evidence::said(at_most).number("busy", busy).number("held", held)];
     if let Some((start, end)) = device.sums.held {
-        evidence.push(Evidence::at(format!("the longest lasts {}", phrase::duration(end - start)), None, start, end));
+        evidence.push(Evidence::at(format!("longest, {}", phrase::duration(end - start)), None, start, end));
     }
     let why = Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT);
     let actions = if graph { [NODES, why] } else { [why, OTHERS] };
     Some(Finding {
         code: CODE,
         title: format!(
-            "In {} of {} launched work does not begin while the GPU shows nothing: what it did is not in the recording, or it waits for something that is not",
+            "GPU activity missing for {} of {}: launched work does not start although the GPU shows no work",
             phrase::percent(held),
             case.the_step()
         ),

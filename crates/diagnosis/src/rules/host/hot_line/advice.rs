@@ -10,7 +10,6 @@ use timeline::cuda_calls::{ApiClass, CudaCall};
 use timeline::gpu::detail;
 
 pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<String> {
-    let line = place.line.map_or_else(|| "The call".to_owned(), |line| format!("Line {line}"));
     let name = place.function.as_deref().unwrap_or("");
     let (often, later) = match case.steps.source {
         StepSource::Whole => ("most times", "later calls too"),
@@ -20,71 +19,75 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
     let call = CudaCall::of(name);
     let work = match native {
         true if call.is_api() && call.allocates() => {
-            "It takes memory from the driver: keep what was taken (no emptying of caches between requests), and run every shape once before the first."
+            "Reuse allocated memory (do not empty caches between requests), and run every shape once before the first request."
                 .into()
         }
         true if call.is_api() => of_call(case, name, call).into(),
         // What goes to other ranks without the driver waits more than it computes.
         true if operator && calls.habit == Habit::OnHost && !name.starts_with("c10d") => {
-            format!("It takes this long {often} and launches nothing: it computes on the host. Move its data to the device once and compute there, or do it beforehand.")
+            format!("Move its data to the GPU once and compute there, or precompute: it takes this long {often}, launches nothing and computes on the CPU.")
         }
         true if operator && calls.habit == Habit::LongInMost => {
-            format!("A call of it takes far longer than any launch, {often}: it works on the host before or between its launches. Keep its data on the device, and see what it calls.")
+            format!("Keep its data on the GPU, and check what it calls: it takes far longer than a launch {often}, working on the CPU before or between its launches.")
         }
         true if operator && calls.each_ns >= LONG_NS => {
-            format!("A call of it takes far longer than any launch: it takes memory, loads code or waits inside. Record {later}: what only the first one does belongs before the first request.")
+            format!("Record {later}: a call takes far longer than a launch because it allocates memory, loads code or waits. What only the first one does belongs before the first request.")
         }
         true if operator => {
-            "What an operator takes on the host is the same for any size of data: launch fewer of them, as a CUDA graph, in a larger batch, or fused by a compiler."
+            "Launch fewer operators: a CUDA graph, a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data."
                 .into()
         }
-        true => format!(
-            "{line} runs native code: give it more work at once (one call for the whole batch), or smaller or narrower data."
-        ),
+        true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", or_it(name)),
         false => {
-            format!("{line} runs Python: do its work in one call over the whole array or string instead of a loop.")
+            format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", or_it(name))
         }
     };
     let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
         let before = if case.steps.source == StepSource::Whole { "" } else { " before the steps" };
-        format!("If {function} gives the same result every time, call it once{before} and keep the result (@functools.cache does).")
+        format!("If {function} gives the same result every time, call it once{before} and cache the result (@functools.cache).")
     });
     // A file of another tool was not recorded by a command of ours, and calls that were recorded are in the report.
     let ours = case.timeline.info.recorder.is_empty() && case.timeline.info.settings.calls != Some(true);
     let count = (ours && is_python(place))
-        .then(|| format!("To see how often it is called: inferscope run --calls --include {} -- ...", module(place)));
-    let (first, second) = if native { (Some(work), again) } else { (again, Some(work)) };
-    [first, second, count].into_iter().flatten().collect()
+        .then(|| format!("Count its calls: inferscope run --calls --include {} -- ...", module(place)));
+    [Some(work), again, count].into_iter().flatten().collect()
 }
 
 /// Of a line that imports a module inside the steps.
 pub fn of_import(place: &Place) -> Vec<String> {
-    let line = place.line.map_or_else(|| "It".to_owned(), |line| format!("Line {line}"));
     vec![
-        format!("{line} imports a module: do that once, before the first step, at the top of the file."),
-        "To see which module takes the time: python -X importtime -c \"import NAME\"".into(),
+        format!("Move the import{} to the top of the file, before the first step.", at_line(place)),
+        "Find the slow module: python -X importtime -c \"import NAME\"".into(),
     ]
 }
 
-const CONTEXT: &str = "It is the driver's own time: the first calls of a process make its context and load libraries. Make them before the first request (cudaFree(0), one run of every shape), and keep the process.";
+fn or_it(name: &str) -> &str {
+    if name.is_empty() { "it" } else { name }
+}
+
+fn at_line(place: &Place) -> String {
+    place.line.map(|line| format!(" at line {line}")).unwrap_or_default()
+}
+
+const CONTEXT: &str = "Initialise CUDA before the first request (cudaFree(0), one run of every shape), and keep the process alive: the first calls create the context and load libraries.";
 
 /// By what a call of the driver does.
 fn of_call(case: &Case, name: &str, call: CudaCall) -> &'static str {
     match call.class() {
         ApiClass::Copy if pageable(case, name) => {
-            "It copies from or to pageable memory: the call itself brings the bytes through a pinned buffer of the driver's. Copy from and to pinned memory, and the call returns at once."
+            "Copy from and to pinned memory, so that the call returns at once: with pageable memory it moves the bytes through the driver's pinned buffer itself."
         }
         ApiClass::Copy => {
-            "It copies, and the host stands in the call meanwhile: copy less, or asynchronously between the device and pinned memory."
+            "Copy less, or asynchronously between the GPU and pinned memory: the CPU blocks in this call."
         }
         ApiClass::Compile => {
-            "It loads device code: run every shape once before the first request, or load all at the start (CUDA_MODULE_LOADING=EAGER)."
+            "Run every shape once before the first request, or load all device code at start-up (CUDA_MODULE_LOADING=EAGER)."
         }
-        ApiClass::Communication => "It asks other devices for something: the collective waits for the last of them.",
-        ApiClass::Sync => "It waits for the device: what that does meanwhile sets the pace.",
-        ApiClass::Allocator => "It gives memory back to the driver, which waits for the device: keep what was taken.",
+        ApiClass::Communication => "Check the other GPUs: the collective waits for the last of them.",
+        ApiClass::Sync => "Check what the GPU does: this call waits for it.",
+        ApiClass::Allocator => "Keep allocated memory: freeing it makes the driver wait for the GPU.",
         ApiClass::Launch if call.is_launch() => {
-            "It gives work to the device, and takes the host this long: launch less often, with more work in each launch (a larger batch, a CUDA graph with fewer nodes, fused kernels)."
+            "Launch less often, with more work per launch: a larger batch, a CUDA graph with fewer nodes, fused kernels."
         }
         ApiClass::Launch => CONTEXT,
     }

@@ -46,8 +46,8 @@ pub fn finding(case: &Case) -> Option<Finding> {
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
     let (near, frame) = match line(case, call, READ_LATE_NS) {
-        Some((frame, true)) => ("called at", Some(frame)),
-        Some((frame, false)) => ("called most at", Some(frame)),
+        Some((frame, true)) => ("at", Some(frame)),
+        Some((frame, false)) => ("mostly at", Some(frame)),
         None => ("near", line(case, call, 0).map(|(frame, _)| frame)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
@@ -56,12 +56,12 @@ pub fn finding(case: &Case) -> Option<Finding> {
         (near, place) = ("in", around);
     }
     let title = format!(
-        "{} of {} is spent waiting for the GPU{}{}",
+        "Waiting for the GPU takes {} of {}{}{}",
         phrase::percent(share.mid),
         case.the_step(),
         in_call(case.timeline.names.text(call), own, share.mid),
         match place.function {
-            Some(_) => format!(", {near} {}", phrase::place(&place)),
+            Some(_) => format!(", {near} {}", phrase::line(&place)),
             None => String::new(),
         }
     );
@@ -99,7 +99,7 @@ fn in_call(call: &str, own: f64, all: f64) -> String {
         // Copies that wait for less than half of their time count by that alone.
         _ if own <= 0.0 => String::new(),
         (own, all) if own == all => format!(" in {call}"),
-        (own, _) => format!(", most in {call} ({own})"),
+        (own, _) => format!(", mostly {call} ({own})"),
     }
 }
 
@@ -213,17 +213,17 @@ fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Opti
     if recorded.count > 0 {
         let calls = phrase::counted(recorded.count, "call");
         let text =
-            format!("{calls} inside {}, {} together", case.the_steps(), phrase::duration(recorded.tally.part as u64));
+            format!("{calls} inside {}, {} in total", case.the_steps(), phrase::duration(recorded.tally.part as u64));
         evidence.push(Evidence::said(text).number("ns", recorded.tally.part));
     } else {
         evidence.push(Evidence::said(format!("{} of the samples", phrase::percent_range(share))));
     }
     if let Some(busy) = busy {
-        let text = format!("the device is at work in {} of {}", phrase::percent(busy), case.steps_time());
+        let text = format!("GPU busy {} of {}", phrase::percent(busy), case.steps_time());
         evidence.push(Evidence::said(text).number("busy", busy));
     }
     if let Some((track, slice)) = recorded.longest.first() {
-        let mut text = format!("the longest, {}", phrase::duration(slice.dur));
+        let mut text = format!("longest, {}", phrase::duration(slice.dur));
         text += &waited_for(case, *track, slice).unwrap_or_default();
         evidence.push(Evidence::at(text, Some(*track), slice.start, slice.end()));
     }
@@ -245,7 +245,8 @@ fn waited_for(case: &Case, track: TrackIndex, slice: &Slice) -> Option<String> {
     case.timeline.waited_for(index).map(|work| format!(", waited for {}", name(work))).or_else(probably)
 }
 
-const COPY: &str = "The host need not stand in the copy: pinned memory and non_blocking=True let it go on, and a result can be read one step later.";
+const COPY: &str =
+    "Do not block on the copy: use pinned memory and non_blocking=True, and read the result one step later.";
 
 /// More than half: most of what is waited for is the device's work.
 const HALF: f64 = 0.5;
@@ -253,22 +254,21 @@ const HALF: f64 = 0.5;
 fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
     match busy {
         Some(busy) if busy < HALF => vec![
-            "Wait less often: .item(), .cpu(), print of a tensor and torch.cuda.synchronize() each drain the device, which is then idle \
-             until the next launch arrives."
+            "Wait less often: .item(), .cpu(), printing a tensor and torch.cuda.synchronize() each drain the GPU, which is then idle until the next launch arrives."
                 .into(),
             "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
         ],
         Some(busy) if busy < PACES => vec![
             format!(
-                "The device is at work in {} of the time: make that work smaller (the kernel table says which kernels take it), and have it begin sooner (the table of idle time says what it waits for).",
+                "Reduce the GPU work (see the kernel table) and start it sooner (see the idle table): the GPU is busy {} of the time.",
                 phrase::percent(busy)
             ),
         ],
         Some(_) if copies > HALF => vec![
-            "The device sets the pace, and most of what it does is copies: copy less, or while kernels run. The table of copies says which.".into(),
+            "Copy less, or overlap copies with kernels (see the copy table): the GPU is the bottleneck, and copies are most of its work.".into(),
         ],
         Some(_) => vec![
-            "The device sets the pace: make its work smaller. The kernel table says which kernels take the time.".into(),
+            "Reduce the GPU work: the GPU is the bottleneck (see the kernel table).".into(),
         ],
         None => {
             let how = recorder.choose(
@@ -276,7 +276,7 @@ fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
                 "profile with ProfilerActivity.CUDA.",
                 "nsys profile --trace=cuda,nvtx ...",
             );
-            vec![format!("Record the device too, to see what it does meanwhile: {how}")]
+            vec![format!("Record the GPU too, to see what it does during the wait: {how}")]
         }
     }
 }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_call_is_named_with_what_it_has() {
         assert_eq!(in_call("wait", 0.92, 0.92), " in wait");
-        assert_eq!(in_call("wait", 0.47, 0.92), ", most in wait (47 %)");
+        assert_eq!(in_call("wait", 0.47, 0.92), ", mostly wait (47 %)");
         assert_eq!(in_call("wait", 0.0, 0.92), "");
     }
 }

@@ -71,9 +71,14 @@ impl Places {
         (self.lines.len() > 1).then(|| said.join(", "))
     }
 
+    /// `3 lines`
+    pub fn count(&self) -> String {
+        phrase::counted(self.lines.len() as u64, "line")
+    }
+
     pub fn evidence(&self, case: &Case, place: &Place) -> Option<Evidence> {
         let function = place.function.as_deref().unwrap_or("the function");
-        let lines = phrase::counted(self.lines.len() as u64, "line");
+        let lines = self.count();
         let said = self.said(case)?;
         Some(Evidence::said(format!("{function} waits at {lines}: {said}")).number("lines", self.lines.len() as f64))
     }

@@ -15,7 +15,7 @@ fn names_the_line_that_waits_and_for_what() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].title,
-        "75 % of the step is spent waiting in next_batch (app.py:131), for a lock, a queue or another thread"
+        "Blocked for 75 % of the step in next_batch (app.py:131), on a lock, queue or another thread"
     );
     assert!(found[0].actions.len() >= 2 && found[0].gain.unwrap().low > 60.0);
 }
@@ -41,8 +41,8 @@ fn a_function_that_waits_in_two_places_has_a_finding_for_each() {
     assert_eq!(
         titles,
         [
-            "50 % of the step is spent waiting in handle (app.py:14), for a lock, a queue or another thread",
-            "30 % of the step is spent waiting in handle (app.py:21), for a socket or a pipe",
+            "Blocked for 50 % of the step in handle (app.py:14), on a lock, queue or another thread",
+            "Blocked for 30 % of the step in handle (app.py:21), on a socket or pipe",
         ]
     );
     // Each gains its own, and says where the other is.
@@ -64,10 +64,7 @@ fn a_short_wait_beside_a_long_one_is_not_added_to_it() {
         )),
     );
     let titles: Vec<&str> = found.iter().map(|finding| &*finding.title).collect();
-    assert_eq!(
-        titles,
-        ["46 % of the step is spent waiting in handle (app.py:14), for a lock, a queue or another thread"]
-    );
+    assert_eq!(titles, ["Blocked for 46 % of the step in handle (app.py:14), on a lock, queue or another thread"]);
 }
 
 /// No line has a tenth, the function has: it is named with what each line has, and with no reason that is not that of all.
@@ -82,9 +79,11 @@ fn many_short_waits_of_one_function_are_one_finding_that_names_each() {
     let title = |text: &str| found(&WaitsInStep, text)[0].title.clone();
     assert_eq!(
         title(&waits(GET)),
-        "15 % of the step is spent waiting in handle (5.0 % at app.py:14, 5.0 % at app.py:16, 5.0 % at app.py:18), for a lock, a queue or another thread"
+        "Blocked for 15 % of the step in handle at 3 lines, on a lock, queue or another thread"
     );
-    assert!(title(&waits(READ)).ends_with("5.0 % at app.py:18)"), "{}", title(&waits(READ)));
+    assert!(title(&waits(READ)).ends_with("in handle at 3 lines"), "{}", title(&waits(READ)));
+    let each = "handle waits at 3 lines: 5.0 % at app.py:14, 5.0 % at app.py:16, 5.0 % at app.py:18";
+    assert!(found(&WaitsInStep, &waits(GET))[0].evidence.iter().any(|one| one.text == each));
     // One line alone is too little for a finding.
     silent(&WaitsInStep, &steps("sample 0ms serve>handle:14\n samples 5ms..100ms every 5ms active gil serve>work:5"));
 }
@@ -111,9 +110,9 @@ fn where_another_thread_runs_meanwhile_it_is_named_and_only_the_rest_is_surely_g
     let found_busy = found(&WaitsInStep, &text(&busy));
     assert_eq!(
         found_busy[0].title,
-        "75 % of the step is spent waiting in next_batch (app.py:131), for other threads of the program, which run prepare (app.py:43) meanwhile"
+        "Blocked for 75 % of the step in next_batch (app.py:131), while other threads run prepare (app.py:43)"
     );
-    assert!(found_busy[0].actions[0].starts_with("Make prepare (app.py:43) faster"), "{:?}", found_busy[0].actions);
+    assert!(found_busy[0].actions[0].starts_with("Speed up prepare (app.py:43)"), "{:?}", found_busy[0].actions);
     let (gain, all) =
         (found_busy[0].gain.unwrap(), found(&WaitsInStep, &text("sample 22ms worker>idle:1"))[0].gain.unwrap());
     assert!(gain.high == all.high && all.low > 60.0, "{gain:?} {all:?}");
@@ -127,24 +126,21 @@ fn an_idle_event_loop_is_said_to_be_idle() {
         track main
         step request 0..1s
         samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"));
-    assert!(
-        found[0].title.ends_with("where it awaits something and the event loop has nothing else to run"),
-        "{found:?}"
-    );
+    assert!(found[0].title.ends_with("awaiting something outside this thread (event loop idle)"), "{found:?}");
     let named = crate::testing::found(
         &WaitsInStep,
         &format!(
             "track main\n step request 0..1s\n scope database 100ms..990ms\n samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"
         ),
     );
-    assert!(named[0].title.contains("what is in the scope \"database\""), "{}", named[0].title);
+    assert!(named[0].title.contains("awaiting scope \"database\""), "{}", named[0].title);
     assert!(named[0].actions[0].starts_with("Start what \"database\" awaits earlier"), "{:?}", named[0].actions);
     // Nothing says whether there was a request.
     let text = format!(
         "track main\n samples 0..1s every 10ms main>run_forever@{base}:600>_run_once@{base}:1900>select@/usr/lib/python3.12/selectors.py:468"
     );
     let found = crate::testing::found(&WaitsInStep, &text);
-    assert!(found[0].title.ends_with(", where the event loop has nothing to run"), "{}", found[0].title);
+    assert!(found[0].title.ends_with(", with the event loop idle"), "{}", found[0].title);
     assert!(found[0].actions[0].starts_with("Mark the requests"), "{:?}", found[0].actions);
 }
 
@@ -159,9 +155,9 @@ fn a_wait_for_a_child_is_told_from_one_for_a_socket() {
     let child = format!(
         "run@{std}/subprocess.py:550>communicate@{std}/subprocess.py:1209>_communicate@{std}/subprocess.py:2115>{select}"
     );
-    assert!(title(&child).ends_with("waiting in convert (app.py:5), for a child process"), "{}", title(&child));
+    assert!(title(&child).ends_with("in convert (app.py:5), on a child process"), "{}", title(&child));
     let socket = format!("get@{std}/http/client.py:9>readinto@{std}/socket.py:707");
-    assert!(title(&socket).ends_with(", for a socket or a pipe"), "{}", title(&socket));
+    assert!(title(&socket).ends_with(", on a socket or pipe"), "{}", title(&socket));
 }
 
 #[test]
@@ -170,7 +166,7 @@ fn recorded_calls_serve_where_there_are_few_samples() {
         &WaitsInStep,
         "track main\n step r 0..10ms\n call f@a.py:1 0..10ms\n ccall time.sleep 1ms..9ms\n sample 5ms f:1",
     );
-    assert_eq!(found[0].title, "80 % of the step is spent waiting in time.sleep");
+    assert_eq!(found[0].title, "Blocked for 80 % of the step in time.sleep");
 }
 
 const DEVICE: &str = "
@@ -189,13 +185,10 @@ const DEVICE: &str = "
 #[test]
 fn a_wait_for_the_device_is_named_with_its_call_and_line_however_busy_it_looks() {
     let found = found(&WaitsInStep, DEVICE);
-    assert_eq!(
-        found[0].title,
-        "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize, called at generate (app.py:12)"
-    );
+    assert_eq!(found[0].title, "Waiting for the GPU takes 75 % of the step in cudaStreamSynchronize, at app.py:12");
     assert_eq!((found.len(), found[0].gain), (1, None));
     assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
-    assert!(found[0].evidence.iter().any(|one| one.text == "the device is at work in 90 % of the steps' time"));
+    assert!(found[0].evidence.iter().any(|one| one.text == "GPU busy 90 % of the steps' time"));
     assert!(found[0].evidence.iter().any(|one| one.text.ends_with("waited for gemm")), "{:?}", found[0].evidence);
 }
 
@@ -210,10 +203,10 @@ fn a_sample_at_the_end_of_a_call_does_not_say_who_called_it() {
         found(&WaitsInStep, &DEVICE.replace(late, &samples)).remove(0)
     };
     let near = with("");
-    assert!(near.title.ends_with("in cudaStreamSynchronize, near book (app.py:3)"), "{}", near.title);
+    assert!(near.title.ends_with("in cudaStreamSynchronize, near app.py:3"), "{}", near.title);
     assert_eq!(near.place.function, None);
     let sure = with("sample 20ms active gil main>wait:7");
-    assert!(sure.title.ends_with("in cudaStreamSynchronize, called at wait (app.py:7)"), "{}", sure.title);
+    assert!(sure.title.ends_with("in cudaStreamSynchronize, at app.py:7"), "{}", sure.title);
 }
 
 /// A copy that returns when all before it is done waits as long as any synchronisation; the function around it is its place.
@@ -233,10 +226,7 @@ fn a_copy_that_waits_is_a_wait_and_has_the_function_around_it() {
           copy h2d 38ms..38.1ms 60 pageable
         end";
     let found = found(&WaitsInStep, text);
-    assert_eq!(
-        found[0].title,
-        "76 % of the step is spent waiting for the GPU in cudaMemcpyAsync, in prepare (batch.py:7)"
-    );
+    assert_eq!(found[0].title, "Waiting for the GPU takes 76 % of the step in cudaMemcpyAsync, in batch.py:7");
     assert!(found[0].actions.last().unwrap().contains("non_blocking"));
     silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
 }
@@ -251,7 +241,7 @@ fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
     let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
     assert_eq!(
         found[0].title,
-        "75 % of the step is spent waiting for the GPU, most in cudaDeviceSynchronize (45 %), called at generate (app.py:12)"
+        "Waiting for the GPU takes 75 % of the step, mostly cudaDeviceSynchronize (45 %), at app.py:12"
     );
 }
 
@@ -260,7 +250,7 @@ fn a_wait_for_copies_is_not_sent_to_the_kernels() {
     let copies =
         DEVICE.replace("kernel gemm 2ms..38ms", "copy h2d 2ms..37ms 900000000 pinned\n kernel gemm 37ms..38ms");
     assert!(found(&WaitsInStep, DEVICE)[0].actions[0].contains("kernel table"));
-    assert!(found(&WaitsInStep, &copies)[0].actions[0].contains("most of what it does is copies"));
+    assert!(found(&WaitsInStep, &copies)[0].actions[0].contains("copies are most of its work"));
 }
 
 #[test]
@@ -268,7 +258,7 @@ fn a_wait_for_the_device_needs_no_samples() {
     let without: String =
         DEVICE.lines().filter(|line| !line.contains("samples")).map(|line| format!("{line}\n")).collect();
     let found = found(&WaitsInStep, &without);
-    assert_eq!(found[0].title, "75 % of the step is spent waiting for the GPU in cudaStreamSynchronize");
+    assert_eq!(found[0].title, "Waiting for the GPU takes 75 % of the step in cudaStreamSynchronize");
 }
 
 #[test]
@@ -277,7 +267,7 @@ fn native_frames_tell_a_wait_for_the_device_where_calls_were_not_recorded() {
         &WaitsInStep,
         "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>generate:12>cudaStreamSynchronize@libcudart.so",
     );
-    assert!(found[0].title.ends_with("in cudaStreamSynchronize, called at generate (app.py:12)"), "{}", found[0].title);
+    assert!(found[0].title.ends_with("in cudaStreamSynchronize, at app.py:12"), "{}", found[0].title);
 }
 
 #[test]
@@ -287,5 +277,5 @@ fn silent_when_the_step_runs() {
 
 #[test]
 fn abstains_without_samples() {
-    abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks were not sampled");
+    abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks not sampled");
 }
