@@ -61,7 +61,7 @@ def test_time_is_measured_without_a_gpu_and_a_limit_of_the_gpu_never_passes(run_
     """)
     assert counts(done) == "3 failed, 3 passed", done.stdout
     assert "limit exceeded: FAILED --max-step-ms 0" in done.stdout
-    assert "not measured: cannot be decided --max-kernels 10: no work of a GPU was recorded" in done.stdout
+    assert "not measured: cannot be decided --max-kernels 10: no GPU operations recorded" in done.stdout
     assert 'not measured: no step or scope is called "prefill"' in done.stdout
     assert "look at it: inferscope analyze " in done.stdout
     assert "_check.py" not in done.stdout, "the error points to the test's own line"
