@@ -31,12 +31,12 @@ def test_a_function_that_waits_in_two_places_is_told_apart(script, record):
     assert ours.code == 0, ours.told
     said = diagnosis(ours.trace)
     waits = [found for found in said["findings"] if found["code"] == "waits-in-step"]
-    places = [re.search(r"waiting in handle \(script\.py:(\d+)\)", found["title"]) for found in waits]
+    places = [re.search(r"in handle \(script\.py:(\d+)\)", found["title"]) for found in waits]
     assert [place and place.group(1) for place in places] == ["5", "6"], waits
     gains = [found["gain_percent"]["mid"] for found in waits]
     assert gains[0] > 2 * gains[1] > 0, "each line has its own gain, and three quarters of the waiting is at the first"
     assert sum(gains) <= 100, gains
-    assert "After that: " in said["answer"][1], said["answer"]
+    assert "Next: " in said["answer"][1], said["answer"]
     assert "(script.py:6)" in said["answer"][1], said["answer"]
 
 
@@ -95,7 +95,7 @@ def test_the_busiest_thread_of_a_preforking_server_is_a_worker(script, record):
     assert ours.code == 0, ours.told
     master, *workers = ours.out.decode().split()
     first = diagnosis(ours.trace)["answer"][0]
-    thread = re.search(r"of the thread that runs most after start-up \(\S+ of (.*), pid (\d+)\)", first)
+    thread = re.search(r"of the busiest thread after start-up \(\S+ of (.*), pid (\d+)\)", first)
     assert thread, first
     assert thread.group(1).endswith("script.py"), first
     assert thread.group(2) in workers, (first, master, workers)
@@ -143,18 +143,18 @@ SELDOM = ("--rate", "1")
     [
         ("raise RuntimeError('no model')", "The program failed: exit code 1."),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", f"killed by signal {signal.SIGKILL.value}."),
-        ("pass", "The program ended by itself (exit code 0)."),
+        ("pass", "The program exited normally (exit code 0)."),
     ],
 )
 def test_a_program_that_ends_at_once_is_too_short_to_tell(script, record, ends, said):
     ours = record(script(ends), options=SELDOM)
     first, second, third = diagnosis(ours.trace)["answer"]
-    assert "too short to tell where it goes: " in first, first
+    assert "too short for a breakdown: " in first, first
     assert said in second, second
-    assert "No bottleneck, share or gain is given" in second, second
+    assert "Not enough data to identify a cause" in second, second
     assert "ecord a longer run" in third, third
-    assert ("See what the program printed" in third) == (ends != "pass"), third
+    assert ("Check what the program printed" in third) == (ends != "pass"), third
     findings = diagnosis(ours.trace)["findings"]
     assert [found for found in findings if found["gain_percent"]] == [], findings
     assert re.search(r"samples: too short: .*, \d+ samples?", ours.trace.report), ours.trace.report
-    assert "too short to tell" in ours.told, ours.told
+    assert "too short for a breakdown" in ours.told, ours.told

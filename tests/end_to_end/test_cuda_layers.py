@@ -105,11 +105,11 @@ def test_a_draft_model_and_its_target_have_their_layers(gpu):
     kernels = seen.kernels()
     assert layers["Target.a"] == sum(kernels[f"target3{part}"] for part in "xyz") > 0
     assert layers["a"] == sum(kernels[f"draft1{part}"] for part in "xyz") > 0
-    assert (line["state"], line["text"]) == ("ok", f"{sum(kernels.values()):,} kernels, each with its layer")
+    assert (line["state"], line["text"]) == ("ok", f"{sum(kernels.values()):,} kernels, all with a layer")
 
 
 def test_kernels_without_a_layer_are_counted_and_said_to_be(gpu):
     layers, line = analysed(play(gpu, WITHOUT, 1))
     assert layers == {}
     assert line["state"] == "warn"
-    assert "of which none has a layer: no call of a module was looked at" in line["text"]
+    assert "none with a layer: no module call was recorded" in line["text"]

@@ -201,4 +201,4 @@ def test_a_wrong_device_clock_is_said(gpu):
     assert seen.kernels() == {"k": 20}
     lines = [line for line in seen.trace.report.splitlines() if line.startswith("|") and "GPU clock" in line]
     assert any("**warn**" in line or "**bad**" in line for line in lines)
-    assert any("20 of 20 pieces of device work" in line for line in lines)
+    assert any("20 of 20 GPU operations" in line for line in lines)

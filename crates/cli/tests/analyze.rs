@@ -7,7 +7,7 @@ use serde_json::Value;
 fn the_summary_goes_to_stdout_or_to_a_file() {
     let place = Place::with_trace("analyze");
     let told = place.run(["analyze", "trace"]).fine();
-    for text in ["python serve.py", "Steps", "request", "Hottest lines by samples", "serve.py:14", "What is missing"] {
+    for text in ["python serve.py", "Steps", "request", "lines by samples", "serve.py:14", "Not recorded or lost"] {
         assert!(told.out.contains(text), "{text}: {}", told.out);
     }
     assert!(!told.out.contains('\x1b') && told.err.is_empty(), "{}", told.err);

@@ -256,7 +256,7 @@ fn our_rules_are_changed_by_a_file_and_the_report_says_so() {
     place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 0.2}\n");
     let told = place.run(["rules", "explain", "launch-bound", "--rules", "ours.yaml"]).fine().out;
     assert!(told.contains("threshold: min_share = 20 % (ours.yaml:2; default 10 %): "), "{told}");
-    assert!(told.contains("threshold: min_kernels = 8 (default): ") && told.contains("in 20 % of the step"), "{told}");
+    assert!(told.contains("threshold: min_kernels = 8 (default): ") && told.contains("for 20 % of the step"), "{told}");
     let told = place.run(["rules", "check", "ours.yaml"]).fine().out;
     assert_eq!(told, "ours.yaml: 0 rules, 0 built-in off, 1 threshold changed, no errors\n");
     place.write("ours.yaml", "rules:\n  launch-bound: {min_share: 2}\n");

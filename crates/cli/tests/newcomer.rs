@@ -26,7 +26,7 @@ fn without_a_command_there_is_help_and_no_complaint() {
 fn a_line_is_stdout_wherever_a_file_can_be_named() {
     let place = Place::with_trace("stdout");
     for (arguments, text) in [
-        (&["analyze", "trace"][..], "How far to trust it"),
+        (&["analyze", "trace"][..], "Data quality"),
         (&["analyze", "trace", "--format", "json"], "analysis_version"),
         (&["export", "trace", "--format", "json"], "format_version"),
         (&["diff", "trace", "trace"], "A trace\n"),

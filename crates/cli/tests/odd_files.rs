@@ -48,7 +48,7 @@ fn cut_files_say_where_they_end() {
     let whole = torch(EVENTS);
     let (text, json) = analyse(&place, "cut.json", &whole[..whole.len() - 30]);
     assert!(text.contains("The file ends too early, at byte"), "{text}");
-    let first = "Only the beginning of the file could be read: what follows is of its first 2 events. ";
+    let first = "Only the beginning of the file is readable: this covers its first 2 events. ";
     assert!(text.split_once("The one").unwrap().0.ends_with(first), "{text}");
     let lines = json["health"]["lines"].as_array().unwrap();
     let losses = lines.iter().find(|line| line["label"] == "losses").unwrap();
@@ -106,7 +106,7 @@ fn inferscope_json_that_breaks_its_rules() {
         assert!(!text.is_empty() && json["bottleneck"]["type"].is_string(), "{name}: {text}");
     }
     let (text, _) = analyse(&place, "end-first.json", format!("[{}]", call(1, 50, 5)));
-    assert!(text.contains("What is missing"), "{text}");
+    assert!(text.contains("Not recorded or lost"), "{text}");
 }
 
 #[test]
