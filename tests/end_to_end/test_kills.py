@@ -231,7 +231,7 @@ def test_stacks_that_were_in_no_file_yet_survive_the_recorder(script, start):
     recording.kill_all_of_ours()
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid), "the workload is gone")
-    assert "it last wrote at" in analyze(trace)
+    assert "its last write was at" in analyze(trace)
     assert trace.count("samples") > in_files
     assert "spin" in {function for function, _ in trace.hottest()}, "every stack and name is there"
     assert len({row["time_ns"] for row in trace.table("samples")}) == trace.count("samples"), "each once"

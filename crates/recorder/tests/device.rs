@@ -243,7 +243,7 @@ fn doctor_is_told_what_each_device_lacks_and_what_asking_costs() {
     for words in [
         "580.65.06",
         "Fake H200 number 1",
-        "the driver's library does not have it",
+        "not in this driver's library",
         "not supported",
         "AMD Instinct MI300X",
         "amdgpu has no mem_busy_percent for it",

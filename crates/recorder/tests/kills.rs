@@ -66,7 +66,7 @@ fn kill_recorder(name: &str, both: bool) {
     assert_eq!((calls(&trace), recovered.lost, lost(&trace)), (200_000, 0, 0));
     assert!(recovered.records > 0 && recovered.records <= 200_010, "{recovered:?}");
     assert!(
-        recovered.notes.iter().any(|note| note.contains("the recorder was killed; it last wrote at")),
+        recovered.notes.iter().any(|note| note.contains("the recorder was killed; its last write was at")),
         "{recovered:?}"
     );
     assert_eq!(state(&trace).state, recorder::manifest::State::Recovered);
@@ -165,7 +165,7 @@ fn a_killed_recorder_is_started_again_and_the_trace_goes_on() {
     (0..3).for_each(|_| _ = recording.kill_recorder());
     recording.go_on();
     let outcome = recording.finish();
-    let note = "the recorder was killed 3 times and started again: no record was overwritten meanwhile";
+    let note = "the recorder was killed 3 times and restarted: no records were overwritten";
     assert!(outcome.contains(note), "{outcome}");
     assert_eq!((calls(&recording.trace), lost(&recording.trace)), (200_000, 0));
     let manifest = state(&recording.trace);
@@ -194,7 +194,7 @@ fn what_is_overwritten_while_no_recorder_runs_is_counted_once() {
     assert!(away > 0, "the ring held everything");
     // Scope and calls are a record each, and the scope's text came in the first half.
     assert_eq!(there + missing, 400_000, "{there} calls are there, {missing} are said to be missing");
-    let note = format!("the recorder was killed once and started again: {away} records were overwritten meanwhile");
+    let note = format!("the recorder was killed once and restarted: {away} records were overwritten");
     assert!(outcome.contains(&note), "{outcome}");
 }
 
@@ -267,7 +267,7 @@ fn a_removed_folder_is_put_back() {
     fs::write(&go, "").unwrap();
     assert_eq!(recorder.wait().unwrap().code(), Some(0));
     assert_eq!((calls(&trace), lost(&trace)), (400_000, 0));
-    assert!(fs::read_to_string(&result).unwrap().contains("were removed while recording"));
+    assert!(fs::read_to_string(&result).unwrap().contains("were deleted while recording"));
     assert_eq!(state(&trace).state, recorder::manifest::State::Complete);
 }
 
@@ -304,7 +304,7 @@ fn a_full_disk_never_blocks_and_every_record_is_accounted_for() {
         [("OUTPUT", &trace), ("RESULT", &result), ("COUNT", Path::new("3000000")), ("NAMES", Path::new("5000"))];
     assert_eq!(spawn("recorder", &variables).wait().unwrap().code(), Some(0));
     let outcome = fs::read_to_string(&result).unwrap();
-    assert!(outcome.contains("make room, then run `inferscope analyze"), "{outcome}");
+    assert!(outcome.contains("free some space, then run `inferscope analyze"), "{outcome}");
     // Still full: the recovery says so and changes nothing.
     assert!(matches!(recorder::recover(&trace), Err(recorder::Error::NotCompleted { .. })));
     disk.grow("500m");
