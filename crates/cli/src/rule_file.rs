@@ -115,7 +115,7 @@ impl File<'_> {
 
     /// YAML that is none is not read further.
     fn syntax(&mut self, error: &serde_saphyr::Error) {
-        let said = yaml::syntax(self.path, error, "rules are written as in docs/user-rules.md");
+        let said = yaml::syntax(self.path, error, "see docs/user-rules.md for the format");
         self.faults.push((0, said));
     }
 

@@ -7,14 +7,14 @@ use std::path::Path;
 /// What people write fits on some pages; more is something else.
 const LARGEST: u64 = 1 << 20;
 
-/// The text of a file, or why it cannot be `what`.
+/// The text of a file of settings or rules (`what`), or why there is none.
 pub fn text(path: &Path, file: io::Result<File>, what: &str) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: io::Error| format!("cannot read {shown}: {error}");
     let mut text = String::new();
     file.map_err(unreadable)?.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LARGEST {
-        return Err(format!("{shown} is larger than 1 MB: it cannot be {what}"));
+        return Err(format!("{shown} is larger than 1 MB: not a {what} file"));
     }
     Ok(text)
 }

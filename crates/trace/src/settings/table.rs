@@ -129,12 +129,12 @@ settings! {
             Setting::new(Commands::Tables, whole(1, 100_000, "rows in each table"), "Rows in each table").flag("--top", "N");
         /// 0: what is free when reading starts.
         max_memory_mb: u64 = 0,
-            Setting::new(Commands::Reading, whole(0, MOST_MB, "0 for what is free"), "Memory that reading may take")
+            Setting::new(Commands::Reading, whole(0, MOST_MB, "0 for what is free"), "Maximum memory for reading a trace")
                 .flag("--max-memory-mb", "MB").default_is("what is free")
                 .detail("0 is what is free when it starts.");
         /// A trace of torch.profiler that unpacks to more needs as much memory, too.
         max_unpacked_mb: u64 = 16 << 10,
-            Setting::new(Commands::Reading, whole(1, MOST_MB, "of any file"), "What a packed file (gzip) may unpack to")
+            Setting::new(Commands::Reading, whole(1, MOST_MB, "of any file"), "Maximum unpacked size of a gzip file")
                 .flag("--max-unpacked-mb", "MB");
         color: String = "auto".into(),
             Setting::new(Commands::Every, Accepts::OneOf(&["auto", "always", "never"]), "When to use colour: {range}")
@@ -157,7 +157,7 @@ settings! {
                     long: "--verbose",
                     short: Some('v'),
                     stands_for: "debug",
-                    help: "Print more on stderr about what is being done",
+                    help: "Print details on stderr",
                     conflicts: &[],
                 },
             ]);
