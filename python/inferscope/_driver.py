@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from . import _settings
+from . import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _VARIABLES = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
 
 def _wanted() -> bool:
-    return _settings.switch("INFERSCOPE_GPU_DETAIL") is not False
+    return _native.setting("gpu_detail") != "off"
 
 
 def library() -> str | None:
@@ -34,8 +34,6 @@ def environment() -> Mapping[str, str]:
 
 def start() -> str | None:
     """Records the GPU from now on if the program has started CUDA, else once it does. Returns why that cannot be."""
-    from . import _native
-
     begin = getattr(_native, "gpu_start", None)
     if begin is None or not _wanted() or library() is None or not _running():
         return None

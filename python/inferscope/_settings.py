@@ -1,15 +1,11 @@
 """What `start` was given, as the flags of the recorder that it starts. The recorder alone reads the environment and
-`.inferscope.yaml`, and decides; what comes of it comes back as variables, which the native part reads, and `switch`."""
+`.inferscope.yaml`, and decides; what comes of it comes back as variables, which the native part reads."""
 
 from __future__ import annotations
 
 import os
-
-# Not from typing: every process that is recorded imports this, and typing takes longer than all else of it.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from collections.abc import Mapping
+from typing import Any
 
 # The words for yes and no, in capitals or not: the same as of the command, from whose source they are written here.
 _YES = ("true", "1", "yes", "on")
@@ -44,8 +40,3 @@ def truth(text: str) -> bool | None:
     """Yes or no; None for any other word."""
     word = text.lower()
     return True if word in _YES else False if word in _NO else None
-
-
-def switch(variable: str) -> bool | None:
-    """Whether a variable says yes or no; None where it says neither, and the default holds."""
-    return truth(os.environ.get(variable, "").strip())

@@ -13,16 +13,16 @@ _begun: set[str] = set()
 
 def follow() -> None:
     """To be called when recording has begun. Any number of times."""
+    from . import _native
     from ._after_import import after_import
-    from ._settings import switch
 
-    if switch("INFERSCOPE_LAYERS"):
+    if _native.setting("layers") == "true":
         if "layers" not in _begun:
             _begun.add("layers")
             after_import("torch", _layers)
         elif "inferscope._layers" in sys.modules:
             _layers()
-    if switch("INFERSCOPE_GPU_DETAIL") is not False and "profiler" not in _begun:
+    if _native.setting("gpu_detail") != "off" and "profiler" not in _begun:
         _begun.add("profiler")
         after_import("torch", _yield_to_profiler)
 

@@ -7,7 +7,7 @@ use std::path::Path;
 /// What people write fits on some pages; more is something else.
 const LARGEST: u64 = 1 << 20;
 
-/// The text of a file, or why it cannot be `what`.
+/// The text of a file of settings or rules (`what`), or why there is none.
 pub fn text(path: &Path, file: io::Result<File>, what: &str) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: io::Error| format!("cannot read {shown}: {error}");

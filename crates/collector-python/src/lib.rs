@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use std::sync::Once;
 use trace::status::Collector;
 use workload::library::Library;
-use workload::settings::Settings;
+use workload::settings::{Group, Recording, Settings};
 use workload::{guard, session};
 
 #[pymodule]
@@ -37,6 +37,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start, module)?)?;
     module.add_function(wrap_pyfunction!(stop, module)?)?;
     module.add_function(wrap_pyfunction!(is_recording, module)?)?;
+    module.add_function(wrap_pyfunction!(setting, module)?)?;
     module.add_function(wrap_pyfunction!(allow, module)?)?;
     module.add_function(wrap_pyfunction!(discard, module)?)?;
     module.add_function(wrap_pyfunction!(after_fork, module)?)?;
@@ -103,6 +104,14 @@ fn stop(py: Python<'_>) {
 #[pyfunction]
 fn is_recording() -> bool {
     session::current().is_some()
+}
+
+/// What the recorder asked for, by the field of its row in the table of settings: as it would be written. None when no recorder is
+/// there.
+#[pyfunction]
+fn setting(field: &str) -> Option<String> {
+    let row = Recording::ROWS.iter().find(|row| row.field == field)?;
+    Some(Settings::from_environment()?.recording.text(row))
 }
 
 /// Lets a recorder that is not our parent read this process's memory.

@@ -2,12 +2,9 @@
 
 use analysis::{Metrics, measure};
 use timeline::Timeline;
-use timeline::fixture::{Fixture, TemporaryFolder};
 
 fn open(text: &str) -> (Timeline, Metrics) {
-    let folder = TemporaryFolder::new("metrics");
-    Fixture::parse(text).write(folder.path());
-    let timeline = timeline::open(folder.path()).unwrap();
+    let timeline = Timeline::from_text(text).unwrap();
     let metrics = measure(&timeline);
     (timeline, metrics)
 }
@@ -15,13 +12,14 @@ fn open(text: &str) -> (Timeline, Metrics) {
 #[test]
 fn own_time_leaves_out_inner_calls_and_recursion_counts_once() {
     let (timeline, metrics) = open(
-        "process 100 a 3.12
-        call 0 100 0..100 main@a.py:1
-        call 0 100 10..90 fib@a.py:5
-        call 0 100 20..80 fib@a.py:5
-        ccall 0 100 30..40 len@builtins:0
-        ccall 0 100 40..50 len@builtins:0
-        call 0 101 0..50 main@a.py:1",
+        "track main
+        call main@a.py:1 0..100us
+        call fib@a.py:5 10us..90us
+        call fib@a.py:5 20us..80us
+        ccall len@builtins:0 30us..40us
+        ccall len@builtins:0 40us..50us
+        track other
+        call main@a.py:1 0..50us",
     );
     let calls = metrics.calls.unwrap();
     let rows: Vec<_> = calls
@@ -35,7 +33,7 @@ fn own_time_leaves_out_inner_calls_and_recursion_counts_once() {
 
 #[test]
 fn a_call_that_outlives_its_caller_makes_no_negative_time() {
-    let (_, metrics) = open("process 100 a 3.12\ncall 0 100 0..10 f@a.py:1\ncall 0 100 5..50 g@a.py:2");
+    let (_, metrics) = open("track main\ncall f@a.py:1 0..10us\ncall g@a.py:2 5us..50us");
     let calls = metrics.calls.unwrap();
     let own: Vec<_> = calls.functions.iter().map(|f| f.own / 1000).collect();
     assert_eq!(own, [45, 5]);
@@ -44,11 +42,13 @@ fn a_call_that_outlives_its_caller_makes_no_negative_time() {
 #[test]
 fn samples_count_running_threads_and_a_recursive_function_once() {
     let (timeline, metrics) = open(
-        "process 100 a 3.12
-        sample 0 100 10 active,gil main@a.py:1;f@a.py:5;f@a.py:5
-        sample 0 100 20 active main@a.py:1;f@a.py:5
-        sample 0 100 30 active main@a.py:2
-        sample 0 101 30 idle main@a.py:9;wait@t.py:1",
+        "rate 100
+        track main
+        sample 10us active gil main@a.py:1>f@a.py:5>f@a.py:5
+        sample 20us active main@a.py:1>f@a.py:5
+        sample 30us active main@a.py:2
+        track other
+        sample 30us main@a.py:9>wait@t.py:1",
     );
     let samples = metrics.samples.unwrap();
     assert_eq!((samples.taken, samples.active, samples.idle, samples.gil), (4, 3, 1, 1));
@@ -62,17 +62,13 @@ fn samples_count_running_threads_and_a_recursive_function_once() {
 #[test]
 fn curves_spread_growth_over_time_and_add_processes_up() {
     let (timeline, metrics) = open(
-        "process 100 a 3.12
-        process 200 b 3.12
-        counter 0 0 0 cpu_ns 0
-        counter 0 0 1000 cpu_ns 2000000
-        counter 1 201 0 cpu_ns 0
-        counter 1 201 1000 cpu_ns 500000
-        counter 0 0 0 rss_bytes 100
-        counter 0 0 500 rss_bytes 300
-        counter 1 0 600 rss_bytes 50
-        counter 1 0 1000 rss_bytes 10
-        counter 0 0 1000 rss_bytes 200",
+        "process a python 3.12
+        counter process cpu_ns 0=0 1ms=2ms
+        counter process rss_bytes 0=100 500us=300 1ms=200
+        process b python 3.12
+        track worker
+        counter cpu_ns 0=0 1ms=500us
+        counter process rss_bytes 600us=50 1ms=10",
     );
     let cpu = metrics.cpu.unwrap();
     assert!((cpu.mean - 2.5).abs() < 1e-9, "{}", cpu.mean);
@@ -87,7 +83,7 @@ fn curves_spread_growth_over_time_and_add_processes_up() {
 
 #[test]
 fn what_was_not_recorded_is_said_with_its_reason() {
-    let (_, metrics) = open("process 100 a 3.12\nmark 0 100 5 hello");
+    let (_, metrics) = open("rate 100\n calls on\n track main\n mark hello 5us");
     let absent: Vec<_> = metrics.absent.iter().map(|absent| absent.what).collect();
     assert_eq!(absent, ["stack samples", "calls", "CPU time", "memory"]);
     assert_eq!(metrics.absent[1].why, "no calls seen");
@@ -96,6 +92,6 @@ fn what_was_not_recorded_is_said_with_its_reason() {
 
 #[test]
 fn nothing_at_all_has_no_numbers() {
-    let (_, metrics) = open("process 100 a 3.12");
+    let (_, metrics) = open("process a python 3.12");
     assert_eq!((metrics.duration, metrics.slices, metrics.absent.len()), (0, 0, 5));
 }

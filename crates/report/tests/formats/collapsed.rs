@@ -57,6 +57,6 @@ fn no_name_breaks_a_line_or_a_frame() {
 #[test]
 fn an_empty_recording_says_so() {
     assert_eq!(read(&timelines::nothing(), Options::default()), ["no stack was sampled in this recording 0"]);
-    let idle = parse("process 1 a 3.12\nsample 0 1 1 - f@a.py:1");
+    let idle = parse("track main\nsample 1us f@a.py:1");
     assert_eq!(read(&idle, Options::default()), ["no thread was seen running in this recording 0"]);
 }

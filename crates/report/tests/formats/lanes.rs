@@ -47,38 +47,35 @@ fn lanes(timeline: &Timeline) -> usize {
 }
 
 fn lanes_of(slices: &str) -> usize {
-    lanes(&parse(&format!("process 100 a 3.12\n{slices}")))
+    lanes(&parse(&format!("track main\n{slices}")))
 }
 
 #[test]
 fn synchronous_code_needs_one() {
     assert_eq!(
-        lanes_of("scope 0 100 0..9 b #2 ^1\nscope 0 100 0..9 a #1\nscope 0 100 9..9 c #3 ^2\ncall 0 100 9..9 f"),
+        lanes_of("scope b 0..9us id 2 parent 1\nscope a 0..9us id 1\nscope c 9us..9us id 3 parent 2\ncall f 9us..9us"),
         1
     );
-    assert_eq!(
-        lanes_of("scope 0 100 0..5 a #1\nscope 0 100 5..9 b #2\nscope 0 100 9..9 c #3\nscope 0 100 9..9 d #4"),
-        1
-    );
+    assert_eq!(lanes_of("scope a 0..5us id 1\nscope b 5us..9us id 2\nscope c 9us..9us id 3\nscope d 9us..9us id 4"), 1);
 }
 
 #[test]
 fn a_scope_is_never_under_one_that_is_not_around_it() {
     // Inside by time, but of another task.
-    assert_eq!(lanes_of("scope 0 100 0..9 a #1\nscope 0 100 2..5 b #2"), 2);
+    assert_eq!(lanes_of("scope a 0..9us id 1\nscope b 2us..5us id 2"), 2);
     // Two children of one parent at once.
-    assert_eq!(lanes_of("scope 0 100 0..9 a #1\nscope 0 100 1..5 b #2 ^1\nscope 0 100 2..4 c #3 ^1"), 2);
+    assert_eq!(lanes_of("scope a 0..9us id 1\nscope b 1us..5us id 2 parent 1\nscope c 2us..4us id 3 parent 1"), 2);
     // A parent that is not in the trace, or on another thread.
-    assert_eq!(lanes_of("scope 0 100 0..9 a #1\nscope 0 100 2..5 b #3 ^77"), 2);
+    assert_eq!(lanes_of("scope a 0..9us id 1\nscope b 2us..5us id 3 parent 77"), 2);
     // A child that outlives its parent.
-    assert_eq!(lanes_of("scope 0 100 0..5 a #1\nscope 0 100 2..9 b #2 ^1"), 2);
+    assert_eq!(lanes_of("scope a 0..5us id 1\nscope b 2us..9us id 2 parent 1"), 2);
 }
 
 #[test]
 fn calls_that_overlap_as_no_calls_can_still_nest() {
-    assert_eq!(lanes_of("call 0 100 0..5 f\ncall 0 100 2..9 g\ncall 0 100 4..6 h\ncall 0 100 10..11 i"), 2);
+    assert_eq!(lanes_of("call f 0..5us\ncall g 2us..9us\ncall h 4us..6us\ncall i 10us..11us"), 2);
     let mut many = String::new();
-    (0..40).for_each(|index| writeln!(many, "call 0 100 {index}..{} f", 1000 + index).unwrap());
+    (0..40).for_each(|index| writeln!(many, "call f {index}us..{}us", 1000 + index).unwrap());
     assert_eq!(lanes_of(&many), 40);
 }
 
@@ -88,7 +85,7 @@ fn a_lane_is_used_again_when_it_is_free() {
     for round in 0..50 {
         for task in 0..10 {
             let start = round * 100 + task;
-            writeln!(many, "scope 0 100 {start}..{} task #{}", start + 50, round * 10 + task + 1).unwrap();
+            writeln!(many, "scope task {start}us..{}us id {}", start + 50, round * 10 + task + 1).unwrap();
         }
     }
     assert_eq!(lanes_of(&many), 10);
@@ -97,6 +94,6 @@ fn a_lane_is_used_again_when_it_is_free() {
 #[test]
 fn many_tasks_at_once_take_as_many_and_no_endless_time() {
     let mut many = String::new();
-    (0..20_000).for_each(|task| writeln!(many, "scope 0 100 {task}..{} task #{}", 30_000 + task, task + 1).unwrap());
+    (0..20_000).for_each(|task| writeln!(many, "scope task {task}us..{}us id {}", 30_000 + task, task + 1).unwrap());
     assert_eq!(lanes_of(&many), 20_000);
 }

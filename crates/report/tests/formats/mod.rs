@@ -7,7 +7,6 @@ mod pprof;
 mod speedscope;
 mod timelines;
 
-/// A timeline of a few lines of text: see [`timeline::fixture::text`].
 fn parse(text: &str) -> timeline::Timeline {
-    timelines::open(&timeline::fixture::Fixture::parse(text))
+    timeline::Timeline::from_text(text).expect("a timeline")
 }

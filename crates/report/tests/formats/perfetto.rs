@@ -1,7 +1,7 @@
 //! The Perfetto export read back: slices nest and are closed on every track, in order of time, and nothing stands under
 //! a scope that is not around it. That the official protos read the same is tested in tests/exports.
 
-use super::{parse, timelines};
+use super::timelines;
 use prost::Message;
 use report::exports::perfetto::{self, messages::*};
 use std::collections::HashMap;
@@ -182,7 +182,8 @@ fn names_that_try_to_break_out_arrive_as_they_are() {
 
 #[test]
 fn two_processes_of_one_pid_stay_two() {
-    let read = read(&parse("process 100 first 3.12\nprocess 100 second 3.12\ncall 0 100 1..2 f\ncall 1 100 1..2 g"));
+    let rows = "process 100 first 3.12\nprocess 100 second 3.12\ncall 0 100 1..2 f\ncall 1 100 1..2 g";
+    let read = read(&timelines::open(&timeline::fixture::Fixture::parse(rows)));
     let drawn = read.draw();
     assert_eq!(drawn["100/100"], "f 0..\n..0\n");
     assert_eq!(drawn["second (100) > thread (100)"], "g 0..\n..0\n");

@@ -93,10 +93,10 @@ fn samples_are_counted_and_timed_by_stack_thread_and_state() {
 #[test]
 fn a_function_has_one_entry_and_a_location_for_each_line() {
     let profile = read(&parse(
-        "process 1 a 3.12
-        sample 0 1 1 active f@a.py:1
-        sample 0 1 2 active f@a.py:2
-        sample 0 1 3 active f@a.py:1",
+        "track main
+        sample 1us active f@a.py:1
+        sample 2us active f@a.py:2
+        sample 3us active f@a.py:1",
     ));
     assert_eq!((profile.function.len(), profile.location.len(), profile.sample.len()), (1, 2, 2));
     assert_eq!(profile.sample.iter().map(|sample| sample.value[0]).sum::<i64>(), 3);
