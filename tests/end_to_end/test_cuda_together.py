@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from fake_gpu import KERNEL, OnGpu
 from recording import PATIENCE_S, SCOPE, Recorded, Trace, inferscope
 
@@ -144,6 +146,7 @@ def test_every_kernel_is_recorded_whatever_it_costs_if_that_is_asked_for(gpu):
     assert "GPU work was recorded for" not in seen.notes()
 
 
+@pytest.mark.serial
 def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
     """Half of each step the host prepares something; most steps lie outside the windows."""
     program = gpu.python("""

@@ -81,7 +81,7 @@ mod tests {
     fn a_slip_is_told_and_an_edit_is_named() {
         assert!(refused("gc-freze").contains("did you mean gc-freeze?"), "{}", refused("gc-freze"));
         assert!(
-            refused("implicit-sync").contains("needs a code change; verify cannot apply it"),
+            refused("implicit-sync").contains("needs a code change; `verify` cannot apply it"),
             "{}",
             refused("implicit-sync")
         );

@@ -83,7 +83,7 @@ fn case(place: &Place, number: usize, what: &str) -> Result<(), String> {
     }
     let mut changes = tree::changes(&before, &after);
     // A trace of our own, whole and of this boot, may be completed: in its folder and that of its segments, nowhere else.
-    if told.err.contains("records saved from shared memory") && !told.err.contains("in a copy") {
+    if told.err.contains("records recovered from shared memory") && !told.err.contains("in a copy") {
         let own =
             [place.trace(), place.shared_folder()].map(|path| format!("{path:?}").trim_end_matches('"').to_owned());
         changes.retain(|change| !own.iter().any(|own| change.starts_with(own)));

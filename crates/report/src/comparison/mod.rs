@@ -71,12 +71,12 @@ pub fn answer(comparison: &Comparison) -> String {
     let what = if comparison.whole { "The recording".to_owned() } else { format!("A step \"{}\"", comparison.step) };
     let (from, to) = (Unit::Milliseconds.say(a), Unit::Milliseconds.say(b));
     let by = relative(a, b).map(|share| format!(" ({:+.1} %)", 100.0 * share)).unwrap_or_default();
+    // Of what is certain and what is not, the first comes first.
+    let real = || real(comparison, a.max(b)).map(|real| format!("Real change: {real}. ")).unwrap_or_default();
     match change.noise {
-        _ if a == b => format!("{what} takes {to} in both."),
+        _ if a == b => format!("{}{what} takes {to} in both.", real()),
         Some(Noise::Within) => {
-            // Of what is certain and what is not, the first comes first.
-            let real = real(comparison, a.max(b)).map(|real| format!("Real change: {real}. ")).unwrap_or_default();
-            format!("{real}{what} takes {from} in A and {to} in B{by}: within the noise of the steps.")
+            format!("{}{what} takes {from} in A and {to} in B{by}: within the noise of the steps.", real())
         }
         noise => {
             let way = if b > a { "slower" } else { "faster" };
@@ -91,7 +91,8 @@ pub fn answer(comparison: &Comparison) -> String {
 
 /// The largest change that is no noise, where it is worth a headline: `step_ms` is what a step takes.
 fn real(comparison: &Comparison, step_ms: f64) -> Option<String> {
-    let is_real = |change: &Change| change.noise == Noise::Real;
+    // Idle time of the GPU changes with whatever else does: it is no cause.
+    let is_real = |change: &Change| change.noise == Noise::Real && change.group != Group::Idle;
     let both = [true, false].into_iter().filter_map(|slower| most(comparison, slower, is_real));
     let largest = both.max_by(|x, y| x.1.abs().total_cmp(&y.1.abs()));
     largest.filter(|(_, delta)| delta.abs() >= MIN_REAL_SHARE * step_ms * 1e6).map(|most| said(comparison, most))
