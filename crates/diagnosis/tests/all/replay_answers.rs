@@ -32,5 +32,5 @@ fn a_name_that_is_not_there_is_answered_with_one_that_is_near_or_with_the_larges
     assert!(near.ends_with("; did you mean \"second\"?"), "{near}");
     let far = refused("remove kernel:nope");
     assert!(far.ends_with("; the longest are \"first\", \"second\""), "{far}");
-    assert!(refused("remove copy:x").contains("none of that kind"));
+    assert!(refused("remove copy:x").contains("the steps have none"));
 }

@@ -65,5 +65,5 @@ fn a_pull_request_gets_the_answer_the_gates_and_tables() {
         assert!(markdown.lines().any(|one| one == line), "{line}:\n{markdown}");
     }
     assert!(markdown.contains("\n> A step \"request\" is slower: ") && markdown.contains("| **no data** |"));
-    assert!(markdown.contains("## Functions\n") && markdown.contains(" more in the JSON.\n"), "{markdown}");
+    assert!(markdown.contains("## Functions\n") && markdown.contains(" more in the JSON output.\n"), "{markdown}");
 }
