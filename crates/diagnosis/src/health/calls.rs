@@ -4,9 +4,8 @@ use crate::rule::Case;
 
 /// None: calls were not recorded.
 pub fn overhead(case: &Case) -> Option<&'static str> {
-    (case.timeline.info.settings.calls == Some(true)).then_some(
-        "overhead of --calls not measured: it runs inside the program; to measure it, time the program with and without --calls",
-    )
+    (case.timeline.info.settings.calls == Some(true))
+        .then_some("not measured for --calls, which runs inside the program: time the program with and without it")
 }
 
 #[cfg(test)]
@@ -23,7 +22,7 @@ mod tests {
             let lines = lines(&Case::new(&timeline, None), &[]);
             lines.into_iter().find(|line| line.label == "overhead").unwrap().text
         };
-        assert!(said("calls on").starts_with("overhead of --calls not measured"), "{}", said("calls on"));
+        assert!(said("calls on").starts_with("not measured for --calls"), "{}", said("calls on"));
         assert!(said("calls off").contains("from outside the program"), "{}", said("calls off"));
     }
 }
