@@ -51,7 +51,7 @@ fn runs_are_taken_in_turn_and_the_output_is_compared() {
     let json: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!((&json["rule"], &json["fix"]), (&"module-loading".into(), &"eager-loading".into()));
     assert_eq!((&json["output"], &json["of"], &json["rounds"]), (&"same".into(), &"process".into(), &3.into()));
-    assert!(json["not_predicted"].as_str().unwrap().starts_with("module-loading"), "{}", told.out);
+    assert!(json["not_predicted"].as_str().unwrap().contains("module-loading"), "{}", told.out);
     assert!(json["predicted"].is_null());
     // One for the prediction, then without and with, with and without, without and with.
     let order = std::fs::read_to_string(place.at("order")).unwrap();
