@@ -149,7 +149,7 @@ fn times_are_exact_in_either_unit_and_what_cannot_be_is_said() {
     let timeline = open(trace(&far.iter().map(String::as_str).collect::<Vec<_>>())).unwrap();
     assert_eq!((timeline.slices.len(), timeline.duration()), (2, 3000));
     assert!(
-        timeline.notes_said()[0].starts_with("1 events lie more than a week from all others"),
+        timeline.notes_said()[0].starts_with("1 events more than a week from all others"),
         "{:?}",
         timeline.notes_said()
     );
