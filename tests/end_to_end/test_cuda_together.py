@@ -169,7 +169,7 @@ def test_the_diagnosis_with_a_budget_is_the_one_without(gpu):
         said[budget] = json.loads(done.stdout)
         shutil.rmtree(seen.trace.folder)
     whole, part = said["none"], said["2%"]
-    assert "set apart" in part["steps"]["why"], part["steps"]["why"]
+    assert "are excluded" in part["steps"]["why"], part["steps"]["why"]
     assert part["bottleneck"]["type"] == whole["bottleneck"]["type"]
     # A busy machine takes the core from one of the two, which is said, and is no difference between them.
     codes = {name: [found["code"] for found in one["findings"]] for name, one in said.items()}
@@ -194,7 +194,7 @@ def test_a_window_is_long_enough_for_a_step(gpu):
     seen: OnGpu = gpu.play("", command=(program,), options=("--overhead-budget", "50%"))
     assert seen.recorded.code == 0, seen.recorded.told
     steps = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)["steps"]
-    assert "set apart" in steps["why"], steps
+    assert "are excluded" in steps["why"], steps
     assert 0 < steps["count"] < 6, steps
 
 

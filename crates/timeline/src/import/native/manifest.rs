@@ -189,7 +189,10 @@ fn note(value: &Value) -> Option<Note> {
 
 fn windows(of: &Object<'_>) -> Option<WindowedRecording> {
     let part = |name| Some(of.number(name)? as f64 / 1e6);
-    Some(WindowedRecording { recorded: part(keys::windows::RECORDED_PPM)?.min(1.0), cost: part(keys::windows::COST_PPM)? })
+    Some(WindowedRecording {
+        recorded: part(keys::windows::RECORDED_PPM)?.min(1.0),
+        cost: part(keys::windows::COST_PPM)?,
+    })
 }
 
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.

@@ -37,9 +37,9 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
             "Launch fewer operators: a CUDA graph, a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data."
                 .into()
         }
-        true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", or_it(name)),
+        true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", called(name)),
         false => {
-            format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", or_it(name))
+            format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", called(name))
         }
     };
     let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
@@ -61,8 +61,9 @@ pub fn of_import(place: &Place) -> Vec<String> {
     ]
 }
 
-fn or_it(name: &str) -> &str {
-    if name.is_empty() { "it" } else { name }
+/// What has no name of its own, as `<module>`, is not called by one.
+fn called(name: &str) -> &str {
+    if name.is_empty() || name.starts_with('<') { "this code" } else { name }
 }
 
 fn at_line(place: &Place) -> String {
