@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-
 from fake_gpu import KERNEL, OnGpu
 from recording import PATIENCE_S, SCOPE, Recorded, Trace, inferscope
 
