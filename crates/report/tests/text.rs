@@ -140,3 +140,38 @@ fn nothing_is_said_of_steps_or_of_a_clock_that_there_are_not() {
     );
     assert!(few.contains("9.00 ms; too short for a breakdown: 1 sample (") && !few.contains("· gain "), "{few}");
 }
+
+fn one_first_step_is_slow() -> Timeline {
+    Timeline::from_text(
+        "track main\n call <module>@app.py:1 0..2s\n call serve@app.py:9 1ms..3ms\n step request 0..400ms\n \
+         repeat 39 every 20ms\n step request 500ms..510ms\n end",
+    )
+    .unwrap()
+}
+
+/// Warm-up is in no number: neither in the answer nor in the table of the steps.
+#[test]
+fn a_report_has_one_p99() {
+    let timeline = one_first_step_is_slow();
+    let text = render(&timeline, Style::default());
+    assert!(text.contains("A request takes 10.0 ms (p50 of 39; p99 10.0 ms)"), "{text}");
+    assert!(text.contains("Steps  1 warm-up step excluded"), "{text}");
+    let row = text.lines().find(|line| line.ends_with("  request")).unwrap_or_default();
+    assert!(row.trim_start().starts_with("39 ") && !row.contains("400 ms"), "{row}");
+    assert!(brief(&timeline).contains("request: 39 times, p50 10.0 ms, p99 10.0 ms"), "{}", brief(&timeline));
+}
+
+/// What a module runs when it is imported is start-up, and no call to look at.
+#[test]
+fn an_import_is_not_the_call_that_took_most() {
+    let brief = brief(&one_first_step_is_slow());
+    assert!(brief.contains("serve: ") && !brief.contains("<module>: "), "{brief}");
+}
+
+/// The functions of a step stand before those of the whole recording.
+#[test]
+fn the_functions_of_a_step_are_in_the_summary() {
+    let text = render(&open(SERVICE), Style::default());
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
+    assert!(at("Where the time of a step goes") < at("Whole recording: functions by samples"), "{text}");
+}

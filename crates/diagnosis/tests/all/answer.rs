@@ -39,6 +39,16 @@ fn the_blamed_share_is_no_less_than_the_gain() {
     }
 }
 
+/// The line that compiles is the hot one, too: that is said once.
+#[test]
+fn a_hot_line_does_not_repeat_the_first_finding() {
+    let found = recorded("suite/recompile");
+    let at = |finding: &diagnosis::Finding| (finding.place.function.clone(), finding.place.file.clone());
+    assert_eq!(found.findings[0].code, "compile-in-request");
+    let again = found.findings.iter().find(|one| one.code == "hot-line" && at(one) == at(&found.findings[0]));
+    assert_eq!(again, None);
+}
+
 /// Layers of a block are no sisters of each other, and steps that launch the same are not said to differ.
 #[test]
 fn the_small_model_has_no_odd_layer_and_as_many_kernels_in_slow_steps() {

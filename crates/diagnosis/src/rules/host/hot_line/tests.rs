@@ -33,6 +33,26 @@ fn names_the_function_of_the_program_and_its_hottest_line() {
     assert!(found[0].evidence.iter().any(|one| one.track.is_some() && one.start.is_some()));
 }
 
+/// Half of a function at one line and half at another: the next recording may have it the other way round.
+#[test]
+fn a_line_is_named_only_where_it_clearly_leads() {
+    let steps = |lines: [u32; 4]| {
+        let samples: String = lines
+            .iter()
+            .enumerate()
+            .map(|(at, line)| format!("sample {}ms active gil serve>build:{line}\n", 2 + 5 * at))
+            .collect();
+        format!(
+            "track main\n repeat 40 every 50ms\n step r 0..40ms\n {samples} samples 22ms..40ms every 5ms active gil serve>decode:90\n end"
+        )
+    };
+    let leads = &found(&HotLine, &steps([57, 57, 57, 58]))[0];
+    assert!(leads.title.contains("(hottest line app.py:57, ") && leads.place.line == Some(57), "{leads:?}");
+    let flips = &found(&HotLine, &steps([57, 58, 57, 58]))[0];
+    assert!(flips.title.ends_with("(app.py)") && flips.place.line.is_none(), "{flips:?}");
+    assert!(flips.evidence.iter().any(|one| one.text == "build (app.py:58): 80 samples"), "{flips:?}");
+}
+
 const IMPORT: &str = "_find_and_load@/usr/lib/python3.12/importlib/_bootstrap.py:1360>\
     <module>@/usr/lib/python3.12/site-packages/numpy/__init__.py:114";
 
