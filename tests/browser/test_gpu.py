@@ -137,7 +137,7 @@ def test_a_picked_layer_shows_what_was_launched_in_it(model: Page) -> None:
     top = min(y for _, y in hits)
     middle = [x for x, y in hits if y == top]
     click_at(model, middle[len(middle) // 2], top + 6)
-    model.until(lambda: "Launched inside it: 7 pieces of work" in model.one("#selection-links").text)
+    model.until(lambda: "Launched inside it: 7 GPU operations" in model.one("#selection-links").text)
     model.until(lambda: find_colour(model, "--link"))
 
 
