@@ -129,7 +129,7 @@ def test_what_the_block_raises_is_what_the_test_shows(run_tests):
                 inferscope_check()
 
         def test_senseless_limit(inferscope_check):
-            with pytest.raises(ValueError, match="a share is 0% to 100%"):
+            with pytest.raises(ValueError, match="must be from 0% to 100%"):
                 with inferscope_check(min_gpu_busy=60):
                     pass
 
