@@ -82,7 +82,9 @@ class Check:
     def __enter__(self) -> Check:
         __tracebackhide__ = True
         if self._block is not None:
-            raise RuntimeError("this check has recorded its block: call inferscope_check() again for the next one")
+            raise RuntimeError(
+                "this check has already recorded its block: call inferscope_check() again for the next one"
+            )
         if _recording.is_recording():
             raise AssertionError(
                 "not measured: this process is already being recorded, and a check needs a recording of its own: run "

@@ -129,7 +129,7 @@ def test_more_buffers_than_there_are(gpu):
     seen = fine(gpu.play(f"hold\nrepeat 120\n{ONE_EACH}end\nrelease"))
     assert 120 - 96 <= seen.lost() < 120 - 90
     assert seen.kernels() == {"k": 120 - seen.lost()}
-    assert f"{seen.lost()} times for a buffer when none was free" in seen.notes(), seen.notes()
+    assert f"requested a buffer {seen.lost()} times when none was free" in seen.notes(), seen.notes()
 
 
 def test_a_kernel_that_never_ended_has_no_invented_times(gpu):

@@ -337,4 +337,4 @@ def test_doctor_says_which_libcupti(gpu):
     assert mark == "✓" and str(cupti) in text and "LD_LIBRARY_PATH" in text, words
     given = inferscope("doctor", env=gpu.environment("", cupti, INFERSCOPE_CUPTI="/nowhere.so")).stdout.decode()
     mark, text = line(given, "libcupti")
-    assert mark == "✗" and "INFERSCOPE_CUPTI says /nowhere.so, which is not there" in text, given
+    assert mark == "✗" and "INFERSCOPE_CUPTI names /nowhere.so, which does not exist" in text, given

@@ -60,7 +60,9 @@ def test_names_like_our_own_words_mean_nothing(script, record):
     told, usual = (
         json.loads(inferscope("analyze", str(one.trace.folder), "--format", "json").stdout) for one in (ours, plain)
     )
-    assert told["steps"]["count"] == usual["steps"]["count"] > 0, "no step lies outside of a window that there is not"
+    # A slow first step may be warm-up in one of the two.
+    counted = [one["steps"]["count"] + one["steps"]["warmup"] for one in (told, usual)]
+    assert counted[0] == counted[1] > 0, "no step lies outside of a window that there is not"
     assert told["steps"]["source"] == usual["steps"]["source"]
     assert told["health"]["note_codes"] == usual["health"]["note_codes"]
     assert [line["label"] for line in told["health"]["lines"]] == [line["label"] for line in usual["health"]["lines"]]

@@ -129,13 +129,13 @@ def test_what_the_block_raises_is_what_the_test_shows(run_tests):
                 inferscope_check()
 
         def test_senseless_limit(inferscope_check):
-            with pytest.raises(ValueError, match="a share is 0% to 100%"):
+            with pytest.raises(ValueError, match="must be from 0% to 100%"):
                 with inferscope_check(min_gpu_busy=60):
                     pass
 
         def test_inside_another(inferscope_check):
             with inferscope_check(max_step_ms=100_000):
-                with pytest.raises(AssertionError, match="not measured: this process is being recorded already"):
+                with pytest.raises(AssertionError, match="not measured: this process is already being recorded"):
                     with inferscope_check(max_step_ms=100_000):
                         pass
     """)
@@ -157,7 +157,7 @@ def test_what_cannot_be_recorded_fails_and_says_why(run_tests, tmp_path):
     # A recorder is there already: what it records is not the block alone.
     trace = tmp_path / "outer"
     done = inferscope("run", "--output", trace, "--", sys.executable, "-m", "pytest", "-q", tmp_path / "test_it.py")
-    assert b"not measured: this process is being recorded already" in done.stdout
+    assert b"not measured: this process is already being recorded" in done.stdout
 
 
 def test_other_tests_do_not_load_the_package(run_tests):

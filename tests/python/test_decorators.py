@@ -58,7 +58,7 @@ def test_what_is_no_function_is_left_alone(record):
         from inferscope import scope
         for thing in (int, 3):
             try: scope("x")(thing)
-            except RuntimeWarning as warning: assert "no function" in str(warning)
+            except RuntimeWarning as warning: assert "not a function" in str(warning)
             else: raise AssertionError
         warnings.simplefilter("ignore")
         assert scope("x")(int) is int
