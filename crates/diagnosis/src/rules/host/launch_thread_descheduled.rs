@@ -18,20 +18,28 @@ pub struct LaunchThreadDescheduled;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "kernel rounding and the odd interrupt stay far below");
 
+const MIN_SHARE_WITHOUT_GPU: Threshold = Threshold::new(
+    CODE,
+    "min_share_without_gpu",
+    0.1,
+    Unit::Share,
+    "threads that compute share their cores with whatever else runs; no launch is late for it",
+);
+
 impl Rule for LaunchThreadDescheduled {
     fn code(&self) -> RuleCode {
         CODE
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MIN_SHARE_WITHOUT_GPU]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The thread that runs the steps and launches GPU work is runnable but not scheduled for {min_share} of step time or more.",
-            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls. Without GPU work the rule stays silent: the breakdown of the step shows the time waiting for a core.",
-            needs: "Per-thread scheduler counters (collector `threads`), and GPU operations.",
+            summary: "The thread that runs the steps and launches GPU work is runnable but not scheduled for {min_share} of step time or more ({min_share_without_gpu} in a program without GPU work).",
+            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls.",
+            needs: "Per-thread scheduler counters (collector `threads`).",
             example: "Launching thread runnable but not scheduled for 12 % of the step",
         }
     }
@@ -41,10 +49,6 @@ impl Rule for LaunchThreadDescheduled {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        // Nothing is launched: the breakdown of the step shows who waits for a core.
-        if case.timeline.gpu.is_empty() {
-            return Verdict::Silent;
-        }
         let Some(growth) = &case.run_queue else {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
@@ -53,8 +57,12 @@ impl Rule for LaunchThreadDescheduled {
             ));
         };
         let share = bounds(growth);
-        if share.mid < case.threshold(MIN_SHARE) { Verdict::Silent } else { finding(case, growth, share).into() }
+        if share.mid < least(case) { Verdict::Silent } else { finding(case, growth, share).into() }
     }
+}
+
+fn least(case: &Case) -> f64 {
+    case.threshold(if case.timeline.gpu.is_empty() { MIN_SHARE_WITHOUT_GPU } else { MIN_SHARE })
 }
 
 /// The share of the steps' time, between the bounds that hold wherever the counter grew.
@@ -91,17 +99,14 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     ];
     evidence.extend(stretches(case, growth, "not scheduled"));
     let gain = case.gain_of_host(share);
+    let who = if case.timeline.gpu.is_empty() { "Runnable" } else { "Launching thread runnable" };
     Finding {
         code: CODE,
-        title: format!(
-            "Launching thread runnable but not scheduled for {} of {}",
-            phrase::percent(share.mid),
-            case.the_step()
-        ),
+        title: format!("{who} but not scheduled for {} of {}", phrase::percent(share.mid), case.the_step()),
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: between(share, case.threshold(MIN_SHARE)) * growth.tally.repeats(),
+        confidence: between(share, least(case)) * growth.tally.repeats(),
         evidence,
         actions: vec![
             "Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores."
@@ -144,11 +149,14 @@ mod tests {
         silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 1ms"));
     }
 
-    /// A program that launches nothing has no launching thread.
+    /// Without launches that are late for it, little of it is worth no finding.
     #[test]
-    fn silent_without_a_gpu() {
+    fn a_program_without_a_gpu_has_to_wait_longer() {
         let cpu = STEPS.split("api ").next().unwrap();
-        silent(&LaunchThreadDescheduled, &format!("{cpu} counter runqueue_wait_ns 0..2s every 100ms grows 24ms"));
+        let text = |grows: &str| format!("{cpu} counter runqueue_wait_ns 0..2s every 100ms grows {grows}");
+        silent(&LaunchThreadDescheduled, &text("6ms"));
+        let title = &found(&LaunchThreadDescheduled, &text("24ms"))[0].title;
+        assert_eq!(title, "Runnable but not scheduled for 30 % of the step");
     }
 
     #[test]
