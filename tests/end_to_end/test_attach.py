@@ -108,7 +108,7 @@ def test_no_permission_to_sample(busy, unprivileged):
         told = done.stderr.decode()
         assert done.returncode == 1
         assert "no permission to record process" in told
-        assert "user 0" in told
+        assert "uid 0" in told
         assert "--no-stacks" in told
         command.insert(-2, "--no-stacks")
         done = subprocess.run(command, capture_output=True, cwd="/", timeout=PATIENCE_S)
