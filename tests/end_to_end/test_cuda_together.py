@@ -121,7 +121,7 @@ def test_a_program_that_launches_fast_is_recorded_in_windows_only_if_that_is_dea
     # Where the collector's sentence tells a cost, the report has it, too.
     analysis = json.loads(inferscope("analyze", seen.trace.folder, "--format", "json").stdout)
     measured = analysis["gpu_work"]["overhead"]["by"] == "windows"
-    assert measured == ("could not be told" not in seen.notes()), seen.notes()
+    assert measured == ("not known" not in seen.notes()), seen.notes()
 
 
 def test_graphs_may_be_slowed_down_by_less_than_launches(gpu):

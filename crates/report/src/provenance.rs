@@ -10,9 +10,9 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
     let state = match info.state {
         State::Complete => "the recording is complete",
         State::Recording => "the recorder had not finished: the end is missing",
-        State::Recovered => "the recorder was killed; this is what was saved afterwards",
+        State::Recovered => "the recorder was killed; recovered afterwards",
         State::Cut { .. } => "only the beginning of the file could be read",
-        State::Unknown => "whether the recording is complete is not known",
+        State::Unknown => "not known whether the recording is complete",
     };
     // Another tool's file says neither which InferScope made it nor how good its times are.
     let mut lines = if info.recorder.is_empty() {

@@ -42,7 +42,7 @@ fn what_is_wrong_is_said_with_line_and_nearest_name() {
     let cases = [
         ("h2d_time", "h2d_tmie", "r.yaml:4: condition, column 1: there is no metric h2d_tmie: did you mean h2d_time?"),
         ("> 0.3", "", "r.yaml:4: condition, column 1: it is a number, not a condition"),
-        ("> 0.3", "> > 0.3", "r.yaml:4: condition, column 25: a metric or a number belongs here, not >"),
+        ("> 0.3", "> > 0.3", "r.yaml:4: condition, column 25: expected a metric or a number, got >"),
         ("> 0.3", "and 0.3", "r.yaml:4: condition, column 23: and takes a condition on both sides"),
         ("many-kernels", "high_memory_overhead", "r.yaml:7: the name high_memory_overhead is already used at r.yaml:3"),
         ("many-kernels", "hot-line", "r.yaml:7: the name hot-line is that of a built-in rule"),

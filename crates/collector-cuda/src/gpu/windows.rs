@@ -220,15 +220,10 @@ impl RecordingWindows {
     /// Why the cost is not known: the program made too little progress to go by, or ended too soon.
     fn why_unknown(&self) -> String {
         if 2 * self.quiet > self.over {
-            return format!(
-                "in {} of {} windows there were fewer than {FEW} waits and graph launches",
-                self.quiet, self.over
-            );
+            return format!("{} of {} windows had fewer than {FEW} waits and graph launches", self.quiet, self.over);
         }
         let compared = self.pairs.len();
-        format!(
-            "that takes {FEWEST_PAIRS} recorded windows between unrecorded ones, and there were {compared} before the end"
-        )
+        format!("needs {FEWEST_PAIRS} recorded windows between pauses, got {compared}")
     }
 
     /// What recording costs, where that is known.
@@ -246,30 +241,25 @@ impl RecordingWindows {
         let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
         if self.whole && self.share().is_none_or(|share| share == 1.0) {
             return format!(
-                "GPU work was recorded for {share:.0} % of the time; the rest was for finding out what recording costs: {}",
+                "GPU work was recorded for {share:.0} % of the time; the rest measured the cost of recording: {}",
                 match self.cost() {
-                    Some(cost) =>
-                        format!("{:.1} %, where up to {:.1} % is accepted", cost * 100.0, self.budget * 100.0),
-                    None => format!(
-                        "whether it is less than {:.1} % could not be told: {}",
-                        self.budget * 100.0,
-                        self.why_unknown()
-                    ),
+                    Some(cost) => format!("{:.1} % (limit {:.1} %)", cost * 100.0, self.budget * 100.0),
+                    None => format!("not known to be below {:.1} %: {}", self.budget * 100.0, self.why_unknown()),
                 }
             );
         }
         let cost = match self.cost() {
-            Some(cost) => format!("recorded, the program takes {:.1} % longer from beat to beat", cost * 100.0),
-            None => format!("what recording costs could not be told: {}", self.why_unknown()),
+            Some(cost) => format!("recording slows the program by {:.1} %", cost * 100.0),
+            None => format!("cost of recording not known: {}", self.why_unknown()),
         };
         let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
         let mut windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
         if self.whole_step() > WINDOW && self.whole_step() < WIDEST {
             let took = Duration::from_nanos(self.step).as_secs_f64();
-            windows += &format!(" that are to hold whole steps of {took:.1} s");
+            windows += &format!(" long enough for steps of {took:.1} s");
         }
         format!(
-            "GPU work was recorded for {share:.0} % of the time, in {windows}, to cost less than {:.1} %: {cost}{how}",
+            "GPU work was recorded for {share:.0} % of the time, in {windows}, to cost at most {:.1} %: {cost}{how}",
             self.budget * 100.0
         )
     }

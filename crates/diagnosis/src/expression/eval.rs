@@ -58,5 +58,5 @@ fn number(node: &Node, named: &Named) -> Result<f64, Undecided> {
         }
         Node::Truth(_) | Node::Not(_) => return Err(Undecided("it is a condition".into())),
     };
-    if value.is_finite() { Ok(value) } else { Err(Undecided("a number grows beyond all measure".into())) }
+    if value.is_finite() { Ok(value) } else { Err(Undecided("a value overflows".into())) }
 }

@@ -85,10 +85,10 @@ impl Parser {
                 let inner = self.expression(0, depth + 1)?;
                 match self.next() {
                     (_, Token::Sign(")")) => Ok(inner),
-                    (at, _) => Err(Wrong { at, why: "a closing parenthesis is missing".into() }),
+                    (at, _) => Err(Wrong { at, why: "missing closing parenthesis".into() }),
                 }
             }
-            other => Err(Wrong { at, why: format!("a metric or a number belongs here, not {}", said(&other)) }),
+            other => Err(Wrong { at, why: format!("expected a metric or a number, got {}", said(&other)) }),
         }
     }
 

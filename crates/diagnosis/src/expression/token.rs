@@ -15,7 +15,7 @@ const SIGNS: [&str; 16] = ["<=", ">=", "==", "!=", "&&", "||", "<", ">", "+", "-
 
 pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
     if text.chars().count() > MOST_LETTERS {
-        return Err(Wrong { at: 1, why: format!("longer than {MOST_LETTERS} letters") });
+        return Err(Wrong { at: 1, why: format!("longer than {MOST_LETTERS} characters") });
     }
     let (mut found, mut rest) = (Vec::new(), text);
     loop {

@@ -130,7 +130,7 @@ fn a_run_that_is_over_too_soon_is_not_said_to_have_had_too_few_beats() {
         windows.turn(now, Beats { count: beat, last: now });
     }
     let said = windows.describe(START + 1900 * MS);
-    assert!(said.contains("takes 5 recorded windows") && !said.contains("fewer than"), "{said}");
+    assert!(said.contains("needs 5 recorded windows") && !said.contains("fewer than"), "{said}");
 }
 
 #[test]
@@ -170,7 +170,11 @@ fn a_program_without_beats_is_still_recorded_sometimes() {
     }
     assert!(windows.count > 2 && windows.cost().is_none());
     assert!(windows.total[0] < windows.total[1], "carefully, as long as the cost is not known");
-    assert!(windows.describe(120_000 * MS).contains("could not be told"), "{}", windows.describe(120_000 * MS));
+    assert!(
+        windows.describe(120_000 * MS).contains("cost of recording not known"),
+        "{}",
+        windows.describe(120_000 * MS)
+    );
 }
 
 #[test]
@@ -183,7 +187,7 @@ fn the_report_says_what_was_recorded_and_what_it_cost() {
         windows.turn(now, Beats { count: beats, last: now });
     }
     let words = windows.describe(now);
-    assert!(words.contains("less than 2.0 %") && words.contains("10.0 % longer"), "{words}");
+    assert!(words.contains("at most 2.0 %") && words.contains("slows the program by 10.0 %"), "{words}");
 }
 
 #[test]
@@ -248,7 +252,7 @@ fn steps_without_beats_are_whole_in_windows_too() {
     }
     assert!(whole >= 2 && windows.cost().is_none(), "{whole} whole steps");
     assert!(windows.total[0] * 10 < windows.total[1], "{:?}", windows.total);
-    assert!(windows.describe(now).contains("whole steps of 3.0 s"), "{}", windows.describe(now));
+    assert!(windows.describe(now).contains("for steps of 3.0 s"), "{}", windows.describe(now));
 }
 
 /// A slow first step, as of a program that compiles, and steps that last for ever, make no endless windows.
