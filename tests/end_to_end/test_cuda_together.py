@@ -107,7 +107,7 @@ FAST = """
 
 def accepted(notes):
     """How much recording may cost, in percent. What it was measured to cost stands beside it, and may be the same."""
-    return re.findall(r"(?:less than|up to) ([0-9.]+) %", notes)
+    return re.findall(r"(?:at most|limit|below) ([0-9.]+) %", notes)
 
 
 def test_a_program_that_launches_fast_is_recorded_in_windows_only_if_that_is_dear(gpu):
