@@ -93,7 +93,7 @@ pub fn at_work(case: &Case) -> Option<String> {
             let top = one.top.as_ref().map(|place| place.api.clone().unwrap_or_else(|| phrase::place(place)));
             let top = top.map(|top| format!(", mostly {top}")).unwrap_or_default();
             let share = phrase::percent(one.share);
-            format!("GPU busy {busy} of it, idle {share} ({}{top})", one.cause.name())
+            format!("GPU busy {busy} of it; top idle cause ({share}): {}{top}", one.cause.name())
         }
     })
 }
