@@ -76,7 +76,10 @@ fn a_prior_and_bounds_are_said_to_be_such() {
 fn a_device_that_idles_for_long_does_not_set_the_pace() {
     let found = recorded("graphs");
     let said = &found.answer[1];
-    assert!(said.starts_with("No single cause found: GPU busy 60 % of it; top idle cause (34 %): launch path"), "{said}");
+    assert!(
+        said.starts_with("No single cause found: GPU busy 60 % of it; top idle cause (34 %): launch path"),
+        "{said}"
+    );
     assert!(said.contains("cudaGraphLaunch") && !said.contains("bottleneck"), "{said}");
     assert!(said.contains("its hottest kernel is gemmSN_TN_kernel (27 % of kernel time)"), "{said}");
     let told = found.findings.iter().flat_map(|finding| &finding.actions);

@@ -52,7 +52,7 @@ fn the_answer_names_the_line_and_the_number() {
         what,
         "compile_pattern takes 50 % of the step (service.py); step 40.0 ms → 20.0 ms (−50 %, range 46–54)."
     );
-    assert!(first.starts_with("First: Vectorise compile_pattern"), "{first}");
+    assert!(first.starts_with("First: Cache the result of compile_pattern if"), "{first}");
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
     assert!(diagnosis.bottleneck.confidence > 0.9);
     let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code.as_str()).collect();

@@ -38,11 +38,16 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
                 .into()
         }
         true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", called(name)),
+        // Whether its result repeats is not recorded: both remedies are named, each with its condition.
+        false if could_be_kept(place) => format!(
+            "Cache the result of {} if it is the same every time (@functools.cache); else vectorise its Python loops.",
+            called(name)
+        ),
         false => {
             format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", called(name))
         }
     };
-    let again = place.function.as_deref().filter(|_| could_be_kept(place)).map(|function| {
+    let again = place.function.as_deref().filter(|_| native && could_be_kept(place)).map(|function| {
         let before = if case.steps.source == StepSource::Whole { "" } else { " before the steps" };
         format!("If {function} gives the same result every time, call it once{before} and cache the result (@functools.cache).")
     });

@@ -90,7 +90,10 @@ fn without_steps_none_is_spoken_of() {
         &HotLine,
         "track main\n samples 0..600ms every 10ms active gil <module>:6>work:4\n samples 600ms..1s every 10ms <module>:7",
     );
-    assert_eq!(said[0].actions[0], "Vectorise work: replace Python loops with calls over whole arrays or strings.");
+    assert_eq!(
+        said[0].actions[0],
+        "Cache the result of work if it is the same every time (@functools.cache); else vectorise its Python loops."
+    );
     assert!(said[0].evidence.iter().any(|one| one.text.starts_with("nearly everything the program runs")), "{said:?}");
     assert!(!said[0].actions.iter().any(|action| action.contains("step")), "{:?}", said[0].actions);
 }
