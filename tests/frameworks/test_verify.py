@@ -47,11 +47,11 @@ def test_the_fix_is_there_and_nothing_else_is_different(tmp_path, fix, changed, 
     done = verify(folder, fix)
     assert done.returncode == 0, done.stderr.decode()
     out = done.stdout.decode()
-    assert said in out and 'the mean step "request"' in out, out
+    assert said in out and 'mean of step "request"' in out, out
     without, with_fix = printed(folder, "without"), printed(folder, "with")
     assert {name: without[name] for name in PLAIN} == PLAIN
     assert with_fix == without | changed
-    assert "Output     differs with the fix" in out, "the settings are part of what it prints"
+    assert "Output     differs only with the fix" in out, "the settings are part of what it prints"
 
 
 @pytest.mark.parametrize(
