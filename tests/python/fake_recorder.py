@@ -10,6 +10,13 @@ import time
 from pathlib import Path
 
 
+def has_own_session(pid: int) -> bool:
+    try:
+        return os.getsid(0) != os.getsid(pid)
+    except ProcessLookupError:
+        return True  # The program did not wait for us, and its session ended with it.
+
+
 def main() -> int:
     behaviour = os.environ.get("FAKE_RECORDER", "")
     arguments = sys.argv[1:]
@@ -19,7 +26,7 @@ def main() -> int:
     output = Path(options.get("--output") or os.environ.get("INFERSCOPE_OUTPUT") or default).absolute()
     output.mkdir(parents=True, exist_ok=True)
     segments = Path(tempfile.mkdtemp(prefix=f"inferscope-{os.getuid()}-{pid}-", dir="/dev/shm"))
-    seen = {"arguments": arguments, "parent": os.getppid(), "session": os.getsid(0) != os.getsid(pid)}
+    seen = {"arguments": arguments, "parent": os.getppid(), "session": has_own_session(pid)}
     told = {
         "INFERSCOPE_SEGMENTS": segments,
         "INFERSCOPE_TRACE": output,

@@ -39,16 +39,13 @@ pub fn fill(case: &StepAnalysis, groups: &Groups, slow: &mut SlowSteps) {
 /// explained by what it did; idle time of the device only where calls tell the reason, for the thread tells the others if it was
 /// seen.
 pub fn telling(slow: &SlowSteps) -> impl Iterator<Item = &Difference> {
-    let unseen = |one: &Difference| one.side == Side::Thread && one.what == PartKind::Unknown.name();
+    let unseen = |one: &Difference| one.side == Side::Thread(PartKind::Unknown);
     let unseen = slow.differences.iter().any(|one| unseen(one) && 2 * one.slow_ns > slow.slow_ns);
     let says = move |one: &&Difference| match one.side {
-        Side::Thread => ![PartKind::Gpu, PartKind::Unknown].iter().any(|kind| one.what == kind.name()),
+        Side::Thread(kind) => !matches!(kind, PartKind::Gpu | PartKind::Unknown),
         Side::Kernel | Side::Copy => true,
-        Side::Idle => {
-            let calls = [Cause::Launch, Cause::Copy, Cause::Allocator, Cause::Compile, Cause::Communication];
-            let told = calls.iter().any(|cause| one.what == idle(*cause));
-            told || unseen && one.what != idle(Cause::Unknown)
-        }
+        Side::Idle(Cause::Launch | Cause::Copy | Cause::Allocator | Cause::Compile | Cause::Communication) => true,
+        Side::Idle(cause) => unseen && cause != Cause::Unknown,
     };
     slow.differences.iter().filter(|one| one.more_ns() > 0).filter(says)
 }
@@ -67,23 +64,16 @@ pub fn said(one: &Difference) -> String {
     match one.side {
         Side::Kernel => format!("in kernel {}", kernel_name::short(one.place.kernel.as_deref().unwrap_or("?"))),
         Side::Copy => "in exposed copies".into(),
-        Side::Idle => match &one.place.api {
-            Some(api) => format!("with the GPU idle ({}, {api})", one.what.trim_start_matches("idle: ")),
-            None => format!("with the GPU idle ({}{})", one.what.trim_start_matches("idle: "), at(&one.place)),
+        Side::Idle(cause) => match &one.place.api {
+            Some(api) => format!("with the GPU idle ({}, {api})", cause.name()),
+            None => format!("with the GPU idle ({}{})", cause.name(), at(&one.place)),
         },
-        Side::Thread if one.what == PartKind::Python.name() || one.what == PartKind::Native.name() => {
+        Side::Thread(PartKind::Python | PartKind::Native) => {
             format!("in {function}{}", if one.place.file.is_some() { at(&one.place) } else { String::new() })
         }
-        Side::Thread => format!("{}{}", of_thread(&one.what), at(&one.place)),
+        Side::Thread(PartKind::Gc | PartKind::Unknown) => format!("in {}{}", one.what, at(&one.place)),
+        Side::Thread(_) => format!("{}{}", one.what, at(&one.place)),
     }
-}
-
-fn of_thread(what: &str) -> String {
-    if what.starts_with("waiting") { what.to_owned() } else { format!("in {what}") }
-}
-
-fn idle(cause: Cause) -> String {
-    format!("idle: {}", cause.name())
 }
 
 fn threads(case: &StepAnalysis, groups: &Groups) -> Vec<Difference> {
@@ -109,7 +99,7 @@ fn threads(case: &StepAnalysis, groups: &Groups) -> Vec<Difference> {
             PartKind::Gc => collector(case, groups),
             _ => place(case, name, line),
         };
-        Difference { side: Side::Thread, what: PartKind::name(kind).to_owned(), place, slow_ns, usual_ns }
+        Difference { side: Side::Thread(kind), what: kind.name().to_owned(), place, slow_ns, usual_ns }
     };
     rows.into_iter().map(row).collect()
 }
@@ -159,7 +149,13 @@ fn devices(case: &StepAnalysis, accounts: &[device::Account; 2]) -> Vec<Differen
             .collect();
         tops.sort_by_key(|(who, ns)| (u64::MAX - ns, *who));
         let place = by_line(case.timeline, &tops).into_iter().next().map(|(place, _)| place).unwrap_or_default();
-        all.push(Difference { side: Side::Idle, what: idle(cause), place, slow_ns: sum(SLOW), usual_ns: sum(USUAL) });
+        all.push(Difference {
+            side: Side::Idle(cause),
+            what: format!("idle: {}", cause.name()),
+            place,
+            slow_ns: sum(SLOW),
+            usual_ns: sum(USUAL),
+        });
     }
     all
 }

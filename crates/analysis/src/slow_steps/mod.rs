@@ -8,6 +8,8 @@ mod host;
 use crate::steps::groups::Groups;
 
 use crate::StepAnalysis;
+use crate::host::breakdown::PartKind;
+use crate::idle::Cause;
 use crate::phrase;
 use crate::place::Place;
 use crate::steps::groups::FEWEST;
@@ -34,7 +36,7 @@ pub struct SlowSteps {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
     pub side: Side,
-    /// "garbage collection", "Python", "kernels", "idle: copy wait".
+    /// For people: "garbage collection", "Python", "kernels", "idle: copy wait".
     pub what: String,
     pub place: Place,
     /// Means of a step.
@@ -51,19 +53,19 @@ impl Difference {
 /// Whose time it is. Items of the thread add up to the step, and so do those of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    Thread,
+    Thread(PartKind),
     Kernel,
     Copy,
-    Idle,
+    Idle(Cause),
 }
 
 impl Side {
     pub fn name(self) -> &'static str {
         match self {
-            Side::Thread => "thread",
+            Side::Thread(_) => "thread",
             Side::Kernel => "kernel",
             Side::Copy => "copy",
-            Side::Idle => "gpu_idle",
+            Side::Idle(_) => "gpu_idle",
         }
     }
 }

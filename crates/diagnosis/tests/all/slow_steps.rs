@@ -2,6 +2,7 @@
 //! the picture account for the whole step.
 
 use analysis::SlowSteps;
+use analysis::host::breakdown::PartKind;
 use analysis::slow_steps::Side;
 use analysis::waterfall::{Lane, LaneKind};
 use diagnosis::{Diagnosis, Options, diagnose};
@@ -55,7 +56,7 @@ fn garbage_collection_in_the_slow_steps_is_named_with_its_line() {
         "Slow steps (2 of 60, +12.0 ms on 8.00 ms) spent 12.0 ms more in garbage collection at serve.py:41."
     );
     let first = &slow.differences[0];
-    assert_eq!((first.side, first.slow_ns, first.usual_ns), (Side::Thread, 12_000_000, 0));
+    assert_eq!((first.side, first.slow_ns, first.usual_ns), (Side::Thread(PartKind::Gc), 12_000_000, 0));
     assert_eq!((slow.all_slow, slow.usual, slow.slow.len()), (2, 30, 2));
 }
 

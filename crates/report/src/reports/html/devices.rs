@@ -6,10 +6,11 @@ use crate::streams::{counted_device, device_title};
 use timeline::{Counter, Timeline};
 
 /// Name, title, unit, and how many of what was recorded make one.
+const MEMORY_USED: &str = "gpu_memory_used_bytes";
 const SHOWN: [(&str, &str, &str, f64); 11] = [
     ("gpu_utilisation_percent", "utilisation (device's own)", "%", 1.0),
     ("gpu_memory_bandwidth_utilisation_percent", "memory bandwidth in use", "%", 1.0),
-    ("gpu_memory_used_bytes", "device memory in use", "bytes", 1.0),
+    (MEMORY_USED, "device memory in use", "bytes", 1.0),
     ("gpu_sm_clock_mhz", "SM clock", "MHz", 1.0),
     ("gpu_memory_clock_mhz", "memory clock", "MHz", 1.0),
     ("gpu_power_mw", "power", "W", 1e3),
@@ -32,12 +33,13 @@ pub fn add(timeline: &Timeline, lanes: &mut Lanes) {
         let counters: Vec<&Counter> = of_machine().filter(|c| counted_device(c) == Some(number)).collect();
         let find = |name: &str| counters.iter().copied().find(|counter| &*counter.name == name);
         let first = lanes.counters.len();
+        let total = find("gpu_memory_total_bytes").and_then(|counter| counter.value.iter().max());
         for (name, title, unit, divisor) in SHOWN {
-            lanes.counters.extend(find(name).and_then(|counter| shown(timeline, counter, title, unit, divisor)));
-        }
-        if let Some(total) = find("gpu_memory_total_bytes").and_then(|counter| counter.value.iter().max()) {
-            let memory = lanes.counters[first..].iter_mut().find(|curve| curve.title == "device memory in use");
-            memory.into_iter().for_each(|curve| curve.top = Some(*total as f64));
+            let mut curve = find(name).and_then(|counter| shown(timeline, counter, title, unit, divisor));
+            if let (MEMORY_USED, Some(curve), Some(total)) = (name, &mut curve, total) {
+                curve.top = Some(*total as f64);
+            }
+            lanes.counters.extend(curve);
         }
         if lanes.counters.len() > first {
             let known = timeline.gpu.devices.iter().find(|d| d.process.is_none() && d.ordinal as i32 == number);

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 const NOT_RECORDED: &str = "not recorded";
 
 pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "## Health of the recording\n")?;
+    writeln!(out, "## Data quality\n")?;
     let mut table = Table::new(["", "", "what"]);
     let mut absent: Vec<String> = metrics.absent.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
     for line in &diagnosis.health {
