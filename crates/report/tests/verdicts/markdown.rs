@@ -94,7 +94,8 @@ fn no_name_gets_out_of_its_place() {
     for trick in ["<script", "<img", "</details><", "\u{202e}", "\u{2028}", "a|b"] {
         assert!(!page.contains(trick), "{trick}");
     }
-    let ours = ["# InferScope", "## Where", "### ", "## Findings", "## GPU", "## The whole", "## Data quality", "## How it"];
+    let ours =
+        ["# InferScope", "## Where", "### ", "## Findings", "## GPU", "## The whole", "## Data quality", "## How it"];
     let heads: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
     assert!(heads.iter().all(|head| ours.iter().any(|our| head.starts_with(our))), "{heads:#?}");
     says(&page, &["`line\\nbreak\\r\\n\\n# heading\\n\\n- list`", "`@everyone`", "takes 25 % of the step"]);
