@@ -109,6 +109,9 @@ def test_workers_are_named_by_their_program(script, record, method, more):
         if __name__ == "__main__":
             with multiprocessing.get_context({method!r}).Pool(2) as pool:
                 print(pool.map(work, range(8)))
+                # One worker may do it all: the other is not to be ended before it has begun.
+                pool.close()
+                pool.join()
     """)
     ours = record(path, "--token", "secret-argument")
     assert ours.code == 0, ours.told
