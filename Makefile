@@ -13,6 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 p
   $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && command -v $$p && break; done)
 BENCH ?= full
 GPU ?=
+SEEDS ?=
 SOAK ?=
 CPYTHON ?=
 PYTEST ?=
@@ -62,7 +63,7 @@ soak: .venv/installed ## Kill workload, recorder, supervisor and all at random, 
 	.venv/bin/python tests/soak/soak.py $(SOAK)
 
 .PHONY: test-frameworks
-test-frameworks: .venvs/frameworks/installed ## Record PyTorch (on the CPU), NumPy and an asyncio web service. Downloads PyTorch once: 5 GB.
+test-frameworks: .venvs/frameworks/installed ## Record PyTorch, transformers, JAX, Keras, ONNX Runtime, scikit-learn (on the CPU) and web services. Downloads 6 GB once.
 	PATH="$(CURDIR)/.venvs/frameworks/bin:$$PATH" .venvs/frameworks/bin/python -m pytest -q -p no:cacheprovider tests/frameworks $(PYTEST)
 
 .PHONY: test-cpython
@@ -118,13 +119,28 @@ gpu-quick: ## As gpu-bench, only how much slower models get, in a few minutes. G
 	$(PYTHON) benches/gpu_quick.py $(GPU)
 
 .PHONY: gpu-suite
-gpu-suite: ## On a machine with an NVIDIA GPU and PyTorch: record every planted bottleneck, judge verdicts and gains. GPU="--only unaligned"
-	$(PYTHON) tests/suite/run.py $(GPU)
+gpu-suite: ## On a machine with an NVIDIA GPU and PyTorch: record planted bottlenecks, judge verdicts and gains. GPU="--only unaligned", or SEEDS=0-39 of generated programs
+	$(PYTHON) $(if $(SEEDS),tests/suite/seeds.py --seeds $(SEEDS),tests/suite/run.py) $(GPU)
 
 .PHONY: suite-replay
-suite-replay: .venv/installed ## Hold the diagnosis to the suite's recordings and to the gains that were measured with them.
+suite-replay: .venv/installed ## Hold the diagnosis to recordings of the suite, of real and of generated programs, and to the gains measured with them.
 	cd tests/suite && ../../$(TOOLS)/python -m unittest -q
 	$(TOOLS)/python tests/suite/replay.py --command .venv/bin/inferscope
+	$(TOOLS)/python tests/suite/ranges.py
+	$(TOOLS)/python tests/suite/programs_replay.py --command .venv/bin/inferscope
+	$(TOOLS)/python tests/suite/seeds_replay.py tests/traces/seeds --command .venv/bin/inferscope \
+	  --hold --least steps_right_percent=100 --none steps_of_a_library --none healthy_blamed
+
+.PHONY: suite-reliability
+suite-reliability: .venv/installed ## How often verdicts of a confidence are right, on the suite's recordings, whole and cut.
+	.venv/bin/python tests/suite/reliability.py --command .venv/bin/inferscope
+
+# Each crate's own tests must notice: what another crate's tests see comes too late. Needs `cargo install cargo-mutants`; hours, and no part of CI.
+.PHONY: mutants
+mutants: ## Which changes of steps, ranking, confidence, replay and gains the crates' tests do not notice. MUTANTS="--shard 0/8"
+	cargo mutants --package inferscope-analysis --file 'crates/analysis/src/steps/**/*.rs' $(MUTANTS)
+	cargo mutants --package inferscope-replay --file 'crates/replay/src/**/*.rs' $(MUTANTS)
+	cargo mutants --package inferscope-diagnosis $(foreach name,rank relation confidence certainty action considered telling measures/confidence calibration/mod calibration/misses,--file crates/diagnosis/src/$(name).rs) $(MUTANTS)
 
 .PHONY: gpu-bursts
 gpu-bursts: ## As gpu-bench, only how much slower models get, by short bursts of loaded processes in turn: the most exact. GPU="--models mlp"

@@ -90,7 +90,7 @@ def main() -> None:
         events = sum(pyarrow.parquet.read_metadata(file).num_rows for file in slices)
         lost: dict[str, int] = {}
         for row in rows_of(trace, "losses"):
-            what = f"{row['collector']}: {row['what']}"
+            what = f"{row['collector']}: {row['reason']}"
             lost[what] = lost.get(what, 0) + row["count"]
         viztracer = [
             PYTHON,

@@ -99,7 +99,7 @@ def told(results: Results, program: str, variant: str, process: subprocess.Popen
     )
 
 
-def side_by_side(results: Results, runs: list[tuple[str, str]], seconds: float) -> None:
+def run_at_once(results: Results, runs: list[tuple[str, str]], seconds: float) -> None:
     with tempfile.TemporaryDirectory(prefix="inferscope-gpu-memory-") as name:
         folder = Path(name)
         running = {(program, variant): start(program, variant, seconds, folder) for program, variant in runs}
@@ -128,7 +128,7 @@ def main() -> int:
     results.document["programs"] = {}
     runs = [(program, variant) for program in programs for variant in variants]
     for at in range(0, len(runs), chosen.at_once):
-        side_by_side(results, runs[at : at + chosen.at_once], chosen.seconds)
+        run_at_once(results, runs[at : at + chosen.at_once], chosen.seconds)
         results.save()
     return results.finish()
 

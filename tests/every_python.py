@@ -30,7 +30,7 @@ LONGEST_LINE = 160
 def run(minor: str, python: Path, wheel: Path, whole: bool, extra: list[str]) -> list[list[str]]:
     """Runs the suites of one Python. Returns those that failed: what became of each, then a line for each test."""
     together = ["-n", str(AT_A_TIME), "--dist", "worksteal"]
-    suites = [["tests/python", *together]]
+    suites = [["tests/python", *([] if whole else ["-m", "not one_python"]), *together]]
     if whole:
         suites += [["tests/exports", "tests/docs", *together]]
         suites += [["tests/end_to_end", "-m", "not serial", *together], ["tests/end_to_end", "-m", "serial"]]

@@ -1,6 +1,6 @@
-"""Calls a function once a module has been imported, whoever imports it and whenever. Costs one comparison for each
-import until then, and nothing afterwards; the module itself, its loader and its spec are what they would have been. How
-it is heard of is native (`AfterImport`): nothing of this is in the program's tracebacks, or in what it traces."""
+"""Calls a function once a module has been imported, whoever imports it and whenever. Costs one look-up for each import
+while anything is waited for; the module itself, its loader and its spec are what they would have been. How it is heard
+of is native (`AfterImport`): nothing of this is in the program's tracebacks, or in what it traces."""
 
 import sys
 
@@ -8,15 +8,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._native import AfterImport
+
+
+class _This:
+    # On sys.meta_path while it waits for anything.
+    finder: "AfterImport | None" = None
+
 
 def after_import(name: str, then: "Callable[[], None]") -> None:
     """Calls `then`, now if the module is there already. What it raises is nobody's business."""
     if _complete(name):
         _call(then)
-    else:
+        return
+    if _This.finder is None:
         from ._native import AfterImport
 
-        sys.meta_path.insert(0, AfterImport(name, lambda: _call(then)))
+        _This.finder = AfterImport()
+    _This.finder.add(name, lambda: _call(then))
+    # Compared by identity: other finders may have an idea of their own of being equal.
+    if not any(finder is _This.finder for finder in sys.meta_path):
+        sys.meta_path.insert(0, _This.finder)
 
 
 def _complete(name: str) -> bool:

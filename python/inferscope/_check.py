@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -126,7 +127,7 @@ class Check:
             raise AssertionError("not measured: the inferscope command was not found; reinstall the package")
         # The test's own settings are for its program.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFERSCOPE_")}
-        command = [binary, "check", self._trace, "--step", self._step or _BLOCK, "--color", "never", *self._flags]
+        command = [binary, "check", self._trace, "--step", self._step or _BLOCK, "--format", "json", *self._flags]
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
@@ -140,12 +141,20 @@ class Check:
             return
         if done.returncode == 2:
             raise ValueError(done.stderr.removeprefix("inferscope: ").strip())
-        lines = [line for line in done.stdout.splitlines() if not line.startswith("passed ")]
-        lines = lines or [line.removeprefix("inferscope: ") for line in done.stderr.splitlines()]
+        lines = _broken(done.stdout) or [line.removeprefix("inferscope: ") for line in done.stderr.splitlines()]
         # The first line is all that pytest's summary has room for.
         why = "limit exceeded" if done.returncode == 4 else "not measured"
         look = f"look at it: inferscope analyze {self._trace}"
         raise AssertionError("\n  ".join([f"{why}: {lines[0] if lines else 'no reason is known'}", *lines[1:], look]))
+
+
+def _broken(document: str) -> list[str]:
+    """A line for each limit that does not hold or that nothing was measured for; none where nothing was decided."""
+    if not document:
+        return []
+    said = {"failed": "FAILED {asked}: {said}", "undecided": "{asked}: no data ({said})"}
+    limits = json.loads(document)["limits"]
+    return [said[limit["state"]].format_map(limit) for limit in limits if limit["state"] in said]
 
 
 def _finish_gpu_work() -> None:

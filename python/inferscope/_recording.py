@@ -46,6 +46,9 @@ def start(
     gpu_detail: str | None = None,
     overhead_budget: float | str | None = None,
     layers: bool | None = None,
+    entries: bool | None = None,
+    ops: bool | None = None,
+    memory_events: str | None = None,
     device_hz: float | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
@@ -61,18 +64,22 @@ def start(
 
     :param output: Write the trace to this folder (default: a new one in ./inferscope-traces)
     :param rate_hz: Stack samples per second, 1 to 1000. ``start(rate_hz=0)`` samples none, as ``--no-stacks`` does.
-    :param native: Also sample native (C/C++/Rust) frames
+    :param native: Sample native (C/C++/Rust) functions under the Python line that calls them
     :param calls: Record every Python call; ``c`` also records calls of C functions
     :param include: Record only calls in these modules, packages or path patterns (default: all)
     :param exclude: Skip calls in these modules, packages or path patterns (default: none)
     :param min_us: Skip calls shorter than this
-    :param trace_size_mb: Shared memory per process; CUDA programs use as much again, up to 64. Less where the machine's
-        limits leave little.
+    :param trace_size_mb: Shared memory per process; CUDA programs use as much again, up to 64. Reduced automatically if
+        memory limits are low.
     :param memory_hz: Memory and thread readings per second; 0 turns them off
     :param gpu_detail: CUDA detail: off, kernel (GPU work only), launch (and its launch calls), all (every CUDA call)
     :param overhead_budget: Record CUDA in windows so that recording slows the program by at most this on average; auto:
         10% (1% for CUDA graphs), only if recording everything would exceed it; none: record everything
-    :param layers: Attribute each kernel to its nn.Module
+    :param layers: Record which nn.Module runs: kernels and, without a GPU, CPU time by layer
+    :param entries: Record calls into known entry points: models, request handlers
+    :param ops: Record PyTorch's operators, with shapes and data flow, in a few steps that no figure includes
+    :param memory_events: Record every block that PyTorch's allocators hand out: none, gpu, all (also on the CPU). Of
+        the GPU only where CUDA is recorded (not with ``--gpu-detail off``).
     :param device_hz: GPU clock, power and memory readings per second; 0 turns them off
     """
     # A copy: whoever looks at this frame, as debuggers do, writes later variables into the other.
@@ -174,9 +181,10 @@ def _join() -> str | None:
 
     reason = _native.start(_program.program(), _program.version(), _PACKAGE)
     if reason is None:
-        from . import _torch
+        from . import _entries, _torch
 
         _torch.follow()
+        _entries.follow()
         if os.environ.get("INFERSCOPE_FIX"):
             from . import _fixes
 

@@ -1,6 +1,7 @@
 # mypy: disable-error-code="import-not-found"
-"""What is done in a program that uses PyTorch, when it has imported it: the names of layers if they were asked for, and
-CUPTI is handed over when the program starts PyTorch's own profiler. Programs without PyTorch pay nothing for this."""
+"""What is done in a program that uses PyTorch, when it has imported it: the names of layers if they were asked for, the
+blocks of its allocators, and CUPTI is handed over when the program starts PyTorch's own profiler. Programs without
+PyTorch pay nothing for this."""
 
 import sys
 
@@ -22,6 +23,18 @@ def follow() -> None:
             after_import("torch", _layers)
         elif "inferscope._layers" in sys.modules:
             _layers()
+    if _native.setting("ops") == "true":
+        if "ops" not in _begun:
+            _begun.add("ops")
+            after_import("torch", _ops)
+        elif "inferscope._ops" in sys.modules:
+            _ops()
+    if _native.setting("memory_events") != "none":
+        if "memory" not in _begun:
+            _begun.add("memory")
+            after_import("torch", _memory)
+        elif "torch" in sys.modules:
+            _memory()
     if _native.setting("gpu_detail") != "off" and "profiler" not in _begun:
         _begun.add("profiler")
         after_import("torch", _yield_to_profiler)
@@ -31,6 +44,18 @@ def _layers() -> None:
     from . import _layers
 
     _layers.begin()
+
+
+def _ops() -> None:
+    from . import _ops
+
+    _ops.begin()
+
+
+def _memory() -> None:
+    from . import _native
+
+    _native.memory_start(_native.setting("memory_events") == "all")
 
 
 def _yield_to_profiler() -> None:

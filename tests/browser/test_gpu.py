@@ -14,6 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+ASSETS = Path(__file__).resolve().parents[2] / "crates" / "report" / "src" / "assets"
 SECTIONS = ["gpu", "kernels", "copies", "apis", "layers", "ranges"]
 
 
@@ -247,3 +248,19 @@ def test_a_page_without_devices_has_none_of_this(page: Page, payload: dict) -> N
         assert not page.one(f"#{name}-section").is_displayed()
     assert not page.one("#gpu-legend").is_displayed()
     assert "GPU" not in page.one("nav").text
+
+
+def test_numbers_read_as_in_the_other_reports(browser: webdriver.Chrome, pages: Path) -> None:
+    numbers = json.loads((pages / "numbers.json").read_text(encoding="utf-8"))
+    browser.get("about:blank")
+    script = """
+    const [source, numbers, done] = arguments;
+    const module = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    import(module).then(({ time, amount, percent }) => done({
+      times: numbers.times.map(([ns]) => [ns, time(ns)]),
+      sizes: numbers.sizes.map(([bytes]) => [bytes, amount(bytes, "bytes")]),
+      parts: numbers.parts.map(([part, whole]) => [part, whole, percent(part, whole)]),
+    }));
+    """
+    source = (ASSETS / "data.js").read_text(encoding="utf-8")
+    assert browser.execute_async_script(script, source, numbers) == numbers

@@ -18,6 +18,12 @@ def test_the_answer_comes_first_and_everything_is_drawn(page: Page) -> None:
     assert page.find("#health li")
 
 
+def test_what_else_was_considered_stands_below_the_findings(page: Page, payload: dict) -> None:
+    shown = [item.text for item in page.find("#considered li")]
+    assert shown == [f"{one['code']} {one['against']}" for one in payload["considered"]]
+    assert page.one("#considered-part").is_displayed() == bool(shown)
+
+
 def test_the_planted_line_is_named(page: Page) -> None:
     text = page.one("#findings").text
     assert "workload.py" in text and ("compile" in text or "_compile" in text)

@@ -15,7 +15,8 @@ CLASSES = {
     "memset": r"cudaMemset\w*|cuMemset\w*",
     "sync": r"cuda\w+Synchronize\w*|cu\w+Synchronize\w*|cuda\w+WaitEvent\w*|cu\w+WaitEvent\w*",
     "alloc": r"cudaMalloc\w*|cudaFree\w*|cudaHost(?:Alloc|Register|Unregister)\w*|cuMemAlloc\w*|cuMemFree\w*"
-    r"|cuMemHost(?:Alloc|Register|Unregister)\w*|cuMemCreate|cuMemRelease",
+    r"|cuMemHost(?:Alloc|Register|Unregister)\w*|cuMem(?:Create|Release|Map|Unmap|Address(?:Reserve|Free))"
+    r"|cuMem(?:RetainAllocation|ImportFromShareable|ExportToShareable)Handle|cu(?:da)?Ipc(?:Open|Close)MemHandle\w*",
     "capture": r"cuda\w*(?:Begin|End)Capture\w*|cu\w*(?:Begin|End)Capture\w*"
     r"|cudaGraph(?:Instantiate|Upload)\w*|cuGraph(?:Instantiate|Upload)\w*",
     "reset": r"cudaDeviceReset\w*|cudaThreadExit\w*|cuCtxDestroy\w*|cuDevicePrimaryCtx(?:Reset|Release)\w*"

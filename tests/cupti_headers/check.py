@@ -11,7 +11,7 @@ from pathlib import Path
 
 from calls import calls, functions
 from fetch import ROOT, fetch
-from parameters import faults_of_parameters, parameters
+from parameters import faults_of_parameters, faults_of_places, parameters
 from probe import RECORDS, probe
 
 EXPECTED = Path(__file__).with_name("expected.json")
@@ -50,9 +50,13 @@ def gather(folders: dict[str, Path]) -> dict[str, object]:
     records: dict[str, dict] = {}
     enums: dict[str, dict[str, int]] = {}
     versions: dict[str, int] = {}
+    structs: dict[str, dict] = {}
     for cuda, headers in folders.items():
         found = probe(headers)
         versions[cuda] = found["cupti"]
+        for struct, fields in found["structs"].items():
+            if structs.setdefault(struct, fields) != fields:
+                raise SystemExit(f"{struct} changed in {cuda}: {structs[struct]} became {fields}")
         for name, record in found["records"].items():
             known = records.setdefault(name, {"fields": {}, "since": {}, "structs": {}})
             known["structs"][cuda] = [record["struct"], record["size"]]
@@ -78,6 +82,7 @@ def gather(folders: dict[str, Path]) -> dict[str, object]:
         "functions": functions(folders),
         "calls": calls(folders),
         "parameters": parameters(folders),
+        "structs": structs,
     }
 
 
@@ -167,8 +172,13 @@ def main() -> int:
         faults.append(f"no record! table found under {GPU.relative_to(ROOT)}: nothing was checked")
     calls_seen, wrong = faults_of_calls(expected, sources)
     faults += wrong
-    parameters_seen, wrong = faults_of_parameters(expected, sources.get(GPU / "parameters.rs", ""))
+    read = sources.get(GPU / "parameters.rs", "")
+    parameters_seen, wrong = faults_of_parameters(expected, read)
     faults += wrong
+    places_seen, wrong = faults_of_places(expected, read)
+    faults += wrong
+    if places_seen != sum(map(len, expected["structs"].values())):
+        faults.append(f"parameters.rs: {places_seen} fields of CUDA's own structs are read, and others are asked about")
     asked = {name for source in sources.values() for name in re.findall(r'c"(cupti\w+)"', source)}
     faults += [f"{name} is no function of CUPTI" for name in sorted(asked - expected["functions"].keys())]
     for fault in faults:

@@ -12,14 +12,26 @@ FILES = {"runtime": "generated_cuda_runtime_api_meta.h", "driver": "generated_cu
 READ = ("alloc", "sync")
 # (RUNTIME, 20) | (DRIVER, 243 | 549) => Shape::Alloc(DEVICE, false),
 LINE = re.compile(r"((?:\((?:RUNTIME|DRIVER), [\d |]+\)\s*\|?\s*)+)=> Shape::(\w+)")
-ADDRESS = r"(?:void|CUdeviceptr|CUmemGenericAllocationHandle|CUdeviceptr_v2)"
+ADDRESS = r"(?:void|CUdeviceptr|CUdeviceptr_v2)"
+HANDLE = r"CUmemGenericAllocationHandle"
 # What each shape reads, by position: a pattern of the C type. Every parameter in front of the last one read takes eight
 # bytes, for the collector counts in eights.
 SHAPES = {
     "Alloc": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t"},
     "AllocPitch": {0: rf"{ADDRESS} ?\*\*?", 1: r"size_t \*", 3: r"size_t"},
     "Register": {0: r"void \*", 1: r"size_t"},
-    "Free": {0: r"void \*|CUdeviceptr|CUmemGenericAllocationHandle"},
+    "Free": {0: r"void \*|CUdeviceptr"},
+    "Create": {0: rf"{HANDLE} \*", 1: r"size_t", 2: r"const CUmemAllocationProp \*"},
+    "Release": {0: HANDLE},
+    "Map": {0: r"CUdeviceptr", 1: r"size_t", 3: HANDLE},
+    "Unmap": {0: r"CUdeviceptr", 1: r"size_t"},
+    "Retain": {0: rf"{HANDLE} \*", 1: r"void \*"},
+    "Import": {0: rf"{HANDLE} \*"},
+    "Export": {1: HANDLE},
+    "Reserve": {0: r"CUdeviceptr \*", 1: r"size_t"},
+    "Unreserve": {0: r"CUdeviceptr", 1: r"size_t"},
+    "OpenShared": {0: r"void \*\*|CUdeviceptr \*"},
+    "CloseShared": {0: r"void \*|CUdeviceptr"},
     "WaitFor": {0: r"cudaStream_t|CUstream"},
     "Wait": {},
 }
@@ -47,6 +59,22 @@ def parameters(folders: dict[str, Path]) -> dict[str, dict[str, list[str]]]:
                 if known.setdefault(name, types) != types:
                     raise SystemExit(f"{name} has other parameters in CUDA {cuda}: {known[name]} became {types}")
     return result
+
+
+# const LOCATION_TYPE_AT: usize = 8; // CUmemAllocationProp.location.type
+PLACE = re.compile(r"const \w+: usize = (\d+); // (\w+)\.([\w.]+)")
+
+
+def faults_of_places(expected: dict, source: str) -> tuple[int, list[str]]:
+    """How many fields of CUDA's own structs are read, and those that do not lie where the collector reads four
+    bytes."""
+    found = PLACE.findall(source)
+    faults = [
+        f"parameters.rs: {struct}.{field} lies at {expected['structs'].get(struct, {}).get(field)}, not at {at}"
+        for at, struct, field in found
+        if expected["structs"].get(struct, {}).get(field) != [int(at), 4]
+    ]
+    return len(found), faults
 
 
 def faults_of_parameters(expected: dict, source: str) -> tuple[int, list[str]]:

@@ -57,6 +57,8 @@ ENUMS = (
     "CUpti_CallbackIdState",
     "CUptiResult",
 )
+# Structs of CUDA that calls take a pointer to, and the fields of them that are read.
+STRUCTS = {"CUmemAllocationProp": ("location.type", "location.id")}
 # Fill that no reader reads; enumerators that only mark the end of a list.
 FILL = re.compile(r"(?:pad|padding|reserved)\d*")
 END = re.compile(r".*(?:_FORCE_INT|_SIZE|_COUNT|_MAX)")
@@ -128,7 +130,8 @@ def enumerators(text: str, name: str) -> list[str]:
 
 
 def probe(headers: Path) -> dict[str, dict]:
-    """{"cupti": version, "records": {record: {"struct", "size", "fields": {name: [offset, size]}}}, "enums": {...}}"""
+    """{"cupti": version, "records": {record: {"struct", "size", "fields": {name: [offset, size]}}}, "enums": {...},
+    "structs": {struct: {field: [offset, size]}}}"""
     text = source(headers)
     lines = ['printf("{\\"cupti\\": %d, \\"records\\": {", CUPTI_API_VERSION);']
     between = ""
@@ -154,6 +157,17 @@ def probe(headers: Path) -> dict[str, dict]:
         comma = ""
         for name in enumerators(text, enum):
             lines.append(f'printf("{comma}\\"{name}\\": %lld", (long long){name});')
+            comma = ", "
+        lines.append('printf("}");')
+        between = ", "
+    lines.append('printf("}, \\"structs\\": {");')
+    between = ""
+    for struct, names in STRUCTS.items():
+        lines.append(f'printf("{between}\\"{struct}\\": {{");')
+        comma = ""
+        for field in names:
+            where = f"offsetof({struct}, {field}), sizeof((({struct} *)0)->{field})"
+            lines.append(f'printf("{comma}\\"{field}\\": [%zu, %zu]", {where});')
             comma = ", "
         lines.append('printf("}");')
         between = ", "

@@ -99,10 +99,20 @@ class Trace:
     def texts(self, kind: int) -> list[str]:
         return [row["text"] for row in sorted(self.slices(kind), key=lambda row: row["start_ns"])]
 
+    def python_lines(self) -> dict[int, tuple[str, int]]:
+        """The innermost (function, line) of Python of each stack: what is native counts for the line that called it."""
+        names = {row["id"]: row for row in self.table("names")}
+        leaves: dict[int, tuple[str, int]] = {}
+        for row in sorted(self.table("stacks"), key=lambda row: row["id"]):
+            name = names[row["name"]]
+            python = (name["file"] or "").endswith(".py") or (name["file"] or "").startswith("<")
+            own = (name["text"], row["line"])
+            leaves[row["id"]] = own if python else leaves.get(row["parent"] or 0, own)
+        return leaves
+
     def hottest(self) -> dict[tuple[str, int], int]:
-        """(function, line) at the top of each sampled stack, with how often it was there."""
-        names = self.names()
-        leaves = {row["id"]: (names[row["name"]], row["line"]) for row in self.table("stacks")}
+        """(function, line) of Python at the top of each sampled stack, with how often it was there."""
+        leaves = self.python_lines()
         counts: dict[tuple[str, int], int] = {}
         for sample in self.table("samples"):
             leaf = leaves[sample["stack"]]

@@ -55,7 +55,7 @@ def test_a_kernel_longer_than_our_patience(gpu):
 
 
 def test_graphs_that_are_launched_while_nothing_is_recorded(gpu):
-    """Graph launches are beats, which are counted in any window: no work has to come of those."""
+    """Graph launches are progress calls, which are counted in any window: no work has to come of those."""
     program = gpu.python("""
         import time
         assert driver.cuInit(0) == 0
@@ -74,7 +74,7 @@ def test_driver_calls_after_a_switch_inside_a_runtime_call(gpu):
         import threading, time
         assert driver.cuInit(0) == 0
         done = threading.Event()
-        def beats():
+        def synchronise():
             while not done.is_set():
                 do("repeat 50\\nsync device\\nend")
         def launches():
@@ -84,7 +84,7 @@ def test_driver_calls_after_a_switch_inside_a_runtime_call(gpu):
             while time.monotonic() < end:
                 do("repeat 20\\nkernel d us=5 via=cuLaunchKernel\\nend")
                 time.sleep(0.005)
-        other = threading.Thread(target=beats)
+        other = threading.Thread(target=synchronise)
         other.start()
         launches()
         done.set()

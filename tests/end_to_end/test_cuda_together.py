@@ -78,14 +78,14 @@ def test_several_processes_are_one_trace(gpu):
 
 
 def test_an_overhead_budget_records_windows_and_says_so(gpu):
-    beats = 15_000
+    rounds = 15_000
     seen: OnGpu = gpu.play(
-        f"repeat {beats}\nkernel k us=10 call=10\nsync stream\nend", options=("--overhead-budget", "2%")
+        f"repeat {rounds}\nkernel k us=10 call=10\nsync stream\nend", options=("--overhead-budget", "2%")
     )
     assert seen.recorded.code == 0, seen.recorded.told
     assert seen.trace.manifest["settings"]["overhead_budget"] == "2%"
     recorded = seen.kernels()["k"]
-    assert 0 < recorded < beats, "some windows were recorded, some were not"
+    assert 0 < recorded < rounds, "some windows were recorded, some were not"
     assert "windows" in seen.notes() and "windows" in seen.trace.report
     assert [device["name"] for device in seen.trace.manifest["processes"][0]["devices"]] == ["Fake GPU 0"]
     calls = {row["id"] for row in seen.trace.slices(7)}

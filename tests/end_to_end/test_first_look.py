@@ -26,8 +26,7 @@ def service(record):
 
 def test_the_hottest_lines_are_the_planted_problem(service):
     # Idle threads are sampled as well: they count as waiting, not as hot.
-    names = service.names()
-    leaves = {row["id"]: (names[row["name"]], row["line"]) for row in service.table("stacks")}
+    leaves = service.python_lines()
     active = [leaves[row["stack"]] for row in service.table("samples") if row["state"] & 1]
     in_planted = [leaf for leaf in active if leaf[1] == planted()]
     assert len(in_planted) > len(active) / 3, "most of the work is building the vocabulary again and again"

@@ -16,6 +16,7 @@ OURS = {
     "gc",
     "inferscope",
     "inferscope._after_import",
+    "inferscope._entries",
     "inferscope._native",
     "inferscope._program",
     "inferscope._recording",

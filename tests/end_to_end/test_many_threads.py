@@ -153,7 +153,7 @@ def test_little_address_space_is_left_to_the_program(script, record, limit):
     assert (ours.code, ours.out) == (0, b"alive\n"), ours.told
     assert ours.trace.texts(SCOPE).count("short of memory") == 1000
     (note,) = [note for note in ours.trace.notes if "ulimit -v" in note]
-    assert "instead of 100 MB" in note
+    assert "instead of 100 MiB" in note
 
 
 def test_equal_notes_about_many_processes_are_one(script, record):

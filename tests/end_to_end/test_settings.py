@@ -201,7 +201,7 @@ def test_what_start_is_given_wins_over_the_environment_and_that_over_the_file(al
         ("rate_hz: many\n", "", "0", ".inferscope.yaml:1: rate_hz: many: must be a whole number"),
         ("rate_hertz: 1\n", "", "0", "did you mean rate_hz?"),
         ("rate_hz: [1\n", "", "0", ".inferscope.yaml:"),
-        ("enable: true\n", "", "0", ".inferscope.yaml:1: enable cannot stand in a file"),
+        ("enable: true\n", "", "0", ".inferscope.yaml:1: enable cannot be set in a file"),
         ("", "gpu_detail='everything'", "0", "--gpu-detail everything: must be off, kernel"),
         ("", "rate_hz=0, native=True", "0", "--no-stacks"),
         ("", "", "sometimes", "INFERSCOPE_CALLS=sometimes: must be true, false, or c"),

@@ -60,13 +60,15 @@ POOL = 60
 
 
 def stacks(trace):
-    """Of each stack: (function, line) from the innermost frame out. Python 3.10 has no qualified names."""
+    """Of each stack: (function, line) from the innermost frame of Python out. Python 3.10 has no qualified names."""
     names, rows = trace.names(), {row["id"]: row for row in trace.table("stacks")}
+    native = {row["id"] for row in trace.table("names") if not (row["file"] or "").endswith((".py", ">"))}
 
     def frames(stack):
         while stack:
             row = rows[stack]
-            yield names[row["name"]].rsplit(".", 1)[-1], row["line"]
+            if row["name"] not in native:
+                yield names[row["name"]].rsplit(".", 1)[-1], row["line"]
             stack = row["parent"]
 
     return {stack: list(frames(stack)) for stack in rows}

@@ -138,7 +138,8 @@ def test_headings_tables_and_boxes_are_those_of_the_report(analyses: Path, name:
     analysis = read(analyses, name)
     assert page.count("<h1>") == 1
     assert page.count("<h2>") == 5 + bool(analysis["gpu"])
-    assert page.count("<h3>") == len(analysis["findings"]) + bool(analysis["slow_steps"])
+    also = bool(analysis["slow_steps"]) + bool(analysis["considered"])
+    assert page.count("<h3>") == len(analysis["findings"]) + also
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>")
     for table in re.findall(r"<table>(.*?)</table>", page, re.DOTALL):
         widths = {len(re.findall(r"<t[hd][ >]", row)) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)}

@@ -88,7 +88,10 @@ def build_driver(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "apis.h").write_text(apis())
     library = compile_library(
-        folder / "libcuda.so.1", ["driver.c", "gpu.c", "script.c", "work.c", "play.c", "log.c"], "-lpthread", "-ldl"
+        folder / "libcuda.so.1",
+        ["driver.c", "gpu.c", "script.c", "work.c", "arguments.c", "play.c", "log.c"],
+        "-lpthread",
+        "-ldl",
     )
     subprocess.run([*GCC, "-o", folder / "app", HERE / "app.c", "-ldl"], check=True)
     return library

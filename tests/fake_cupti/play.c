@@ -30,34 +30,6 @@ const struct api *find_api(const char *name)
     return NULL;
 }
 
-/* The arguments that a profiler may read: what memory is taken or given back, and the stream that is waited for. */
-struct arguments {
-    uint64_t words[8], address, pitch;
-};
-
-static void fill_arguments(const struct line *line, const char *name, struct arguments *arguments)
-{
-    struct fake_work memory;
-    *arguments = (struct arguments){0};
-    uint64_t *words = arguments->words;
-    if (!strcmp(line->word[0], "sync"))
-        words[0] = strstr(name, "Event") && !strstr(name, "Wait") ? 5 : (uint64_t)number_of(line, "stream", 7);
-    if (!record_of(line, &memory) || memory.kind != FAKE_MEMORY)
-        return;
-    arguments->address = memory.address;
-    arguments->pitch = memory.bytes;
-    if (memory.type == 2 || strstr(name, "Register"))
-        words[0] = memory.address;
-    else
-        words[0] = (uintptr_t)&arguments->address;
-    words[1] = memory.bytes;
-    if (strstr(name, "Pitch")) {
-        words[1] = (uintptr_t)&arguments->pitch;
-        words[2] = memory.bytes;
-        words[3] = 1;
-    }
-}
-
 typedef void action(const struct line *line, uint32_t correlation, void *more);
 
 static void tell(const struct api *api, int site, const struct fake_call *like, uint64_t *keep)
@@ -80,7 +52,7 @@ static void call(const struct line *line, const char *name, const char *symbol, 
         wrong(line, "no such API function");
     if (fake_ready() != 2)
         return;
-    int result = device_is_lost() ? LAUNCH_FAILED : 0;
+    int result = device_is_lost() ? LAUNCH_FAILED : (int)number_of(line, "error", 0);
     struct context *context = context_of((uint32_t)number_of(line, "device", 0));
     uint64_t keep = 0, inner_keep = 0;
     struct arguments arguments;
@@ -230,6 +202,8 @@ static int play_call(const struct script *script, int at, int end)
         call(line, line->words > 1 ? line->word[1] : "", value_of(line, "symbol", NULL), NULL, NULL);
     else if (!strcmp(verb, "malloc") || !strcmp(verb, "free"))
         call(line, via, NULL, record, NULL);
+    else if (is_virtual_memory(line))
+        call(line, via, NULL, NULL, NULL);
     else if (record_of(line, &work))
         record(line, 0, NULL);
     else

@@ -1,4 +1,4 @@
-/* A script as lines of words, and how to look one up. script.c reads it, play.c plays it, work.c makes work of a line. */
+/* A script as lines of words, and how to look one up. script.c reads it, play.c plays it, work.c makes work of a line, arguments.c the call's arguments. */
 #ifndef SCRIPT_H
 #define SCRIPT_H
 
@@ -33,5 +33,14 @@ const char *usual_call(const struct line *line);
 /* Every other line that gives a record: malloc, free, pool, migrate, overhead, unknown; 0 if it is none. */
 int record_of(const struct line *line, struct fake_work *work);
 void spin(long microseconds);
+
+/* The arguments of a call that a profiler may read, and what the call stores. */
+struct arguments {
+    uint64_t words[8], stored, pitch;
+    uint32_t properties[8];
+};
+void fill_arguments(const struct line *line, const char *name, struct arguments *arguments);
+/* Whether the line is a call of the virtual memory management, or opens memory of another process. */
+int is_virtual_memory(const struct line *line);
 
 #endif

@@ -86,6 +86,11 @@ const char *usual_call(const struct line *line)
         {"memset", "cudaMemsetAsync"},   {"graph", "cudaGraphLaunch"},    {"malloc", "cudaMalloc"},
         {"free", "cudaFree"},            {"reset", "cudaDeviceReset"},    {"captured", "cudaLaunchKernel"},
         {"pool", "cuMemAllocAsync"},     {"instantiate", "cudaGraphInstantiateWithFlags"},
+        {"create", "cuMemCreate"},       {"unhandle", "cuMemRelease"},    {"map", "cuMemMap"},
+        {"unmap", "cuMemUnmap"},         {"retain", "cuMemRetainAllocationHandle"},
+        {"import", "cuMemImportFromShareableHandle"}, {"export", "cuMemExportToShareableHandle"},
+        {"reserve", "cuMemAddressReserve"}, {"unreserve", "cuMemAddressFree"},
+        {"ipc-open", "cudaIpcOpenMemHandle"}, {"ipc-close", "cudaIpcCloseMemHandle"},
     };
     for (size_t at = 0; at < sizeof usual / sizeof *usual; at++)
         if (!strcmp(line->word[0], usual[at][0]))

@@ -1,6 +1,7 @@
 """`--layers`: the modules of a PyTorch model are in the trace under their paths, for a few calls; results, compilation
 and later calls are as without us."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,36 @@ def test_four_calls_have_every_module_by_its_path_and_then_nothing_is_in_the_way
     # A later look, a second or more after the first, sees whole calls too.
     assert len(rows) % len(CALL) == 0
     assert trace.lost() == 0
+
+
+def analysed(folder, kind):
+    done = inferscope("analyze", folder, "--format", kind, timeout=110)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_on_a_cpu_the_report_has_layers_and_operators(tmp_path):
+    _, trace = record(tmp_path / "trace", "eager", "--layers")
+    assert "layers-without-gpu" not in [note["code"] for note in trace.manifest["notes"]]
+    said = json.loads(analysed(tmp_path / "trace", "json"))
+    layers = said["host_layers"]
+    # The first of four calls, and the one in which operators were recorded.
+    assert layers["model_calls"] >= 1 and layers["excluded_calls"] >= 1
+    rows = {row["name"]: row for row in layers["rows"]}
+    assert sorted(rows) == sorted(CALL)
+    assert {row["model"] for row in layers["rows"]} == {"Model"}
+    assert abs(sum(row["percent"] for row in layers["rows"]) - 100) < 1
+    assert rows["layers.0"]["own_us"] < rows["layers.0"]["total_us"]
+    operators = {(row["operator"], row["shapes"]): row for row in said["operators"]["rows"]}
+    # Both blocks have it, once a step; it has two names, as the tensor is one of inference mode or not.
+    wide = [
+        row for (name, shapes), row in operators.items() if "[32]" in shapes and name in ("aten::linear", "aten::addmm")
+    ]
+    assert [(row["module"], row["calls"], row["dtype"]) for row in wide] == [("layers.*.mlp.0", 2, "float32")]
+    assert wide[0]["file"].endswith("torch_layers.py") and wide[0]["gflop_per_s"] > 0
+    text = analysed(tmp_path / "trace", "text")
+    assert "Layers by own CPU time" in text and "Operators on the CPU" in text
+    assert "no layers" not in text
 
 
 def test_without_the_option_there_are_none(tmp_path):

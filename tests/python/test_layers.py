@@ -197,7 +197,7 @@ def test_the_import_leaves_loader_and_spec_as_they_are(layers):
         assert type(torch.__spec__.loader) is importlib.machinery.SourceFileLoader
         assert "exec_module" not in vars(torch.__spec__.loader)
         assert "As much of PyTorch" in inspect.getsource(torch)
-        assert not any(getattr(finder, "name", "") == "torch" for finder in sys.meta_path), sys.meta_path
+        assert not any("torch" in getattr(finder, "names", ()) for finder in sys.meta_path), sys.meta_path
     """)
 
 

@@ -170,6 +170,22 @@ def test_gc_pauses_are_recorded(record):
         for generation in (0, 1, 2): gc.collect(generation)
     """).only
     pauses = segment.of("gc")
-    assert {pause.depth for pause in pauses} >= {0, 1, 2}
+    # The record's number holds the generation in its lowest two bits.
+    assert {pause.depth & 3 for pause in pauses} >= {0, 1, 2}
     assert all(pause.ticks <= pause.end_ticks and pause.name == "garbage collection" for pause in pauses)
     assert segment.status["gc"].state == "on"
+
+
+def test_a_gc_pause_says_how_many_objects_it_freed(record):
+    segment = record("""
+        import gc
+        gc.collect(); gc.disable()
+        class Node: pass
+        for _ in range(100):
+            node = Node(); node.itself = node
+        del node
+        gc.collect()
+    """).only
+    # The collected ones plus one, above the generation and the four bits of what cannot be collected.
+    most = max((pause.depth for pause in segment.of("gc")), key=lambda number: number >> 6)
+    assert most & 3 == 2 and most >> 2 & 15 == 0 and (most >> 6) - 1 >= 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_scopes_nest_and_marks_know_where_they_are(record):
     segment = record("""
@@ -188,6 +190,7 @@ def test_a_scope_that_nobody_can_leave_any_more_ends(record):
     assert all(span.end for span in segment.spans.values())
 
 
+@pytest.mark.one_python
 def test_a_hundred_thousand_nested_scopes(record):
     segment = record("""
         import contextlib

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_any_name_is_recorded(record):
     segment = record(r"""
@@ -39,6 +41,7 @@ def test_huge_names_are_cut_and_counted(record):
     assert segment.status["scopes"].cut >= 2
 
 
+@pytest.mark.one_python
 def test_a_million_names_are_all_there(record):
     # Rings are sized for millions of records when calls are recorded; here they hold names alone.
     settings = {"INFERSCOPE_TRACE_SIZE_MB": "600", "INFERSCOPE_CALLS_INCLUDE": "no_such_module"}

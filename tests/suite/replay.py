@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import judge
+import ranges
 from analysis import analyse
 from catalogue import Program, programs
 from unpack import TRACES
@@ -49,11 +50,13 @@ def main() -> int:
     wanted = {name for name in chosen.only.split(",") if name}
     rows = [program for program in expected(chosen.traces) if not wanted or program.name in wanted]
     measured = json.loads((chosen.traces / "suite.json").read_text(encoding="utf-8"))["measured"]
-    verdicts = []
+    misses = ranges.Misses(ranges.read())
+    verdicts, differing = [], []
     for program in rows:
         analysis = analyse(binary, chosen.traces / program.name)
         verdict = judge.judge(program, analysis)
         verdicts.append(verdict)
+        differing += [f"{program.name}: range of {line}" for line in ranges.differing(analysis, misses)]
         off = judge.error(verdict, measured.get(program.name))
         instead = "" if verdict.right else f" instead of {program.expect}"
         said = "" if off is None else f", gain off by {off:.1f} points"
@@ -68,7 +71,7 @@ def main() -> int:
     for name, value in found.items():
         print(f"{name}: {value}")
     wrong = [f"{one.program.name}: {one.said} instead of {one.program.expect}" for one in verdicts if not one.right]
-    lines = wrong + judge.missed(found) + ([] if wanted else judge.unmeasured(found))
+    lines = wrong + differing + judge.missed(found) + ([] if wanted else judge.unmeasured(found))
     print(*(f"NOT REACHED: {line}" for line in lines), sep="\n") if lines else print("all reached")
     return 1 if lines else 0
 

@@ -44,6 +44,10 @@ def private(manifest: Path) -> None:
     manifest.write_text(text, encoding="utf-8")
 
 
+# What stands before a file of the repository or of the package.
+REPOSITORY = re.compile(r"^.*?/(?=tests/(?:workloads|gpu)/|inferscope/[a-z_]+\.py$)")
+
+
 def without_machine(names: Path) -> None:
     """Files of the programs start at the repository, those of the package at its name."""
     try:
@@ -52,9 +56,8 @@ def without_machine(names: Path) -> None:
     except ImportError:
         raise SystemExit("paths are taken out with pyarrow: .venvs/frameworks/bin/python has it") from None
     table = parquet.read_table(names)
-    files = table.column("file").to_pylist()
-    short = [file and re.sub(r"^.*?/(?=tests/(?:workloads|gpu)/|inferscope/[a-z_]+\.py$)", "", file) for file in files]
-    column = arrow.array(short, arrow.string())
+    files = [file and REPOSITORY.sub("", file) for file in table.column("file").to_pylist()]
+    column = arrow.array(files, arrow.string())
     field = table.schema.field("file")
     table = table.set_column(table.schema.get_field_index("file"), field, column)
     # The one compression that the reader is built with.

@@ -16,13 +16,21 @@ pub mod origin;
 
 pub mod frames;
 
+pub mod operators;
+
 pub mod steps;
+
+pub mod memory;
 
 pub mod host;
 
 pub mod device;
 
 pub mod idle;
+
+pub mod dataflow;
+
+pub mod step_operators;
 
 pub mod metrics;
 
@@ -35,7 +43,9 @@ pub mod waterfall;
 pub use device::gpu::GpuMetrics;
 pub use host::StepContext;
 pub use host::breakdown::{Breakdown, Part, PartKind, Phase};
+pub use host::layers::{HostLayer, HostLayers};
 pub use idle::{Cause, DeviceIdle, IdleCause};
+pub use memory::AllocatorMemory;
 pub use metrics::absent::Absent;
 pub use metrics::calls::{CallFunction, CallMetrics};
 pub use metrics::processes::{ProcessMetrics, ThreadMetrics};
@@ -46,4 +56,5 @@ pub use slow_steps::SlowSteps;
 pub use stats::curve::{Curve, Peak};
 pub use stats::spread::Spread;
 pub use step_analysis::StepAnalysis;
+pub use step_operators::{OperatorRow, StepOperators};
 pub use steps::{Step, StepSource, Steps};

@@ -1,7 +1,7 @@
 //! Where a recording is from: who made it, from inside the program or from outside, and what the program is built on. That decides how to
 //! record more of it, and what can be changed in the program.
 
-use timeline::{NameIndex, NoteCode, Process, SliceKind, Timeline};
+use timeline::{CollectorCode, Condition, NameIndex, NoteCode, Process, SliceKind, Timeline};
 
 /// Who made the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,11 @@ impl Recorder {
         let torch = "profile with with_stack=True";
         self.choose("record with --calls", torch, "not in the file")
     }
+}
+
+/// Whether the recording is a snapshot of PyTorch's allocator: of memory, and of nothing else.
+pub fn is_snapshot(timeline: &Timeline) -> bool {
+    timeline.info.recorder == "torch.cuda.memory"
 }
 
 /// Why nothing was recorded from inside the program, where nothing was: then what it marks is not in the recording, whatever it marks.
@@ -109,7 +114,7 @@ fn is_outside(process: &Process) -> bool {
 
 /// Everything but these is recorded from inside.
 fn is_inside(process: &Process) -> bool {
-    process.collectors.iter().any(|one| !["stacks", "threads", "memory"].contains(&one.name.as_str()))
+    process.collectors.iter().any(|one| one.name.known().is_none_or(|name| !name.is_outside()))
 }
 
 /// How the program would mark its steps.
@@ -135,6 +140,7 @@ pub fn uses_torch(timeline: &Timeline) -> bool {
     let layer = || (0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == SliceKind::Layer);
     const SIGNS: [&str; 7] = ["aten::", "at::native", "at::cuda", "c10::", "c10d", "torch", "triton_"];
     Recorder::of(timeline) == Recorder::Torch
+        || is_snapshot(timeline)
         || any_name(timeline, |text, file| file.contains("/torch/") || SIGNS.iter().any(|sign| text.contains(sign)))
         || layer()
 }
@@ -161,12 +167,13 @@ fn any_name(timeline: &Timeline, fits: impl Fn(&str, &str) -> bool) -> bool {
 }
 
 /// Why a collector has nothing, in its own words where it left any.
-pub fn not_recorded(timeline: &Timeline, collector: &str, plain: &str) -> String {
-    if collector == "stacks" && samples_damaged(timeline) {
+pub fn not_recorded(timeline: &Timeline, collector: CollectorCode, plain: &str) -> String {
+    if collector == CollectorCode::Stacks && samples_damaged(timeline) {
         return "the file with the stack samples is damaged".into();
     }
     let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    let reason = states.find(|state| state.name == collector && state.state != "on" && !state.reason.is_empty());
+    let reason =
+        states.find(|state| state.name == collector && state.state != Condition::On && !state.reason.is_empty());
     match reason {
         Some(state) => format!("{plain}: {}", state.reason),
         None => plain.to_owned(),
@@ -177,7 +184,7 @@ pub fn samples_damaged(timeline: &Timeline) -> bool {
     timeline.info.damaged.iter().any(|file| file.starts_with("samples."))
 }
 
-pub fn failed(timeline: &Timeline, collector: &str) -> bool {
+pub fn failed(timeline: &Timeline, collector: CollectorCode) -> bool {
     let mut states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    states.any(|state| state.name == collector && state.state == "failed")
+    states.any(|state| state.name == collector && state.state == Condition::Failed)
 }

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::stats::share::Share;
-use timeline::{Timeline, TrackIndex};
+use timeline::{State, Timeline, TrackIndex};
 
 /// `850 ns`, `1.23 µs`, `45.6 ms`, `7.89 s`, `12 min 05 s`, `3 h 07 min`.
 pub fn duration(nanos: u64) -> String {
@@ -22,25 +22,57 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", digits(fraction))
 }
 
+/// A part of a whole in a table, where one decimal lines a column up: `12.3 %`; `<0.1 %` for what is there but small.
+pub fn percent_of(part: u64, whole: u64) -> String {
+    let share = part as f64 * 100.0 / whole.max(1) as f64;
+    if part > 0 && share < 0.1 { "<0.1 %".into() } else { format!("{share:.1} %") }
+}
+
 pub fn percent_range(share: Share) -> String {
     let (low, high) = (digits(share.low), digits(share.high));
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
 }
 
-/// A gain as a change of time: `−80 %, range 79–81`; with what qualifies it: `−23 %, range 0–46, within its bounds`.
+/// A gain as a change of time: `−80 %, range 79–81`; with what qualifies it: `−23 %, range 0–46, bounds only`.
 pub fn less(share: Share, proviso: &str) -> String {
     format!("−{}", saving(share, proviso))
 }
 
 /// The same without the sign: `80 %, range 79–81`.
 pub fn saving(share: Share, proviso: &str) -> String {
-    let (low, mid, high) = (digits(share.low), digits(share.mid), digits(share.high));
-    if low == high { format!("{mid} %{proviso}") } else { format!("{mid} %, range {low}–{high}{proviso}") }
+    match range(share) {
+        None => format!("{}{proviso}", percent(share.mid)),
+        Some(range) => format!("{}, {range}{proviso}", percent(share.mid)),
+    }
+}
+
+/// The same as a part of something: `80 % of the time (range 79–81)`.
+pub fn saving_of(share: Share, whole: &str, proviso: &str) -> String {
+    match range(share) {
+        None => format!("{} of {whole}{proviso}", percent(share.mid)),
+        Some(range) => format!("{} of {whole} ({range}{proviso})", percent(share.mid)),
+    }
+}
+
+fn range(share: Share) -> Option<String> {
+    let (low, high) = (digits(share.low), digits(share.high));
+    (low != high).then(|| format!("range {low}–{high}"))
 }
 
 fn digits(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent == 0.0 || percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
+}
+
+/// How much of a recording there is, as it follows the word: `recording complete`.
+pub fn completeness(state: State) -> &'static str {
+    match state {
+        State::Complete => "complete",
+        State::Recording => "unfinished: still recording, or the recorder was killed",
+        State::Recovered => "recovered after the recorder was killed",
+        State::Cut { .. } => "truncated: only the beginning is readable",
+        State::Unknown => "completeness unknown",
+    }
 }
 
 /// `1234567` as `1,234,567`.
@@ -58,12 +90,15 @@ pub fn count(number: u64) -> String {
 
 /// `3 steps`, `1 step`.
 pub fn counted(number: u64, word: &str) -> String {
-    let plural = match word {
-        _ if number == 1 => "",
-        _ if word.ends_with("ch") || word.ends_with('s') || word.ends_with('x') => "es",
-        _ => "s",
+    let (stem, plural) = match word {
+        _ if number == 1 => (word, ""),
+        _ if word.ends_with("ch") || word.ends_with('s') || word.ends_with('x') => (word, "es"),
+        _ => match word.strip_suffix('y') {
+            Some(stem) if !stem.ends_with(['a', 'e', 'o']) => (stem, "ies"),
+            _ => (word, "s"),
+        },
     };
-    format!("{} {word}{plural}", count(number))
+    format!("{} {stem}{plural}", count(number))
 }
 
 /// `512 B`, `1.00 KiB`, `3.21 GiB`.
@@ -154,11 +189,22 @@ mod tests {
         assert_eq!([0.0, 0.004, 0.0314, 0.31, 1.0].map(percent), ["0 %", "0.4 %", "3.1 %", "31 %", "100 %"]);
         assert_eq!([7, 1_000, 1_234_567].map(count), ["7", "1,000", "1,234,567"]);
         assert_eq!(
-            (counted(1, "batch"), counted(3, "batch"), counted(2, "step")),
-            ("1 batch".into(), "3 batches".into(), "2 steps".into())
+            [counted(1, "batch"), counted(3, "batch"), counted(2, "step"), counted(2, "copy")],
+            ["1 batch", "3 batches", "2 steps", "2 copies"]
         );
+        assert_eq!([percent_of(1, 3), percent_of(0, 0), percent_of(1, 1_000_000)], ["33.3 %", "0.0 %", "<0.1 %"]);
         assert_eq!([bytes(0), bytes(999), bytes(1024), bytes(3 << 30)], ["0 B", "999 B", "1.00 KiB", "3.00 GiB"]);
         assert_eq!(bytes(u64::MAX), "16384 PiB");
+    }
+
+    #[test]
+    fn a_gain_has_its_range_where_there_is_one() {
+        let (exact, wide) = (Share::exactly(0.2), Share { low: 0.54, mid: 0.59, high: 0.66 });
+        assert_eq!([less(exact, ""), less(wide, ", bounds only")], ["−20 %", "−59 %, range 54–66, bounds only"]);
+        assert_eq!(
+            [saving_of(exact, "the time", ""), saving_of(wide, "the time", "")],
+            ["20 % of the time", "59 % of the time (range 54–66)"]
+        );
     }
 
     #[test]

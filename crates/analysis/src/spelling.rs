@@ -1,5 +1,7 @@
 //! Words that were mistyped: which known one was meant.
 
+use timeline::edits;
+
 /// The known word that a mistyped one is nearest to. None: nothing is near, and a suggestion would only confuse.
 pub fn nearest_of<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let even = |word: &str| word.chars().take(100).collect::<String>().to_lowercase().replace('-', "_");
@@ -16,17 +18,8 @@ const BEGINNING: usize = 3;
 
 /// Letters to change, add or take away; of long words only the first hundred letters are looked at.
 pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (line, letter) in a.chars().take(100).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(!letter.eq_ignore_ascii_case(other));
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
+    let letters = |word: &str| word.chars().take(100).map(|letter| letter.to_ascii_lowercase()).collect::<Vec<char>>();
+    edits(&letters(a), &letters(b))
 }
 
 #[cfg(test)]

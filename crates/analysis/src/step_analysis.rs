@@ -1,11 +1,15 @@
 //! Everything that is measured of the steps, each part when it is first asked for.
 
+use crate::dataflow::{Dataflow, Rounds};
 use crate::device::gpu::moved::Moved;
 use crate::device::gpu::{DeviceInputs, DeviceMetrics, GpuMetrics, InSteps, Parts};
-use crate::device::ops::Ops;
+use crate::device::ops::{Launched, Ops};
 use crate::device::step_kernels::{Row, StepKernels};
 use crate::host::StepContext;
+use crate::host::layers::HostLayers;
 use crate::idle::{self, DeviceIdle, Piece};
+use crate::memory::{self, AllocatorMemory};
+use crate::step_operators::StepOperators;
 use crate::steps::chosen::Chosen;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -19,6 +23,12 @@ pub struct StepAnalysis<'a> {
     moved: OnceLock<Vec<Moved>>,
     kernels: OnceLock<Vec<StepKernels>>,
     ops: OnceLock<Ops>,
+    launched: OnceLock<Launched>,
+    dataflow: OnceLock<Dataflow<'a>>,
+    operators: OnceLock<Option<StepOperators>>,
+    host_layers: OnceLock<HostLayers>,
+    rounds: OnceLock<Vec<Rounds<'a>>>,
+    memory: OnceLock<Vec<AllocatorMemory>>,
 }
 
 /// What the host did is known from the start, and is asked for everywhere.
@@ -41,6 +51,12 @@ impl<'a> StepAnalysis<'a> {
             moved: OnceLock::new(),
             kernels: OnceLock::new(),
             ops: OnceLock::new(),
+            launched: OnceLock::new(),
+            dataflow: OnceLock::new(),
+            operators: OnceLock::new(),
+            host_layers: OnceLock::new(),
+            rounds: OnceLock::new(),
+            memory: OnceLock::new(),
         }
     }
 
@@ -102,7 +118,56 @@ impl<'a> StepAnalysis<'a> {
 
     /// The operators inside the steps whose arguments say what they cost. Empty: none were recorded.
     pub fn ops(&self) -> &Ops {
-        self.ops.get_or_init(|| Ops::find(&self.context, self.kernels()))
+        self.ops.get_or_init(|| Ops::find(&self.context, self.kernels(), self.launched()))
+    }
+
+    /// The kernels of the steps whose operators are known from the steps that were looked at.
+    pub fn launched(&self) -> &Launched {
+        self.launched.get_or_init(|| Launched::find(self.timeline, &self.steps, &self.dataflow().looks))
+    }
+
+    /// What the operators that were looked at read and wrote. Empty: none were recorded.
+    pub fn dataflow(&self) -> &Dataflow<'a> {
+        self.dataflow.get_or_init(|| Dataflow::find(self.timeline))
+    }
+
+    /// The operators of a step that was looked at. None: none were recorded, or they only launch what a device does.
+    pub fn operators(&self) -> Option<&StepOperators> {
+        let find = || StepOperators::find(self.timeline, &self.steps, &self.dataflow().looks);
+        self.operators.get_or_init(|| find().filter(|_| self.timeline.gpu.is_empty())).as_ref()
+    }
+
+    pub fn take_operators(&mut self) -> Option<StepOperators> {
+        self.operators();
+        self.operators.take().flatten()
+    }
+
+    /// The layers by the time that the host spent in them. Empty: none were recorded, or their time is that of their kernels.
+    pub fn host_layers(&self) -> &HostLayers {
+        self.host_layers.get_or_init(|| match self.timeline.gpu.is_empty() {
+            true => HostLayers::find(self.timeline),
+            false => HostLayers::default(),
+        })
+    }
+
+    pub fn take_host_layers(&mut self) -> HostLayers {
+        self.host_layers();
+        self.host_layers.take().unwrap_or_default()
+    }
+
+    /// Loops among those operators, most time first.
+    pub fn rounds(&self) -> &[Rounds<'a>] {
+        self.rounds.get_or_init(|| self.dataflow().rounds(self.timeline))
+    }
+
+    /// What frameworks' allocators held. Empty: nothing of them was recorded.
+    pub fn memory(&self) -> &[AllocatorMemory] {
+        self.memory.get_or_init(|| memory::measure(self.timeline, &self.frames, &self.steps))
+    }
+
+    pub fn take_memory(&mut self) -> Vec<AllocatorMemory> {
+        self.memory();
+        self.memory.take().unwrap_or_default()
     }
 
     /// The kernels of a device that start inside the steps.

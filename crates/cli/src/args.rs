@@ -47,7 +47,7 @@ pub struct Run {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   inferscope attach 4711                   until it ends, or Ctrl-C
-  inferscope attach 4711 --duration 30 --rate 250
+  inferscope attach 4711 --duration 30      half a minute of it
 
 Records stacks, threads, memory, and clocks, power and memory of GPUs. Scopes,
 calls and kernels are recorded from inside: they need `inferscope run`.")]
@@ -105,7 +105,7 @@ pub struct Analyze {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// The step or scope to explain [default: the step with the most time]
+    /// The step or scope to explain [default: chosen automatically; the report says why]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
 
@@ -193,13 +193,13 @@ impl Analyze {
 }
 
 /// Of which the names are not asked: several processes may have one.
-fn pid(text: &str) -> Result<u32, String> {
+pub fn pid(text: &str) -> Result<u32, String> {
     let pid = text.parse().ok().filter(|pid| *pid > 0);
     pid.ok_or_else(|| "must be a process id: `pgrep -f NAME` finds it".into())
 }
 
 /// A number of seconds, with a fraction if you like, up to a year.
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
+pub fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 31_536_000.0 {
         return Ok(std::time::Duration::from_secs_f64(seconds));

@@ -49,6 +49,14 @@ pub enum Command {
     Verify(commands::verify::Verify),
     /// Export a trace for another tool
     Export(Export),
+    /// Track memory of a command, a process or the machine, and explain a death by memory
+    Track(commands::track::Track),
+    /// Show memory of a command, a process or the machine while it runs
+    Monitor(commands::track::Track),
+    /// Query memory telemetry: sessions, events, alerts, OOMs
+    Query(commands::query::Query),
+    /// Show this machine, its GPUs and the installed frameworks
+    Info(commands::info::Info),
     /// Show what can be recorded on this machine, and why something cannot
     Doctor,
     /// Show the settings and where each value comes from

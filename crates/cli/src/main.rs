@@ -27,8 +27,6 @@ mod unfinished;
 mod verdict;
 mod verify;
 mod yaml;
-#[cfg(test)]
-mod yaml_tests;
 
 use clap::{CommandFactory, Parser};
 use command_line::{Arguments, Command};
@@ -58,6 +56,10 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Whatif(whatif) => commands::whatif::run(&Settings::load(base.over(whatif.layer()))?, whatif),
         Command::Verify(verify) => commands::verify::run(&Settings::load(base)?, verify),
         Command::Export(export) => commands::export::run(&Settings::load(base.over(export.reading.layer()))?, export),
+        Command::Track(track) => commands::track::run(&Settings::load(base)?, track, true),
+        Command::Monitor(track) => commands::track::run(&Settings::load(base)?, track, false),
+        Command::Query(query) => commands::query::run(&Settings::load(base)?, query),
+        Command::Info(info) => commands::info::run(&Settings::load(base)?, info),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),
         Command::Completions { shell } => commands::completions::run(*shell, &mut Arguments::command()),

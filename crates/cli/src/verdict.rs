@@ -7,7 +7,7 @@ use crate::output::{self, Rights};
 use crate::rule_file::RuleFile;
 use crate::step_name;
 use analysis::Metrics;
-use diagnosis::user_rules;
+use diagnosis::user_rules::UserRules;
 use diagnosis::{Diagnosis, Options};
 use report::Style;
 use std::io::{self, Write};
@@ -24,12 +24,12 @@ impl Verdict {
     /// `step` names the step or scope to look at; a name that is not in the trace is an error.
     pub fn of(timeline: Timeline, step: Option<&str>, rules: &RuleFile) -> Result<Verdict, Failure> {
         let metrics = analysis::measure(&timeline);
-        let diagnosis =
-            diagnosis::diagnose(&timeline, &Options { step: step.map(str::to_owned), rules: rules.ours.clone() });
+        let user = Some(UserRules { rules: &rules.own, metrics: &metrics });
+        let options = Options { step: step.map(str::to_owned), rules: rules.ours.clone(), user };
+        let diagnosis = diagnosis::diagnose(&timeline, &options);
         if let Some(missing) = &diagnosis.steps.not_found {
             return Err(step_name::not_found(&timeline, missing, "this trace"));
         }
-        let diagnosis = user_rules::joined(&rules.own, &timeline, &metrics, diagnosis);
         Ok(Verdict { timeline, metrics, diagnosis })
     }
 

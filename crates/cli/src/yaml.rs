@@ -46,3 +46,6 @@ pub fn syntax(path: &Path, error: &serde_saphyr::Error, right: &str) -> String {
     let line = error.location().map(|location| format!(":{}", location.line())).unwrap_or_default();
     format!("{}{line}: {text}; {right}", path.display())
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,7 +130,7 @@ fn architecture_md_names_every_crate() {
 const WRITTEN_IN_ORDER: [&str; 2] = ["analysis", "diagnosis"];
 
 /// The sources of a crate without their tests, each with its path below src/.
-fn sources(folder: &Path, below: &str, all: &mut Vec<(String, String)>) {
+pub fn sources(folder: &Path, below: &str, all: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         if path.is_dir() && name != "tests" {

@@ -18,3 +18,4 @@ mod settings;
 mod support;
 mod verify;
 mod whatif;
+mod words;

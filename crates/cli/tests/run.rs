@@ -63,9 +63,9 @@ fn a_death_by_signal_is_passed_on() {
 }
 
 #[test]
-fn layers_without_a_gpu_are_not_waited_for() {
+fn layers_without_pytorch_are_not_waited_for() {
     let place = Place::new("no-layers");
-    let said = "no layers: --layers attributes GPU kernels to modules, and no GPU work was recorded";
+    let said = "no layers: no recorded process imported PyTorch";
     let told = place.run(["run", "--layers", "--output", "asked", "true"]).fine();
     assert!(told.err.contains(said), "{}", told.err);
     assert!(place.run(["analyze", "asked"]).fine().out.contains("no layers: "));

@@ -27,7 +27,7 @@ fn what_cannot_be_tried_is_refused_before_anything_runs() {
         (vec!["--fix", "gc-frezee"], 2, "there is no fix or rule \"gc-frezee\": did you mean gc-freeze?"),
         (vec!["--fix", "xylophone"], 2, "`inferscope verify --list` shows all"),
         (vec!["--fix", "implicit-sync"], 2, "`implicit-sync` needs a code change; `verify` cannot apply it"),
-        (vec!["--fix", "threads=none"], 2, "no number of threads"),
+        (vec!["--fix", "threads=none"], 2, "not a number of threads"),
         (vec!["--fix", "gc-freeze=3"], 2, "takes no value"),
         (vec!["--fix", "gc-freeze", "--rounds", "1"], 2, "1 is not in 2..=1000"),
         (vec!["--fix", "gc-freeze", "--trace", "nowhere"], 5, "nowhere"),

@@ -1,7 +1,7 @@
 //! How the library gets into a program: the CUDA driver loads it for `CUDA_INJECTION64_PATH`, NVTX for
 //! `NVTX_INJECTION64_PATH`, and our own package for a process that is recorded later. Every entry is guarded.
 
-use crate::{gpu, nvtx, recorded};
+use crate::{gpu, nvtx, recorded, torch_memory};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use trace::status::Collector;
 use workload::guard;
@@ -14,6 +14,8 @@ pub extern "C" fn InitializeInjection() -> c_int {
     guard::guarded(Collector::Gpu, (), || {
         let _ = gpu::start(gpu::Entry::Driver);
     });
+    // Before the program's first allocation on a device, and whether or not CUPTI can be had.
+    guard::guarded(Collector::Blocks, (), torch_memory::start);
     1
 }
 
@@ -38,6 +40,7 @@ pub unsafe extern "C" fn inferscope_gpu_start(reason: *mut c_char, room: usize) 
     guard::silence();
     let result =
         guard::guarded(Collector::Gpu, Err("an error of our own".to_owned()), || gpu::start(gpu::Entry::Package));
+    guard::guarded(Collector::Blocks, (), torch_memory::start);
     let Err(why) = result else { return 0 };
     let bytes = &why.as_bytes()[..why.len().min(room.saturating_sub(1))];
     if room > 0 {
@@ -64,10 +67,24 @@ pub unsafe extern "C" fn inferscope_gpu_release(who: *const c_char) {
 /// For the Python package: recording ends, and the program goes on.
 #[unsafe(no_mangle)]
 pub extern "C" fn inferscope_gpu_stop() {
+    guard::guarded(Collector::Blocks, (), torch_memory::check);
     guard::guarded(Collector::Gpu, (), || {
         gpu::stop();
         session::stop();
     });
+}
+
+/// For the Python package: PyTorch has been imported, after CUDA was started or where the CPU's blocks are asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn inferscope_memory_start() {
+    guard::silence();
+    guard::guarded(Collector::Blocks, (), torch_memory::start);
+}
+
+/// For the Python package: this is a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn inferscope_memory_after_fork() {
+    guard::guarded(Collector::Blocks, (), torch_memory::after_fork);
 }
 
 /// For the Python package, which reads it through ctypes: 0 where the GPU is not recorded, an even number while it is, an odd

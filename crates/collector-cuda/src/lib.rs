@@ -7,3 +7,4 @@ mod nvtx;
 mod recorded;
 mod recording;
 mod thread;
+mod torch_memory;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use trace::settings::internal;
 use workload::library::Library;
 use workload::session::{self, Session};
 use workload::settings::Settings;
@@ -16,7 +17,8 @@ pub fn session() -> Result<&'static Session, String> {
     if let Some(child) = session::after_fork() {
         return child;
     }
-    let settings = Settings::from_environment().ok_or("INFERSCOPE_SEGMENTS is not set: no recorder is there")?;
+    let settings = Settings::from_environment()
+        .ok_or_else(|| format!("{} is not set: no recorder is there", internal::SEGMENTS))?;
     session::start(Library::Cuda, settings, program(), String::new())
 }
 

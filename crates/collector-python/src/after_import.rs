@@ -1,35 +1,44 @@
-//! Calls a function once a module has been imported, whoever imports it and whenever: a finder on `sys.meta_path` that
-//! finds nothing itself. Native, and called as an object rather than by a method: functions written in Python would stand
-//! in the program's tracebacks, and its tracers, profilers and coverage would count their lines at every import.
+//! Calls functions once a module has been imported, whoever imports it and whenever: a finder on `sys.meta_path` that
+//! finds nothing itself, one for all modules that are waited for. Native, and called as an object rather than by a method:
+//! functions written in Python would stand in the program's tracebacks, and its tracers, profilers and coverage would count
+//! their lines at every import.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Has the other finders find the module, and asks its loader to say when it is done.
 #[pyclass(frozen, module = "inferscope._native")]
 pub struct AfterImport {
-    name: String,
-    /// None once it has been called.
-    then: Mutex<Option<Py<PyAny>>>,
-    looking: AtomicBool,
+    awaited: Mutex<HashMap<String, Awaited>>,
+}
+
+#[derive(Default)]
+struct Awaited {
+    then: Vec<Py<PyAny>>,
+    /// The other finders are being asked for it just now.
+    looking: bool,
 }
 
 type Found<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 #[pymethods]
 impl AfterImport {
-    /// `then` is called without arguments and catches what it raises itself.
     #[new]
-    fn new(name: String, then: Py<PyAny>) -> AfterImport {
-        AfterImport { name, then: Mutex::new(Some(then)), looking: AtomicBool::new(false) }
+    fn new() -> AfterImport {
+        AfterImport { awaited: Mutex::default() }
     }
 
-    /// Which module it waits for.
+    /// `then` is called without arguments once the module is there, and catches what it raises itself.
+    fn add(&self, name: String, then: Py<PyAny>) {
+        self.lock().entry(name).or_default().then.push(then);
+    }
+
+    /// Which modules it waits for.
     #[getter]
-    fn name(&self) -> &str {
-        &self.name
+    fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
     }
 
     /// What the import system calls: this object.
@@ -45,34 +54,48 @@ impl AfterImport {
         path: Option<Bound<'py, PyAny>>,
         target: Option<Bound<'py, PyAny>>,
     ) -> Found<'py> {
-        let this = slf.get();
-        let wanted = name.cast::<PyString>().is_ok_and(|name| *name == this.name.as_str());
-        if !wanted || this.is_done() || this.looking.swap(true, Ordering::Relaxed) {
+        let Some(wanted) = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok()) else { return Ok(None) };
+        if !slf.get().look(wanted) {
             return Ok(None);
         }
         let found = found_by_others(name, path, target);
-        this.looking.store(false, Ordering::Relaxed);
+        if let Some(awaited) = slf.get().lock().get_mut(wanted) {
+            awaited.looking = false;
+        }
         let found = found?;
         if let Some(spec) = &found {
             // A loader that takes no attribute does its work unheard: this module goes without.
-            let _ = spec.getattr("loader").and_then(|loader| listen(slf, &loader));
+            let _ = spec.getattr("loader").and_then(|loader| listen(slf, wanted, &loader));
         }
         Ok(found)
     }
 }
 
 impl AfterImport {
-    fn is_done(&self) -> bool {
-        self.then.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Awaited>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn done(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let then = slf.get().then.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let finders = meta_path(slf.py())?;
-        if finders.contains(slf)? {
-            finders.call_method1("remove", (slf,))?;
+    /// Whether the others are to be asked for this module: it is waited for, and nobody asks them already.
+    fn look(&self, name: &str) -> bool {
+        self.lock().get_mut(name).is_some_and(|awaited| !std::mem::replace(&mut awaited.looking, true))
+    }
+
+    fn done(slf: &Bound<'_, Self>, name: &str) -> PyResult<()> {
+        let (done, is_last) = {
+            let mut awaited = slf.get().lock();
+            (awaited.remove(name), awaited.is_empty())
+        };
+        if is_last {
+            let finders = meta_path(slf.py())?;
+            if finders.contains(slf)? {
+                finders.call_method1("remove", (slf,))?;
+            }
         }
-        then.map_or(Ok(()), |then| then.call0(slf.py()).map(|_| ()))
+        for then in done.map_or_else(Vec::new, |awaited| awaited.then) {
+            then.call0(slf.py())?;
+        }
+        Ok(())
     }
 }
 
@@ -98,11 +121,12 @@ fn found_by_others<'py>(
     Ok(None)
 }
 
-fn listen(finder: &Bound<'_, AfterImport>, loader: &Bound<'_, PyAny>) -> PyResult<()> {
+fn listen(finder: &Bound<'_, AfterImport>, name: &str, loader: &Bound<'_, PyAny>) -> PyResult<()> {
     // Only an attribute of the object itself can be taken away again.
     loader.getattr("__dict__")?;
     let execute = loader.getattr("exec_module")?.unbind();
-    let listener = Listener { finder: finder.clone().unbind(), loader: loader.clone().unbind(), execute };
+    let (finder, name) = (finder.clone(), name.to_owned());
+    let listener = Listener { finder: finder.clone().unbind(), name, loader: loader.clone().unbind(), execute };
     loader.setattr("exec_module", Py::new(finder.py(), listener)?)
 }
 
@@ -110,6 +134,7 @@ fn listen(finder: &Bound<'_, AfterImport>, loader: &Bound<'_, PyAny>) -> PyResul
 #[pyclass(frozen, module = "inferscope._native")]
 struct Listener {
     finder: Py<AfterImport>,
+    name: String,
     loader: Py<PyAny>,
     execute: Py<PyAny>,
 }
@@ -120,7 +145,7 @@ impl Listener {
         // The class has the real one. Another who waits for the same module may have taken this one away already.
         let _ = self.loader.bind(py).delattr("exec_module");
         self.execute.call1(py, (module,))?;
-        AfterImport::done(self.finder.bind(py))
+        AfterImport::done(self.finder.bind(py), &self.name)
     }
 }
 

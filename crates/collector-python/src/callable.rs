@@ -21,8 +21,17 @@ pub fn called_with(count: usize) -> usize {
 
 /// The member that says where in the object its [`Vectorcall`] stands.
 pub fn vectorcall_at(offset: usize) -> [PyMemberDef; 2] {
+    offset_member(c"__vectorcalloffset__", offset)
+}
+
+/// The member that says where in the object the list of its weak references stands.
+pub fn weak_references_at(offset: usize) -> [PyMemberDef; 2] {
+    offset_member(c"__weaklistoffset__", offset)
+}
+
+fn offset_member(name: &'static CStr, offset: usize) -> [PyMemberDef; 2] {
     let member = PyMemberDef {
-        name: c"__vectorcalloffset__".as_ptr(),
+        name: name.as_ptr(),
         type_code: Py_T_PYSSIZET,
         offset: offset as Py_ssize_t,
         flags: Py_READONLY,

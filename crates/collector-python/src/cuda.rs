@@ -26,12 +26,7 @@ pub fn start(package: &str) -> Option<String> {
 
 /// Recording ends: what CUPTI still has is handed over, if the CUDA library is in this process at all.
 pub fn stop(package: &str) {
-    let Some(library) = open(package, libc::RTLD_NOW | libc::RTLD_NOLOAD) else { return };
-    let Some(stop) = find(library, c"inferscope_gpu_stop") else { return };
-    // SAFETY: the function has this signature in `injection.rs` of collector-cuda.
-    let stop: unsafe extern "C" fn() = unsafe { std::mem::transmute(stop) };
-    // SAFETY: as above.
-    unsafe { stop() };
+    call(package, libc::RTLD_NOW | libc::RTLD_NOLOAD, c"inferscope_gpu_stop");
 }
 
 /// Gives CUPTI up, if the CUDA library is in this process at all.
@@ -42,6 +37,26 @@ pub fn release(package: &str, who: &str) {
     let release: unsafe extern "C" fn(*const c_char) = unsafe { std::mem::transmute(release) };
     // SAFETY: a string with a zero at its end.
     unsafe { release(who.as_ptr()) };
+}
+
+/// PyTorch is there: its blocks are recorded. Only those of the CPU are a reason to bring the CUDA library in.
+pub fn memory_start(package: &str, load: bool) {
+    let flags = libc::RTLD_NOW | if load { libc::RTLD_LOCAL } else { libc::RTLD_NOLOAD };
+    call(package, flags, c"inferscope_memory_start");
+}
+
+/// A forked child allocates, too.
+pub fn memory_after_fork(package: &str) {
+    call(package, libc::RTLD_NOW | libc::RTLD_NOLOAD, c"inferscope_memory_after_fork");
+}
+
+/// Calls a function of the library that takes nothing and returns nothing, if both are there.
+fn call(package: &str, flags: c_int, name: &CStr) {
+    let Some(function) = open(package, flags).and_then(|library| find(library, name)) else { return };
+    // SAFETY: a function of `injection.rs` of collector-cuda with this signature.
+    let function: unsafe extern "C" fn() = unsafe { std::mem::transmute(function) };
+    // SAFETY: as above.
+    unsafe { function() };
 }
 
 /// The library stays loaded for ever: threads of it may be at work.

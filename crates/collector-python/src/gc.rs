@@ -4,7 +4,9 @@ use super::gil::Gil;
 use crate::thread;
 use pyo3::ffi::*;
 use pyo3::prelude::*;
+use std::ffi::CStr;
 use std::ptr;
+use trace::gc_pause::{Found, GcPause};
 use trace::status::{Collector, State};
 use trace::{Event, Kind, NameId, clock};
 use workload::guard::guarded;
@@ -29,26 +31,44 @@ unsafe extern "C" fn on_gc(_: *mut PyObject, args: *mut *mut PyObject, count: Py
                 *BEGAN.get() = now;
             } else if *BEGAN.get() != 0 {
                 let began = std::mem::replace(BEGAN.get(), 0);
-                let generation = generation(*args.add(1));
-                guarded(Collector::Gc, (), || write(session, generation, began, now));
+                let pause = pause(*args.add(1));
+                guarded(Collector::Gc, (), || write(session, pause, began, now));
             }
         }
         Py_NewRef(Py_None())
     }
 }
 
-unsafe fn generation(info: *mut PyObject) -> u32 {
-    // SAFETY: an argument.
+/// What CPython says of the collection: which generation, and what it found.
+unsafe fn pause(info: *mut PyObject) -> GcPause {
+    // SAFETY: the dictionary is an argument, or is not one and is not looked into.
     unsafe {
-        if PyDict_Check(info) == 0 {
-            return 0;
-        }
-        let number = PyDict_GetItemString(info, c"generation".as_ptr());
-        if number.is_null() || PyLong_Check(number) == 0 { 0 } else { PyLong_AsLong(number).max(0) as u32 }
+        let generation = number(info, c"generation").unwrap_or(0);
+        let counts = number(info, c"collected").zip(number(info, c"uncollectable"));
+        GcPause { generation, found: counts.map(|(collected, uncollectable)| Found { collected, uncollectable }) }
     }
 }
 
-unsafe fn write(session: &'static Session, generation: u32, began: u64, now: u64) {
+unsafe fn number(info: *mut PyObject, key: &CStr) -> Option<u32> {
+    // SAFETY: an argument; what the dictionary holds stays in it meanwhile.
+    unsafe {
+        if PyDict_Check(info) == 0 {
+            return None;
+        }
+        let number = PyDict_GetItemString(info, key.as_ptr());
+        if number.is_null() || PyLong_Check(number) == 0 {
+            return None;
+        }
+        let value = PyLong_AsLong(number);
+        // A number that does not fit leaves an error, which is not the program's.
+        if value == -1 && !PyErr_Occurred().is_null() {
+            PyErr_Clear();
+        }
+        Some(u32::try_from(value.max(0)).unwrap_or(u32::MAX))
+    }
+}
+
+unsafe fn write(session: &'static Session, pause: GcPause, began: u64, now: u64) {
     // SAFETY: the GIL is held and nothing below calls Python.
     let known = unsafe { NAME.get() };
     if known.0 != session.generation {
@@ -60,7 +80,7 @@ unsafe fn write(session: &'static Session, generation: u32, began: u64, now: u64
     }
     if let Some(writing) = thread::writing(session, Collector::Gc) {
         let (thread, value) = (writing.tid, now.wrapping_sub(began));
-        let event = Event { time: began, value, thread, name, kind: Kind::Gc as u16, flags: 0, extra: generation };
+        let event = Event { time: began, value, thread, name, kind: Kind::Gc as u16, flags: 0, extra: pause.pack() };
         writing.push(event.to_words());
     }
 }

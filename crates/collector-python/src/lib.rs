@@ -7,10 +7,12 @@ mod callable;
 mod calls;
 mod cuda;
 mod docs;
+mod entries;
 mod gc;
 mod gil;
 mod json;
 mod layers;
+mod ops;
 mod refs;
 mod scopes;
 mod steps;
@@ -20,6 +22,7 @@ mod wrong_arguments;
 
 use pyo3::prelude::*;
 use std::sync::Once;
+use trace::settings::internal;
 use trace::status::Collector;
 use workload::library::Library;
 use workload::settings::{Group, Recording, Settings};
@@ -44,7 +47,10 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(status, module)?)?;
     module.add_function(wrap_pyfunction!(gpu_start, module)?)?;
     module.add_function(wrap_pyfunction!(gpu_release, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_start, module)?)?;
     layers::add_to(module)?;
+    entries::add_to(module)?;
+    ops::add_to(module)?;
     after_import::add_to(module)?;
     Ok(())
 }
@@ -57,7 +63,7 @@ fn start(py: Python<'_>, program: String, version: String, package: String) -> O
         return None;
     }
     let Some(settings) = Settings::from_environment() else {
-        return Some("INFERSCOPE_SEGMENTS is not set: no recorder is there".to_owned());
+        return Some(format!("{} is not set: no recorder is there", internal::SEGMENTS));
     };
     match session::start(Library::Python, settings, program, version) {
         Ok(session) => {
@@ -135,6 +141,7 @@ fn after_fork(py: Python<'_>) {
             // SAFETY: attached.
             let package = unsafe { PACKAGE.get() }.clone();
             calls::start(py, session, &package);
+            cuda::memory_after_fork(&package);
         }
         Some(Err(_)) => stop(py),
         None => {}
@@ -164,6 +171,14 @@ fn gpu_start(py: Python<'_>) -> Option<String> {
     let package = unsafe { PACKAGE.get() }.clone();
     // Loading CUPTI takes milliseconds and no Python.
     py.detach(|| cuda::start(&package))
+}
+
+/// PyTorch has been imported: blocks of its allocators are recorded, as the settings say. `load`: also where no CUDA is in use.
+#[pyfunction]
+fn memory_start(py: Python<'_>, load: bool) {
+    // SAFETY: attached.
+    let package = unsafe { PACKAGE.get() }.clone();
+    py.detach(|| cuda::memory_start(&package, load));
 }
 
 /// Lets another profiler have CUPTI: what the GPU does is no longer recorded. `who` goes into the report.

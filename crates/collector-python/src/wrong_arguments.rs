@@ -112,14 +112,5 @@ fn edits(one: &[u8], other: &[u8]) -> usize {
     if one.len() > 2 * other.len() + NEAR {
         return usize::MAX;
     }
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (place, same) in other.iter().map(|with| with == letter).enumerate() {
-            let replaced = diagonal + usize::from(!same);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(row[place] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
+    trace::spelling::edits(one, other)
 }

@@ -23,14 +23,14 @@ fn main() {
     diagnosis.answer.iter().for_each(|sentence| println!("{sentence}"));
     for finding in &diagnosis.findings {
         let gain = finding.gain.map_or_else(String::new, |gain| format!("{:.1} to {:.1} %", gain.low, gain.high));
-        println!("  {:<26} {:<5.2} {gain:<16} {}", finding.code, finding.confidence, finding.title);
+        println!("  {:<26} {:<5.2} {gain:<16} {}", finding.code, finding.confidence(), finding.title);
         finding.evidence.iter().for_each(|one| println!("      {}", one.text));
     }
     for part in diagnosis.breakdown.parts.iter().take(12) {
         println!("  {:>5.1} % {:<20} {} {}:{}", part.share * 100.0, part.kind.name(), part.label, part.file, part.line);
     }
     diagnosis.abstentions.iter().for_each(|one| println!("  abstains: {}: {}", one.code, one.reason));
-    diagnosis.health.iter().for_each(|line| println!("  {:<5}{}: {}", line.state.name(), line.label, line.text));
+    diagnosis.health.iter().for_each(|line| println!("  {:<5}{}: {}", line.state.name(), line.label(), line.text));
     let bound = &diagnosis.bottleneck;
     println!("{} ({:.2}): {}", bound.kind.name(), bound.confidence, bound.primary_cause);
     let (slices, samples, tracks) = (timeline.slices.len(), timeline.samples.len(), timeline.tracks.len());

@@ -1,15 +1,17 @@
 //! The answer in three sentences, for somebody who reads nothing else: how long a step takes and what it does meanwhile, what
 //! costs the most and where, and what to do first.
 
-use crate::finding::{Abstention, Finding, healthy_fact};
-use crate::health::{self, HealthLine, HealthState, LOST};
+use crate::finding::{Abstention, Finding};
+use crate::health::{self, HealthLine, HealthState, HealthTopic, LOST};
 use crate::losses::{share_without_stacks, totals};
 use crate::measures::gpu_clock;
+use crate::measures::own_load;
 use crate::measures::pace::{PACES, busiest};
 use crate::rule::Case;
 use crate::rules;
-use crate::telling::{HALF, LEAST, at_work, device, dwarfs, most_telling, other_line, worth};
+use crate::telling::{HALF, LEAST, at_work, device, dwarfs, most_telling, other_line, wanted, worth};
 use crate::too_short::ended;
+use analysis::PartKind;
 use analysis::origin::{self, Recorder};
 use analysis::phrase;
 use analysis::steps::StepSource;
@@ -29,15 +31,16 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
         Some(why) => nothing(busiest(case), &why, maybe.map(|finding| (finding, least))),
         None => what(case, best),
     };
-    let what = what + &next(case, findings);
+    let what = what + &next(case, findings, best);
     [cut + &how_long(case), what, first(case, maybe.or(best), abstentions, health)]
 }
 
 /// What comes after the cause, where that is one half of the answer.
-fn next(case: &Case, findings: &[Finding]) -> String {
+fn next(case: &Case, findings: &[Finding], best: Option<&Finding>) -> String {
     let small = dwarfs(case, findings).and_then(|(_, small)| small);
-    let next = small.or_else(|| other_line(case, findings));
-    next.map(|finding| format!(" Next: {}.", finding.title)).unwrap_or_default()
+    let wanted = wanted(findings).filter(|wanted| !best.is_some_and(|best| std::ptr::eq(best, *wanted)));
+    let next = small.or_else(|| other_line(case, findings)).or(wanted);
+    next.map(|finding| format!(" Next: {}.", rules::headline(finding))).unwrap_or_default()
 }
 
 fn how_long(case: &Case) -> String {
@@ -51,7 +54,10 @@ fn how_long(case: &Case) -> String {
     let took = phrase::duration(steps.p50());
     let time = match (steps.source, steps.count()) {
         (StepSource::Whole, _) => match case.imports() {
-            Some((_, ns)) => format!("The recording lasts {took}, {} of it imports", phrase::duration(ns)),
+            Some((_, ns)) => {
+                let all = case.timeline.duration();
+                format!("The recording lasts {}, {} of it imports", phrase::duration(all), phrase::duration(ns))
+            }
             None => format!("The recording lasts {took}"),
         },
         (_, 1) => format!("The one {} takes {took}", name(&steps.name)),
@@ -71,6 +77,10 @@ fn how_long(case: &Case) -> String {
         let why = case.without_samples().unwrap_or_default();
         return format!("{time}; no breakdown available: {why}.");
     }
+    let verb = |kind: PartKind| match kind {
+        PartKind::Unknown if case.breakdown.by_calls => "is in no recorded call",
+        _ => kind.verb(),
+    };
     let mut kinds = case.breakdown.kinds();
     kinds.sort_by(|a, b| b.2.total_cmp(&a.2));
     // What is less than half a percent is not worth a word.
@@ -81,7 +91,7 @@ fn how_long(case: &Case) -> String {
         .filter(|(at, kind)| some(*at, kind.2))
         .map(|(_, kind)| kind)
         .take(3)
-        .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), kind.verb()))
+        .map(|(kind, _, share)| format!("{} {}", phrase::percent(*share), verb(*kind)))
         .collect();
     let thread = format!(" of {}", steps.thread.as_deref().unwrap_or("it"));
     match kinds.as_slice() {
@@ -105,12 +115,13 @@ fn name(name: &str) -> String {
 fn pace(case: &Case, best: Option<&Finding>) -> Option<String> {
     let Some(finding) = best else { return device(case) };
     let healthy = finding.gain.is_none() && busiest(case) > HALF && rules::finds_health(finding.code);
-    healthy.then(|| lower(healthy_fact(&finding.title).trim_end_matches('.')))
+    healthy.then(|| lower(finding.title.trim_end_matches('.')))
 }
 
 fn what(case: &Case, best: Option<&Finding>) -> String {
     if let Some(finding) = best {
-        let title = finding.title.trim_end_matches('.');
+        let title = rules::headline(finding);
+        let title = title.trim_end_matches('.');
         let Some(gain) = finding.gain else { return format!("{title}.") };
         return format!("{title}; {}.", without(case, gain));
     }
@@ -142,7 +153,9 @@ fn without(case: &Case, gain: Gain) -> String {
     let left = phrase::duration((case.steps.mean() as f64 * (1.0 - gain.mid / 100.0)) as u64);
     match case.steps.source {
         // How long a recording lasts says nothing: somebody may have ended it.
-        StepSource::Whole => format!("fixing it saves {} of the time", phrase::saving(gain.share(), gain.by.proviso())),
+        StepSource::Whole => {
+            format!("fixing it saves {}", phrase::saving_of(gain.share(), "the time", gain.by.proviso()))
+        }
         _ => {
             let step = if mean == p50 { "step" } else { "mean step" };
             format!("{step} {mean} → {left} ({})", phrase::less(gain.share(), gain.by.proviso()))
@@ -180,7 +193,9 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
     if let Some(handful) = case.handful().filter(|_| best.is_none()) {
         return handful.next_step(case);
     }
-    if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells {
+    // A condition of the user stands on what it names.
+    let wanted = best.is_some_and(|best| rules::find(best.code).is_none());
+    if case.windows.total() > 0 && !case.breakdown_tells() && !device_tells && !wanted {
         // Another recording like this one would tell no more.
         if let Some(wrong) = gpu_clock::wrong(case).filter(|_| case.gpu().is_some()) {
             return full(&format!("Caution: GPU clock: {}: {}", wrong.by, wrong.seen));
@@ -199,19 +214,21 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
                     "Record with `inferscope run`, which samples stacks.",
                 )
                 .into(),
-            false => "Record longer, or sample more often: inferscope run --rate 500 -- <command>.".into(),
+            false => own_load::more_samples(case),
         };
     }
     // Few samples, and lost ones, do not matter where the device tells.
     let only_stacks = || share_without_stacks(case.timeline, &totals(case.timeline)) < LOST;
-    let of_samples = |line: &HealthLine| line.label == "samples" || line.label == "losses" && only_stacks();
-    let matters = |line: &&HealthLine| line.label != "recording" && !(device_tells && of_samples(line));
+    let of_samples =
+        |line: &HealthLine| line.topic == HealthTopic::Samples || line.topic == HealthTopic::Losses && only_stacks();
+    let matters = |line: &&HealthLine| line.topic != HealthTopic::Recording && !(device_tells && of_samples(line));
     // That stacks were lost tells less than how many are left.
     let mut all: Vec<&HealthLine> = health.iter().filter(matters).collect();
-    all.sort_by_key(|line| line.label == "losses" && only_stacks());
+    all.sort_by_key(|line| line.topic == HealthTopic::Losses && only_stacks());
     let bad = all.into_iter().find(|line| line.state == HealthState::Bad);
-    let bad = bad.map(|bad| full(&format!("Caution: {}: {}", bad.label, bad.text)));
-    let action = best.and_then(|finding| finding.actions.first()).map(|action| full(&format!("First: {action}")));
+    let bad = bad.map(|bad| full(&format!("Caution: {}: {}", bad.label(), bad.text)));
+    let action =
+        best.and_then(|finding| finding.actions.first()).map(|action| full(&format!("First: {}", action.text())));
     match (action, bad) {
         (Some(action), Some(bad)) => return format!("{action} {bad}"),
         (Some(one), None) | (None, Some(one)) => return one,
@@ -237,6 +254,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certainty::Certainty;
     use crate::finding::Severity;
     use analysis::place::Place;
 
@@ -248,7 +266,7 @@ mod tests {
             place: Place::default(),
             gain: Some(Gain::recorded(0.0, 2.0, 10.0)),
             severity: Severity::Low,
-            confidence: 0.9,
+            certainty: Certainty::seen(0.9),
             evidence: Vec::new(),
             actions: Vec::new(),
             verify: String::new(),

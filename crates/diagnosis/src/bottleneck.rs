@@ -5,9 +5,10 @@ mod device;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule::Case;
+use crate::rules;
 use crate::rules::host::cpu_memory_pressure;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
 use analysis::phrase;
 use analysis::stats::share::Share;
@@ -52,10 +53,10 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
     };
     // As sure as what it rests on.
     let confidence = match telling.filter(|finding| finding.gain.is_some()) {
-        Some(finding) => confidence.min(finding.confidence),
+        Some(finding) => confidence.min(finding.confidence()),
         None => confidence,
     };
-    let cause = telling.map(|finding| finding.title.clone());
+    let cause = telling.map(|finding| rules::headline(finding).into_owned());
     let device = || crate::telling::device(case);
     let primary_cause = cause.or_else(device).unwrap_or_else(|| match breakdown.functions().first() {
         _ if !case.breakdown_tells() => "not enough data to identify a cause".into(),

@@ -4,6 +4,7 @@
 mod changes;
 mod environment;
 pub mod gate;
+pub mod memory;
 
 pub use changes::{Change, Group};
 pub use environment::Difference;
@@ -91,7 +92,7 @@ pub fn compare(a: Side, b: Side) -> Result<Comparison, String> {
     if let Some(why) = incomparable(a.diagnosis, b.diagnosis) {
         return Err(why);
     }
-    let named = [a, b].map(|side| Named::new(side.timeline, side.metrics, side.diagnosis));
+    let named = [a, b].map(|side| Named::new(side.timeline, side.metrics, side.diagnosis.figures()));
     let metric = |metric: usize| {
         let (x, y) = (named[0].get(metric).clone(), named[1].get(metric).clone());
         let noise = x.as_ref().ok().zip(y.as_ref().ok()).map(|(x, y)| match METRICS[metric].name {

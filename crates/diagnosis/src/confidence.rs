@@ -1,47 +1,95 @@
-//! How sure a finding is, from the data alone. Its rule says how often the recording shows it and how surely it takes the time that the rule looks
-//! for (`measures::confidence`). On top comes how far the recording can be trusted for it: steps that a replay does not explain, idle time that nothing explains,
-//! records that were lost; where only bounds of its gain are known, how likely it is worth a change; and for the one that is said to be the cause how likely it is
-//! that no other gains more. Each of these is a factor from 0 to 1 that only grows with better data.
+//! How sure a finding is, from the data alone, factor by factor ([`Certainty`]). Its rule says how often the recording shows it and how surely it takes the
+//! time that the rule looks for (`measures::confidence`). Here comes how far the recording can be trusted for it (steps that a replay does not explain, idle time that
+//! nothing explains, records that were lost), what else explains the same time, whether the fix applies and is worth it, and whether the steps are the
+//! program's. Each only grows with better data.
 
+use crate::certainty::Certainty;
 use crate::finding::Finding;
+use crate::rank::sets_pace;
+use crate::relation::{Relation, Relations};
 use crate::rule::Case;
+use crate::rules;
 use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
 use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
+use timeline::CollectorCode;
 
-/// The findings as sure as the recording allows; what is said to be the cause besides as sure as that no other gains more.
-pub fn settled(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
-    let findings = trusted(case, findings);
-    let Some(telling) = most_telling(case, &findings) else { return findings };
-    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
-    let confidence = of_cause(case, &findings[place], &findings[place + 1..]);
-    let settle = |(at, finding)| if at == place { Finding { confidence, ..finding } } else { finding };
-    findings.into_iter().enumerate().map(settle).collect()
-}
-
-/// As sure as the recording can be trusted for them.
-fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+/// The findings as sure as the recording allows, each by itself: seen, fix and steps.
+pub fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
     let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
+    let steps = case.steps.confidence;
     let one = |finding: Finding| {
-        let Some(gain) = finding.gain else { return finding };
+        let known = finding.certainty;
+        let Some(gain) = finding.gain else {
+            // What is said of the recording is true whatever its steps are.
+            let steps = if sets_pace(&finding) { steps } else { 1.0 };
+            return Finding { certainty: Certainty { steps, ..known }, ..finding };
+        };
         let by = if case.replayed(&gain) { replay } else { recorded };
-        let confidence = (finding.confidence * trust * by * worth(&gain)).clamp(0.0, 1.0);
-        Finding { confidence, ..finding }
+        // A fix does what it promises if it can be made at all, and if that is worth it.
+        let applies = finding.actions.first().map_or(1.0, |action| action.applies());
+        let certainty = Certainty { seen: known.seen * trust * by, fix: applies * worth(&gain), steps, ..known };
+        Finding { certainty, ..finding }
     };
     findings.into_iter().map(one).collect()
 }
 
-/// How sure it is that this one is the cause, of those that are ranked behind it.
-fn of_cause(case: &Case, cause: &Finding, others: &[Finding]) -> f64 {
-    let confidence = cause.confidence * examined(case, cause.gain);
-    let Some(gain) = cause.gain else { return confidence };
+/// The findings, each as sure to be the cause of its time as its rivals leave it.
+pub fn among_rivals(findings: Vec<Finding>, relations: &Relations) -> Vec<Finding> {
+    let doubts: Vec<f64> = (0..findings.len()).map(|at| doubt(&findings, relations, at)).collect();
+    let one = |(finding, doubt): (Finding, f64)| {
+        let certainty = Certainty { cause: finding.certainty.cause * (1.0 - doubt), ..finding.certainty };
+        Finding { certainty, ..finding }
+    };
+    findings.into_iter().zip(doubts).map(one).collect()
+}
+
+/// How likely something else is the cause of its time: by the rival that takes most of it. A rival is believed as far as it was seen and can be fixed.
+fn doubt(findings: &[Finding], relations: &Relations, at: usize) -> f64 {
+    let believed = |finding: &Finding| finding.certainty.seen * finding.certainty.fix;
+    let (own, gain) = (believed(&findings[at]), findings[at].expected_gain().unwrap_or(0.0));
+    let by = |(other, rival): (usize, &Finding)| {
+        let (belief, others) = (believed(rival), rival.expected_gain().unwrap_or(0.0));
+        // The part of its time that the other would take as well.
+        let shared = if gain > 0.0 { (others / gain).min(1.0) } else { 0.0 };
+        match relations.get(at, other) {
+            Relation::Explained => shared * belief,
+            Relation::Rival if own + belief > 0.0 => shared * belief / (own + belief),
+            Relation::Rival | Relation::Explains | Relation::Whole | Relation::Part | Relation::Apart => 0.0,
+        }
+    };
+    findings.iter().enumerate().filter(|(other, _)| *other != at).map(by).fold(0.0, f64::max).min(1.0)
+}
+
+/// What is said to be the cause besides as sure as that no other gains more. The findings are in their order.
+pub fn settled(case: &Case, findings: Vec<Finding>, relations: &Relations) -> Vec<Finding> {
+    // A condition of the user holds or does not, whatever takes the time.
+    let ours = |finding: &&Finding| rules::find(finding.code).is_some();
+    let Some(telling) = most_telling(case, &findings).filter(ours) else { return findings };
+    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
     // The largest that speaks of another time.
-    let other =
-        others.iter().filter_map(|finding| finding.gain).find(|other| case.same_time(&gain, other) != Some(true));
+    let apart = |other: &usize| relations.get(place, *other) == Relation::Apart;
+    let others = (place + 1..findings.len()).filter(apart).filter_map(|other| findings[other].gain);
+    let most = is_most(case, &findings[place], others);
+    let settle = |(at, finding): (usize, Finding)| match at == place {
+        true => {
+            let certainty = Certainty { cause: finding.certainty.cause * most, ..finding.certainty };
+            Finding { certainty, ..finding }
+        }
+        false => finding,
+    };
+    findings.into_iter().enumerate().map(settle).collect()
+}
+
+/// How sure it is that this one gains the most, of those that are ranked behind it.
+fn is_most(case: &Case, cause: &Finding, mut others: impl Iterator<Item = Gain>) -> f64 {
+    let examined = examined(case, cause.gain);
+    let Some(gain) = cause.gain else { return examined };
+    let other = others.find(|other| case.same_time(&gain, other) != Some(true));
     match other.filter(|other| other.mid < gain.mid) {
-        Some(other) => confidence * above(gain.share(), other.share()),
-        None => confidence,
+        Some(other) => examined * above(gain.share(), other.share()),
+        None => examined,
     }
 }
 
@@ -79,7 +127,8 @@ fn examined(case: &Case, gain: Option<Gain>) -> f64 {
 
 /// The part of the devices' work and launches that was not lost.
 fn kept(case: &Case) -> f64 {
-    let of_device = |loss: &&timeline::Loss| ["gpu", "launches"].contains(&loss.collector.as_str());
+    let of_device =
+        |loss: &&timeline::Loss| loss.collector == CollectorCode::Gpu || loss.collector == CollectorCode::Launches;
     let lost: u64 = case.timeline.losses.iter().filter(of_device).map(|loss| loss.count).fold(0, u64::saturating_add);
     let work = case.timeline.gpu.work.len() as f64;
     if lost == 0 { 1.0 } else { work / (work + lost as f64) }
@@ -107,6 +156,82 @@ fn above(one: Share, other: Share) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::action::{Action, Precondition};
+    use crate::finding::Severity;
+    use crate::relation::Changes;
+    use crate::testing::finding;
+
+    fn of(code: &'static str, gain: f64, seen: f64) -> Finding {
+        let one = finding(code, Some(Gain::recorded(gain, gain, gain)), Severity::Medium);
+        Finding { certainty: Certainty::seen(seen), ..one }
+    }
+
+    /// All of the same time, and none of everything.
+    struct OneTime;
+
+    impl Changes for OneTime {
+        fn same_time(&self, _: &Gain, _: &Gain) -> Option<bool> {
+            Some(true)
+        }
+
+        fn covered(&self, _: &Gain, _: &Gain) -> Option<f64> {
+            None
+        }
+
+        fn is_of_everything(&self, _: &Gain) -> bool {
+            false
+        }
+    }
+
+    #[track_caller]
+    fn causes(findings: Vec<Finding>) -> Vec<f64> {
+        let relations = Relations::of(&findings, &OneTime);
+        among_rivals(findings, &relations).iter().map(|one| (one.certainty.cause * 1e3).round() / 1e3).collect()
+    }
+
+    /// `host-wait` and `kernel-hotspot` explain neither each other nor are they explained.
+    #[test]
+    fn a_rival_for_the_same_time_leaves_doubt_by_what_it_takes_of_it_and_how_far_it_is_believed() {
+        assert_eq!(causes(vec![of("host-wait", 40.0, 0.9), of("kernel-hotspot", 40.0, 0.9)]), [0.5, 0.5]);
+        assert_eq!(causes(vec![of("host-wait", 40.0, 0.9), of("kernel-hotspot", 10.0, 0.9)]), [0.875, 0.5]);
+        assert_eq!(causes(vec![of("host-wait", 40.0, 0.9), of("kernel-hotspot", 40.0, 0.3)]), [0.75, 0.25]);
+        // The strongest rival counts: what it takes away is not taken twice.
+        let three =
+            vec![of("host-wait", 40.0, 0.9), of("kernel-hotspot", 10.0, 0.9), of("postprocess-tail", 20.0, 0.9)];
+        assert_eq!(causes(three)[0], 0.75);
+        assert_eq!(causes(vec![of("host-wait", 40.0, 0.9)]), [1.0]);
+        let nothing = vec![of("host-wait", 0.0, 0.9), of("kernel-hotspot", 40.0, 0.0)];
+        assert_eq!(causes(nothing), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn what_is_explained_is_the_cause_as_far_as_its_explanation_is_not_believed() {
+        assert_eq!(causes(vec![of("gc-pauses", 40.0, 0.9), of("hot-line", 40.0, 0.8)]), [1.0, 0.1]);
+        assert_eq!(causes(vec![of("gc-pauses", 20.0, 0.5), of("hot-line", 40.0, 0.8)]), [1.0, 0.75]);
+    }
+
+    const STEPS: &str = "track main\n repeat 20 every 50ms\n step request 0..40ms\n end";
+
+    #[test]
+    fn fix_and_steps_come_from_the_actions_and_from_how_the_steps_were_found() {
+        let timeline = timeline::Timeline::from_text(STEPS).unwrap();
+        let case = Case::new(&timeline, None);
+        let unknown = || Precondition::Unknown("it fits".into());
+        let act = |needs: Vec<Precondition>| {
+            let one = of("host-wait", 40.0, 0.9);
+            let actions = vec![Action::new("Do it.").needs(needs), Action::new("Or that.")];
+            trusted(&case, vec![Finding { actions, ..one }])[0].certainty
+        };
+        let steps = case.steps.confidence;
+        assert_eq!(act(Vec::new()), Certainty { steps, ..Certainty::seen(0.9) });
+        assert_eq!((act(vec![unknown()]).fix, act(vec![unknown(), unknown()]).fix), (0.5, 0.25));
+        // What is said of the recording itself is true whatever its steps are; what sets the pace is said of them.
+        let without = |code| trusted(&case, vec![finding(code, None, Severity::Info)])[0].certainty;
+        assert_eq!(without("dropped-records").steps, 1.0);
+        assert_eq!(without("compute-bound").steps, steps);
+        let bounded = Finding { gain: Some(Gain::up_to(6.0)), ..of("host-wait", 6.0, 0.9) };
+        assert!((trusted(&case, vec![bounded])[0].certainty.fix - 0.5).abs() < 1e-9);
+    }
 
     #[test]
     fn ranges_that_overlap_leave_doubt() {
@@ -125,6 +250,30 @@ mod tests {
         let prior = |low, mid, high| worth(&Gain { by: GainBy::Prior, ..Gain::recorded(low, mid, high) });
         assert!(prior(0.0, 5.0, 90.0) < prior(0.0, 60.0, 90.0) && prior(0.0, 60.0, 90.0) < prior(10.0, 60.0, 90.0));
         assert_eq!((prior(10.0, 60.0, 90.0), worth(&Gain::recorded(0.0, 1.0, 2.0))), (1.0, 1.0));
+    }
+
+    #[test]
+    fn a_cause_is_as_sure_as_it_is_likely_to_gain_more_than_the_next() {
+        let timeline = timeline::Timeline::from_text(STEPS).unwrap();
+        let case = Case::new(&timeline, None);
+        let cause =
+            |low, mid, high| Finding { gain: Some(Gain::recorded(low, mid, high)), ..of("host-wait", 40.0, 0.9) };
+        let sure = |others: &[Gain]| is_most(&case, &cause(20.0, 40.0, 60.0), others.iter().copied());
+        let (near, far) = (sure(&[Gain::recorded(19.0, 39.0, 59.0)]), sure(&[Gain::recorded(4.0, 5.0, 6.0)]));
+        assert!(near > 0.45 && near < 0.6 && far > 0.95 && far <= 1.0, "{near} {far}");
+        assert_eq!((sure(&[]), sure(&[Gain::recorded(30.0, 50.0, 70.0)])), (1.0, 1.0));
+    }
+
+    #[test]
+    fn records_of_a_device_that_were_lost_leave_doubt_by_their_part() {
+        let kept = |lost: &str| {
+            let text = format!(
+                "{lost}\n{STEPS}\n api cudaLaunchKernel 0..1ms\n stream 7\n repeat 3 every 1ms\n kernel k 1ms..1.5ms\n end"
+            );
+            kept(&Case::new(&timeline::Timeline::from_text(&text).unwrap(), None))
+        };
+        assert_eq!((kept(""), kept("loss stacks 9 overwritten")), (1.0, 1.0));
+        assert_eq!(kept("loss gpu 1 overwritten"), 0.75);
     }
 
     #[test]

@@ -3,33 +3,44 @@
 use crate::advice;
 use crate::answer;
 use crate::bottleneck::{self, Bottleneck};
+use crate::calibration;
 use crate::confidence;
+use crate::considered::{self, Considered};
 use crate::device_limit;
 use crate::finding::{Abstention, Finding};
 use crate::health::{self, HealthLine};
+use crate::memory_answer;
+use crate::named::Figures;
 use crate::rank;
-use crate::rule::{Case, Verdict};
+use crate::recording_cost;
+use crate::relation::Relations;
+use crate::rule::{Case, CaseParts, Rule, Verdict};
 use crate::rules::host::hot_line;
 use crate::rules::{self, RULES};
 use crate::telling;
 use crate::threshold::RuleSettings;
-use analysis::GpuMetrics;
-use analysis::StepContext;
+use crate::user_rules::UserRules;
+use analysis::AllocatorMemory;
 use analysis::host::breakdown::Breakdown;
 use analysis::idle::DeviceIdle;
 use analysis::slow_steps::{self, SlowSteps};
 use analysis::steps::{StepSource, Steps};
 use analysis::waterfall::{self, Waterfall};
+use analysis::{GpuMetrics, HostLayers, StepContext, StepOperators};
 use replay::Check;
+use replay::allocator::WhatIf;
 use timeline::Timeline;
+use timeline::memory::AllocatorIndex;
 use timeline::parallel::{self, Task};
 
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct Options<'a> {
     /// The step or scope to look at by name. None: chosen from what was recorded.
     pub step: Option<String>,
     /// What the user changed of our rules.
     pub rules: RuleSettings,
+    /// The user's own.
+    pub user: Option<UserRules<'a>>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +56,8 @@ pub struct Diagnosis {
     pub handful: bool,
     /// Three sentences for somebody who reads nothing else.
     pub answer: [String; 3],
+    /// What else could be the cause, and what speaks against it.
+    pub considered: Vec<Considered>,
     pub health: Vec<HealthLine>,
     /// What made the slow steps slow. None: there are no steps to compare.
     pub slow_steps: Option<SlowSteps>,
@@ -56,6 +69,21 @@ pub struct Diagnosis {
     pub gpu: Option<GpuMetrics>,
     /// Why each device was idle inside the steps; as many as `gpu` has.
     pub idle: Vec<DeviceIdle>,
+    /// The operators of a step, from those that were looked at. None: none were recorded, or a device does their work.
+    pub operators: Option<StepOperators>,
+    /// Layers by the host's time. Empty: none were recorded, or their time is that of their kernels.
+    pub host_layers: HostLayers,
+    /// What frameworks' allocators held. Empty: nothing of them was recorded.
+    pub memory: Vec<AllocatorMemory>,
+    /// What each allocator of the timeline would have reserved under other settings, or why that is not known.
+    pub allocator_replays: Vec<Result<WhatIf, String>>,
+}
+
+impl Diagnosis {
+    /// What the named metrics are made from.
+    pub fn figures(&self) -> Figures<'_> {
+        Figures { steps: &self.steps, breakdown: &self.breakdown, gpu: self.gpu.as_ref() }
+    }
 }
 
 pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
@@ -64,17 +92,31 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     case.gpu();
     // One direction: made, fitted to the program, ranked, settled, said. Every stage takes findings and gives new ones.
     let (verdicts, slow_steps, waterfall) = look(&case);
-    let (findings, abstentions) = without_guesses(&case, made(verdicts));
-    let findings = device_limit::limited(&case, advice::fitted(timeline, findings));
+    let (findings, abstentions) = without_guesses(&case, with_the_users(&case, options, made(verdicts)));
+    let findings = device_limit::limited(&case, calibration::calibrated(advice::fitted(timeline, findings)));
     let abstentions = advice::fitted_abstentions(timeline, abstentions);
-    let findings = rank::ranked(findings, |a, b| case.same_time(a, b));
-    let findings = said_once(&case, confidence::settled(&case, findings));
+    let findings = confidence::trusted(&case, recording_cost::said(&case, findings));
+    let relations = Relations::of(&findings, &*case);
+    let findings = confidence::among_rivals(findings, &relations);
+    let order = rank::order(&findings, &relations);
+    let (findings, relations) = (reordered(findings, &order), relations.reordered(&order));
+    let findings = confidence::settled(&case, findings, &relations);
+    let considered = considered::for_the_answer(&case, &findings, &relations);
+    let findings = said_once(&case, findings);
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
-    let answer = answer::say(&case, &findings, &abstentions, &health);
+    let answer = match analysis::memory::is_all(timeline) {
+        true => memory_answer::say(&case, &findings),
+        false => answer::say(&case, &findings, &abstentions, &health),
+    };
+    let findings = headed(findings);
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
     let handful = case.handful().is_some();
-    let (StepContext { steps, breakdown, .. }, gpu, idle) = case.into_parts();
+    let allocator_replays = (0..timeline.memory.allocators.len() as u32)
+        .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned().map_err(str::to_owned))
+        .collect();
+    let CaseParts { context, gpu, idle, operators, host_layers, memory } = case.into_parts();
+    let StepContext { steps, breakdown, .. } = context;
     Diagnosis {
         steps,
         breakdown,
@@ -83,12 +125,17 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         bottleneck,
         handful,
         answer,
+        considered,
         health,
         slow_steps,
         waterfall,
         replay,
         gpu,
         idle,
+        operators,
+        host_layers,
+        memory,
+        allocator_replays,
     }
 }
 
@@ -98,11 +145,36 @@ fn made(verdicts: Vec<Verdict>) -> (Vec<Finding>, Vec<Abstention>) {
     for (rule, verdict) in RULES.iter().zip(verdicts) {
         match verdict {
             Verdict::Found(found) => findings.extend(found),
-            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason }),
+            Verdict::Abstain(reason) => abstentions.push(Abstention { code: rule.code(), reason, needs_torch: false }),
+            Verdict::NeedsTorch(reason) => {
+                abstentions.push(Abstention { code: rule.code(), reason, needs_torch: true })
+            }
             Verdict::Silent => {}
         }
     }
     (findings, abstentions)
+}
+
+/// With what the user's own rules say.
+fn with_the_users(
+    case: &Case,
+    options: &Options,
+    (findings, abstentions): (Vec<Finding>, Vec<Abstention>),
+) -> (Vec<Finding>, Vec<Abstention>) {
+    let Some(user) = &options.user else { return (findings, abstentions) };
+    let figures = Figures { steps: &case.steps, breakdown: &case.breakdown, gpu: case.gpu() };
+    let (found, abstained) = user.look(case.timeline, figures);
+    (findings.into_iter().chain(found).collect(), abstentions.into_iter().chain(abstained).collect())
+}
+
+fn reordered(findings: Vec<Finding>, order: &[usize]) -> Vec<Finding> {
+    let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
+    order.iter().filter_map(|at| findings[*at].take()).collect()
+}
+
+fn headed(findings: Vec<Finding>) -> Vec<Finding> {
+    let headed = |one: Finding| Finding { title: rules::headline(&one).into_owned(), ..one };
+    findings.into_iter().map(headed).collect()
 }
 
 /// Without a hot line that repeats the first finding: the same function, of which that one already says why.
@@ -126,7 +198,8 @@ fn without_guesses(
         return (findings, abstentions);
     };
     let (guesses, kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.gain.is_some());
-    let abstention = |finding: Finding| Abstention { code: finding.code, reason: handful.said(case) };
+    let abstention =
+        |finding: Finding| Abstention { code: finding.code, reason: handful.said(case), needs_torch: false };
     (kept, abstentions.into_iter().chain(guesses.into_iter().map(abstention)).collect())
 }
 
@@ -134,7 +207,8 @@ fn without_guesses(
 fn look(case: &Case) -> (Vec<Verdict>, Option<SlowSteps>, Option<Waterfall>) {
     let mut verdicts = vec![Verdict::Silent; RULES.len()];
     let (mut slow_steps, mut waterfall) = (None, None);
-    let on = verdicts.iter_mut().zip(RULES).filter(|(_, rule)| case.settings().off(rule.code()).is_none());
+    let asked = |rule: &dyn Rule| case.settings().off(rule.code()).is_none() && rules::fits(case.timeline, rule.code());
+    let on = verdicts.iter_mut().zip(RULES).filter(|(_, rule)| asked(*rule));
     let rules = on.map(|(verdict, rule)| -> Task { Box::new(|| *verdict = rule.look(case)) });
     let mut tasks: Vec<Task> = vec![Box::new(|| slow_steps = slow_steps::measure(case))];
     tasks.push(Box::new(|| waterfall = waterfall::measure(case)));

@@ -1,5 +1,7 @@
 //! What a rule says: a [`Finding`] with its place, its gain and its proof, or an [`Abstention`] with its reason.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::rule_code::RuleCode;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -10,32 +12,31 @@ use timeline::TrackIndex;
 pub struct Finding {
     /// The rule that says it.
     pub code: RuleCode,
-    /// One sentence that names the place and the number.
+    /// One sentence that names the place and the number. The last stage of a diagnosis puts before it that nothing is wrong, where that is so.
     pub title: String,
     pub place: Place,
     /// What the step would gain. None: the data shows the problem, but not what it costs.
     pub gain: Option<Gain>,
     pub severity: Severity,
-    /// 0 to 1, from the data.
-    pub confidence: f64,
+    pub certainty: Certainty,
     pub evidence: Vec<Evidence>,
     /// What to do, the exact line to type where there is one.
-    pub actions: Vec<String>,
+    pub actions: Vec<Action>,
     /// How to see that it helped.
     pub verify: String,
 }
 
-/// How the title of a finding begins by which nothing is wrong. Whether that is so is said by its rule, never by this.
-const HEALTHY: &str = "Healthy: ";
+impl Finding {
+    /// 0 to 1, from the data.
+    pub fn confidence(&self) -> f64 {
+        self.certainty.confidence()
+    }
 
-/// The title of what is as it should be.
-pub fn healthy_title(fact: &str) -> String {
-    format!("{HEALTHY}{fact}")
-}
-
-/// The inverse of [`healthy_title`].
-pub fn healthy_fact(title: &str) -> &str {
-    title.get(HEALTHY.len()..).unwrap_or_default()
+    /// What its gain is taken for in percent, wherever that comes from: the middle, which measured fixes lie below as often as above. Not the mean of
+    /// its range: where a recording shows little, that is drawn to the middle of everything.
+    pub fn expected_gain(&self) -> Option<f64> {
+        self.gain.map(|gain| gain.mid)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -105,4 +106,6 @@ impl Evidence {
 pub struct Abstention {
     pub code: RuleCode,
     pub reason: String,
+    /// Only PyTorch could have recorded what it lacks.
+    pub needs_torch: bool,
 }

@@ -3,23 +3,40 @@
 mod calls;
 pub mod device;
 mod layers;
+mod memory;
+mod topic;
 
 use crate::finding::Finding;
-use crate::losses::{self, COLLECTORS};
+use crate::losses;
+use crate::measures::own_load;
 use crate::rule::Case;
 use crate::rules::health::{overhead_in_window, unstable_iterations};
 use analysis::origin;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::steps::StepSource;
+use analysis::steps::startup::Startup;
 use std::collections::BTreeMap;
-use timeline::{Note, NoteCode, State, Timeline};
+use timeline::{CollectorCode, CollectorState, Condition, Note, NoteCode, State, Timeline};
+pub use topic::HealthTopic;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HealthLine {
     pub state: HealthState,
-    pub label: &'static str,
+    pub topic: HealthTopic,
     pub text: String,
+    /// The collector that was off in every process and left no reason: what is missing for it says more than that.
+    pub off: Option<CollectorCode>,
+}
+
+impl HealthLine {
+    fn new(topic: HealthTopic, (state, text): (HealthState, String)) -> HealthLine {
+        HealthLine { state, topic, text, off: None }
+    }
+
+    pub fn label(&self) -> &'static str {
+        self.topic.label()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,44 +70,60 @@ impl HealthState {
 }
 
 use HealthState::{Bad, Info, Ok, Warn};
+use HealthTopic as Topic;
 
 pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
-    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
+    let line = HealthLine::new;
+    if analysis::memory::is_all(case.timeline) {
+        return memory::lines(case);
+    }
     let mut lines = vec![
-        line("recording", recording(case)),
-        line("losses", losses(case)),
-        line("clock", clock(case)),
-        line("steps", steps(case)),
-        line("samples", samples(case)),
+        line(Topic::Recording, recording(case)),
+        line(Topic::Losses, losses(case)),
+        line(Topic::Clock, clock(case)),
+        line(Topic::Steps, steps(case)),
+        line(Topic::Samples, samples(case)),
     ];
     let unmeasured = match case.timeline.samples.is_empty() {
         true => "not measured",
         false => "not measured; stack samples are taken from outside the program",
     };
     let unmeasured = calls::overhead(case).unwrap_or(unmeasured);
-    for (code, label, fine) in [
-        (unstable_iterations::CODE, "pace", (Ok, "step time is stable")),
-        (overhead_in_window::CODE, "overhead", (Info, unmeasured)),
+    for (code, topic, fine) in [
+        (unstable_iterations::CODE, Topic::Pace, (Ok, "step time is stable")),
+        (overhead_in_window::CODE, Topic::Overhead, (Info, unmeasured)),
     ] {
         if code == overhead_in_window::CODE && device::overhead(case).is_some() {
-            lines.extend(device::overhead(case).map(|said| line(label, said)));
+            lines.extend(device::overhead(case).map(|said| line(topic, said)));
             continue;
         }
         let said = findings.iter().find(|finding| finding.code == code);
         let steady = code != unstable_iterations::CODE || case.steps.count() >= 40;
         match said {
-            Some(finding) => lines.push(line(label, (Warn, finding.title.clone()))),
-            None if steady => lines.push(line(label, (fine.0, fine.1.into()))),
-            None => lines.push(line(label, (Info, "too few steps to see a trend".into()))),
+            Some(finding) => lines.push(line(topic, (Warn, finding.title.clone()))),
+            None if steady => lines.push(line(topic, (fine.0, fine.1.into()))),
+            None => lines.push(line(topic, (Info, "too few steps to see a trend".into()))),
         }
     }
-    lines.extend(changed_rules(case).map(|text| line("rules", (Info, text))));
+    lines.extend(own_load(case).map(|said| line(Topic::Recorder, said)));
+    lines.extend(changed_rules(case).map(|text| line(Topic::Rules, (Info, text))));
     lines.extend(device::lines(case));
-    lines.extend(layers::line(case).map(|said| line("layers", said)));
-    lines.extend(collectors(case).into_iter().map(|said| line("not recorded", said)));
-    lines.extend(case.timeline.notes.iter().map(|note| line("note", (note_state(note), note.said()))));
+    lines.extend(layers::line(case).map(|said| line(Topic::Layers, said)));
+    lines.extend(collectors(case));
+    lines.extend(case.timeline.notes.iter().map(|note| line(Topic::Note, (note_state(note), note.said()))));
     lines
 }
+
+/// What recording takes of the machine, where that was recorded.
+fn own_load(case: &Case) -> Option<(HealthState, String)> {
+    let cores = Some(own_load::cores(case)).filter(|cores| *cores > 0.0)?;
+    let all = case.timeline.info.host.cpu_count.unwrap_or(1).max(1) as f64;
+    let state = if cores > MUCH * all { HealthState::Warn } else { HealthState::Info };
+    Some((state, own_load::said(cores)))
+}
+
+/// A twentieth of the machine is more than most differences worth looking for.
+const MUCH: f64 = 0.05;
 
 /// What the user changed of our rules: it decides what is found.
 fn changed_rules(case: &Case) -> Option<String> {
@@ -117,11 +150,9 @@ fn recording(case: &Case) -> (HealthState, String) {
             let damaged = damaged(case.timeline).unwrap_or_default();
             (Bad, format!("{took}; {damaged}: important data may be missing"))
         }
-        State::Complete => (Ok, format!("complete, {took}")),
-        State::Recovered => (Warn, format!("{took}; the recorder was killed, its data was recovered")),
-        State::Recording => (Warn, format!("{took}; unfinished: still recording, or the recorder was killed")),
-        State::Cut { .. } => (Warn, format!("{took}; only the beginning is readable")),
-        State::Unknown => (Info, format!("{took}; the trace does not state whether it is complete")),
+        state @ State::Complete => (Ok, format!("{}, {took}", phrase::completeness(state))),
+        State::Unknown => (Info, format!("{took}; {}", phrase::completeness(State::Unknown))),
+        state => (Warn, format!("{took}; {}", phrase::completeness(state))),
     }
 }
 
@@ -166,7 +197,7 @@ fn losses(case: &Case) -> (HealthState, String) {
     };
     if lost == 0 {
         let mut collectors = case.timeline.processes.iter().flat_map(|process| &process.collectors);
-        if let Some(failed) = collectors.find(|collector| collector.state == "failed") {
+        if let Some(failed) = collectors.find(|collector| collector.state == Condition::Failed) {
             let name = &failed.name;
             return (Warn, format!("none counted, but collector {name} failed: what it missed is not counted"));
         }
@@ -197,6 +228,9 @@ fn clock(case: &Case) -> (HealthState, String) {
     }
 }
 
+/// Steps that are as likely as not are not to be relied on.
+const LIKELY: f64 = 0.5;
+
 fn steps(case: &Case) -> (HealthState, String) {
     let steps = &case.steps;
     let mut text = match steps.source {
@@ -217,22 +251,30 @@ fn steps(case: &Case) -> (HealthState, String) {
     if case.windows.overlapping && steps.source != StepSource::Whole {
         text += "; they overlap on a thread, so shares are of the time in which any step was open";
     }
-    let fine = steps.source != StepSource::Whole && steps.not_found.is_none();
+    for kind in &steps.kinds {
+        text += &format!("; another kind: {}", kind.said());
+    }
+    let notable = |startup: &Startup| steps.source != StepSource::Whole && startup.is_notable(case.timeline);
+    if let Some(startup) = steps.startup.filter(notable) {
+        text += &format!("; start-up before them: {}", startup.said());
+    }
+    let marked = steps.not_found.is_none() && steps.passed_over.is_none();
+    let fine = steps.source != StepSource::Whole && marked && steps.confidence >= LIKELY;
     (if fine { Ok } else { Warn }, text)
 }
 
 fn samples(case: &Case) -> (HealthState, String) {
-    let count = case.seen.all.len() as u64;
+    let count = case.samples.all.len() as u64;
     if let Some(handful) = case.handful() {
         return (Bad, handful.said(case));
     }
     if count == 0 {
         let (state, plain) = match case.timeline.samples.is_empty() {
-            true if origin::failed(case.timeline, "stacks") => (Warn, "stacks not sampled"),
+            true if origin::failed(case.timeline, CollectorCode::Stacks) => (Warn, "stacks not sampled"),
             true => (Info, "stacks not sampled"),
             false => return (Warn, format!("no stack samples inside {}", case.the_steps())),
         };
-        return (state, not_recorded(case.timeline, "stacks", plain));
+        return (state, not_recorded(case.timeline, CollectorCode::Stacks, plain));
     }
     if let Some(reason) = case.without_samples() {
         return match case.breakdown.by_calls {
@@ -241,31 +283,32 @@ fn samples(case: &Case) -> (HealthState, String) {
         };
     }
     let state = HealthState::above(1.0 - case.coverage(), 0.1, 0.5);
-    let every = phrase::duration(case.seen.period_ns);
+    let every = phrase::duration(case.samples.period_ns);
     let seen = phrase::percent(case.coverage());
     let inside = case.the_steps();
     (state, format!("{} inside {inside}, one every {every}, covering {seen} of the time", phrase::count(count)))
 }
 
 /// Collectors that were not on, each with its reason and in how many processes.
-fn collectors(case: &Case) -> Vec<(HealthState, String)> {
-    let mut all: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+fn collectors(case: &Case) -> Vec<HealthLine> {
+    let mut all: BTreeMap<(&str, &str, &str), (u64, &CollectorState)> = BTreeMap::new();
     for collector in case.timeline.processes.iter().flat_map(|process| &process.collectors) {
         // A machine without a device is not told that nothing recorded one.
-        let of_device = COLLECTORS.contains(&collector.name.as_str());
-        let unasked = of_device && collector.state == "off" && case.timeline.gpu.is_empty();
-        if collector.state != "on" && !unasked {
-            *all.entry((&collector.name, &collector.state, &collector.reason)).or_default() += 1;
+        let of_device = losses::is_of_device(&collector.name);
+        let unasked = of_device && collector.state == Condition::Off && case.timeline.gpu.is_empty();
+        if collector.state != Condition::On && !unasked {
+            all.entry((&collector.name, &collector.state, &collector.reason)).or_insert((0, collector)).0 += 1;
         }
     }
     let processes = case.timeline.processes.len() as u64;
-    all.into_iter()
-        .map(|((name, state, reason), count)| {
-            let mut text = format!("{name}: {}", if reason.is_empty() { state } else { reason });
-            if processes > 1 {
-                text += &format!(" (in {count} of {processes} processes)");
-            }
-            (if state == "failed" { Warn } else { Info }, text)
-        })
-        .collect()
+    let said = |((name, state, reason), (count, collector)): ((&str, &str, &str), (u64, &CollectorState))| {
+        let mut text = format!("{name}: {}", if reason.is_empty() { state } else { reason });
+        if processes > 1 {
+            text += &format!(" (in {count} of {processes} processes)");
+        }
+        let state = if collector.state == Condition::Failed { Warn } else { Info };
+        let off = collector.state == Condition::Off && reason.is_empty() && count == processes;
+        HealthLine { off: collector.name.known().filter(|_| off), ..HealthLine::new(Topic::NotRecorded, (state, text)) }
+    };
+    all.into_iter().map(said).collect()
 }

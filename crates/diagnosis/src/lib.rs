@@ -9,6 +9,10 @@ mod rule_code;
 
 mod threshold;
 
+pub mod action;
+
+pub mod certainty;
+
 pub mod finding;
 
 pub mod too_short;
@@ -28,7 +32,13 @@ pub mod fixes;
 
 pub mod advice;
 
+mod calibration;
+
 mod device_limit;
+
+mod recording_cost;
+
+mod relation;
 
 mod rank;
 
@@ -36,13 +46,15 @@ mod telling;
 
 mod confidence;
 
+mod considered;
+
 pub mod health;
 
 mod bottleneck;
 
 mod answer;
 
-mod diagnose;
+mod memory_answer;
 
 pub mod named;
 
@@ -50,15 +62,20 @@ pub mod expression;
 
 pub mod user_rules;
 
+mod diagnose;
+
 pub mod compare;
 
 pub mod verify;
 
+pub use action::{Action, Precondition};
 pub use bottleneck::Bottleneck;
 pub use bottleneck_kind::BottleneckKind;
+pub use certainty::Certainty;
+pub use considered::Considered;
 pub use diagnose::{Diagnosis, Options, diagnose};
 pub use finding::{Abstention, Evidence, Finding, Severity};
-pub use health::{HealthLine, HealthState};
+pub use health::{HealthLine, HealthState, HealthTopic};
 pub use rule::{Case, Edit, Rule, RuleDocs, Verdict};
 pub use rule_code::RuleCode;
 pub use threshold::{RuleSettings, Threshold, Unit};

@@ -3,10 +3,14 @@
 use crate::rule::Case;
 use analysis::{DeviceIdle, phrase};
 use std::collections::BTreeMap;
-use timeline::{LossReason, Timeline};
+use timeline::{CollectorCode, LossReason, Spelled, Timeline};
 
 /// Collectors that record devices.
-pub const COLLECTORS: [&str; 3] = ["gpu", "launches", "layers"];
+const OF_DEVICES: [CollectorCode; 3] = [CollectorCode::Gpu, CollectorCode::Launches, CollectorCode::Layers];
+
+pub fn is_of_device(collector: &Spelled<CollectorCode>) -> bool {
+    collector.known().is_some_and(|code| OF_DEVICES.contains(&code))
+}
 
 pub fn is_torn(loss: &LossTotal) -> bool {
     loss.reason == LossReason::StackChanged
@@ -34,13 +38,13 @@ pub fn share_without_stacks(timeline: &Timeline, losses: &[LossTotal]) -> f64 {
 }
 
 fn share_of(losses: &[LossTotal], stacks: bool, kept: usize) -> f64 {
-    let of_kind = losses.iter().filter(|loss| (loss.collector == "stacks") == stacks);
+    let of_kind = losses.iter().filter(|loss| (loss.collector == CollectorCode::Stacks) == stacks);
     let lost = of_kind.map(|loss| loss.count).fold(0, u64::saturating_add);
     lost as f64 / lost.saturating_add(kept as u64).max(1) as f64
 }
 
 pub struct LossTotal {
-    pub collector: String,
+    pub collector: Spelled<CollectorCode>,
     pub reason: LossReason,
     pub count: u64,
     pub first: u64,
@@ -78,7 +82,7 @@ pub fn totals(timeline: &Timeline) -> Vec<LossTotal> {
     }
     let mut all: Vec<LossTotal> = all.into_values().collect();
     if all.iter().any(is_torn) {
-        let lost = all.iter().filter(|loss| loss.collector == "stacks").map(|loss| loss.count);
+        let lost = all.iter().filter(|loss| loss.collector == CollectorCode::Stacks).map(|loss| loss.count);
         let of = lost.fold(looks(timeline) as u64, u64::saturating_add);
         all.iter_mut().filter(|loss| is_torn(loss)).for_each(|loss| loss.of = of);
     }

@@ -9,8 +9,8 @@ mod table;
 pub(crate) use gather::{durations, part_time};
 pub use table::{METRICS, Metric, Unit, find, nearest};
 
-use crate::Diagnosis;
-use analysis::Metrics;
+use analysis::host::breakdown::Breakdown;
+use analysis::{GpuMetrics, Metrics, Steps};
 use timeline::Timeline;
 
 /// A number, and how far off it may be by chance: half of its 95 % interval. None: too few steps to know.
@@ -33,9 +33,18 @@ pub struct Named {
     values: Vec<Result<Measured, String>>,
 }
 
+/// What the metrics of the steps are made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a> {
+    pub steps: &'a Steps,
+    pub breakdown: &'a Breakdown,
+    /// None: no device work was recorded.
+    pub gpu: Option<&'a GpuMetrics>,
+}
+
 impl Named {
-    pub fn new(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Named {
-        Named { values: gather::all(timeline, metrics, diagnosis) }
+    pub fn new(timeline: &Timeline, metrics: &Metrics, figures: Figures) -> Named {
+        Named { values: gather::all(timeline, metrics, figures) }
     }
 
     pub fn get(&self, metric: usize) -> &Result<Measured, String> {

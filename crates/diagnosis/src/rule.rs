@@ -6,13 +6,18 @@ use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::Handful;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::LEAST_SAMPLES;
+use analysis::host::step_samples::LEAST_SAMPLES;
 use analysis::origin::not_recorded;
 use analysis::stats::share::Share;
-use analysis::{DeviceIdle, GpuMetrics, StepAnalysis, StepContext, phrase};
+use analysis::{
+    AllocatorMemory, DeviceIdle, GpuMetrics, HostLayers, StepAnalysis, StepContext, StepOperators, StepSource, phrase,
+};
 use replay::ReplayedSteps;
+use replay::allocator::WhatIf;
 use std::ops::Deref;
-use timeline::Timeline;
+use std::sync::OnceLock;
+use timeline::memory::AllocatorIndex;
+use timeline::{CollectorCode, Timeline};
 
 /// A rule looks at a case and says what it found. It never looks at what other rules said.
 pub trait Rule: Sync {
@@ -25,9 +30,15 @@ pub trait Rule: Sync {
         &[]
     }
 
+    /// Levels that its documentation names and no file changes, for the analysis or other rules use them, too.
+    fn fixed(&self) -> &'static [Threshold] {
+        &[]
+    }
+
     fn look(&self, case: &Case) -> Verdict;
 
-    /// Rules that show the same time without naming its cause, which this one names: it comes before them.
+    /// Rules that show the same time without naming its cause, which this one names: it comes before them. Whether two findings are of the same time, and
+    /// what is named against what is of the whole step, comes from the recording (`relation`); this settles the rest, which no recording shows.
     fn explains(&self) -> &'static [RuleCode] {
         &[]
     }
@@ -62,7 +73,7 @@ pub trait Rule: Sync {
         None
     }
 
-    /// What it finds is as it should be: the title is made by [`crate::finding::healthy_title`], and nothing is to be fixed.
+    /// What it finds is as it should be: the title is the fact, and nothing is to be fixed.
     fn finds_health(&self) -> bool {
         false
     }
@@ -101,8 +112,9 @@ pub struct RuleDocs {
 
 impl RuleDocs {
     /// A text of this documentation with the values that are in force.
-    pub fn filled(text: &str, thresholds: &[Threshold], settings: &RuleSettings) -> String {
-        thresholds.iter().fold(text.to_owned(), |text, threshold| {
+    pub fn filled(text: &str, rule: &dyn Rule, settings: &RuleSettings) -> String {
+        let all = rule.thresholds().iter().chain(rule.fixed());
+        all.fold(text.to_owned(), |text, threshold| {
             let value = threshold.unit.say(settings.value(*threshold));
             text.replace(&format!("{{{}}}", threshold.name), &value)
         })
@@ -115,6 +127,8 @@ pub enum Verdict {
     Silent,
     /// It could not look: why.
     Abstain(String),
+    /// It could not look, for want of what only PyTorch could have recorded: why.
+    NeedsTorch(String),
 }
 
 impl From<Finding> for Verdict {
@@ -123,9 +137,20 @@ impl From<Finding> for Verdict {
     }
 }
 
+/// What is left of a case when all rules have looked.
+pub struct CaseParts<'a> {
+    pub context: StepContext<'a>,
+    pub gpu: Option<GpuMetrics>,
+    pub idle: Vec<DeviceIdle>,
+    pub operators: Option<StepOperators>,
+    pub host_layers: HostLayers,
+    pub memory: Vec<AllocatorMemory>,
+}
+
 pub struct Case<'a> {
     steps: ReplayedSteps<'a>,
     settings: RuleSettings,
+    allocators: OnceLock<Vec<Result<WhatIf, String>>>,
 }
 
 /// Everything that was measured, and what changes of it would gain.
@@ -144,7 +169,8 @@ impl<'a> Case<'a> {
     }
 
     pub fn with_settings(timeline: &'a Timeline, step: Option<&str>, settings: RuleSettings) -> Case<'a> {
-        Case { steps: ReplayedSteps::new(StepAnalysis::new(timeline, step)), settings }
+        let steps = ReplayedSteps::new(StepAnalysis::new(timeline, step));
+        Case { steps, settings, allocators: OnceLock::new() }
     }
 
     /// What the user changed of the rules.
@@ -157,15 +183,33 @@ impl<'a> Case<'a> {
         self.settings.value(threshold)
     }
 
+    /// That value, in words.
+    pub fn said(&self, threshold: Threshold) -> String {
+        threshold.unit.say(self.threshold(threshold))
+    }
+
+    /// What an allocator would have reserved under other settings; Err: why that is not known.
+    pub fn allocator_what_if(&self, allocator: AllocatorIndex) -> Result<&WhatIf, &str> {
+        let memory = &self.timeline.memory;
+        let all = (0..memory.allocators.len() as u32).map(AllocatorIndex);
+        let known = self.allocators.get_or_init(|| all.map(|one| replay::allocator::what_if(memory, one)).collect());
+        known.get(allocator.0 as usize).map_or(Err("not recorded"), |one| one.as_ref().map_err(String::as_str))
+    }
+
     /// What a report shows of it.
-    pub fn into_parts(self) -> (StepContext<'a>, Option<GpuMetrics>, Vec<DeviceIdle>) {
+    pub fn into_parts(self) -> CaseParts<'a> {
         let mut analysis = self.steps.into_analysis();
-        let (gpu, idle) = (analysis.take_gpu(), analysis.take_idle());
-        (analysis.into_context(), gpu, idle)
+        let (gpu, idle, memory) = (analysis.take_gpu(), analysis.take_idle(), analysis.take_memory());
+        let (operators, host_layers) = (analysis.take_operators(), analysis.take_host_layers());
+        CaseParts { context: analysis.into_context(), gpu, idle, operators, host_layers, memory }
     }
 
     /// The part of a recording without steps in which modules are imported, where it is worth a word: as a share, and the time of it.
     pub fn imports(&self) -> Option<(Share, u64)> {
+        if let Some(startup) = self.steps.steps.startup.filter(|_| self.steps.steps.source == StepSource::Whole) {
+            let imports = startup.imports_ns?;
+            return Some((Share::exactly(imports as f64 / self.timeline.duration().max(1) as f64), imports));
+        }
         let (share, _) = self.share(|one| self.starts_up(one));
         let enough = self.without_samples().is_none() && share.mid >= WORTH_A_WORD;
         enough.then(|| (share, (share.mid * self.windows.total() as f64) as u64))
@@ -188,8 +232,10 @@ impl<'a> Case<'a> {
         if let Some(handful) = self.handful() {
             return Some(handful.said(self));
         }
-        match self.seen.all.len() {
-            _ if self.timeline.samples.is_empty() => Some(not_recorded(self.timeline, "stacks", "stacks not sampled")),
+        match self.samples.all.len() {
+            _ if self.timeline.samples.is_empty() => {
+                Some(not_recorded(self.timeline, CollectorCode::Stacks, "stacks not sampled"))
+            }
             0 => Some(format!("no stack samples inside {}", self.the_steps())),
             few if few < LEAST_SAMPLES => {
                 let few = phrase::counted(few as u64, "stack sample");

@@ -1,11 +1,12 @@
 //! Which finding says most about where the time goes, and what sets the pace where none does.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::losses::lacks_most;
 use crate::measures::pace::{PACES, busiest};
 use crate::rank::sets_pace;
 use crate::rule::Case;
 use crate::rule_code::RuleCode;
+use crate::rules;
 use crate::rules::compute::kernel_hotspot;
 use crate::rules::health::dropped_records;
 use crate::rules::host::{hot_line, waits_in_step};
@@ -32,7 +33,12 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     let device = pace.or_else(|| without(kernel_hotspot::CODE)).filter(|_| busiest(case) > HALF);
     // Waiting for a device that works says less than what it works on.
     let device = device.or_else(|| without(waits_in_step::CODE).filter(|_| busiest(case) <= HALF));
-    gains.or(device).or(hot)
+    gains.or_else(|| wanted(findings)).or(device).or(hot)
+}
+
+/// What the user's own rule found, where its file calls that severe: it is what they asked to be told.
+pub fn wanted(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().find(|finding| finding.severity == Severity::High && rules::find(finding.code).is_none())
 }
 
 /// The finding of another line of the same function, by the same rule: of a function that waits in two places, one is half the answer.

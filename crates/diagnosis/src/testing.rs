@@ -1,7 +1,11 @@
 //! What the rules' tests share: a timeline as text, and what a rule says of it.
 
-use crate::finding::Finding;
+use crate::certainty::Certainty;
+use crate::finding::{Finding, Severity};
 use crate::rule::{Case, Rule, Verdict};
+use crate::rule_code::RuleCode;
+use analysis::place::Place;
+use replay::gain::Gain;
 use timeline::Timeline;
 
 fn look(rule: &dyn Rule, text: &str) -> Verdict {
@@ -25,7 +29,8 @@ fn plain(finding: &Finding) {
     let (title, banned) = (&finding.title, include_str!("../tests/plain_words.txt"));
     assert!(title.chars().count() <= 110 && !title.ends_with('.'), "{} letters: {title}", title.chars().count());
     for phrase in banned.lines().filter(|line| !line.starts_with('#')) {
-        let said = finding.actions.iter().chain([title, &finding.verify]).find(|text| text.contains(phrase));
+        let actions = finding.actions.iter().map(|action| action.text());
+        let said = actions.chain([title.as_str(), &finding.verify]).find(|text| text.contains(phrase));
         assert!(said.is_none(), "\"{phrase}\" in: {said:?}");
     }
 }
@@ -50,7 +55,34 @@ pub fn silent(rule: &dyn Rule, text: &str) {
 #[track_caller]
 pub fn abstains(rule: &dyn Rule, text: &str, why: &str) {
     match look(rule, text) {
-        Verdict::Abstain(reason) => assert!(reason.contains(why), "{reason}"),
+        Verdict::Abstain(reason) | Verdict::NeedsTorch(reason) => assert!(reason.contains(why), "{reason}"),
         other => panic!("{} did not abstain: {other:?}", rule.code()),
     }
+}
+
+/// A finding of a rule that nothing more is known of.
+pub fn finding(code: &'static str, gain: Option<Gain>, severity: Severity) -> Finding {
+    Finding {
+        code: RuleCode::new(code),
+        title: String::new(),
+        place: Place::default(),
+        gain,
+        severity,
+        certainty: Certainty::seen(0.9),
+        evidence: Vec::new(),
+        actions: Vec::new(),
+        verify: String::new(),
+    }
+}
+
+/// `steps` has a kernel that ends at 3 ms, a wait for it, and the next launch at 5 ms: no rule of a wait speaks where the GPU has
+/// work by then, where the step ends with the wait (it is for the result), or without a GPU; without launches they abstain.
+#[track_caller]
+pub fn waits_that_cost_nothing(rule: &dyn Rule, steps: &str) {
+    let busy = steps.replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms");
+    silent(rule, &busy.replace("5ms..5.01ms", "11us..12us"));
+    silent(rule, &steps.replace("step token 0..8ms", "step token 0..3.05ms"));
+    silent(rule, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    let unlaunched = "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0";
+    abstains(rule, unlaunched, "launch calls not recorded");
 }

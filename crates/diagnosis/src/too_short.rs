@@ -1,11 +1,11 @@
 //! A handful of samples: so few that no share of them can be told from another. Mostly the recording is too short, as of a program that
 //! ends at start-up; then it says so, and how the program ended, instead of naming a cause.
 
-use analysis::host::seen::LEAST_SAMPLES;
+use analysis::host::step_samples::LEAST_SAMPLES;
 use analysis::origin::{self, Recorder};
 use analysis::stats::share::wilson;
 use analysis::{StepContext, phrase};
-use timeline::Exit;
+use timeline::{CollectorCode, Exit};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Handful {
@@ -19,13 +19,13 @@ pub struct Handful {
 impl Handful {
     /// None: there are enough, none were to be taken, or something is known to have kept them out.
     pub fn of(context: &StepContext) -> Option<Handful> {
-        let (timeline, ns, samples) = (context.timeline, context.windows.total(), context.seen.all.len());
+        let (timeline, ns, samples) = (context.timeline, context.windows.total(), context.samples.all.len());
         let rate = timeline.info.settings.rate_hz.filter(|rate| *rate > 0.0)?;
         let least_ns = (LEAST_SAMPLES as f64 / rate * 1e9) as u64;
         // Recorded calls and what a device did are exact, however short.
         let told = context.breakdown.by_calls || !timeline.gpu.is_empty();
         let sampled = origin::is_python(timeline) && Recorder::of(timeline) == Recorder::Ours;
-        let kept_out = origin::failed(timeline, "stacks") || origin::samples_damaged(timeline);
+        let kept_out = origin::failed(timeline, CollectorCode::Stacks) || origin::samples_damaged(timeline);
         let few = samples < LEAST_SAMPLES && ns > 0;
         (few && sampled && !told && !kept_out).then_some(Handful { ns, samples, least_ns })
     }
@@ -86,6 +86,7 @@ pub fn ended(exit: Option<Exit>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::diagnose::{Diagnosis, Options, diagnose};
+    use crate::health::HealthTopic;
     use timeline::{Exit, Timeline};
 
     fn of(text: &str, exit: Option<Exit>) -> Diagnosis {
@@ -111,7 +112,7 @@ mod tests {
         );
         assert!(diagnosis.findings.iter().all(|finding| finding.gain.is_none()), "{:?}", diagnosis.findings);
         assert_eq!(diagnosis.bottleneck.kind, crate::BottleneckKind::Unknown);
-        let samples = diagnosis.health.iter().find(|line| line.label == "samples").unwrap();
+        let samples = diagnosis.health.iter().find(|line| line.topic == HealthTopic::Samples).unwrap();
         assert_eq!(samples.text, "too short: 34.0 ms, 3 samples");
         let reasons: Vec<_> = diagnosis.abstentions.iter().filter(|one| one.code == "hot-line").collect();
         assert_eq!(reasons[0].reason, "too short: 34.0 ms, 3 samples");

@@ -1,10 +1,10 @@
-//! Rules of the user: a condition over the named metrics, and what to do when it holds. They are looked at after our own and
-//! join their findings; reading them from a file is left to the command.
+//! Rules of the user: a condition over the named metrics, and what to do when it holds. They look beside our own and
+//! join their findings before these are ranked; reading them from a file is left to the command.
 
-use crate::Diagnosis;
+use crate::certainty::Certainty;
 use crate::expression::{Condition, Undecided};
 use crate::finding::{Abstention, Evidence, Finding, Severity};
-use crate::named::{METRICS, Named};
+use crate::named::{Figures, METRICS, Named};
 use crate::rule_code::RuleCode;
 use analysis::Metrics;
 use analysis::place::Place;
@@ -26,27 +26,32 @@ pub struct UserRule {
     pub origin: String,
 }
 
-/// The diagnosis with what these rules find: after the findings that have a gain, for a condition says nothing of gain.
-pub fn joined(rules: &[UserRule], timeline: &Timeline, metrics: &Metrics, diagnosis: Diagnosis) -> Diagnosis {
-    if rules.is_empty() {
-        return diagnosis;
-    }
-    let (mut found, mut abstained) = (Vec::new(), Vec::new());
-    let named = Named::new(timeline, metrics, &diagnosis);
-    let steps = diagnosis.steps.count() as f64;
-    for rule in rules {
-        let code = RuleCode::new(lasting(&rule.name));
-        match rule.condition.holds(&named) {
-            Ok(true) => found.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
-            Ok(false) => {}
-            Err(Undecided(reason)) => abstained.push(Abstention { code, reason }),
+/// The rules of the user with what their conditions are over.
+#[derive(Clone, Copy, Debug)]
+pub struct UserRules<'a> {
+    pub rules: &'a [UserRule],
+    pub metrics: &'a Metrics,
+}
+
+impl UserRules<'_> {
+    /// What they find, and which could not look.
+    pub fn look(&self, timeline: &Timeline, figures: Figures) -> (Vec<Finding>, Vec<Abstention>) {
+        let (mut found, mut abstained) = (Vec::new(), Vec::new());
+        if self.rules.is_empty() {
+            return (found, abstained);
         }
+        let named = Named::new(timeline, self.metrics, figures);
+        let steps = figures.steps.count() as f64;
+        for rule in self.rules {
+            let code = RuleCode::new(lasting(&rule.name));
+            match rule.condition.holds(&named) {
+                Ok(true) => found.push(finding(rule, code, &named, (steps + 1.0) / (steps + 2.0))),
+                Ok(false) => {}
+                Err(Undecided(reason)) => abstained.push(Abstention { code, reason, needs_torch: false }),
+            }
+        }
+        (found, abstained)
     }
-    let gain = |finding: &Finding| finding.gain.map_or(-1.0, |gain| gain.mid);
-    let mut findings: Vec<Finding> = diagnosis.findings.into_iter().chain(found).collect();
-    findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then(b.severity.cmp(&a.severity)));
-    let abstentions = diagnosis.abstentions.into_iter().chain(abstained).collect();
-    Diagnosis { findings, abstentions, ..diagnosis }
 }
 
 fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding {
@@ -69,9 +74,9 @@ fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding
         place: Place::default(),
         gain: None,
         severity: rule.severity,
-        confidence: (sure * rule.confidence_weight).clamp(0.0, 1.0),
+        certainty: Certainty::seen((sure * rule.confidence_weight).clamp(0.0, 1.0)),
         evidence: vec![evidence],
-        actions: rule.suggestions.clone(),
+        actions: rule.suggestions.iter().map(|text| text.as_str().into()).collect(),
         verify: format!("Record again: `{}` no longer holds.", rule.text),
     }
 }

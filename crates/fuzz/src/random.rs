@@ -104,6 +104,21 @@ impl Random {
         }
     }
 
+    /// A few characters changed for others, many of them punctuation of YAML, or taken out.
+    pub fn yaml(&mut self, text: &mut Vec<u8>) {
+        for _ in 0..1 + self.below(4) {
+            let at = self.below(text.len());
+            if text.is_empty() {
+                return;
+            }
+            match self.below(3) {
+                0 => text[at] = self.pick(b"{}[]&*!|>%@`:-?,#'\"\n\t \\\0"),
+                1 => text[at] = self.below(128) as u8,
+                _ => drop(text.drain(at..text.len().min(at + 1 + self.below(9)))),
+            }
+        }
+    }
+
     /// Whole values of JSON exchanged, repeated, taken out or made absurd; sometimes bytes.
     pub fn json(&mut self, text: &mut Vec<u8>) {
         for _ in 0..1 + self.below(3) {

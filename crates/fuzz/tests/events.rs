@@ -3,6 +3,7 @@
 
 use crate::words::{CALLS, CATEGORIES, COPIES, HOST, KERNELS};
 use fuzz::Random;
+use timeline::fixture::pickle::Py;
 
 /// As torch.profiler writes it.
 pub fn kineto(random: &mut Random) -> Vec<u8> {
@@ -121,4 +122,65 @@ pub fn inferscope_json(random: &mut Random) -> Vec<u8> {
         }
     }
     .into_bytes()
+}
+
+/// As `torch.cuda.memory._dump_snapshot` writes it: blocks that overlap, frees of what is not there, segments of nothing.
+pub fn snapshot(random: &mut Random) -> Py {
+    const ACTIONS: [&str; 9] = [
+        "alloc",
+        "alloc",
+        "free_requested",
+        "free_completed",
+        "segment_alloc",
+        "segment_free",
+        "segment_map",
+        "segment_unmap",
+        "oom",
+    ];
+    let number = |random: &mut Random, small: usize| match random.number(small).parse::<i128>() {
+        Ok(number) => Py::Int(number),
+        Err(_) => Py::Float(0.5),
+    };
+    let frames = |random: &mut Random| {
+        let frame = |random: &mut Random| {
+            let file = random.pick(&["model.py", "/usr/lib/python3.12/site-packages/torch/nn.py", "??"]);
+            Py::dict([("name", random.pick(&HOST).into()), ("filename", file.into()), ("line", number(random, 90))])
+        };
+        Py::List((0..random.below(4)).map(|_| frame(random)).collect())
+    };
+    let event = |random: &mut Random| {
+        let event = Py::dict([("action", random.pick(&ACTIONS).into()), ("frames", frames(random))]);
+        let event = event.with("addr", number(random, 9)).with("size", number(random, 1 << 22));
+        let event = event.with("device_free", number(random, 1 << 22)).with("stream", number(random, 2));
+        if random.one_in(9) { event } else { event.with("time_us", number(random, 2000)) }
+    };
+    let block = |random: &mut Random| {
+        let state = random.pick(&["active_allocated", "inactive", "active_awaiting_free", "?"]);
+        let block = Py::dict([("size", number(random, 1 << 22)), ("state", state.into()), ("frames", frames(random))]);
+        let block = block.with("requested_size", number(random, 1 << 22));
+        if random.one_in(3) { block } else { block.with("address", number(random, 9)) }
+    };
+    let segment = |random: &mut Random| {
+        let blocks = Py::List((0..random.below(5)).map(|_| block(random)).collect());
+        let segment =
+            Py::dict([("address", number(random, 9)), ("total_size", number(random, 1 << 24)), ("blocks", blocks)]);
+        let pool = Py::Tuple(vec![number(random, 2), number(random, 2)]);
+        let segment = segment.with("segment_type", random.pick(&["large", "small"])).with("segment_pool_id", pool);
+        segment.with("device", number(random, 2)).with("is_expandable", Py::Bool(random.one_in(2)))
+    };
+    let segments = Py::List((0..random.below(6)).map(|_| segment(random)).collect());
+    if random.one_in(8) {
+        return segments;
+    }
+    let trace = |random: &mut Random| Py::List((0..random.below(60)).map(|_| event(random)).collect());
+    let traces = Py::List((0..random.below(3)).map(|_| trace(random)).collect());
+    let annotation = |random: &mut Random| {
+        let stage = random.pick(&["START", "END"]);
+        Py::dict([("stage", stage.into()), ("name", random.pick(&HOST).into()), ("time_us", number(random, 2000))])
+    };
+    let annotations = Py::List((0..random.below(9)).map(|_| annotation(random)).collect());
+    let settings =
+        Py::dict([("max_split_size", number(random, 1 << 28)), ("expandable_segments", Py::Bool(random.one_in(2)))]);
+    let snapshot = Py::dict([("segments", segments), ("device_traces", traces), ("allocator_settings", settings)]);
+    snapshot.with("external_annotations", annotations)
 }

@@ -1,4 +1,5 @@
-//! Files of other tools: torch.profiler JSON plain, packed and as a folder of ranks, InferScope JSON, Nsight Systems SQLite.
+//! Files of other tools: torch.profiler JSON plain, packed and as a folder of ranks, InferScope JSON, Nsight Systems SQLite, memory snapshots of
+//! PyTorch.
 
 use crate::words::{CALLS, HOST, KERNELS};
 use crate::{events, through};
@@ -143,4 +144,16 @@ fn nsight_systems() {
         }
     };
     fuzz("nsys", 120, make, through::open);
+}
+
+#[test]
+fn memory_snapshots() {
+    let make = |random: &mut Random, path: &Path| {
+        let mut bytes = events::snapshot(random).pickle(random.below(6) as u8);
+        if random.one_in(2) {
+            random.bytes(&mut bytes);
+        }
+        write(path, &bytes);
+    };
+    fuzz("snapshot", 250, make, through::open);
 }

@@ -54,7 +54,7 @@ fn whole(random: &mut Random, timeline: Timeline, path: &Path) {
         _ => {
             let side = || Side { timeline, metrics, diagnosis };
             let _ = compare::compare(side(), side());
-            let named = Named::new(timeline, metrics, diagnosis);
+            let named = Named::new(timeline, metrics, diagnosis.figures());
             let known = (0..METRICS.len()).filter_map(|metric| named.get(metric).as_ref().ok());
             known.for_each(|measured| assert!(measured.value.is_finite()));
             let changes = replay::parse(random.pick(&CHANGES)).expect("a good expression");

@@ -74,11 +74,15 @@ impl Dictionary {
 
     /// The number of a stack given from its outermost frame in. None when too much waits for the disk.
     pub fn stack<'a>(&self, frames: impl Iterator<Item = Frame<'a>>) -> Option<i32> {
+        self.stack_above(0, frames)
+    }
+
+    /// The same for frames that were called by those of another stack.
+    pub fn stack_above<'a>(&self, mut parent: i32, frames: impl Iterator<Item = Frame<'a>>) -> Option<i32> {
         let mut inner = self.lock();
         if inner.is_full() {
             return None;
         }
-        let mut parent = 0;
         for frame in frames {
             let name = inner.name(frame.function, Some(frame.file), None);
             parent = inner.child(parent, name, frame.line);

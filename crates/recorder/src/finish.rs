@@ -3,7 +3,7 @@
 
 use crate::drain::Drain;
 use crate::file_names::RESCUED;
-use crate::manifest::State;
+use crate::manifest::{Process, State};
 use crate::outcome::Exit;
 use crate::proc;
 use crate::processes::{self, Processes};
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
-use trace::tables::Table;
+use trace::status::Collector;
 
 /// A round of questions takes milliseconds; the slow ones wait for nobody.
 const DEVICE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -60,9 +60,6 @@ impl Recording {
         let whole = notes.guard("the end of the recording", || finish_drain(&mut drain, &self.segments)) == Some(true);
         let rate_hz = if self.had_samples { 0 } else { self.settings.stack_rate_hz() };
         seen.into_iter().for_each(|seen| note_what_was_seen(&seen, rate_hz, self.injected, &self.shared));
-        if whole && self.settings.layers && drain.store.files().of(Table::Gpu).is_empty() {
-            notes.add(Note::new(NoteCode::LayersWithoutGpu));
-        }
         if self.restarts > 0 {
             notes.add(Note::new(NoteCode::RecorderRestarted).with(self.restarts).with(drain.lost_away()));
         }
@@ -73,6 +70,9 @@ impl Recording {
         let ended = living.iter().filter(|living| !proc::alive(living.pid, living.start_ticks));
         ended.for_each(|living| self.shared.processes.ended(living.number));
         drain.manifest.processes = self.shared.processes.all();
+        if whole && self.settings.layers && !drain.manifest.processes.iter().any(has_layers) {
+            notes.add(Note::new(NoteCode::LayersWithoutTorch));
+        }
         drain.manifest.devices = self.shared.devices.all();
         if whole {
             (drain.manifest.state, drain.manifest.segments) = (State::Complete, None);
@@ -93,6 +93,11 @@ impl Recording {
         notes.add(note.with(self.segments.display()).with(trace));
         false
     }
+}
+
+/// Whether layers were looked at in it, or why they were not is said.
+fn has_layers(process: &Process) -> bool {
+    process.collectors.iter().any(|collector| collector.name == Collector::Layers.name() && collector.state != "off")
 }
 
 /// `rate_hz`: how often stacks were to be sampled, 0 where it is known that they were.

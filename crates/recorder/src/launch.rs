@@ -15,12 +15,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
-use trace::settings::Group;
+use trace::settings::{Group, internal};
 
-const RECORDER_PID: &str = "INFERSCOPE_RECORDER_PID";
-const SEGMENTS: &str = "INFERSCOPE_SEGMENTS";
+const RECORDER_PID: &str = internal::RECORDER_PID;
+const SEGMENTS: &str = internal::SEGMENTS;
 /// The trace's folder, for whoever asks where the report will be.
-const TRACE: &str = "INFERSCOPE_TRACE";
+const TRACE: &str = internal::TRACE;
 
 /// The recorder that already records whatever this process starts.
 pub(crate) fn outer_recorder() -> Option<u32> {

@@ -22,6 +22,7 @@ mod make_way;
 pub mod manifest;
 mod memory;
 mod messages;
+mod native;
 mod newest;
 mod note_json;
 mod notes;
@@ -35,6 +36,7 @@ mod private;
 mod proc;
 mod processes;
 mod protocol;
+pub mod readings;
 mod recorded_settings;
 mod recording;
 mod recover;
@@ -48,6 +50,7 @@ mod sweep;
 mod trace_copy;
 mod unfinished;
 mod watch;
+pub mod watched;
 mod witness;
 
 pub use device::report::{DeviceReport, DevicesReport};
@@ -59,6 +62,7 @@ pub use trace_copy::TraceCopy;
 pub use unfinished::{Completed, Unfinished};
 
 use command::Command;
+use cpu::permission::Unreadable;
 use inject::Injection;
 use launch::Running;
 use lock::{Lock, Refused};
@@ -76,7 +80,6 @@ use trace::codes::{Note, NoteCode};
 
 /// Starts a command and records it until it ends. Signals and the exit pass through.
 pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> {
-    check(settings)?;
     let command = Command::resolve(command)?;
     if let Some(outer) = launch::outer_recorder() {
         return run_unrecorded(&command, outer);
@@ -136,7 +139,6 @@ pub fn attach(
     duration: Option<Duration>,
     begun: impl FnOnce(),
 ) -> Result<Outcome, Error> {
-    check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
     let stat = proc::stat(pid).filter(|stat| proc::alive(pid, stat.start_ticks)).ok_or_else(missing)?;
     let start_ticks = stat.start_ticks;
@@ -145,9 +147,9 @@ pub fn attach(
     }
     if settings.stack_rate_hz() > 0 {
         let hint = |why: String| format!("{why} With --no-stacks its threads and memory can still be recorded.");
-        cpu::permission::check(pid).map_err(|why| match why == cpu::permission::ENDED {
-            true => missing(),
-            false => Error::NotPermitted { pid, why: hint(why) },
+        cpu::permission::check(pid).map_err(|why| match why {
+            Unreadable::Ended => missing(),
+            Unreadable::Forbidden(why) => Error::NotPermitted { pid, why: hint(why) },
         })?;
     }
     let lock = claim(pid)?;
@@ -155,7 +157,7 @@ pub fn attach(
     let mut signals = Signals::block();
     let program = proc::program(pid);
     // Nothing is brought into a process that runs already.
-    let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ..settings.clone() };
+    let settings = &Settings { gpu_detail: GpuDetail::Off, layers: false, ops: false, ..settings.clone() };
     let output = Output::create(settings, &program)?;
     let end = duration.map(|duration| Instant::now() + duration);
     let trace = output.trace.clone();
@@ -184,7 +186,6 @@ pub fn record(
     pid: u32,
     report: impl Fn(&Path, bool) -> Option<PathBuf>,
 ) -> Result<Outcome, Error> {
-    check(settings)?;
     let missing = || Error::NoSuchProcess { pid };
     let start_ticks = proc::stat(pid).map(|stat| stat.start_ticks).ok_or_else(missing)?;
     let lock = claim(pid)?;
@@ -239,10 +240,6 @@ fn claim(pid: u32) -> Result<Option<Lock>, Error> {
     }
 }
 
-fn check(settings: &Settings) -> Result<(), Error> {
-    if settings.native && !has_native() { Err(Error::NoNative) } else { Ok(()) }
-}
-
 /// Completes a trace whose recorder was killed, from the segments that it left. None: there is nothing to do.
 /// Whoever wants to read a trace that may not be changed uses [`Unfinished`].
 pub fn recover(trace: &Path) -> Result<Option<Recovered>, Error> {
@@ -274,7 +271,7 @@ pub fn taken_injections() -> Vec<(&'static str, PathBuf)> {
 
 /// Whether the stacks of this process can be sampled; if not, which setting forbids it.
 pub fn can_sample(pid: u32) -> Result<(), String> {
-    cpu::permission::check(pid)
+    cpu::permission::check(pid).map_err(|why| why.to_string())
 }
 
 /// The Python package beside this command, whose `_inject` folder brings the collectors in.
@@ -287,7 +284,7 @@ pub fn shared_memory(settings: &Settings) -> u64 {
     output::wanted(settings)
 }
 
-/// Whether native frames were built in.
-pub fn has_native() -> bool {
-    cfg!(feature = "native")
+/// Whether the kernel gives native stacks; if not, which setting forbids it.
+pub fn can_see_native() -> Result<(), String> {
+    native::permission::check()
 }

@@ -65,6 +65,13 @@ impl Lock {
         }
     }
 
+    /// Who holds it, as far as the file says.
+    pub fn holder(path: &Path) -> Option<u32> {
+        let mut text = String::new();
+        plain_file::open_inside(path).ok()?.take(16).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    }
+
     /// The lock on recording a process. Err: who records it already.
     pub fn process(pid: u32) -> Result<Lock, Refused> {
         let path = folder().map_err(Refused::Io)?.join(pid.to_string());

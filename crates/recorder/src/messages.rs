@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use trace::codes::LossReason;
+use trace::codes::{CollectorCode, LossReason};
 
 pub(crate) enum Message {
     Samples(Vec<Sample>),
     Counters(Vec<Counter>),
     Thread { process: i32, thread: i32, name: String },
-    Loss { process: i32, collector: &'static str, reason: LossReason, count: u64 },
+    Loss { process: i32, collector: CollectorCode, reason: LossReason, count: u64 },
 }
 
 impl Message {

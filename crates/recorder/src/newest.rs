@@ -5,11 +5,12 @@ use crate::output::TRACES;
 use crate::private;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use trace::settings::internal;
 
 /// In `./inferscope-traces`: the path of the newest trace that is not called as those there are.
 pub const POINTER: &str = ".newest";
 /// Set by whoever records for a purpose of its own: such a trace is no run of the user's.
-pub(crate) const UNLISTED: &str = "INFERSCOPE_UNLISTED";
+pub(crate) const UNLISTED: &str = internal::UNLISTED;
 
 /// Only where the folder is there already: without it there is no older trace that could be taken for this one.
 pub(crate) fn remember(trace: &Path) {

@@ -65,10 +65,6 @@ pub enum Error {
     NotPermitted { pid: u32, why: String },
     #[error("process {pid} is already being recorded by process {holder}. Stop that recording first.")]
     AlreadyRecorded { pid: u32, holder: u32 },
-    #[error(
-        "this inferscope was built without native frames. Leave out --native, or build it with `--features native` (needs libunwind)."
-    )]
-    NoNative,
     /// `recover` only: the trace may not be changed, and what it lacks cannot be had otherwise.
     #[error("{path} is incomplete and read as it is: {why}.", path = path.display())]
     AsItIs { path: PathBuf, why: String },

@@ -2,10 +2,11 @@
 //! brings the collectors into the workload.
 
 use std::path::{Path, PathBuf};
+use trace::settings::internal;
 
 /// The `inferscope` package folder, if it is where installers put it.
 pub(crate) fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("INFERSCOPE_PACKAGE").filter(|value| !value.is_empty()) {
+    if let Some(named) = std::env::var_os(internal::PACKAGE).filter(|value| !value.is_empty()) {
         return is_package(Path::new(&named)).then(|| named.into());
     }
     let command = std::env::current_exe().ok()?;

@@ -18,10 +18,14 @@ pub(crate) struct Stat {
     pub stack: u64,
     /// A thread of the kernel, which has no program and no memory of its own.
     pub is_kernel: bool,
+    /// Being taken apart, by its own end or by a signal.
+    pub is_exiting: bool,
 }
 
 /// PF_KTHREAD, of the kernel's flags for a task.
 const KERNEL_THREAD: u64 = 0x0020_0000;
+/// PF_EXITING and PF_SIGNALED, of the same.
+const EXITING: u64 = 0x404;
 
 impl Stat {
     /// Only the state: `R` is one that runs or could.
@@ -44,6 +48,7 @@ impl Stat {
             resident_pages: field(24)?,
             stack: field(28).unwrap_or(0),
             is_kernel: field(9)? & KERNEL_THREAD != 0,
+            is_exiting: field(9)? & EXITING != 0,
         })
     }
 }
@@ -66,6 +71,17 @@ fn has_ended(pid: u32, stat: &Stat) -> bool {
 /// Whether a process of this pid runs. Also asked of recorders whose parent was killed, and for whom nobody may ever wait.
 pub(crate) fn runs(pid: u32) -> bool {
     stat(pid).map_or_else(|| exists(pid), |stat| !has_ended(pid, &stat))
+}
+
+/// Whether it will go on: not one that was killed and is only being taken apart, which may hold its files for a while.
+pub(crate) fn goes_on(pid: u32) -> bool {
+    let killed = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let pending =
+            |key: &str| status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix(key)?.trim(), 16).ok());
+        ["SigPnd:", "ShdPnd:"].iter().any(|key| pending(key).is_some_and(|set| set & 1 << (libc::SIGKILL - 1) != 0))
+    };
+    stat(pid).is_some_and(|stat| !matches!(stat.state, b'Z' | b'X') && !stat.is_exiting) && !killed()
 }
 
 /// The same, or it was not waited for yet.
@@ -122,6 +138,17 @@ pub(crate) fn started_ns(start_ticks: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_killed_does_not_go_on() {
+        assert!(goes_on(std::process::id()) && !goes_on(u32::MAX >> 1));
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        assert!(goes_on(child.id()));
+        child.kill().unwrap();
+        // Whether the signal is still pending, or it is gone and was not waited for.
+        assert!(!goes_on(child.id()));
+        child.wait().unwrap();
+    }
 
     #[test]
     fn a_name_with_parentheses_does_not_confuse() {

@@ -5,6 +5,7 @@ use crate::manifest::{Collector, Process, ProcessDevice};
 use crate::proc;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trace::codes::Condition;
 
 #[derive(Clone, Default)]
 pub(crate) struct Processes(Arc<Mutex<Inner>>);
@@ -145,7 +146,7 @@ impl Processes {
         let mut changed = false;
         for new in collectors {
             match process.collectors.iter_mut().find(|old| old.name == new.name) {
-                Some(old) if new.state == "off" && old.state != "off" => {}
+                Some(old) if new.state == Condition::Off.name() && old.state != Condition::Off.name() => {}
                 Some(old) => {
                     // Costs grow all the time: they go along when something else is written, and at the end.
                     changed |= (&old.state, &old.reason) != (&new.state, &new.reason);

@@ -41,9 +41,9 @@ mod tests {
         let include = vec!["a".to_owned(), "b.c".to_owned()];
         let settings = Settings { calls: Calls::WithC, stacks: false, include, ..Settings::default() };
         let expected = json!({
-            "rate_hz": 0, "native": false, "calls": true, "c_calls": true, "include": ["a", "b.c"], "exclude": [],
+            "rate_hz": 0, "native": true, "calls": true, "c_calls": true, "include": ["a", "b.c"], "exclude": [],
             "min_us": 0, "trace_size_mb": 100, "memory_hz": 10.0, "gpu_detail": "launch", "overhead_budget": "auto",
-            "layers": false, "device_hz": 10.0,
+            "layers": false, "ops": true, "memory_events": "none", "device_hz": 10.0,
         });
         let RecordedSettings(recorded) = RecordedSettings::from(&settings);
         for (key, value) in expected.as_object().unwrap() {

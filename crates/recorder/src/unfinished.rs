@@ -7,6 +7,7 @@ use crate::lock::{Lock, Refused};
 use crate::manifest::{Manifest, State};
 use crate::outcome::{Error, Recovered};
 use crate::ownership::{self, Found};
+use crate::proc;
 use crate::recover;
 use crate::trace_copy::{TraceCopy, file_name_of, tables};
 use std::fs::File;
@@ -14,6 +15,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use trace::tables::{FORMAT_VERSION, LOCK};
 
 pub struct Unfinished {
@@ -46,7 +48,7 @@ impl Unfinished {
         if manifest.state != State::Recording || manifest.format_version > FORMAT_VERSION {
             return Ok(None);
         }
-        match Lock::is_held(&here.join(LOCK)) {
+        match is_recorded(&here.join(LOCK)) {
             Ok(false) => {}
             Ok(true) => return Ok(None),
             Err(error) => {
@@ -129,6 +131,21 @@ impl Unfinished {
         let recovered = recover::complete(copy.path(), &copy.path().join(SEGMENTS), lock)?;
         Ok(recovered.map(|recovered| Completed { recovered, copy: Some(copy) }))
     }
+}
+
+/// Longest wait for a recorder that was killed to be gone: the kernel takes milliseconds, on a loaded machine more.
+const DYING: Duration = Duration::from_secs(5);
+
+/// Whether somebody holds the lock and will go on recording. One that was killed holds it until its last thread is gone.
+fn is_recorded(lock: &Path) -> io::Result<bool> {
+    let end = Instant::now() + DYING;
+    while Lock::is_held(lock)? {
+        if Lock::holder(lock).is_some_and(proc::goes_on) || Instant::now() >= end {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(false)
 }
 
 /// A path that leads to this very folder, whoever renames what above it.

@@ -1,6 +1,7 @@
 //! What if: the recorded steps played again on their dependency graph with some of the work changed. A replay with nothing
 //! changed must come out as it was recorded; where it does not, there is no answer. What to change is read in `expression`.
 
+pub mod allocator;
 mod apply;
 mod critical;
 mod expression;
@@ -8,12 +9,14 @@ pub mod gain;
 mod graph;
 mod plan;
 mod player;
+mod recording;
 mod run;
 
 pub use critical::{Limit, On};
 pub use expression::{Change, Target, Wrong, parse};
 pub use gain::{ChangeId, Gain, GainBy, ReplayedSteps};
 pub use player::Player;
+pub use recording::RecordingCost;
 
 use analysis::host::full_queue::FullQueue;
 use analysis::steps::Steps;
@@ -89,7 +92,7 @@ impl Answer {
     pub fn gain(&self) -> Gain {
         let percent = |ns: i64| ns as f64 * 100.0 / self.now_ns.max(1) as f64;
         let (low, mid, high) = (percent(self.low_ns), percent(self.mid_ns), percent(self.high_ns));
-        Gain { low, mid, high, by: GainBy::Replay, change: None }
+        Gain::replayed(low, mid, high)
     }
 
     /// What was changed, the most frequent first.

@@ -11,6 +11,8 @@ pub struct Plan {
     pub gone: Vec<bool>,
     /// Of each call: a cost that replaces what it took, and any wait. None: as recorded.
     pub cost: Vec<Option<i64>>,
+    /// What recording added to each call: it goes from what the call takes.
+    pub recording: i64,
     pub cuts: Vec<Cut>,
     /// Jobs that start so long after the begin of their call at the most.
     pub latency: HashMap<u32, i64>,
@@ -36,6 +38,7 @@ impl Plan {
             dur: graph.jobs.iter().map(|job| job.end - job.start).collect(),
             gone: vec![false; graph.jobs.len()],
             cost: vec![None; graph.calls.len()],
+            recording: 0,
             cuts: Vec::new(),
             latency: HashMap::new(),
             gap: None,
@@ -43,6 +46,16 @@ impl Plan {
             sampled: Vec::new(),
             zero: graph.timeline.start,
         }
+    }
+
+    /// The same without what recording adds to each call.
+    pub fn unrecorded(graph: &Graph, recording: i64) -> Plan {
+        Plan { recording, ..Plan::unchanged(graph) }
+    }
+
+    /// What a call that waits for nothing takes.
+    pub fn call(&self, index: usize, recorded: i64) -> i64 {
+        (self.cost[index].unwrap_or(recorded) - self.recording).max(0)
     }
 
     /// How long the host code between two recorded moments of a thread takes.

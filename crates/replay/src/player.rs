@@ -7,7 +7,9 @@ use super::plan::Plan;
 use super::run::{self, Replayed};
 use super::{Answer, Assume, Change, Check, Refusal, apply};
 use crate::gain::Gain;
+use crate::recording::RecordingCost;
 use analysis::device::gpu::WRONG_CLOCK;
+use analysis::device::gpu::call_cost;
 use analysis::host::full_queue::FullQueue;
 use analysis::origin::Recorder;
 use analysis::steps::Steps;
@@ -24,11 +26,13 @@ const BY_SAMPLES: &str = "low and high include the sampling error of the functio
 
 pub struct Player<'a> {
     timeline: &'a Timeline,
-    /// One per process that has steps, with its replay as it was recorded.
+    /// One per process that has steps, with its replay as it was, but for what recording added.
     graphs: Vec<(Graph<'a>, Replayed)>,
     /// Which steps of each graph the replay explains.
     explained: Vec<Vec<bool>>,
     check: Check,
+    /// What recording added. None: not measured.
+    recording: Option<RecordingCost>,
 }
 
 /// What all steps gain, in nanoseconds of the median step.
@@ -71,11 +75,25 @@ impl<'a> Player<'a> {
             return Err(Refusal::Unknown(why));
         }
         let (check, explained) = Check::of(&graphs)?;
-        let as_it_was = |graph: Graph<'a>| {
-            let replayed = run::run(&graph, &Plan::unchanged(&graph), Assume::Usual);
+        let call = call_cost::measure(timeline, steps);
+        let cost = call.map_or(0, |call| RecordingCost { call, share: 0.0 }.ns());
+        let unrecorded = |graph: Graph<'a>| {
+            let replayed = run::run(&graph, &Plan::unrecorded(&graph, cost), Assume::Usual);
             (graph, replayed)
         };
-        Ok(Player { timeline, graphs: graphs.into_iter().map(as_it_was).collect(), explained, check })
+        let graphs: Vec<(Graph, Replayed)> = graphs.into_iter().map(unrecorded).collect();
+        let recording =
+            call.filter(|_| cost > 0).map(|call| RecordingCost { call, share: shorter(&graphs, &explained) });
+        Ok(Player { timeline, graphs, explained, check, recording })
+    }
+
+    pub fn recording(&self) -> Option<RecordingCost> {
+        self.recording
+    }
+
+    /// As it was recorded, without what recording added.
+    fn plan(&self, graph: &Graph) -> Plan {
+        Plan::unrecorded(graph, self.recording.map_or(0, |recording| recording.ns()))
     }
 
     pub fn check(&self) -> Check {
@@ -87,20 +105,14 @@ impl<'a> Player<'a> {
         let gained = self.play(changes, |_, _, _| ())?;
         // What makes a step slower gains nothing.
         let percent = |ns: i64| (ns as f64 * 100.0 / self.check.recorded_ns.max(1) as f64).clamp(0.0, 100.0);
-        Ok(Gain {
-            low: percent(gained.low_ns),
-            mid: percent(gained.mid_ns),
-            high: percent(gained.high_ns),
-            by: crate::gain::GainBy::Replay,
-            change: None,
-        })
+        Ok(Gain::replayed(percent(gained.low_ns), percent(gained.mid_ns), percent(gained.high_ns)))
     }
 
     /// The same with all that a person wants to know.
     pub fn ask(&self, changes: &[Change]) -> Result<Answer, Refusal> {
         let (mut before, mut after) = (Tally::new(), Tally::new());
         for (graph, as_it_was) in &self.graphs {
-            critical::tally(graph, &Plan::unchanged(graph), as_it_was, &mut before);
+            critical::tally(graph, &self.plan(graph), as_it_was, &mut before);
         }
         let gained = self.play(changes, |graph, plan, replayed| critical::tally(graph, plan, replayed, &mut after))?;
         let now_ns = self.check.recorded_ns;
@@ -122,6 +134,7 @@ impl<'a> Player<'a> {
         if gained.sampled {
             assumed.push(BY_SAMPLES.into());
         }
+        assumed.extend(self.recording.map(|recording| recording.said()));
         Ok(Answer {
             check: self.check,
             now_ns,
@@ -148,7 +161,7 @@ impl<'a> Player<'a> {
         let mut sampled = Sampled::default();
         for ((graph, as_it_was), explained) in self.graphs.iter().zip(&self.explained) {
             for assume in [Assume::Best, Assume::Usual, Assume::Worst] {
-                let mut plan = Plan::unchanged(graph);
+                let mut plan = self.plan(graph);
                 for (change, sum) in changes.iter().zip(&mut changed) {
                     let done = apply::apply(graph, &mut plan, change, assume)?;
                     if assume == Assume::Usual {
@@ -186,6 +199,15 @@ impl<'a> Player<'a> {
         let (low_ns, high_ns) = (low_ns.min(least), high_ns.max(most));
         Ok(Gained { low_ns, mid_ns, high_ns, changed, notes, sampled: sampled.any() })
     }
+}
+
+/// By what part the steps are shorter in their replays than they were recorded.
+fn shorter(graphs: &[(Graph, Replayed)], explained: &[Vec<bool>]) -> f64 {
+    let steps = graphs.iter().zip(explained).flat_map(|((graph, replayed), explained)| {
+        let those = graph.steps.iter().enumerate().filter(|(place, _)| explained[*place]);
+        those.map(|(place, step)| (step.end - step.start, replayed.step(place)))
+    });
+    together(&steps.collect::<Vec<_>>()).max(0.0)
 }
 
 /// Per change that rests on samples: how many show it, of how many; of all processes together.

@@ -134,8 +134,7 @@ impl Run<'_> {
         let own = |cost: i64| Moment { at: begin + cost, by: Point::Begin(index) };
         let job = (call.wait as usize).checked_sub(1).filter(|job| self.done[*job]);
         let end = match (self.plan.cost[index as usize], job) {
-            (Some(cost), _) => own(cost),
-            (None, None) => own(dur),
+            (Some(_), _) | (None, None) => own(self.plan.call(index as usize, dur)),
             (None, Some(job)) => {
                 let (recorded, now) = (self.graph.jobs[job].end, self.end_of(job));
                 let floors = &self.graph.floors;
@@ -143,7 +142,10 @@ impl Run<'_> {
                     true => (floors.shortest(call.name).min(dur), call.end - recorded),
                     false => (dur, floors.returns(call.name, self.assume).min(call.end - recorded)),
                 };
-                later(own(least), Moment { at: now + returns, by: Point::Job(job as u32) })
+                later(
+                    own((least - self.plan.recording).max(0)),
+                    Moment { at: now + returns, by: Point::Job(job as u32) },
+                )
             }
         };
         self.out.end[index as usize] = end;
@@ -191,7 +193,7 @@ impl Run<'_> {
             let (call, begin) = (graph.calls[place], self.out.begin[place].at);
             let latency = graph.floors.latency(call.name);
             // Calls whose work starts by their end wait for nothing: the end is known from the begin.
-            let cost = self.plan.cost[place].unwrap_or(call.end - call.begin);
+            let cost = self.plan.call(place, call.end - call.begin);
             let (mut recorded, now) = (latency.anchor(call.begin, call.end), latency.anchor(begin, begin + cost));
             if let Some(soon) = self.plan.latency.get(&index) {
                 recorded = recorded.max(job.start - soon);

@@ -1,7 +1,7 @@
 //! What the reports say of devices, in the words that all of them share: shapes of launches, what a device is, and what
 //! recording it cost. How far its times can be trusted is in the analysis' health.
 
-use crate::units::{bytes, count, counted, duration, percent};
+use crate::units::{bytes, count, counted, duration, percent_of};
 use analysis::device::gpu::{DeviceMetrics, GpuMetrics, KernelRow, LayerRow, OverheadBy};
 use analysis::{IdleCause, Place, StepSource, device::kernel_name, phrase};
 use diagnosis::Diagnosis;
@@ -42,7 +42,7 @@ pub fn title(timeline: &Timeline, device: &DeviceMetrics) -> String {
 pub fn about(timeline: &Timeline, device: &DeviceMetrics) -> Vec<String> {
     let Some(known) = timeline.gpu.device(device.process, device.ordinal) else { return Vec::new() };
     let mut facts = Vec::new();
-    facts.extend(known.multiprocessors.map(|number| counted(number as usize, "multiprocessor", "multiprocessors")));
+    facts.extend(known.multiprocessors.map(|number| counted(number as u64, "multiprocessor")));
     facts.extend((!known.compute_capability.is_empty()).then(|| format!("compute {}", known.compute_capability)));
     facts.extend(known.memory_bytes.map(|size| format!("{} of memory", bytes(size))));
     facts.extend(known.bandwidth.map(|speed| format!("{:.0} GB/s at most", speed as f64 / 1e9)));
@@ -87,7 +87,7 @@ pub fn window(source: StepSource) -> &'static str {
 /// `2.5 % (recorded vs. unrecorded steps), 1.2 ms of collector time in 900 launches`; what is not measured is said to be so.
 pub fn overhead(metrics: &GpuMetrics) -> String {
     let Some(overhead) = &metrics.overhead else { return "not measured".into() };
-    let launches = counted(overhead.launches as usize, "launch", "launches");
+    let launches = counted(overhead.launches, "launch");
     let own = match overhead.own_ns {
         0 => None,
         own => Some(format!("{} of collector time in {launches}", duration(own))),
@@ -128,7 +128,7 @@ pub fn how_named(layer: &LayerRow) -> String {
 pub fn in_no_layer(metrics: &GpuMetrics) -> String {
     let named = metrics.layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.total_ns));
     let all = kernel_ns(metrics);
-    if all > named { format!("{} of it in no known layer", percent(all - named, all)) } else { String::new() }
+    if all > named { format!("{} of it in no known layer", percent_of(all - named, all)) } else { String::new() }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod in_steps;
 mod json_text;
 mod lanes;
 pub mod limits;
+mod memory_words;
+mod operator_words;
 mod percentages;
 mod picture;
 mod provenance;
@@ -19,6 +21,7 @@ pub mod exports;
 pub mod reports;
 
 pub mod comparison;
+pub mod telemetry;
 pub mod verify;
 pub mod whatif;
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.2";
 
 /// A limit, and what was measured of it.
 pub struct Judged {
@@ -101,6 +101,7 @@ fn limit(limit: &Judged) -> Value {
         "value": measured.map(|measured| measured.value),
         "error": measured.and_then(|measured| measured.error),
         "state": state_name(limit.state()),
+        "asked": limit.asked(),
         "said": limit.said(),
     })
 }

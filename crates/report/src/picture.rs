@@ -1,7 +1,7 @@
 //! The median step as a picture of text: its lanes cut into cells, a letter for each thing that a cell mostly is. Which letters,
 //! words and shares all reports share is decided here.
 
-use crate::units::{duration, percent};
+use crate::units::{duration, percent_of};
 use analysis::Cause;
 use analysis::waterfall::{Class, Lane, LaneKind, Total, Waterfall};
 use std::collections::HashMap;
@@ -130,7 +130,7 @@ fn times(picture: &Waterfall, lane: &Lane, count: usize) -> Vec<HashMap<Class, f
 pub fn said(picture: &Waterfall, lane: &Lane, most: usize) -> String {
     let whole = picture.end - picture.start;
     let one = |total: &Total| {
-        format!("{} {} ({})", word(lane.kind, total.class), duration(total.ns), percent(total.ns, whole))
+        format!("{} {} ({})", word(lane.kind, total.class), duration(total.ns), percent_of(total.ns, whole))
     };
     let mut said: Vec<String> = lane.totals.iter().take(most).map(one).collect();
     let rest: u64 = lane.totals.iter().skip(most).map(|total| total.ns).sum();

@@ -1,19 +1,14 @@
 //! Where an export comes from, in a few lines: the recording, the error of its clock, what was lost and what is not in it.
 //! Formats of other tools have a comment for this at best; every export writes it where its format allows.
 
+use analysis::phrase;
 use std::collections::BTreeMap;
-use timeline::{LossReason, Note, Process, State, Timeline, Track};
+use timeline::{LossReason, Note, Process, Timeline, Track};
 
 /// One fact a line; never empty.
 pub fn lines(timeline: &Timeline) -> Vec<String> {
     let info = &timeline.info;
-    let state = match info.state {
-        State::Complete => "the recording is complete",
-        State::Recording => "the recorder had not finished: the end is missing",
-        State::Recovered => "the recorder was killed; recovered afterwards",
-        State::Cut { .. } => "only the beginning of the file could be read",
-        State::Unknown => "not known whether the recording is complete",
-    };
+    let state = format!("recording {}", phrase::completeness(info.state));
     // Another tool's file says neither which InferScope made it nor how good its times are.
     let mut lines = if info.recorder.is_empty() {
         vec![
@@ -21,7 +16,7 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
             format!("{state}; times are good to {} ns", info.clock.residual_ns),
         ]
     } else {
-        vec![format!("recorded by {}", known(&info.command)), state.to_owned()]
+        vec![format!("recorded by {}", known(&info.command)), state]
     };
     let empty = timeline.slices.is_empty() && timeline.samples.is_empty() && timeline.counters.is_empty();
     if empty && timeline.gpu.is_empty() {

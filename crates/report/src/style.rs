@@ -66,7 +66,7 @@ impl Style {
         if self.unicode {
             text.to_owned()
         } else {
-            [('µ', "u"), ('·', ","), ('±', "+-"), ('×', "x"), ('→', "->"), ('−', "-")]
+            [('µ', "u"), ('·', ","), ('±', "+-"), ('×', "x"), ('→', "->"), ('−', "-"), ('–', "-"), ('…', "~")]
                 .into_iter()
                 .fold(text.to_owned(), |text, (symbol, plain)| text.replace(symbol, plain))
         }

@@ -1,17 +1,6 @@
 //! Numbers for people: three digits that matter, and a unit.
 
-pub use analysis::phrase::{bytes, count, duration};
-
-/// `1 process`, `2 processes`.
-pub fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", count(number as u64), if number == 1 { one } else { many })
-}
-
-/// `12.3 %`; `<0.1 %` for what is there but small.
-pub fn percent(part: u64, whole: u64) -> String {
-    let share = part as f64 * 100.0 / whole.max(1) as f64;
-    if part > 0 && share < 0.1 { "<0.1 %".into() } else { format!("{share:.1} %") }
-}
+pub use analysis::phrase::{bytes, count, counted, duration, percent_of};
 
 /// `2026-11-15 05:55:21 UTC` of nanoseconds since 1970.
 pub fn date(unix_ns: u64) -> String {
@@ -33,13 +22,18 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
+/// Only what was counted is certain; an estimate never rounds up to it.
+pub fn confidence(confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    if percent >= 99.5 && confidence < 1.0 { "over 99 %".into() } else { format!("{percent:.0} %") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_dates() {
-        assert_eq!([percent(1, 3), percent(0, 0), percent(1, 1_000_000)], ["33.3 %", "0.0 %", "<0.1 %"]);
+    fn dates() {
         assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00:00 UTC");
         assert_eq!(date(1_790_000_000_000_000_000), "2026-09-21 14:13:20 UTC");

@@ -5,5 +5,7 @@ mod damaged;
 mod formats;
 mod gpu;
 mod json_round_trip;
+mod memory;
+mod snapshot;
 mod text;
 mod verdicts;

@@ -48,12 +48,7 @@ fn render(timeline: &Timeline, style: Style) -> String {
 #[test]
 fn the_summary_in_a_file() {
     let text = render(&open(SERVICE), Style::default());
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/summary.txt");
-    if std::env::var_os("WRITE_SNAPSHOTS").is_some() {
-        std::fs::write(path, &text).unwrap();
-    }
-    let expected = std::fs::read_to_string(path).unwrap();
-    assert!(text == expected, "the summary has changed; if that is right, run with WRITE_SNAPSHOTS=1:\n{text}");
+    crate::snapshot::same("summary.txt", &text);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub enum ApiClass {
 }
 
 /// Parts of names, the more telling ones first: `cudaFree`, `cuMemFreeAsync`, `cuLibraryLoadData`, `hipModuleLoad`.
-const KNOWN: [(&str, ApiClass); 26] = [
+const KNOWN: [(&str, ApiClass); 30] = [
     ("nccl", ApiClass::Communication),
     ("rccl", ApiClass::Communication),
     ("Synchronize", ApiClass::Sync),
@@ -36,6 +36,10 @@ const KNOWN: [(&str, ApiClass); 26] = [
     ("MemUnmap", ApiClass::Allocator),
     ("MemSetAccess", ApiClass::Allocator),
     ("MemAddress", ApiClass::Allocator),
+    ("MemRetain", ApiClass::Allocator),
+    ("MemImport", ApiClass::Allocator),
+    ("MemExport", ApiClass::Allocator),
+    ("MemHandle", ApiClass::Allocator),
     ("MemPoolTrim", ApiClass::Allocator),
     ("ModuleLoad", ApiClass::Compile),
     ("LibraryLoad", ApiClass::Compile),

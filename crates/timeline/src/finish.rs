@@ -55,6 +55,8 @@ pub(crate) fn finish(rows: Rows) -> Timeline {
     let (devices, mut allocations) = (timeline.gpu.devices, timeline.gpu.allocations);
     allocations.sort_by_key(|allocation| allocation.time);
     timeline.gpu = Gpu { devices, allocations, ..gpu };
+    timeline.memory.events.sort_by_key(|event| event.time);
+    timeline.memory.states.sort_by_key(|state| state.time);
     add_unknown_threads(&mut timeline);
     set_span(&mut timeline, duration);
     // What no moment is known of is said of the whole.
@@ -146,7 +148,10 @@ fn events_span(timeline: &Timeline) -> Option<(u64, u64)> {
     let sampled = || timeline.samples.time.iter().copied();
     let work = &timeline.gpu.work;
     let worked = (0..work.len()).map(|index| work.end(index));
-    let allocated = || timeline.gpu.allocations.iter().map(|allocation| allocation.time);
+    let blocks = || timeline.memory.events.iter().map(|event| event.time);
+    let states = || timeline.memory.states.iter().map(|state| state.time);
+    let driver = || timeline.gpu.allocations.iter().map(|allocation| allocation.time);
+    let allocated = || driver().chain(blocks()).chain(states());
     let starts = timeline.slices.start.iter().chain(&work.start).copied();
     let first = starts.chain(sampled()).chain(counted()).chain(allocated()).min()?;
     let last = ends.chain(worked).chain(sampled()).chain(counted()).chain(allocated()).max()?;

@@ -10,6 +10,7 @@ pub(crate) use gather::Gather;
 pub use gather::{Job, MOST_STREAMS, Site};
 use std::ops::Range;
 use std::sync::Arc;
+pub use trace::codes::MemoryOperation;
 pub use trace::tables::{WorkKind, detail};
 
 #[derive(Debug, Default)]
@@ -139,16 +140,29 @@ pub struct Copy {
     pub flags: u8,
 }
 
+/// What a call of the driver did with memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
     pub time: u64,
     pub process: ProcessIndex,
     pub device: u32,
-    pub freed: bool,
+    pub operation: MemoryOperation,
     pub pool: bool,
+    /// CUPTI's kind of memory: see [`trace::tables::detail`].
     pub memory: u8,
     pub address: u64,
     pub bytes: u64,
+    /// Of the virtual memory management; 0: none.
+    pub handle: u64,
+    /// CUDA's code, of what failed; 0: not known.
+    pub error: u32,
+}
+
+impl Allocation {
+    /// Whether memory of a device was taken: by an allocation, or as a handle.
+    pub fn allocates(&self) -> bool {
+        matches!(self.operation, MemoryOperation::Alloc | MemoryOperation::Create)
+    }
 }
 
 /// How well the device's times fit the host's, from what must be true: no work starts before the call that asked for it, and none

@@ -5,12 +5,14 @@
 mod before_codes;
 mod builder;
 pub mod cuda_calls;
+pub mod driver_memory;
 mod finish;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 pub mod gpu;
 mod import;
 mod link;
+pub mod memory;
 mod names;
 mod open;
 pub mod parallel;
@@ -25,6 +27,7 @@ pub use gpu::{Gpu, WorkKind};
 pub use import::markers::step as step_marker;
 pub use import::native::check_table;
 pub use link::Around;
+pub use memory::Memory;
 pub use names::{Name, NameIndex, Names};
 pub use open::{Limits, OpenError, open, open_with};
 pub use slices::{Detail, Slice, Slices};
@@ -33,5 +36,7 @@ pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
     Timeline, Track, TrackIndex, WindowedRecording,
 };
-pub use trace::codes::{LossReason, Note, NoteCode, OverheadKind, RecordingWindow};
+pub use trace::codes::{CollectorCode, Condition, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled};
+pub use trace::counters;
+pub use trace::spelling::edits;
 pub use trace::tables::SliceKind;

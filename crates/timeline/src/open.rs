@@ -2,12 +2,13 @@
 //! InferScope JSON, or a file of another tool, each in `import`.
 
 use crate::Timeline;
-use crate::import::{inferscope_json, kineto, known, native, nsys};
+use crate::import::{inferscope_json, kineto, known, native, nsys, snapshot};
 use std::path::{Path, PathBuf};
 
 /// What can be opened, for those who gave something else.
 const READ: &str = "the folder that `inferscope run` writes, a trace of torch.profiler (JSON, plain or gzip, or a folder with \
-    one for each rank), an export of Nsight Systems (`nsys export --type sqlite`), InferScope trace JSON 1.0";
+    one for each rank), an export of Nsight Systems (`nsys export --type sqlite`), a memory snapshot of PyTorch (`torch.cuda.memory._dump_snapshot`), \
+    InferScope trace JSON 1.0";
 
 /// Why a path could not be opened. Each says what is wrong and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +99,9 @@ fn folder(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Re
 fn file(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline, OpenError> {
     if nsys::is(path) {
         return nsys::read(path, progress);
+    }
+    if snapshot::is(path) {
+        return snapshot::read(path, progress);
     }
     if let Some(looks_like) = known::looks_like(path) {
         return Err(OpenError::Foreign { path: path.into(), looks_like: looks_like.into() });

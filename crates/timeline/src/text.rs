@@ -14,9 +14,10 @@
 //!
 //! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
-//! `api|nvtx|layer|overhead NAME RANGE`, `window on|off TIME`, and what a device does (see `device` below). `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
+mod memory;
 
 use crate::builder::{Builder, SliceExtra};
 use crate::{
@@ -32,6 +33,7 @@ impl Timeline {
         let mut reader =
             Reader { builder: Builder::default(), track: None, end: None, device: device::Device::default() };
         reader.lines(&lines, 0, 0)?;
+        reader.finish_memory();
         let mut timeline = reader.builder.finish();
         if let Some(end) = reader.end {
             timeline.end = timeline.end.max(end);
@@ -170,9 +172,14 @@ impl Reader {
                 let (span, id) = (format!("{at}..{at}"), (window as u32).to_string());
                 self.slice(SliceKind::RecordingWindow, window.said(), &span, offset, &["id", &id])?;
             }
-            ("step" | "scope" | "call" | "ccall" | "nvtx" | "layer", [name, span, ..]) => {
+            // Without arguments as JSON it is one of torch.profiler's (see `device`).
+            ("op", [name, span, "args", ..]) => self.slice(SliceKind::Op, name, span, offset, rest)?,
+            ("step" | "scope" | "call" | "ccall" | "nvtx" | "layer" | "entry", [name, span, ..]) => {
                 let kind = slice_kind(verb).ok_or("not understood")?;
                 self.slice(kind, name, span, offset, rest)?
+            }
+            ("allocator" | "block" | "segment" | "oom" | "reserved" | "holds", _) => {
+                return self.memory_line(verb, rest, offset);
             }
             _ => return self.device_line(verb, rest, offset),
         }
@@ -205,10 +212,11 @@ impl Reader {
         let (start, end) = range(span)?;
         let word = |key: &str| rest.iter().position(|word| *word == key).and_then(|at| rest.get(at + 1));
         let id = |key: &str| word(key).map_or(Ok(0), |word| number(Some(word)));
+        let args = word("args").map(|args| args.replace('~', " "));
         let more = SliceExtra {
             id: id("id")? as u32,
             parent: id("parent")? as u32,
-            args: word("args").copied(),
+            args: args.as_deref(),
             open: end.is_none(),
         };
         let (text, file, line) = place(name, "");
@@ -271,6 +279,8 @@ pub(crate) fn slice_kind(word: &str) -> Option<SliceKind> {
         "layer" => SliceKind::Layer,
         "overhead" => SliceKind::Overhead,
         "window" => SliceKind::RecordingWindow,
+        "entry" => SliceKind::Entry,
+        "op" => SliceKind::Op,
         _ => return None,
     })
 }

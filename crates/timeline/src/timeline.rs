@@ -2,11 +2,11 @@
 //! `start` is the moment that reports call zero.
 
 use crate::cuda_calls::CudaCall;
-use crate::{Gpu, NameIndex, Names, Slices, Stacks};
+use crate::{Gpu, Memory, NameIndex, Names, Slices, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use trace::codes::{LossReason, Note};
+use trace::codes::{CollectorCode, Condition, LossReason, Note, Spelled};
 
 /// Index into [`Timeline::processes`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -30,6 +30,8 @@ pub struct Timeline {
     pub stacks: Stacks,
     pub counters: Vec<Counter>,
     pub gpu: Gpu,
+    /// What frameworks' allocators did.
+    pub memory: Memory,
     pub losses: Vec<Loss>,
     /// What is missing, and why.
     pub notes: Vec<Note>,
@@ -149,8 +151,8 @@ pub struct Process {
 
 #[derive(Clone, Debug, Default)]
 pub struct CollectorState {
-    pub name: String,
-    pub state: String,
+    pub name: Spelled<CollectorCode>,
+    pub state: Spelled<Condition>,
     pub reason: String,
     /// Time spent in its own code, as it measured it. 0: not measured.
     pub own_ns: u64,
@@ -233,7 +235,7 @@ pub struct Loss {
     pub time: u64,
     /// None: the recorder as a whole.
     pub process: Option<ProcessIndex>,
-    pub collector: String,
+    pub collector: Spelled<CollectorCode>,
     pub reason: LossReason,
     pub count: u64,
 }

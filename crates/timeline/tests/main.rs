@@ -8,4 +8,6 @@ mod kineto_damage;
 mod nsys;
 mod open;
 mod ranks;
+mod snapshot;
+mod snapshot_damage;
 mod support;

@@ -217,8 +217,55 @@ fn device_work_comes_by_stream_and_is_linked_to_its_calls() {
     assert_eq!((gpu.work.get(2).bytes, gpu.work.get(2).copy().source, gpu.shape(2)), (4096, 1, None));
     assert_eq!(timeline.waited_for(2).map(name), Some("h2d"));
     assert_eq!((gpu.clock.shortest_launch_ns, gpu.clock.shortest_return_ns), (Some(10_000), Some(9_000)));
-    assert_eq!(gpu.allocations.iter().map(|one| one.freed).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(gpu.allocations.iter().map(|one| one.operation as i32).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(timeline.notes_said(), [] as [&str; 0]);
+}
+
+#[test]
+fn blocks_become_the_events_of_one_allocator_a_process_and_device() {
+    use timeline::memory::MemoryEventKind::{Alloc, FreeCompleted, OutOfMemory};
+    let timeline = open(
+        r#"
+        process 100 serve.py 3.12.1
+        block 0 100 0 50 alloc 512 17 allocated 512 reserved 2097152
+        block 0 100 -1 40 alloc 64 9
+        block 0 101 0 60 free 512 17 allocated 0 reserved 2097152
+        block 0 100 -1 70 free 0 9
+        block 0 100 -1 80 free 0 33
+        block 0 100 0 90 out-of-memory 4096 0 allocated 0 reserved 2097152
+        "#,
+    );
+    let memory = &timeline.memory;
+    let allocators: Vec<_> = memory.allocators.iter().map(|one| (one.device, &*one.backend, one.began_late)).collect();
+    assert_eq!(allocators, [(None, "torch.cpu", true), (Some(0), "torch.cuda", false)], "33 is from before");
+    let events: Vec<_> = memory.events.iter().map(|one| (one.allocator.0, one.kind, one.address, one.bytes)).collect();
+    let freed = [(1, FreeCompleted, 17, 512), (0, FreeCompleted, 9, 64), (0, FreeCompleted, 33, 0)];
+    assert_eq!(events[..2], [(0, Alloc, 9, 64), (1, Alloc, 17, 512)]);
+    assert_eq!((&events[2..5], &events[5..]), (&freed[..], &[(1, OutOfMemory, 0, 4096)][..]));
+    assert_eq!((memory.events[1].allocated, memory.events[1].reserved), (Some(512), Some(2 << 20)));
+    assert_eq!((memory.events[0].allocated, memory.events[0].reserved), (None, None));
+    let thread = memory.events[2].track.map(|track| timeline.tracks[track.0 as usize].tid);
+    assert_eq!(thread, Some(101), "the thread that gave it back");
+}
+
+#[test]
+fn blocks_and_driver_calls_that_cannot_be_are_counted_and_left_out() {
+    let folder = TemporaryFolder::new("blocks");
+    let mut fixture = Fixture::parse("process 100 a 3.12\n block 0 100 0 50 alloc 512 17\n alloc 0 0 45 4096 17");
+    for (time, device, operation) in [(0, 0, 1), (-1, 0, 1), (9, -7, 1), (9, 0, 99)] {
+        let mut row: [Value; 9] = std::array::from_fn(|_| Value::Null);
+        let required: [i64; 7] = [time, 0, 100, device, operation, 17, 512];
+        required.into_iter().enumerate().for_each(|(place, value)| row[place] = value.into());
+        fixture.row(Table::Blocks, row);
+    }
+    let mut of_later: [Value; 14] = std::array::from_fn(|_| Value::Int(1));
+    of_later[5] = Value::Int(99);
+    fixture.row(Table::Allocations, of_later);
+    fixture.write(folder.path());
+    let timeline = timeline::open(folder.path()).unwrap();
+    assert_eq!((timeline.memory.events.len(), timeline.gpu.allocations.len()), (1, 1));
+    let notes = timeline.notes_said().join(" ");
+    assert!(notes.contains("4 invalid allocator events") && notes.contains("1 invalid GPU allocations"), "{notes}");
 }
 
 #[test]

@@ -33,10 +33,11 @@ fn record(event: &Event, name: String, args: Option<String>, nanos: impl Fn(u64)
     let (time, args) = (nanos(event.time), args.unwrap_or_default());
     let duration = || nanos(event.time.wrapping_add(event.value)).saturating_sub(time);
     match Kind::from_u16(event.kind) {
-        Some(kind @ (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin)) => {
+        Some(kind @ (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin | Kind::EntryBegin)) => {
             let word = match kind {
                 Kind::StepBegin => "step-begin",
                 Kind::LayerBegin => "layer-begin",
+                Kind::EntryBegin => "entry-begin",
                 _ => "scope-begin",
             };
             line(
@@ -51,10 +52,11 @@ fn record(event: &Event, name: String, args: Option<String>, nanos: impl Fn(u64)
                 ],
             );
         }
-        Some(kind @ (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd)) => {
+        Some(kind @ (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd | Kind::EntryEnd)) => {
             let word = match kind {
                 Kind::StepEnd => "step-end",
                 Kind::LayerEnd => "layer-end",
+                Kind::EntryEnd => "entry-end",
                 _ => "scope-end",
             };
             let begin = nanos(event.value);

@@ -1,6 +1,7 @@
 //! What a device did, as records: the work itself, with one or two `Numbers` records in front of it for what does not fit
 //! into 32 bytes. The collector writes them, the recorder reads them, both through this file.
 
+use crate::codes::MemoryOperation;
 use crate::event::{EVENT_WORDS, Event, Kind, NameId};
 
 /// A kernel, copy, memset, wait or migration. Which fields mean something depends on the kind; the others are 0.
@@ -26,8 +27,8 @@ pub struct Work {
     pub node: u64,
 }
 
-/// Memory of a device taken or given back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What a call of the CUDA driver did with memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
     pub time: u64,
     pub name: NameId,
@@ -37,10 +38,34 @@ pub struct Allocation {
     pub correlation: u32,
     pub address: u64,
     pub bytes: u64,
-    pub freed: bool,
+    pub operation: MemoryOperation,
     pub pool: bool,
     /// CUPTI's `CUpti_ActivityMemoryKind`.
     pub memory: u8,
+    /// Of the virtual memory management; 0: none.
+    pub handle: u64,
+    /// CUDA's code, of what failed.
+    pub error: u32,
+}
+
+impl Default for Allocation {
+    fn default() -> Allocation {
+        Allocation {
+            time: 0,
+            name: NameId::NONE,
+            device: 0,
+            context: 0,
+            stream: 0,
+            correlation: 0,
+            address: 0,
+            bytes: 0,
+            operation: MemoryOperation::Alloc,
+            pool: false,
+            memory: 0,
+            handle: 0,
+            error: 0,
+        }
+    }
 }
 
 /// Most records that one piece of work takes.
@@ -142,9 +167,13 @@ impl Work {
     }
 }
 
+/// Where the operation is in the numbers of an allocation, and the bit that libraries before it had.
+const OPERATION_AT: u32 = 16;
+const FREED: u32 = 1 << 8;
+
 impl Allocation {
     pub fn records(&self) -> ([[u64; EVENT_WORDS]; MOST_RECORDS], usize) {
-        let bits = u32::from(self.memory) | u32::from(self.freed) << 8 | u32::from(self.pool) << 9;
+        let bits = u32::from(self.memory) | u32::from(self.pool) << 9 | (self.operation as u32) << OPERATION_AT;
         let owner = Event {
             time: self.time,
             value: self.bytes,
@@ -154,13 +183,22 @@ impl Allocation {
             flags: 1,
             extra: self.correlation,
         };
-        let first = numbers([pair(self.device, self.context), self.address, 0], bits);
+        // What failed has no handle.
+        let last = if self.operation == MemoryOperation::Failed { u64::from(self.error) } else { self.handle };
+        let first = numbers([pair(self.device, self.context), self.address, last], bits);
         ([first, owner.to_words(), [0; EVENT_WORDS]], 2)
     }
 
     pub fn from_records(event: &Event, numbers: &[Numbers]) -> Option<Allocation> {
         let [(words, bits)] = numbers else { return None };
         let (device, context) = unpair(words[0]);
+        let operation = match (bits >> OPERATION_AT, bits & FREED != 0) {
+            // As libraries before the operations wrote it.
+            (0, false) => MemoryOperation::Alloc,
+            (0, true) => MemoryOperation::Free,
+            (number, _) => i32::try_from(number).ok().and_then(MemoryOperation::from_i32)?,
+        };
+        let failed = operation == MemoryOperation::Failed;
         Some(Allocation {
             time: event.time,
             name: event.name,
@@ -170,9 +208,11 @@ impl Allocation {
             correlation: event.extra,
             address: words[1],
             bytes: event.value,
-            freed: bits & 1 << 8 != 0,
+            operation,
             pool: bits & 1 << 9 != 0,
             memory: *bits as u8,
+            handle: if failed { 0 } else { words[2] },
+            error: if failed { words[2] as u32 } else { 0 },
         })
     }
 }
@@ -222,9 +262,18 @@ mod tests {
     fn an_allocation_survives_its_records() {
         let taken =
             Allocation { time: 1, address: u64::MAX, bytes: 2 << 40, device: 3, memory: 3, ..Default::default() };
-        for allocation in [taken, Allocation { freed: true, ..taken }, Allocation { pool: true, ..taken }] {
+        let failed = Allocation { operation: MemoryOperation::Failed, error: 2, address: 0, ..taken };
+        let mut all = vec![taken, Allocation { pool: true, ..taken }, failed];
+        let others = MemoryOperation::ALL.iter().filter(|operation| **operation != MemoryOperation::Failed);
+        all.extend(others.map(|operation| Allocation { operation: *operation, handle: u64::MAX, ..taken }));
+        for allocation in all {
             let (event, numbers) = back(allocation.records());
             assert_eq!(Allocation::from_records(&event, &numbers), Some(allocation));
         }
+        // As a library of before the operations left it in its segment; and one that is yet to come.
+        let (event, numbers) = back(taken.records());
+        let with = |bits: u32| Allocation::from_records(&event, &[(numbers[0].0, bits)]).map(|one| one.operation);
+        assert_eq!(with(3 | FREED), Some(MemoryOperation::Free));
+        assert_eq!((with(3), with(99 << OPERATION_AT)), (Some(MemoryOperation::Alloc), None));
     }
 }

@@ -30,7 +30,7 @@ pub enum Kind {
     CCall = 7,
     /// 24 bytes of text that belong to the next record of the same ring that is not `Text`.
     Text = 8,
-    /// A whole pause of the garbage collector, as `Call`; `extra` is the generation.
+    /// A whole pause of the garbage collector, as `Call`; `extra` is a [`crate::gc_pause::GcPause`].
     Gc = 9,
     /// A whole CUDA API call on the host, as `Call`; `extra` is its correlation.
     ApiCall = 10,
@@ -61,6 +61,13 @@ pub enum Kind {
     RecordingWindow = 24,
     /// A device of this process: see [`crate::device_facts`].
     DeviceFacts = 25,
+    /// As `ScopeBegin`, for an outermost call into a known entry point: of a model, or of a request handler.
+    EntryBegin = 26,
+    EntryEnd = 27,
+    /// A whole operator of a framework, seen in a step that is looked at, as `Call`; its args are shapes and data flow.
+    Op = 28,
+    /// A block of a framework's allocator: see [`crate::block`].
+    Block = 29,
 }
 
 impl Kind {
@@ -96,6 +103,10 @@ impl Kind {
             23 => Kind::LayerEnd,
             24 => Kind::RecordingWindow,
             25 => Kind::DeviceFacts,
+            26 => Kind::EntryBegin,
+            27 => Kind::EntryEnd,
+            28 => Kind::Op,
+            29 => Kind::Block,
             _ => return None,
         })
     }

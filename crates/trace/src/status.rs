@@ -1,6 +1,9 @@
 //! The status page of a segment: what each collector is doing, what it dropped, its own errors, its own cost.
 //! The workload counts here and never prints.
 
+use crate::codes::CollectorCode;
+/// A collector that failed says why in its message.
+pub use crate::codes::Condition as State;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Collectors by number. The numbers are in shared memory: never reused.
@@ -18,10 +21,14 @@ pub enum Collector {
     Layers = 5,
     /// Ranges and marks of NVTX.
     Nvtx = 6,
+    /// Operators of a framework, in the steps that are looked at.
+    Ops = 7,
+    /// Blocks of a framework's allocator.
+    Blocks = 8,
 }
 
 impl Collector {
-    pub const ALL: [Collector; 7] = [
+    pub const ALL: [Collector; 9] = [
         Collector::Scopes,
         Collector::Calls,
         Collector::Gc,
@@ -29,28 +36,27 @@ impl Collector {
         Collector::Launches,
         Collector::Layers,
         Collector::Nvtx,
+        Collector::Ops,
+        Collector::Blocks,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub fn code(self) -> CollectorCode {
         match self {
-            Collector::Scopes => "scopes",
-            Collector::Calls => "calls",
-            Collector::Gc => "gc",
-            Collector::Gpu => "gpu",
-            Collector::Launches => "launches",
-            Collector::Layers => "layers",
-            Collector::Nvtx => "nvtx",
+            Collector::Scopes => CollectorCode::Scopes,
+            Collector::Calls => CollectorCode::Calls,
+            Collector::Gc => CollectorCode::Gc,
+            Collector::Gpu => CollectorCode::Gpu,
+            Collector::Launches => CollectorCode::Launches,
+            Collector::Layers => CollectorCode::Layers,
+            Collector::Nvtx => CollectorCode::Nvtx,
+            Collector::Ops => CollectorCode::Ops,
+            Collector::Blocks => CollectorCode::Blocks,
         }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum State {
-    Off = 0,
-    On = 1,
-    /// Could not start, or stopped by itself: the message says why.
-    Failed = 2,
+    pub fn name(self) -> &'static str {
+        self.code().name()
+    }
 }
 
 pub const MESSAGE_BYTES: usize = 192;

@@ -1,6 +1,10 @@
 //! What a trace on disk is called: file names, tables, columns and the numbers in them. The recorder writes them, the
 //! timeline reads them, and so does any Parquet tool; docs/trace-format.md describes them for people.
 
+mod kinds;
+
+pub use kinds::{SliceKind, WorkKind};
+
 /// `format_version` of manifest.json. Raised when an older reader would misread a newer trace.
 pub const FORMAT_VERSION: u32 = 2;
 /// The first version that has codes where the one before has sentences and marks.
@@ -25,6 +29,7 @@ pub enum Table {
     Anchors,
     Gpu,
     Allocations,
+    Blocks,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +53,10 @@ pub struct Column {
 const fn time(name: &'static str) -> Column {
     Column { name, kind: ColumnType::Int64, optional: false, delta: true, before: None }
 }
+/// A large number that has nothing to do with its neighbours.
+const fn long(name: &'static str) -> Column {
+    Column { name, kind: ColumnType::Int64, optional: false, delta: false, before: None }
+}
 const fn int(name: &'static str) -> Column {
     Column { name, kind: ColumnType::Int32, optional: false, delta: false, before: None }
 }
@@ -59,7 +68,7 @@ const fn optional(column: Column) -> Column {
 }
 
 impl Table {
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Slices,
         Table::Samples,
         Table::Stacks,
@@ -70,6 +79,7 @@ impl Table {
         Table::Anchors,
         Table::Gpu,
         Table::Allocations,
+        Table::Blocks,
     ];
 
     pub fn name(self) -> &'static str {
@@ -84,6 +94,7 @@ impl Table {
             Table::Anchors => "anchors",
             Table::Gpu => "gpu",
             Table::Allocations => "allocations",
+            Table::Blocks => "blocks",
         }
     }
 
@@ -139,13 +150,7 @@ impl Table {
                         int("name"),
                         // The API call that asked for it: `slices.id` of the same process where `slices.kind` is 7.
                         sequence("correlation"),
-                        optional(Column {
-                            name: "bytes",
-                            kind: ColumnType::Int64,
-                            optional: true,
-                            delta: false,
-                            before: None,
-                        }),
+                        optional(long("bytes")),
                         // Of a kernel the launch type, of a copy what was copied to what: see `detail` in this file.
                         int("detail"),
                         optional(int("grid_x")),
@@ -158,13 +163,7 @@ impl Table {
                         optional(int("shared_static")),
                         optional(int("shared_dynamic")),
                         optional(int("graph")),
-                        optional(Column {
-                            name: "node",
-                            kind: ColumnType::Int64,
-                            optional: true,
-                            delta: false,
-                            before: None,
-                        }),
+                        optional(long("node")),
                     ]
                 }
             }
@@ -176,7 +175,7 @@ impl Table {
                         int("device"),
                         int("context"),
                         int("stream"),
-                        // 1 taken, 2 given back.
+                        // A [`crate::codes::MemoryOperation`].
                         int("operation"),
                         // What kind of memory: CUPTI's `CUpti_ActivityMemoryKind`.
                         int("memory"),
@@ -186,110 +185,34 @@ impl Table {
                         // 1: out of a pool (cudaMallocAsync).
                         int("pool"),
                         sequence("correlation"),
+                        // Of the virtual memory management.
+                        optional(long("handle")),
+                        // CUDA's code, of what failed.
+                        optional(int("error")),
+                    ]
+                }
+            }
+            // What a framework's allocator handed out and took back.
+            Table::Blocks => {
+                const {
+                    &[
+                        time("time_ns"),
+                        int("process"),
+                        int("thread"),
+                        // `HOST`: memory of the host.
+                        int("device"),
+                        // A [`crate::codes::BlockOperation`].
+                        int("operation"),
+                        time("address"),
+                        // 0, of what was freed: the allocator does not say.
+                        time("bytes"),
+                        // What the allocator has handed out and reserved after this, where it says.
+                        optional(time("allocated")),
+                        optional(time("reserved")),
                     ]
                 }
             }
         }
-    }
-}
-
-/// `slices.kind`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(i32)]
-pub enum SliceKind {
-    Scope = 1,
-    Step = 2,
-    /// A moment; its duration is 0.
-    Mark = 3,
-    Call = 4,
-    CCall = 5,
-    /// A pause of the garbage collector.
-    Gc = 6,
-    /// A CUDA API call; its id is the correlation of the work that it asked for.
-    ApiCall = 7,
-    /// An NVTX range; a mark of NVTX lasts 0. Domain and category are in the args.
-    Nvtx = 8,
-    /// An `nn.Module`'s forward (`--layers`).
-    Layer = 9,
-    /// What CUPTI calls an overhead; its id is an [`crate::codes::OverheadKind`].
-    Overhead = 10,
-    /// A turn of recording in windows, a moment; its id is a [`crate::codes::RecordingWindow`].
-    RecordingWindow = 11,
-}
-
-impl SliceKind {
-    pub fn from_i32(number: i32) -> Option<SliceKind> {
-        Some(match number {
-            1 => SliceKind::Scope,
-            2 => SliceKind::Step,
-            3 => SliceKind::Mark,
-            4 => SliceKind::Call,
-            5 => SliceKind::CCall,
-            6 => SliceKind::Gc,
-            7 => SliceKind::ApiCall,
-            8 => SliceKind::Nvtx,
-            9 => SliceKind::Layer,
-            10 => SliceKind::Overhead,
-            11 => SliceKind::RecordingWindow,
-            _ => return None,
-        })
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            SliceKind::Scope => "scope",
-            SliceKind::Step => "step",
-            SliceKind::Mark => "mark",
-            SliceKind::Call => "call",
-            SliceKind::CCall => "c-call",
-            SliceKind::Gc => "gc",
-            SliceKind::ApiCall => "api",
-            SliceKind::Nvtx => "nvtx",
-            SliceKind::Layer => "layer",
-            SliceKind::Overhead => "overhead",
-            SliceKind::RecordingWindow => "recording-window",
-        }
-    }
-}
-
-/// `gpu.kind`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[repr(i32)]
-pub enum WorkKind {
-    Kernel = 1,
-    Memcpy = 2,
-    Memset = 3,
-    /// A wait, on the host's time: it keeps no device busy.
-    Sync = 4,
-    /// Pages moved by unified memory.
-    Migration = 5,
-}
-
-impl WorkKind {
-    pub fn from_i32(number: i32) -> Option<WorkKind> {
-        Some(match number {
-            1 => WorkKind::Kernel,
-            2 => WorkKind::Memcpy,
-            3 => WorkKind::Memset,
-            4 => WorkKind::Sync,
-            5 => WorkKind::Migration,
-            _ => return None,
-        })
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            WorkKind::Kernel => "kernel",
-            WorkKind::Memcpy => "memcpy",
-            WorkKind::Memset => "memset",
-            WorkKind::Sync => "sync",
-            WorkKind::Migration => "migration",
-        }
-    }
-
-    /// Whether the device is at work meanwhile.
-    pub fn is_busy(self) -> bool {
-        self != WorkKind::Sync
     }
 }
 

@@ -49,6 +49,8 @@ impl Library {
             (Some(Kind::ApiCall), _) => Collector::Launches,
             (Some(Kind::Nvtx), _) => Collector::Nvtx,
             (Some(Kind::LayerBegin | Kind::LayerEnd), _) => Collector::Layers,
+            (Some(Kind::Op), _) => Collector::Ops,
+            (Some(Kind::Block), _) => Collector::Blocks,
             (_, Library::Python) => Collector::Scopes,
             (_, Library::Cuda) => Collector::Gpu,
         }

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use trace::settings::internal;
 pub use trace::settings::{Budget, Calls, GpuDetail, Group, Recording};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -23,13 +24,13 @@ impl Settings {
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Settings> {
-        let segments = variable("INFERSCOPE_SEGMENTS").filter(|folder| !folder.is_empty())?;
+        let segments = variable(internal::SEGMENTS).filter(|folder| !folder.is_empty())?;
         let text = |name: &str| variable(name).unwrap_or_default().to_string_lossy().trim().to_owned();
         let mut recording = Recording::default();
         for row in Recording::ROWS.iter().filter(|row| row.told) {
             recording.set(row, &[text(&row.variable())]);
         }
-        let recorder = text("INFERSCOPE_RECORDER_PID").parse().ok();
+        let recorder = text(internal::RECORDER_PID).parse().ok();
         Some(Settings { segments: segments.into(), recorder, recording })
     }
 }

@@ -1,7 +1,7 @@
 //! The way between host and device, as its generation and lanes were recorded.
 
 use crate::origin::not_recorded;
-use timeline::Timeline;
+use timeline::{CollectorCode, Timeline, counters as counter_names};
 
 /// The way between host and device.
 pub struct Link {
@@ -17,10 +17,10 @@ impl Link {
             let counters = timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name);
             counters.filter_map(|counter| counter.value.iter().copied().max()).collect()
         };
-        let (generations, widths) = (read("gpu_pcie_link_gen"), read("gpu_pcie_link_width"));
+        let (generations, widths) = (read(counter_names::GPU_PCIE_LINK_GEN), read(counter_names::GPU_PCIE_LINK_WIDTH));
         let ([generation], [width]) = (&generations[..], &widths[..]) else {
             return Err(match generations.len() {
-                0 | 1 => not_recorded(timeline, "devices", "PCIe link not recorded"),
+                0 | 1 => not_recorded(timeline, CollectorCode::Devices, "PCIe link not recorded"),
                 _ => "the machine has several GPUs: the trace does not show whose link was used".into(),
             });
         };

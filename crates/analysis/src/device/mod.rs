@@ -8,3 +8,4 @@ pub mod link;
 pub mod ops;
 pub mod peaks;
 pub mod step_kernels;
+pub mod to_host;

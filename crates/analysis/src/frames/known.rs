@@ -65,7 +65,7 @@ const EVENT_LOOP: [(&str, &[&str]); 4] = [
 
 /// Functions that compile or tune device code; an empty list stands for all of a file or folder. What these packages do in every call
 /// of compiled code (`eval_frame.py`, `Autotuner.run`) is not among them.
-const COMPILE: [(&str, &[&str]); 17] = [
+const COMPILE: [(&str, &[&str]); 20] = [
     ("torch/_dynamo/symbolic_convert.py", &[]),
     ("torch/_dynamo/variables/", &[]),
     ("torch/_dynamo/bytecode_transformation.py", &[]),
@@ -89,6 +89,9 @@ const COMPILE: [(&str, &[&str]); 17] = [
     ("triton/runtime/jit.py", &["_do_compile", "compile"]),
     ("triton/testing.py", &["do_bench", "do_bench_cudagraph"]),
     ("torch/utils/cpp_extension.py", &[]),
+    ("jax/_src/compiler.py", &[]),
+    ("jax/_src/interpreters/mlir.py", &[]),
+    ("jax/_src/interpreters/partial_eval.py", &["trace_to_jaxpr_dynamic", "trace_to_jaxpr", "trace_to_jaxpr_nounits"]),
 ];
 
 const COMMUNICATE: [&str; 2] =

@@ -2,6 +2,9 @@
 //! and one over stacks, so that looking at a sample costs nothing.
 
 mod known;
+mod native;
+
+pub use native::{NativeFunction, native_function, python_frames};
 
 use timeline::{NameIndex, StackIndex, Timeline};
 
@@ -50,6 +53,8 @@ pub struct Frames {
     home: Vec<u32>,
     /// Frames below it, itself included.
     depth: Vec<u32>,
+    /// The last Python frame: what native frames above it were called by.
+    python: Vec<StackIndex>,
     /// The frame to name imports a module: what runs above it is the import.
     imports: Vec<bool>,
 }
@@ -63,12 +68,15 @@ impl Frames {
         let count = timeline.stacks.len();
         let none = || vec![0; count];
         let (on_path, on_top, imports) = (vec![0; count], vec![0; count], vec![false; count]);
-        let mut frames = Frames { name, on_path, on_top, home: none(), depth: none(), imports };
+        let python = python_frames(timeline);
+        let mut frames = Frames { name, on_path, on_top, home: none(), depth: none(), python, imports };
         for index in 1..count {
             let frame = timeline.stacks.frame(StackIndex(index as u32));
             let (own, parent) = (frames.bits(frame.name), frame.parent.0 as usize);
             frames.depth[index] = frames.depth[parent] + 1;
-            frames.on_path[index] = frames.on_path[parent] | own & INHERITED;
+            // Importing a compiler is no compilation: its modules run, and none of its functions was asked for.
+            let inherited = if frames.imports[parent] { INHERITED & !is::COMPILES } else { INHERITED };
+            frames.on_path[index] = frames.on_path[parent] | own & inherited;
             frames.on_top[index] = if own & is::NATIVE != 0 { frames.on_top[parent] | own } else { own };
             let above = frames.home[parent];
             let file = |stack: u32| &names.get(timeline.stacks.frame(StackIndex(stack)).name).file;
@@ -110,6 +118,11 @@ impl Frames {
     /// Bits of what is on top: the last Python frame, or the native frames above it.
     pub fn on_top(&self, stack: StackIndex) -> u16 {
         self.on_top.get(stack.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// The line of Python that what is on top was called by; itself where nothing native is.
+    pub fn python(&self, stack: StackIndex) -> StackIndex {
+        self.python.get(stack.0 as usize).copied().unwrap_or(StackIndex(0))
     }
 
     /// Frames from the root to it.

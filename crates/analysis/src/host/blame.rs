@@ -2,7 +2,7 @@
 //! the step (a framework calls the step, and spends time of its own in it), and then the function on top.
 
 use super::StepContext;
-use crate::host::seen::StepSample;
+use crate::host::step_samples::StepSample;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, StackIndex, TrackIndex};
 
@@ -20,8 +20,8 @@ impl Blame {
         let mut base: HashMap<TrackIndex, StackIndex> = HashMap::new();
         let mut homes: HashSet<(TrackIndex, StackIndex)> = HashSet::new();
         let mut known: HashSet<(TrackIndex, StackIndex)> = HashSet::new();
-        for one in &case.seen.all {
-            let (track, stack) = (case.track(one), case.sample(one).stack);
+        for one in &case.samples.all {
+            let (track, stack) = (case.track(one), case.frames.python(case.sample(one).stack));
             if stack.0 == 0 || !known.insert((track, stack)) {
                 continue;
             }
@@ -45,7 +45,7 @@ impl Blame {
         let stack = case.sample(seen).stack;
         let home = case.frames.home(stack);
         match self.around.get(&case.track(seen)) {
-            Some(around) if case.frames.depth(home) < *around => stack,
+            Some(around) if case.frames.depth(home) < *around => case.frames.python(stack),
             _ => home,
         }
     }
@@ -63,7 +63,7 @@ pub struct Blamed {
 /// Functions by how many of the samples that fit name them, most first.
 pub fn functions(case: &StepContext, fits: impl Fn(&StepSample) -> bool) -> Vec<Blamed> {
     let mut by_line: HashMap<(NameIndex, u32), (StackIndex, u64)> = HashMap::new();
-    for one in case.seen.all.iter().filter(|one| fits(one)) {
+    for one in case.samples.all.iter().filter(|one| fits(one)) {
         let frame = case.blame().frame(case, one);
         if frame.0 != 0 {
             let line = case.timeline.stacks.frame(frame);

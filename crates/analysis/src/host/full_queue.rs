@@ -1,6 +1,7 @@
 //! Calls that give work to a device and return late because its queue is full: that is waiting for the device, however the host looks
 //! meanwhile. What is a long call for another reason (code that is loaded, a thread without a core) finds the queue short.
 
+use crate::stats::median;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -271,11 +272,6 @@ fn device_of(timeline: &Timeline, pieces: &[u32]) -> Option<u32> {
     let piece = *pieces.first()? as usize;
     let stream = timeline.gpu.streams.partition_point(|stream| stream.work.end <= piece);
     timeline.gpu.streams.get(stream).map(|stream| stream.device)
-}
-
-fn median(mut times: Vec<u64>) -> Option<u64> {
-    let middle = times.len() / 2;
-    (middle < times.len()).then(|| *times.select_nth_unstable(middle).1)
 }
 
 /// Whether CUPTI recorded inside a call that the queue was full.

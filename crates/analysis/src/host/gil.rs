@@ -2,11 +2,11 @@
 //! the same from outside whether it waits for the GIL, a lock or a socket, so each line has to show more than that.
 
 use crate::frames::{DEEP, Frames, WAITS, is};
-use crate::host::seen::{Doing, StepSample, StepSamples};
 use crate::host::series::{Nature, Readings};
+use crate::host::step_samples::{Doing, StepSample, StepSamples};
 use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
-use timeline::{NameIndex, StackIndex, Timeline};
+use timeline::{NameIndex, StackIndex, Timeline, counters};
 
 /// A thread that waits for the GIL wakes up and asks again after so long (`sys.getswitchinterval()`), so a wait of one
 /// second is at least 200 voluntary switches.
@@ -50,7 +50,7 @@ pub fn settle(timeline: &Timeline, windows: &StepSpans, frames: &Frames, reading
     };
     for one in &seen.all {
         let sample = timeline.samples.get(one.sample as usize);
-        let frame = timeline.stacks.frame(sample.stack);
+        let frame = timeline.stacks.frame(frames.python(sample.stack));
         let mut add = Line::default();
         if open(one, sample.stack) {
             let holder = one.holder.checked_sub(1).map(|place| timeline.samples.get(place as usize).stack);
@@ -75,7 +75,7 @@ pub fn settle(timeline: &Timeline, windows: &StepSpans, frames: &Frames, reading
         .filter_map(|place| {
             let one = &seen.all[place];
             let stack = timeline.samples.get(one.sample as usize).stack;
-            let frame = timeline.stacks.frame(stack);
+            let frame = timeline.stacks.frame(frames.python(stack));
             let verdict = verdicts.get(&(frame.name, frame.line)).copied()?;
             (one.holder != 0 && open(one, stack)).then_some((place, verdict))
         })
@@ -124,7 +124,7 @@ impl Line {
 /// begin and end between steps. Without readings there is nothing against it.
 fn switches_allow(windows: &StepSpans, readings: &Readings, waited: f64) -> bool {
     let counts = windows.tracks().filter_map(|(track, _)| {
-        let counter = readings.thread(track, "voluntary_switches")?;
+        let counter = readings.thread(track, counters::VOLUNTARY_SWITCHES)?;
         readings.inside(counter, windows, track, &Nature::Count).map(|growth| growth.tally.part)
     });
     let counts: Vec<f64> = counts.collect();

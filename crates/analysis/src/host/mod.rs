@@ -4,8 +4,9 @@ pub mod blame;
 pub mod breakdown;
 pub mod full_queue;
 pub mod gil;
-pub mod seen;
+pub mod layers;
 pub mod series;
+pub mod step_samples;
 pub mod waits;
 
 use crate::frames::Frames;
@@ -13,14 +14,14 @@ use crate::origin::Outside;
 use crate::place::Place;
 use crate::stats::share::{Share, Tally};
 use crate::steps::windows::StepSpans;
-use crate::steps::{StepSource, Steps};
+use crate::steps::{StepSource, Steps, startup};
 use blame::Blame;
 use breakdown::Breakdown;
 use full_queue::FullQueue;
-use seen::{StepSample, StepSamples};
 use series::{Growth, Nature, Readings};
 use std::sync::OnceLock;
-use timeline::{Sample, StackIndex, Timeline, TrackIndex};
+use step_samples::{StepSample, StepSamples};
+use timeline::{Sample, StackIndex, Timeline, TrackIndex, counters};
 
 /// The steps of a recording, and what their threads did in them.
 pub struct StepContext<'a> {
@@ -30,7 +31,7 @@ pub struct StepContext<'a> {
     pub frames: Frames,
     pub full_queue: FullQueue<'a>,
     pub readings: Readings<'a>,
-    pub seen: StepSamples,
+    pub samples: StepSamples,
     /// How long the steps' threads were ready but had no core. None: not recorded.
     pub run_queue: Option<Growth>,
     pub breakdown: Breakdown,
@@ -43,17 +44,18 @@ impl<'a> StepContext<'a> {
         if let Some(outside) = Outside::of(timeline).filter(|_| steps.source == StepSource::Whole && steps.count() > 0)
         {
             let thread = steps.thread.as_deref().unwrap_or_default();
-            steps.why = format!("{}; analysed: the whole recording of {thread}", outside.why());
+            let left_out = startup::left_out(steps.startup);
+            steps.why = format!("{}; analysed: the whole recording of {thread}{left_out}", outside.why());
         }
         let windows = StepSpans::of_steps(&steps);
         let frames = Frames::new(timeline);
         let readings = Readings::new(timeline, &windows);
         let full_queue = FullQueue::new(timeline);
-        let mut seen = StepSamples::find(timeline, &windows, &frames, &full_queue);
-        gil::settle(timeline, &windows, &frames, &readings, &mut seen);
+        let mut samples = StepSamples::find(timeline, &windows, &frames, &full_queue);
+        gil::settle(timeline, &windows, &frames, &readings, &mut samples);
         let run_queue = run_queue(timeline, &windows, &readings);
         let descheduled = run_queue.as_ref().map(|growth| growth.tally.part);
-        let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &seen, &full_queue, descheduled);
+        let breakdown = Breakdown::new(timeline, &steps, &windows, &frames, &samples, &full_queue, descheduled);
         StepContext {
             timeline,
             steps,
@@ -61,7 +63,7 @@ impl<'a> StepContext<'a> {
             frames,
             full_queue,
             readings,
-            seen,
+            samples,
             run_queue,
             breakdown,
             blame: OnceLock::new(),
@@ -71,7 +73,7 @@ impl<'a> StepContext<'a> {
     /// The share of the steps' time in which a sample fits, from the samples inside the steps.
     pub fn share(&self, fits: impl Fn(&StepSample) -> bool) -> (Share, Tally) {
         let mut tally = Tally::default();
-        for stretch in self.seen.all.chunk_by(|a, b| a.window == b.window) {
+        for stretch in self.samples.all.chunk_by(|a, b| a.window == b.window) {
             tally.add(stretch.iter().filter(|one| fits(one)).count() as f64, stretch.len() as f64);
         }
         (tally.sampled().scaled(self.coverage()), tally)
@@ -81,7 +83,7 @@ impl<'a> StepContext<'a> {
     pub fn coverage(&self) -> f64 {
         match self.windows.total() {
             0 => 0.0,
-            total => 1.0 - self.seen.unseen_ns.min(total) as f64 / total as f64,
+            total => 1.0 - self.samples.unseen_ns.min(total) as f64 / total as f64,
         }
     }
 
@@ -110,17 +112,25 @@ impl<'a> StepContext<'a> {
 
     /// How the step is called in a sentence: "the step", "a request".
     pub fn the_step(&self) -> &'static str {
-        if self.steps.source == StepSource::Whole { "the recording" } else { "the step" }
+        self.said("the step")
     }
 
     /// All of them, after "in" or "inside".
     pub fn the_steps(&self) -> &'static str {
-        if self.steps.source == StepSource::Whole { "the recording" } else { "the steps" }
+        self.said("the steps")
     }
 
     /// Their time, after "of".
     pub fn steps_time(&self) -> &'static str {
-        if self.steps.source == StepSource::Whole { "the recording" } else { "the steps' time" }
+        self.said("the steps' time")
+    }
+
+    fn said(&self, steps: &'static str) -> &'static str {
+        match (self.steps.source, self.steps.startup) {
+            (StepSource::Whole, None) => "the recording",
+            (StepSource::Whole, Some(_)) => "the recording after start-up",
+            _ => steps,
+        }
     }
 }
 
@@ -141,7 +151,7 @@ pub fn place_of(timeline: &Timeline, frame: StackIndex) -> Place {
 pub fn run_queue(timeline: &Timeline, windows: &StepSpans, readings: &Readings) -> Option<Growth> {
     let mut sum: Option<Growth> = None;
     for (track, _) in windows.tracks() {
-        let Some(counter) = readings.thread(track, "runqueue_wait_ns") else { continue };
+        let Some(counter) = readings.thread(track, counters::RUNQUEUE_WAIT_NS) else { continue };
         let range = timeline.tracks[track.0 as usize].samples.clone();
         let times = &timeline.samples.time[range.clone()];
         let weight = |start: u64, end: u64| {

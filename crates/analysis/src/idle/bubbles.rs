@@ -7,8 +7,7 @@ use super::host::Host;
 use super::innermost::Part;
 use super::near::Near;
 use super::sums::Measure;
-use timeline::WorkKind;
-use timeline::gpu::detail;
+use crate::device::to_host::{CALLS_BETWEEN, TIME_BETWEEN_NS, ToHost};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -34,19 +33,12 @@ impl Wait {
     }
 }
 
-/// Up to here a copy to the host takes no longer than its own latency on any link: it is the wait that costs, not the bytes.
-pub const SMALL_BYTES: u64 = 64 << 10;
-
 /// Host and device times differ by this at the most on a trace that is healthy.
 pub const ROOM_NS: u64 = 2_000;
 
-/// Between a copy and the wait for it PyTorch makes at most a few short calls.
-const CALLS_BETWEEN: usize = 3;
-const TIME_BETWEEN_NS: u64 = 100_000;
-
 /// The wait that a device's work ended in, if the host stood in one, and the call that copied what it waited for.
 pub fn wait_at<'h>(
-    scene: IdleInputs,
+    inputs: IdleInputs,
     host: &'h Host,
     near: &mut Near,
     time: u64,
@@ -54,33 +46,25 @@ pub fn wait_at<'h>(
     let mut calls = host.calls_before(near, time);
     // With a little room: the clocks of host and device do not agree to the nanosecond.
     let part = calls.next().filter(|part| time <= part.end.saturating_add(ROOM_NS))?;
-    let copied = |part: &Part| to_host(scene, part.slice as usize);
+    let copied = |part: &Part| ToHost::of(inputs.timeline, part.slice as usize);
     match part.cause {
         Cause::Sync => {
-            let start = scene.timeline.slices.start[part.slice as usize];
+            let start = inputs.timeline.slices.start[part.slice as usize];
             let near = calls.take(CALLS_BETWEEN).take_while(|one| start.saturating_sub(one.end) <= TIME_BETWEEN_NS);
             let copy = near.filter(|one| one.cause == Cause::Copy).find_map(|one| Some((copied(one)?, one.slice)));
-            Some((copy.map_or(Wait::Api, |copy| of_bytes(copy.0)), part, copy.map(|copy| copy.1)))
+            Some((copy.map_or(Wait::Api, |copy| of(copy.0)), part, copy.map(|copy| copy.1)))
         }
         Cause::Copy => {
-            if scene.timeline.call(part.slice as usize).is_blocking_copy() {
+            if inputs.timeline.call(part.slice as usize).is_blocking_copy() {
                 return Some((Wait::Memcpy, part, None));
             }
             // Into pageable memory also the asynchronous copy returns only when it is done.
-            copied(part).map(|bytes| (of_bytes(bytes), part, Some(part.slice)))
+            copied(part).map(|copy| (of(copy), part, Some(part.slice)))
         }
         _ => None,
     }
 }
 
-fn of_bytes(bytes: u64) -> Wait {
-    if bytes <= SMALL_BYTES { Wait::Implicit } else { Wait::Result }
-}
-
-/// The bytes that a call copied to the host. None: it copied elsewhere, or nothing is known of it.
-fn to_host(scene: IdleInputs, slice: usize) -> Option<u64> {
-    let work = &scene.timeline.gpu.work;
-    let copies = work.of_launch(slice).iter().map(|index| work.get(*index as usize));
-    let copies = copies.filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H);
-    copies.map(|piece| piece.bytes).reduce(u64::saturating_add)
+fn of(copy: ToHost) -> Wait {
+    if copy.is_small() { Wait::Implicit } else { Wait::Result }
 }

@@ -15,8 +15,8 @@ const WORTH_A_PART: usize = 50_000;
 const MOST: usize = 32;
 
 /// When the device was busy, by time. `parts`: of the time; None: as many as it is worth.
-pub fn spans(scene: IdleInputs, streams: &[Stream], parts: Option<usize>) -> Vec<Busy> {
-    let work = &scene.timeline.gpu.work;
+pub fn spans(inputs: IdleInputs, streams: &[Stream], parts: Option<usize>) -> Vec<Busy> {
+    let work = &inputs.timeline.gpu.work;
     let count: usize = streams.iter().map(|stream| stream.work.len()).sum();
     let parts = parts.unwrap_or((count / WORTH_A_PART).clamp(1, MOST));
     let longest = streams.iter().map(|stream| stream.work.clone()).max_by_key(|work| work.len()).unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn spans(scene: IdleInputs, streams: &[Stream], parts: Option<usize>) -> Vec
         let own = rest.split_off_mut(..ranges.iter().map(Range::len).sum()).unwrap_or_default();
         found.push(Filling { own, ranges, kept: 0 });
     }
-    let tasks = found.iter_mut().map(|one| Box::new(|| one.fill(scene)) as Task);
+    let tasks = found.iter_mut().map(|one| Box::new(|| one.fill(inputs)) as Task);
     parallel::run(count, tasks.collect(), || ());
     let places: Vec<(usize, usize)> = found.iter().map(|one| (one.own.len(), one.kept)).collect();
     let (mut from, mut end) = (0, 0);
@@ -70,8 +70,8 @@ struct Filling<'s> {
 }
 
 impl Filling<'_> {
-    fn fill(&mut self, scene: IdleInputs) {
-        let (all, work) = (&mut *self.own, &scene.timeline.gpu.work);
+    fn fill(&mut self, inputs: IdleInputs) {
+        let (all, work) = (&mut *self.own, &inputs.timeline.gpu.work);
         let busy = self.ranges.iter().flat_map(Range::clone).filter(|index| work.kind(*index).is_busy());
         let spans = busy.map(|index| (work.start[index], work.end(index), index as u32)).filter(|span| span.0 < span.1);
         let mut count = 0;
@@ -95,14 +95,14 @@ impl Filling<'_> {
 }
 
 /// The thread that launches most of the work.
-pub fn usual_thread(scene: IdleInputs, streams: &[Stream]) -> Option<TrackIndex> {
+pub fn usual_thread(inputs: IdleInputs, streams: &[Stream]) -> Option<TrackIndex> {
     let mut counts: HashMap<TrackIndex, u64> = HashMap::new();
     // A few thousand launches show who launches.
     const ENOUGH: usize = 4096;
     let each = streams.iter().map(|stream| stream.work.len()).sum::<usize>().div_ceil(ENOUGH).max(1);
     for index in streams.iter().flat_map(|stream| stream.work.clone()).step_by(each) {
-        if let Some(launch) = scene.timeline.gpu.work.launch(index) {
-            *counts.entry(track_of(scene, launch)).or_default() += 1;
+        if let Some(launch) = inputs.timeline.gpu.work.launch(index) {
+            *counts.entry(track_of(inputs, launch)).or_default() += 1;
         }
     }
     counts.into_iter().max_by_key(|(track, count)| (*count, std::cmp::Reverse(*track))).map(|(track, _)| track)
@@ -112,13 +112,13 @@ pub fn usual_thread(scene: IdleInputs, streams: &[Stream]) -> Option<TrackIndex>
 pub type FirstLinked = Vec<(Range<usize>, usize)>;
 
 /// Streams without any are left out: where no launch was recorded, a missing one says nothing.
-pub fn first_linked(scene: IdleInputs, streams: &[Stream]) -> FirstLinked {
-    let linked = |index: &usize| scene.timeline.gpu.work.launch(*index).is_some();
+pub fn first_linked(inputs: IdleInputs, streams: &[Stream]) -> FirstLinked {
+    let linked = |index: &usize| inputs.timeline.gpu.work.launch(*index).is_some();
     streams.iter().filter_map(|stream| Some((stream.work.clone(), stream.work.clone().find(linked)?))).collect()
 }
 
-pub fn track_of(scene: IdleInputs, slice: usize) -> TrackIndex {
-    TrackIndex(scene.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
+pub fn track_of(inputs: IdleInputs, slice: usize) -> TrackIndex {
+    TrackIndex(inputs.timeline.tracks.partition_point(|track| track.slices.end <= slice) as u32)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::IdleInputs;
 use crate::stats::curve::growth;
 use crate::stats::seek::seek;
-use timeline::TrackIndex;
+use timeline::{TrackIndex, counters as counter_names};
 
 /// How much of a stretch in which a thread seemed to run it had no core.
 pub fn without_core(queued: &[(u64, u64, f64)], near: &mut usize, start: u64, end: u64) -> u64 {
@@ -15,11 +15,13 @@ pub fn without_core(queued: &[(u64, u64, f64)], near: &mut usize, start: u64, en
 }
 
 /// The run-queue counter of a thread: what it grew by is given to the time in which samples show the thread running.
-pub fn queued(scene: IdleInputs, track: TrackIndex) -> Vec<(u64, u64, f64)> {
-    let timeline = scene.timeline;
+pub fn queued(inputs: IdleInputs, track: TrackIndex) -> Vec<(u64, u64, f64)> {
+    let timeline = inputs.timeline;
     let own = &timeline.tracks[track.0 as usize];
     let mine = |counter: &&timeline::Counter| {
-        counter.process == Some(own.process) && counter.tid == Some(own.tid) && &*counter.name == "runqueue_wait_ns"
+        counter.process == Some(own.process)
+            && counter.tid == Some(own.tid)
+            && &*counter.name == counter_names::RUNQUEUE_WAIT_NS
     };
     let Some(counter) = timeline.counters.iter().find(mine) else { return Vec::new() };
     let times = &timeline.samples.time[own.samples.clone()];

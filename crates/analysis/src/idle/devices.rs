@@ -24,21 +24,21 @@ pub fn measure(context: &StepContext, chosen: Option<&Chosen>) -> Vec<DeviceIdle
 }
 
 /// `parts`: for each device, and for whatever else is cut; None: as many as it is worth.
-fn measure_in(scene: IdleInputs, parts: Option<usize>) -> Vec<DeviceIdle> {
-    let streams = &scene.timeline.gpu.streams;
+fn measure_in(inputs: IdleInputs, parts: Option<usize>) -> Vec<DeviceIdle> {
+    let streams = &inputs.timeline.gpu.streams;
     let streams: Vec<&[Stream]> = streams.chunk_by(|a, b| (a.process, a.device) == (b.process, b.device)).collect();
-    let usual: Vec<_> = streams.iter().map(|streams| busy::usual_thread(scene, streams)).collect();
-    let hosts = Hosts::new(scene, parts);
-    let Ready { spans, rest, members } = Ready::new(scene, &streams, &hosts, &usual, parts);
+    let usual: Vec<_> = streams.iter().map(|streams| busy::usual_thread(inputs, streams)).collect();
+    let hosts = Hosts::new(inputs, parts);
+    let Ready { spans, rest, members } = Ready::new(inputs, &streams, &hosts, &usual, parts);
 
-    let shown = members.median.and_then(|step| scene.steps.steps.get(step as usize));
+    let shown = members.median.and_then(|step| inputs.steps.steps.get(step as usize));
     let mut devices: Vec<Device> = Vec::new();
     for (place, (streams, (windows, first))) in streams.iter().zip(rest).enumerate() {
         let Some(stream) = streams.first().filter(|_| !spans[place].is_empty()) else { continue };
         devices.push(Device {
             process: stream.process,
             ordinal: stream.device,
-            scene,
+            inputs,
             hosts: &hosts,
             usual: usual[place],
             others: (&spans, place),
@@ -61,9 +61,9 @@ fn measure_in(scene: IdleInputs, parts: Option<usize>) -> Vec<DeviceIdle> {
             found.iter_mut().map(|(part, found)| Box::new(move || *found = gaps::attribute(device, part)) as Task),
         );
     }
-    parallel::run(scene.timeline.gpu.work.len(), tasks, || ());
+    parallel::run(inputs.timeline.gpu.work.len(), tasks, || ());
     let all = devices.into_iter().zip(found).zip(host);
-    all.map(|((device, found), host)| join(scene, device, found, host)).collect()
+    all.map(|((device, found), host)| join(inputs, device, found, host)).collect()
 }
 
 /// What the gaps are read from.
@@ -78,13 +78,13 @@ struct Ready {
 impl Ready {
     /// What the gaps ask of threads is made at the same time; they would wait for it, one behind the other.
     fn new(
-        scene: IdleInputs,
+        inputs: IdleInputs,
         streams: &[&[Stream]],
         hosts: &Hosts,
         usual: &[Option<TrackIndex>],
         parts: Option<usize>,
     ) -> Ready {
-        let inputs = scene.inputs;
+        let device = inputs.device;
         let mut ready = Ready {
             spans: streams.iter().map(|_| Vec::new()).collect(),
             rest: streams.iter().map(|_| Default::default()).collect(),
@@ -99,17 +99,17 @@ impl Ready {
             tasks.push(Box::new(move || _ = hosts.of(track)));
         }
         for (streams, spans) in streams.iter().zip(spans) {
-            tasks.push(Box::new(move || *spans = busy::spans(scene, streams, parts)));
+            tasks.push(Box::new(move || *spans = busy::spans(inputs, streams, parts)));
         }
         for (streams, (windows, first)) in streams.iter().zip(rest) {
             tasks.push(Box::new(move || {
-                *windows = streams.first().map(|first| inputs.windows_of(first.process)).unwrap_or_default();
-                *first = busy::first_linked(scene, streams);
+                *windows = streams.first().map(|first| device.windows_of(first.process)).unwrap_or_default();
+                *first = busy::first_linked(inputs, streams);
             }));
         }
-        tasks.push(Box::new(move || *members = Groups::new(scene.steps)));
+        tasks.push(Box::new(move || *members = Groups::new(inputs.steps)));
         tasks.push(Box::new(|| _ = hosts.first()));
-        parallel::run(scene.timeline.gpu.work.len(), tasks, || _ = hosts.between_launches());
+        parallel::run(inputs.timeline.gpu.work.len(), tasks, || _ = hosts.between_launches());
         ready
     }
 }
@@ -120,12 +120,12 @@ fn of_step(device: &Device, shown: Option<&Step>) -> Vec<Piece> {
     let Some(step) = shown else { return pieces };
     // Steps of several threads that overlap are one window: the one that is shown may lie anywhere in it.
     if device.windows.iter().any(|window| window.start <= step.start && step.end <= window.end) {
-        handed::split(device.scene, &mut device.hosts.ask(), step.track, (step.start, step.end), &mut pieces);
+        handed::split(device.inputs, &mut device.hosts.ask(), step.track, (step.start, step.end), &mut pieces);
     }
     pieces
 }
 
-fn join(scene: IdleInputs, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
+fn join(inputs: IdleInputs, device: Device, parts: Vec<(Part, Found)>, host: Vec<Piece>) -> DeviceIdle {
     let mut parts = parts.into_iter().map(|(_, found)| found);
     let mut all = parts.next().unwrap_or_default();
     parts.for_each(|found| all.join(found));
@@ -138,7 +138,7 @@ fn join(scene: IdleInputs, device: Device, parts: Vec<(Part, Found)>, host: Vec<
         ordinal: device.ordinal,
         window_ns,
         busy_ns: window_ns - idle_ns,
-        causes: sums.causes(scene.timeline, window_ns),
+        causes: sums.causes(inputs.timeline, window_ns),
         sums,
         between_launches_ns: device.hosts.between_launches(),
         groups,

@@ -30,7 +30,7 @@ struct Gap {
 pub struct Device<'d> {
     pub process: ProcessIndex,
     pub ordinal: u32,
-    pub scene: IdleInputs<'d>,
+    pub inputs: IdleInputs<'d>,
     pub hosts: &'d Hosts<'d>,
     /// The thread that launches most of the device's work.
     pub usual: Option<TrackIndex>,
@@ -55,7 +55,7 @@ impl Device<'_> {
 /// Goes through some of the gaps of a device, by time.
 struct Walk<'d> {
     device: &'d Device<'d>,
-    scene: IdleInputs<'d>,
+    inputs: IdleInputs<'d>,
     hosts: Asker<'d>,
     /// Gaps up to this are those of launching.
     launch_ns: u64,
@@ -75,7 +75,7 @@ pub fn attribute(device: &Device, part: &Part) -> Found {
     let spans = device.spans();
     let mut walk = Walk {
         device,
-        scene: device.scene,
+        inputs: device.inputs,
         hosts: device.hosts.ask(),
         launch_ns: launch_ns(device.hosts.between_launches()),
         ends: (spans[0].0, spans[spans.len() - 1].1),
@@ -99,7 +99,7 @@ impl Walk<'_> {
     fn window(&mut self, place: usize, gaps: Range<usize>) {
         let device = self.device;
         let (window, spans, inside) = (&device.windows[place], device.spans(), device.inside.spans(place));
-        let whole = self.scene.steps.source == StepSource::Whole;
+        let whole = self.inputs.steps.source == StepSource::Whole;
         let (mut at, mut any) = match gaps.start > inside.start {
             true => (spans[gaps.start - 1].1.min(window.end), true),
             false => (window.start, false),
@@ -125,18 +125,18 @@ impl Walk<'_> {
     }
 
     fn track_of(&mut self, launch: usize) -> TrackIndex {
-        let last = self.scene.timeline.tracks.get(self.launcher.0 as usize);
+        let last = self.inputs.timeline.tracks.get(self.launcher.0 as usize);
         if !last.is_some_and(|track| track.slices.contains(&launch)) {
-            self.launcher = track_of(self.scene, launch);
+            self.launcher = track_of(self.inputs, launch);
         }
         self.launcher
     }
 
     fn gap(&mut self, window: &Window, gap: &Gap) {
-        let scene = self.scene;
-        let work = &scene.timeline.gpu.work;
+        let inputs = self.inputs;
+        let work = &inputs.timeline.gpu.work;
         self.found.idle_ns = self.found.idle_ns.saturating_add(gap.end - gap.start);
-        let step = scene.steps.steps.get(window.step as usize).map(|step| step.track);
+        let step = inputs.steps.steps.get(window.step as usize).map(|step| step.track);
         let launch = gap.next.and_then(|next| work.launch(next as usize));
         let launcher = launch.map(|launch| self.track_of(launch)).or(self.device.usual);
         // After a step's last work it is the step's own thread that has not finished.
@@ -159,7 +159,7 @@ impl Walk<'_> {
         };
         let launch = launch.filter(|_| launcher == Some(track));
         self.pieces.clear();
-        let asked = launch.map_or(gap.end, |launch| scene.timeline.slices.start[launch].clamp(gap.start, gap.end));
+        let asked = launch.map_or(gap.end, |launch| inputs.timeline.slices.start[launch].clamp(gap.start, gap.end));
         if gap.start < asked {
             self.hosts.split(track, gap.start, asked, &mut self.pieces);
             if let Some(step) = step.filter(|step| *step != track) {
@@ -182,7 +182,7 @@ impl Walk<'_> {
                 Cause::Copy => self.found.sums.save(Measure::CopyWait, ns, (piece.start, piece.end, track)),
                 Cause::Compile if matches!(piece.who, Who::Api(_)) => {
                     self.found.sums.save(Measure::Loading, ns, (piece.start, piece.end, track));
-                    if scene.is_replayed(piece.start) {
+                    if inputs.is_replayed(piece.start) {
                         self.found.sums.stretches[Measure::Loading as usize].push((track, piece.start, piece.end));
                     }
                 }
@@ -251,7 +251,7 @@ impl Walk<'_> {
 
     /// From the begin of the call that asked for the work to its start.
     fn on_its_way(&mut self, track: TrackIndex, (start, end): (u64, u64), launch: usize, next: usize) {
-        let (slices, work) = (&self.scene.timeline.slices, &self.scene.timeline.gpu.work);
+        let (slices, work) = (&self.inputs.timeline.slices, &self.inputs.timeline.gpu.work);
         let returned = slices.start[launch].saturating_add(slices.dur[launch]).clamp(start, end);
         let who = Who::Api(slices.name[launch]);
         let cause = match work.kind(next) {
@@ -297,7 +297,7 @@ impl Walk<'_> {
             }
             Zone::Middle => {}
         }
-        let slices = &self.scene.timeline.slices;
+        let slices = &self.inputs.timeline.slices;
         let returned = launch.map(|launch| slices.start[launch].saturating_add(slices.dur[launch]));
         if returned.is_some_and(|returned| returned <= gap.start) {
             if length >= LONGEST_NS {
@@ -307,12 +307,12 @@ impl Walk<'_> {
             return self.found.sums.save(Measure::QueuedGap, length, at);
         }
         self.found.sums.late += u64::from(launch.is_some());
-        let kernel = gap.next.is_some_and(|next| self.scene.timeline.gpu.work.kind(next as usize) == WorkKind::Kernel);
+        let kernel = gap.next.is_some_and(|next| self.inputs.timeline.gpu.work.kind(next as usize) == WorkKind::Kernel);
         self.found.sums.late_kernels += u64::from(launch.is_some() && kernel);
         let (mut saved, mut result) = (0, false);
         let (host, near) = self.hosts.of(track);
         let after_wait = gap.begins_here && launch.is_some();
-        if let Some((wait, part, copy)) = after_wait.then(|| wait_at(self.scene, host, near, gap.start)).flatten() {
+        if let Some((wait, part, copy)) = after_wait.then(|| wait_at(self.inputs, host, near, gap.start)).flatten() {
             let slice = part.slice as usize;
             let begin = slices.start[slice].max(window.start);
             let end = slices.start[slice].saturating_add(slices.dur[slice]);
@@ -320,9 +320,10 @@ impl Walk<'_> {
             let who = host.who_calls(begin, end);
             self.found.sums.wait(wait, slices.name[slice], who, saved);
             self.found.sums.save(wait.measure(), saved, (begin, gap.end, track));
-            if self.scene.is_replayed(gap.start) {
+            if self.inputs.is_replayed(gap.start) {
                 self.found.sums.calls[wait.measure() as usize].push(slice as u32);
-                let copies = copy.map(|copy| self.scene.timeline.gpu.work.of_launch(copy as usize)).unwrap_or_default();
+                let copies =
+                    copy.map(|copy| self.inputs.timeline.gpu.work.of_launch(copy as usize)).unwrap_or_default();
                 self.found.sums.work[wait.measure() as usize].extend_from_slice(copies);
                 // What the host does with a large result goes to the device with it.
                 if wait == Wait::Result {
@@ -347,7 +348,7 @@ impl Walk<'_> {
     /// is put on a wait.
     fn blame(&mut self, measure: Measure, track: TrackIndex, mut most: u64) {
         let runs = |piece: &&Piece| matches!(piece.cause, Cause::Python | Cause::Native);
-        let chosen = |piece: &&Piece| self.scene.is_replayed(piece.start);
+        let chosen = |piece: &&Piece| self.inputs.is_replayed(piece.start);
         for piece in self.pieces.iter().rev().filter(runs).filter(chosen) {
             let start = piece.start.max(piece.end.saturating_sub(most));
             most -= piece.end - start;

@@ -9,7 +9,7 @@ use crate::steps::StepSource;
 use timeline::TrackIndex;
 
 pub fn split(
-    scene: IdleInputs,
+    inputs: IdleInputs,
     hosts: &mut Asker,
     track: TrackIndex,
     (start, end): (u64, u64),
@@ -18,8 +18,8 @@ pub fn split(
     let mut own = Vec::new();
     hosts.split(track, start, end, &mut own);
     // Samples say what the thread itself does.
-    let mut others = match scene.by_calls && scene.steps.source != StepSource::Whole {
-        true => handed::find(scene.timeline, scene.windows, track),
+    let mut others = match inputs.by_calls && inputs.steps.source != StepSource::Whole {
+        true => handed::find(inputs.timeline, inputs.windows, track),
         false => Vec::new(),
     };
     others.sort_by_key(|other| other.start);

@@ -37,7 +37,7 @@ pub struct Piece {
 
 /// All threads, for any number of askers at the same time.
 pub struct Hosts<'c> {
-    scene: IdleInputs<'c>,
+    inputs: IdleInputs<'c>,
     parts: Option<usize>,
     /// By track. This and what follows is made when it is first asked for.
     by_track: Vec<OnceLock<Host>>,
@@ -68,21 +68,21 @@ pub struct Host {
 
 impl<'c> Hosts<'c> {
     /// `parts`: in which each thread is looked at; None: as many as it is worth.
-    pub fn new(scene: IdleInputs<'c>, parts: Option<usize>) -> Hosts<'c> {
-        let by_track = scene.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
-        Hosts { scene, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
+    pub fn new(inputs: IdleInputs<'c>, parts: Option<usize>) -> Hosts<'c> {
+        let by_track = inputs.timeline.tracks.iter().map(|_| OnceLock::new()).collect();
+        Hosts { inputs, parts, by_track, between: OnceLock::new(), first: OnceLock::new() }
     }
 
     /// The median time between two launches.
     pub fn between_launches(&self) -> u64 {
-        *self.between.get_or_init(|| between_launches(self.scene.timeline, self.parts))
+        *self.between.get_or_init(|| between_launches(self.inputs.timeline, self.parts))
     }
 
     /// By name: when a kernel first ran.
     pub fn first(&self) -> &[u64] {
-        let work = &self.scene.timeline.gpu.work;
+        let work = &self.inputs.timeline.gpu.work;
         self.first.get_or_init(|| {
-            let mut all = vec![u64::MAX; self.scene.timeline.names.len()];
+            let mut all = vec![u64::MAX; self.inputs.timeline.names.len()];
             for (name, start) in work.name.iter().zip(&work.start) {
                 if let Some(first) = all.get_mut(*name as usize) {
                     *first = (*first).min(*start);
@@ -94,12 +94,12 @@ impl<'c> Hosts<'c> {
 
     /// Whether a kernel runs for the first time.
     pub fn is_first(&self, work: usize) -> bool {
-        let all = &self.scene.timeline.gpu.work;
+        let all = &self.inputs.timeline.gpu.work;
         self.first().get(all.name[work] as usize) == Some(&all.start[work])
     }
 
     pub fn of(&self, track: TrackIndex) -> &Host {
-        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.scene, track, self.parts))
+        self.by_track[track.0 as usize].get_or_init(|| Host::new(self.inputs, track, self.parts))
     }
 
     pub fn ask(&self) -> Asker<'_> {
@@ -121,9 +121,9 @@ impl<'h> Asker<'h> {
 }
 
 impl Host {
-    fn new(scene: IdleInputs, track: TrackIndex, parts: Option<usize>) -> Host {
-        let (slices, work) = (&scene.timeline.slices, &scene.timeline.gpu.work);
-        let range = scene.timeline.tracks[track.0 as usize].slices.clone();
+    fn new(inputs: IdleInputs, track: TrackIndex, parts: Option<usize>) -> Host {
+        let (slices, work) = (&inputs.timeline.slices, &inputs.timeline.gpu.work);
+        let range = inputs.timeline.tracks[track.0 as usize].slices.clone();
         let part = |index: usize, cause: Cause, who: Who| {
             let (start, slice) = (slices.start[index], index as u32);
             Part { start, end: start.saturating_add(slices.dur[index]), cause, who, slice }
@@ -133,7 +133,7 @@ impl Host {
         let exact = innermost::find(slices, range.clone(), stretches, &in_exact, |index| match slices.kind(index) {
             SliceKind::ApiCall => {
                 let name = slices.name[index];
-                let cause = match Cause::from(scene.timeline.call(index).class()) {
+                let cause = match Cause::from(inputs.timeline.call(index).class()) {
                     // What takes so long and launches nothing is no launching: the driver makes a context, or asks the device.
                     Cause::Launch if slices.dur[index] >= LONGEST_NS && work.of_launch(index).is_empty() => {
                         Cause::Native
@@ -154,7 +154,7 @@ impl Host {
         let in_functions = [SliceKind::Call, SliceKind::CCall];
         let functions = innermost::find(slices, range, stretches, &in_functions, |index| {
             let kind = slices.kind(index);
-            let bits = scene.frames.bits(NameIndex(slices.name[index]));
+            let bits = inputs.frames.bits(NameIndex(slices.name[index]));
             let cause = match kind {
                 SliceKind::Call | SliceKind::CCall if bits & is::COMPILES != 0 => Cause::Compile,
                 SliceKind::Call | SliceKind::CCall if bits & is::COMMUNICATES != 0 => Cause::Communication,
@@ -171,10 +171,10 @@ impl Host {
             exact.seek(&mut near, |part| part.start <= time);
             exact.before(near).next().is_some_and(|part| time < part.end && part.cause != Cause::Gc)
         };
-        let (free, in_calls) = looks::of_thread(scene, track, in_call);
-        let queued = queued(scene, track);
+        let (free, in_calls) = looks::of_thread(inputs, track, in_call);
+        let queued = queued(inputs, track);
         let profiler = exact.iter().filter(|part| part.cause == Cause::Overhead).copied().collect();
-        Host { free, in_calls, exact, functions, profiler, queued, period: scene.seen.period_ns }
+        Host { free, in_calls, exact, functions, profiler, queued, period: inputs.samples.period_ns }
     }
 
     fn split(&self, near: &mut Near, start: u64, end: u64, pieces: &mut Vec<Piece>) {

@@ -2,14 +2,14 @@
 
 use crate::device::gpu::DeviceInputs;
 use crate::host::StepContext;
-use crate::host::seen::StepSamples;
+use crate::host::step_samples::StepSamples;
 use crate::steps::chosen::Chosen;
 use std::ops::Deref;
 
 #[derive(Clone, Copy)]
 pub struct IdleInputs<'c> {
-    pub inputs: DeviceInputs<'c>,
-    pub seen: &'c StepSamples,
+    pub device: DeviceInputs<'c>,
+    pub samples: &'c StepSamples,
     /// Recorded calls say what the steps' threads did, not samples.
     pub by_calls: bool,
     /// The steps that are replayed.
@@ -18,7 +18,7 @@ pub struct IdleInputs<'c> {
 
 impl<'c> IdleInputs<'c> {
     pub fn new(context: &'c StepContext, chosen: Option<&'c Chosen>) -> IdleInputs<'c> {
-        IdleInputs { inputs: context.into(), seen: &context.seen, by_calls: context.breakdown.by_calls, chosen }
+        IdleInputs { device: context.into(), samples: &context.samples, by_calls: context.breakdown.by_calls, chosen }
     }
 
     /// Whether a moment lies in a step that is replayed.
@@ -31,6 +31,6 @@ impl<'c> Deref for IdleInputs<'c> {
     type Target = DeviceInputs<'c>;
 
     fn deref(&self) -> &DeviceInputs<'c> {
-        &self.inputs
+        &self.device
     }
 }

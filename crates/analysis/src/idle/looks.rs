@@ -4,7 +4,7 @@
 use super::Cause;
 use super::IdleInputs;
 use crate::frames::{Frames, is};
-use crate::host::seen::Doing;
+use crate::host::step_samples::Doing;
 use crate::host::waits::{For, waits_for};
 use crate::stats::seek::seek;
 use crate::steps::StepSource;
@@ -77,8 +77,8 @@ impl Looks {
 
 /// What the samples of a thread say: those taken outside its recorded calls, and those taken inside. The latter only say which
 /// line of the program makes the call.
-pub fn of_thread(scene: IdleInputs, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
-    let timeline = scene.timeline;
+pub fn of_thread(inputs: IdleInputs, track: TrackIndex, mut in_call: impl FnMut(u64) -> bool) -> (Looks, Looks) {
+    let timeline = inputs.timeline;
     let (mut free, mut inside) = (Looks::default(), Looks::default());
     let holders = {
         let process = timeline.tracks[track.0 as usize].process;
@@ -87,26 +87,26 @@ pub fn of_thread(scene: IdleInputs, track: TrackIndex, mut in_call: impl FnMut(u
     };
     let range = timeline.tracks[track.0 as usize].samples.clone();
     // Samples of the steps were settled already; both lists are in the order of the samples.
-    let mut settled = scene.seen.all.partition_point(|one| (one.sample as usize) < range.start);
+    let mut settled = inputs.samples.all.partition_point(|one| (one.sample as usize) < range.start);
     for index in range {
         let sample = timeline.samples.get(index);
-        while scene.seen.all.get(settled).is_some_and(|one| (one.sample as usize) < index) {
+        while inputs.samples.all.get(settled).is_some_and(|one| (one.sample as usize) < index) {
             settled += 1;
         }
-        let known = scene.seen.all.get(settled).filter(|one| one.sample as usize == index).map(|one| one.doing);
-        let doing = known.unwrap_or_else(|| doing(scene.frames, &sample, holders));
-        let frame = scene.frames.home(sample.stack);
+        let known = inputs.samples.all.get(settled).filter(|one| one.sample as usize == index).map(|one| one.doing);
+        let doing = known.unwrap_or_else(|| doing(inputs.frames, &sample, holders));
+        let frame = inputs.frames.home(sample.stack);
         if in_call(sample.time) {
             let cause = if sample.active { Cause::Python } else { Cause::Unknown };
             inside.0.push(Look { time: sample.time, cause, frame });
         } else {
-            free.0.push(Look { time: sample.time, cause: cause(scene, &sample, doing), frame });
+            free.0.push(Look { time: sample.time, cause: cause(inputs, &sample, doing), frame });
         }
     }
     (free, inside)
 }
 
-/// For threads without steps; what is known of the others is in [`crate::host::seen`].
+/// For threads without steps; what is known of the others is in [`crate::host::step_samples`].
 fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
     let top = frames.on_top(sample.stack);
     match sample {
@@ -118,20 +118,20 @@ fn doing(frames: &Frames, sample: &Sample, holders: bool) -> Doing {
     }
 }
 
-fn cause(scene: IdleInputs, sample: &Sample, doing: Doing) -> Cause {
+fn cause(inputs: IdleInputs, sample: &Sample, doing: Doing) -> Cause {
     match doing {
         Doing::Gc => Cause::Gc,
         Doing::Gil => Cause::Gil,
-        _ if scene.frames.on_path(sample.stack, is::COMPILES) => Cause::Compile,
-        _ if scene.frames.on_path(sample.stack, is::COMMUNICATES) => Cause::Communication,
+        _ if inputs.frames.on_path(sample.stack, is::COMPILES) => Cause::Compile,
+        _ if inputs.frames.on_path(sample.stack, is::COMMUNICATES) => Cause::Communication,
         Doing::Python => Cause::Python,
         Doing::Native => Cause::Native,
         Doing::Gpu => Cause::Sync,
-        Doing::Waiting => match waits_for(scene.timeline, scene.frames, sample.stack) {
+        Doing::Waiting => match waits_for(inputs.timeline, inputs.frames, sample.stack) {
             // Inside a step that the program marked there is a request: the loop awaits something for it.
-            For::Nothing if !scene.steps.source.is_marked() => Cause::NoRequest,
+            For::Nothing if !inputs.steps.source.is_marked() => Cause::NoRequest,
             // Without steps nothing says that there is a request.
-            For::Lock | For::Io if scene.steps.source == StepSource::Whole => Cause::NoRequest,
+            For::Lock | For::Io if inputs.steps.source == StepSource::Whole => Cause::NoRequest,
             _ => Cause::Waiting,
         },
     }

@@ -21,7 +21,7 @@ mod pace;
 mod parts;
 mod sums;
 
-pub use bubbles::{SMALL_BYTES, Wait};
+pub use bubbles::Wait;
 pub use devices::measure;
 pub use host::{Piece, Who};
 pub use sums::{Measure, Sums, Zone, by_line};
@@ -103,11 +103,11 @@ impl Cause {
             Cause::Python => "host runs Python",
             Cause::Native => "host runs native code",
             Cause::Waiting => "host waits",
-            Cause::Launch => "launch path",
+            Cause::Launch => "launch overhead",
             Cause::Sync => "synchronisation",
             Cause::Copy => "copy wait",
             Cause::Gil => "GIL",
-            Cause::Descheduled => "host without a core",
+            Cause::Descheduled => "host not scheduled",
             Cause::Allocator => "allocator",
             Cause::Gc => "garbage collection",
             Cause::Compile => "compiling or loading",
@@ -215,7 +215,7 @@ pub fn host_pieces(
     end: u64,
 ) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let scene = IdleInputs::new(context, chosen);
-    handed::split(scene, &mut host::Hosts::new(scene, None).ask(), track, (start, end), &mut pieces);
+    let inputs = IdleInputs::new(context, chosen);
+    handed::split(inputs, &mut host::Hosts::new(inputs, None).ask(), track, (start, end), &mut pieces);
     pieces
 }

@@ -3,20 +3,29 @@
 use crate::metrics::Metrics;
 use crate::origin::{self, Outside, Recorder};
 use crate::phrase;
-use timeline::{SliceKind, Timeline};
+use timeline::{CollectorCode, Condition, SliceKind, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absent {
     pub what: &'static str,
     pub why: String,
+    /// Who would have recorded it.
+    pub collector: CollectorCode,
+    /// Why is what that collector left as its reason, which reports say of every collector that was not on.
+    pub reported: bool,
 }
 
 pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
+    if crate::memory::is_all(timeline) {
+        return Vec::new();
+    }
     let settings = &timeline.info.settings;
     let mut absent = Vec::new();
     let mut say = |missing: bool, what, collector, other: &str| {
         if missing {
-            absent.push(Absent { what, why: reason(timeline, collector).unwrap_or_else(|| other.to_owned()) });
+            let own = reason(timeline, collector);
+            let (reported, why) = (own.is_some(), own.unwrap_or_else(|| other.to_owned()));
+            absent.push(Absent { what, why, collector, reported });
         }
     };
     let recorder = Recorder::of(timeline);
@@ -28,14 +37,14 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
         Some(rate) if rate <= 0.0 => "sampling was off",
         _ => "no Python thread was sampled",
     };
-    say(metrics.samples.is_none(), "stack samples", "stacks", no_samples);
+    say(metrics.samples.is_none(), "stack samples", CollectorCode::Stacks, no_samples);
     let no_calls = match settings.calls {
         _ if recorder == Recorder::Ours && !python => "the program is not Python",
         _ if outside.is_some() => outside.unwrap_or_default(),
         Some(true) => "no calls seen",
         _ => recorder.for_calls(),
     };
-    say(metrics.calls.is_none(), "calls", "calls", no_calls);
+    say(metrics.calls.is_none(), "calls", CollectorCode::Calls, no_calls);
     let marked = !(metrics.scopes.is_empty() && metrics.steps.is_empty() && metrics.marks.is_empty());
     let ours = if python { "from inferscope import scope, step" } else { "NVTX ranges" };
     let how = recorder.choose(ours, "torch.profiler.record_function, prof.step()", "NVTX ranges");
@@ -47,28 +56,33 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
             format!("none in the recorded processes; collectors not loaded in {processes}")
         }
     };
-    say(!marked, "scopes, steps and marks", "scopes", &unmarked);
+    say(!marked, "scopes, steps and marks", CollectorCode::Scopes, &unmarked);
     // A machine without a device is not told what is missing of one.
     let device = !timeline.gpu.is_empty();
     let none = |kind| device && !(0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == kind);
-    say(none(SliceKind::ApiCall), "calls that launch GPU work", "launches", recorder.for_launches());
+    say(none(SliceKind::ApiCall), "calls that launch GPU work", CollectorCode::Launches, recorder.for_launches());
     // Layers are those of PyTorch's modules.
-    say(none(SliceKind::Layer) && !origin::without_torch(timeline), "layers", "layers", recorder.for_layers());
+    say(
+        none(SliceKind::Layer) && !origin::without_torch(timeline),
+        "layers",
+        CollectorCode::Layers,
+        recorder.for_layers(),
+    );
     let unread = recorder.choose("not read", "not recorded by torch.profiler", "not read from the file");
-    say(metrics.cpu.is_none(), "CPU time", "threads", unread);
-    say(metrics.memory.is_none(), "memory", "memory", unread);
+    say(metrics.cpu.is_none(), "CPU time", CollectorCode::Threads, unread);
+    say(metrics.memory.is_none(), "memory", CollectorCode::Memory, unread);
     absent
 }
 
 /// What the recorder wrote about a collector that was not on in any process.
-fn reason(timeline: &Timeline, collector: &str) -> Option<String> {
+fn reason(timeline: &Timeline, collector: CollectorCode) -> Option<String> {
     let states: Vec<_> = timeline
         .processes
         .iter()
         .flat_map(|process| &process.collectors)
         .filter(|state| state.name == collector)
         .collect();
-    if states.iter().any(|state| state.state == "on") {
+    if states.iter().any(|state| state.state == Condition::On) {
         return None;
     }
     states.iter().find(|state| !state.reason.is_empty()).map(|state| state.reason.clone())

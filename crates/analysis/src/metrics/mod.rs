@@ -12,7 +12,7 @@ use calls::CallMetrics;
 use processes::{ProcessMetrics, ThreadMetrics};
 use samples::SampleMetrics;
 use std::collections::HashMap;
-use timeline::{LossReason, NameIndex, SliceKind, Timeline};
+use timeline::{CollectorCode, LossReason, NameIndex, SliceKind, Spelled, Timeline, counters as counter_names};
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -40,7 +40,7 @@ pub struct Metrics {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LossTotal {
-    pub collector: String,
+    pub collector: Spelled<CollectorCode>,
     pub reason: LossReason,
     pub count: u64,
 }
@@ -59,7 +59,7 @@ pub fn measure(timeline: &Timeline) -> Metrics {
         pauses: spread::measure(timeline, SliceKind::Gc),
         marks: marks(timeline),
         cpu: curve::cpu(timeline),
-        memory: curve::memory(timeline, "rss_bytes"),
+        memory: curve::memory(timeline, counter_names::RSS_BYTES),
         losses: losses(timeline),
         absent: Vec::new(),
     };

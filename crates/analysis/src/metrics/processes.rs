@@ -1,7 +1,7 @@
 //! What each process and thread used: CPU time, waiting, memory. Numbers that were not read are `None`.
 
 use crate::stats::curve::{ByProcess, growth};
-use timeline::{Counter, ProcessIndex, Timeline, TrackIndex};
+use timeline::{Counter, ProcessIndex, Timeline, TrackIndex, counters as counter_names};
 
 /// The thread number of rows that are about no thread in particular.
 const WHOLE_PROCESS: i32 = 0;
@@ -40,17 +40,17 @@ pub fn processes(timeline: &Timeline) -> Vec<ProcessMetrics> {
         let peak =
             |name| counters.whole(process, name)?.value.iter().max().and_then(|value| u64::try_from(*value).ok());
         // It is read seldom: the highest of one or two readings, taken while the process began, would not be its peak.
-        let pss = counters.whole(process, "pss_bytes").is_some_and(|counter| counter.value.len() >= 3);
+        let pss = counters.whole(process, counter_names::PSS_BYTES).is_some_and(|counter| counter.value.len() >= 3);
         let cpu = counters.cpu(process);
         let used = || cpu.iter().fold(0u64, |sum, counter| sum.saturating_add(grown(timeline, counter)));
         ProcessMetrics {
             process,
             threads: threads[index as usize],
             cpu_ns: (!cpu.is_empty()).then(used),
-            peak_rss: peak("rss_bytes"),
-            peak_pss: pss.then(|| peak("pss_bytes")).flatten(),
-            peak_swap: peak("swap_bytes"),
-            major_faults: counters.whole(process, "major_faults").map(|counter| grown(timeline, counter)),
+            peak_rss: peak(counter_names::RSS_BYTES),
+            peak_pss: pss.then(|| peak(counter_names::PSS_BYTES)).flatten(),
+            peak_swap: peak(counter_names::SWAP_BYTES),
+            major_faults: counters.whole(process, counter_names::MAJOR_FAULTS).map(|counter| grown(timeline, counter)),
         }
     };
     (0..timeline.processes.len() as u32).map(measure).collect()
@@ -70,10 +70,10 @@ pub fn threads(timeline: &Timeline) -> Vec<ThreadMetrics> {
         let active = track.samples.clone().filter(|sample| timeline.samples.get(*sample).active).count();
         ThreadMetrics {
             track: TrackIndex(index as u32),
-            cpu_ns: sum("cpu_ns"),
-            waited_ns: sum("runqueue_wait_ns"),
-            voluntary_switches: sum("voluntary_switches"),
-            involuntary_switches: sum("involuntary_switches"),
+            cpu_ns: sum(counter_names::CPU_NS),
+            waited_ns: sum(counter_names::RUNQUEUE_WAIT_NS),
+            voluntary_switches: sum(counter_names::VOLUNTARY_SWITCHES),
+            involuntary_switches: sum(counter_names::INVOLUNTARY_SWITCHES),
             samples: track.samples.len() as u64,
             active_samples: active as u64,
         }

@@ -41,13 +41,15 @@ pub fn measure(timeline: &Timeline) -> Option<SampleMetrics> {
         return None;
     }
     let mut own = vec![0u64; timeline.stacks.len()];
+    // Native functions count for the line of Python that called them.
+    let python = crate::frames::python_frames(timeline);
     let (mut active, mut gil) = (0, 0);
     for index in 0..samples.len() {
         let sample = samples.get(index);
         if sample.active {
             active += 1;
             gil += u64::from(sample.gil);
-            own[sample.stack.0 as usize] += 1;
+            own[python[sample.stack.0 as usize].0 as usize] += 1;
         }
     }
     let taken = samples.len() as u64;

@@ -5,7 +5,7 @@ use crate::StepAnalysis;
 use crate::device::kernel_name;
 use crate::host::blame;
 use crate::host::breakdown::{Key, PartKind};
-use crate::host::seen::Doing;
+use crate::host::step_samples::Doing;
 use crate::idle::{Cause, Who, by_line};
 use crate::phrase;
 use crate::place::Place;

@@ -61,7 +61,7 @@ pub fn account(case: &StepAnalysis, device: &DeviceIdle, groups: &Groups, group:
     }
     sum.exposed_ns = Spans::union(copies).minus(&Spans::union(kernels)).all().iter().map(|span| span.1 - span.0).sum();
     let mine = |one: &&timeline::gpu::Allocation| (one.process, one.device) == (device.process, device.ordinal);
-    for one in gpu.allocations.iter().filter(mine).filter(|one| !one.freed) {
+    for one in gpu.allocations.iter().filter(mine).filter(|one| one.allocates()) {
         let place = windows.partition_point(|window| window.start <= one.time);
         sum.allocations += u64::from(place > 0 && one.time < windows[place - 1].end);
     }

@@ -4,7 +4,7 @@
 use crate::StepAnalysis;
 use crate::host::breakdown::{Key, PartKind, call_times};
 use crate::host::run_queue;
-use crate::host::seen::Doing;
+use crate::host::step_samples::Doing;
 use crate::steps::windows::StepSpans;
 use std::collections::HashMap;
 use timeline::NameIndex;
@@ -40,11 +40,11 @@ fn account(case: &StepAnalysis, windows: &StepSpans, counts: HashMap<Key, u64>) 
 
 /// Pauses and waits for a device.
 fn exact(case: &StepAnalysis, windows: &StepSpans, times: &mut HashMap<Key, u64>) {
-    for (track, pauses) in &case.seen.gc {
+    for (track, pauses) in &case.samples.gc {
         let sum: u64 = pauses.iter().map(|(start, end)| windows.overlap(*track, *start, *end)).sum();
         *times.entry(Key::of(PartKind::Gc)).or_default() += sum;
     }
-    for (track, waits) in &case.seen.gpu {
+    for (track, waits) in &case.samples.gpu {
         for (start, end, name) in waits {
             let inside = windows.overlap(*track, *start, *end);
             if inside > 0 {
@@ -57,7 +57,7 @@ fn exact(case: &StepAnalysis, windows: &StepSpans, times: &mut HashMap<Key, u64>
 /// Samples inside the windows that no pause and no recorded wait explains.
 fn counts(case: &StepAnalysis, windows: &StepSpans) -> HashMap<Key, u64> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
-    for one in &case.seen.all {
+    for one in &case.samples.all {
         let (sample, track) = (case.sample(one), case.track(one));
         let kind = match one.doing {
             Doing::Python => PartKind::Python,
@@ -67,7 +67,7 @@ fn counts(case: &StepAnalysis, windows: &StepSpans) -> HashMap<Key, u64> {
             Doing::Gpu => PartKind::Gpu,
             Doing::Gc => continue,
         };
-        let explained = kind == PartKind::Gpu && case.seen.device_wait(track, sample.time).is_some();
+        let explained = kind == PartKind::Gpu && case.samples.device_wait(track, sample.time).is_some();
         if explained || windows.at(track, sample.time).is_none() {
             continue;
         }
@@ -83,8 +83,8 @@ fn sampled(case: &StepAnalysis, windows: &StepSpans, counts: HashMap<Key, u64>, 
     let count = counts.values().sum::<u64>() as f64;
     let known = times.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let left = windows.total().saturating_sub(known) as f64;
-    let stand_for = count * case.seen.period_ns as f64;
-    let each = if stand_for >= SEEN * left { left / count.max(1.0) } else { case.seen.period_ns as f64 };
+    let stand_for = count * case.samples.period_ns as f64;
+    let each = if stand_for >= SEEN * left { left / count.max(1.0) } else { case.samples.period_ns as f64 };
     for (key, count) in counts {
         *times.entry(key).or_default() += (count as f64 * each) as u64;
     }

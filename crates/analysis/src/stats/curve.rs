@@ -3,7 +3,7 @@
 
 use crate::stats::times::Times;
 use std::ops::Range;
-use timeline::{Counter, ProcessIndex, Timeline};
+use timeline::{Counter, ProcessIndex, Timeline, counters as counter_names};
 
 /// Enough for the widest terminal; a report may join neighbours.
 pub const BUCKETS: usize = 240;
@@ -86,9 +86,9 @@ impl<'a> ByProcess<'a> {
 
     /// The series that stand for a process's CPU time: its own if there is one, else those of its threads.
     pub fn cpu(&self, process: ProcessIndex) -> Vec<&'a Counter> {
-        match self.whole(process, "cpu_ns") {
+        match self.whole(process, counter_names::CPU_NS) {
             Some(counter) => vec![counter],
-            None => self.0[process.0 as usize].iter().copied().filter(|c| &*c.name == "cpu_ns").collect(),
+            None => self.0[process.0 as usize].iter().copied().filter(|c| &*c.name == counter_names::CPU_NS).collect(),
         }
     }
 }

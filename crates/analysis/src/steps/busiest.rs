@@ -7,12 +7,14 @@ use crate::phrase;
 use crate::stats::curve::growth;
 use std::collections::HashMap;
 use std::ops::Range;
-use timeline::{ProcessIndex, Timeline, Track, TrackIndex};
+use timeline::{ProcessIndex, Timeline, Track, TrackIndex, counters as counter_names};
 
 pub struct Busiest {
     pub track: TrackIndex,
     /// In a sentence, after "of": which thread it is, by name where there are several.
     pub said: String,
+    /// The part that it has of the time in which any thread ran, imports aside. None: none was seen to run.
+    pub share: Option<f64>,
 }
 
 /// None: nothing has a track.
@@ -24,16 +26,18 @@ pub fn find(timeline: &Timeline) -> Option<Busiest> {
         (*ran, of.samples.len(), of.slices.len(), u32::MAX - track.0)
     };
     let (busiest, its) = *ran.iter().max_by_key(most)?;
+    let together: f64 = ran.iter().map(|(_, ran)| *ran as f64).sum();
     ran.retain(|(track, _)| *track != busiest);
     let later = threads.waits(busiest, its).then(|| threads.runs_meanwhile(busiest, &ran)).flatten();
     let words = if later.is_some() { "the busiest thread after start-up" } else { "its busiest thread" };
     let track = later.unwrap_or(busiest);
+    let share = (together > 0.0).then(|| threads.ran(track).all() as f64 / together);
     let alone = timeline.tracks.iter().filter(|track| !track.samples.is_empty()).count() < 2;
     let said = match alone {
         true => words.to_owned(),
         false => format!("{words} ({})", phrase::thread(timeline, track)),
     };
-    Some(Busiest { track, said })
+    Some(Busiest { track, said, share })
 }
 
 /// From, to, and by how much.
@@ -50,7 +54,7 @@ struct Threads<'a> {
 
 impl<'a> Threads<'a> {
     fn new(timeline: &'a Timeline) -> Threads<'a> {
-        let of_thread = timeline.counters.iter().filter(|counter| &*counter.name == "cpu_ns");
+        let of_thread = timeline.counters.iter().filter(|counter| &*counter.name == counter_names::CPU_NS);
         let cpu = of_thread.filter_map(|counter| Some(((counter.process?, counter.tid?), growth(timeline, counter))));
         let rate = timeline.info.settings.rate_hz.filter(|rate| *rate > 0.0);
         Threads {

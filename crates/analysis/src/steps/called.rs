@@ -1,19 +1,25 @@
 //! What slices are called as steps: markers of engines by what they mark, names that differ in a number by what they share
-//! ("iteration 7", "iteration 8"), all others by themselves.
+//! ("iteration 7", "iteration 8"), all others by themselves. NVTX ranges of two domains are two things, whatever their names.
 
+use super::library;
 use std::collections::HashMap;
-use timeline::{NameIndex, Timeline, step_marker};
+use timeline::{SliceKind, Timeline, step_marker};
 
 /// Numbered parts of one step, not steps: a model has layers.
 const PARTS: [&str; 8] = ["layer", "block", "head", "expert", "stage", "op_id", "rank", "worker"];
-/// Operators of PyTorch, which its profiler marks with NVTX ranges: never steps.
-const OPERATORS: [&str; 6] = ["aten::", "autograd::", "torch::", "prims::", "c10", "nccl:"];
+/// The number of every library's domain.
+const LIBRARY: u32 = 1;
 
 #[derive(Default)]
 pub struct Called {
     /// By name: its place among the labels, one higher. 0: not asked for yet.
     known: Vec<u32>,
-    by_key: HashMap<String, u32>,
+    /// The same for ranges of a domain, by name and domain.
+    known_in: HashMap<(u32, u32), u32>,
+    /// Domains, numbered from 1, and the number of each text of arguments by where it is: each is there once.
+    domains: HashMap<String, u32>,
+    by_args: HashMap<usize, u32>,
+    by_key: HashMap<(u32, String), u32>,
     pub labels: Vec<Label>,
     /// Whether names that differ in a number are one.
     numbered: bool,
@@ -23,7 +29,8 @@ pub struct Label {
     pub text: String,
     /// An engine marks steps with it, whatever kind of slice it is.
     pub is_step: bool,
-    pub is_operator: bool,
+    /// A library's own, or an operator of a framework: never a step.
+    pub is_library: bool,
 }
 
 impl Called {
@@ -31,29 +38,56 @@ impl Called {
         Called { known: vec![0; timeline.names.len()], numbered, ..Called::default() }
     }
 
-    /// The place of a name's label.
-    pub fn of(&mut self, timeline: &Timeline, name: NameIndex) -> u32 {
-        let Some(known) = self.known.get(name.0 as usize).copied() else { return 0 };
+    /// The place of a slice's label.
+    pub fn of(&mut self, timeline: &Timeline, index: usize) -> u32 {
+        let name = timeline.slices.name[index];
+        let domain = match timeline.slices.kind(index) {
+            SliceKind::Nvtx => timeline.slices.args(index).map_or(0, |args| self.domain(args)),
+            _ => 0,
+        };
+        let known = match domain {
+            0 => self.known.get(name as usize).copied().unwrap_or(0),
+            _ => self.known_in.get(&(name, domain)).copied().unwrap_or(0),
+        };
         if known > 0 {
             return known - 1;
         }
-        let place = self.add(timeline.names.text(name));
-        self.known[name.0 as usize] = place + 1;
+        let place = self.add(timeline.names.text(timeline::NameIndex(name)), domain);
+        match (domain, self.known.get_mut(name as usize)) {
+            (0, Some(known)) => *known = place + 1,
+            _ => drop(self.known_in.insert((name, domain), place + 1)),
+        }
         place
     }
 
-    fn add(&mut self, text: &str) -> u32 {
-        let marker = step_marker(text);
+    /// The number of the domain in the arguments; 0: none.
+    fn domain(&mut self, args: &str) -> u32 {
+        let domains = &mut self.domains;
+        let mut number = |args: &str| {
+            let Some(domain) = library::domain(args) else { return 0 };
+            if let Some(known) = domains.get(domain) {
+                return *known;
+            }
+            // All of the libraries' are one.
+            let number = if library::is_domain(domain) { LIBRARY } else { domains.len() as u32 + LIBRARY + 1 };
+            domains.insert(domain.to_owned(), number);
+            number
+        };
+        *self.by_args.entry(args.as_ptr() as usize).or_insert_with(|| number(args))
+    }
+
+    fn add(&mut self, text: &str, domain: u32) -> u32 {
+        let marker = step_marker(text).filter(|_| domain != LIBRARY);
         let key = match marker {
-            Some(marker) => marker.to_owned(),
-            None if self.numbered => shared(text),
-            None => text.to_owned(),
+            Some(marker) => (0, marker.to_owned()),
+            None if self.numbered => (domain, shared(text)),
+            None => (domain, text.to_owned()),
         };
         let next = self.labels.len() as u32;
-        let place = *self.by_key.entry(key).or_insert_with_key(|key| {
-            let is_operator = OPERATORS.iter().any(|start| text.starts_with(start));
+        let place = *self.by_key.entry(key).or_insert_with_key(|(_, key)| {
+            let is_library = domain == LIBRARY || library::is_range(text);
             let text = if marker.is_some() { key.clone() } else { text.to_owned() };
-            self.labels.push(Label { text, is_step: marker.is_some(), is_operator });
+            self.labels.push(Label { text, is_step: marker.is_some(), is_library });
             next
         });
         let label = &mut self.labels[place as usize];

@@ -1,28 +1,23 @@
-//! Which slices are the steps: those that the program or its engine marked, else the outermost scope that repeats, else the
-//! outermost NVTX range that repeats, else the periods of what is launched, else the whole recording as one window. Two passes over
-//! the slices, whatever their number.
+//! Which reading of the recording gives the steps. What the program marks wins (`step()` and the markers of engines, then scopes), unless
+//! it explains almost nothing and something else explains most; else what explains most wins: NVTX ranges, calls into entry points or
+//! the turns of the loop around them, or the periods of what is launched. Where nothing does, the recording is one window.
 
 use super::called::Called;
-use super::{Step, StepSource, Steps, busiest, sequence};
-use timeline::{Detail, ProcessIndex, SliceKind, Timeline, TrackIndex};
+use super::candidates::{self, Candidate, Counts, Place, REPEATS, Steady};
+use super::evidence::Evidence;
+use super::reading::{Cut, Reading};
+use super::{Differs, PassedOver, RunnerUp, Step, StepSource, Steps, collect, kinds, reading, sequence, whole};
+use timeline::Timeline;
 
-/// Fewer of a kind are not a rhythm.
-const REPEATS: u64 = 3;
-
-#[derive(Clone, Copy, Default)]
-struct Candidate {
-    count: u64,
-    open: u64,
-    total: u64,
-    /// Scopes around the outermost of them.
-    depth: u32,
-}
-
-/// Steps, scopes and NVTX ranges by their place in `called`.
-type Candidates = [Vec<Candidate>; 3];
-const SOURCES: [StepSource; 3] = [StepSource::Step, StepSource::Scope, StepSource::Nvtx];
-/// The place of NVTX ranges among the candidates.
-const NVTX: usize = 2;
+/// Marks that hold less than a tenth of what was recorded explain almost nothing: were everything in them free, the program would
+/// still take more than nine tenths of its time.
+const ALMOST_NOTHING: f64 = 0.1;
+/// Who explains half of a recording explains more of it than anything that excludes it could.
+pub const MOST: f64 = 0.5;
+/// Where four fifths are explained, no sequence of kernels is looked for: it costs more than all else, and could add a fifth.
+const ENOUGH: f64 = 0.8;
+/// The turn of a loop is taken for its calls where it explains a twentieth more: else nothing happens between them.
+const NOTICEABLY: f64 = 1.05;
 
 pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
     // A name that is asked for with its number is that one.
@@ -31,250 +26,197 @@ pub fn choose(timeline: &Timeline, wanted: Option<&str>) -> Steps {
     };
     let numbered = !wanted.is_some_and(exact);
     let mut called = Called::new(timeline, numbered);
-    let all = candidates(timeline, &mut called);
-    let mut not_found = None;
-    if let Some(wanted) = wanted {
-        let why = format!("\"{wanted}\", as requested");
-        let named =
-            |place: usize| closed(&all[place]).map(|one| one.0).find(|label| called.labels[*label].text == wanted);
-        if let Some((place, label)) = (0..SOURCES.len()).find_map(|place| Some((place, named(place)?))) {
-            return slices(timeline, &mut called, &all, (place, label), why);
-        }
-        if let Some(found) =
-            Some(wanted).filter(|wanted| *wanted == sequence::NAME).and_then(|_| sequence::find(timeline))
-        {
-            return periods(found, &why);
-        }
-        not_found = Some(wanted.to_owned());
+    let counts = candidates::count(timeline, &mut called);
+    let evidence = Evidence::new(timeline);
+    let (all, steady) = candidates::measure(timeline, &mut called, &counts, &evidence);
+    let mut search = Search { timeline, called, counts, evidence, all, steady };
+    let Some(wanted) = wanted else { return search.usual() };
+    if let Some(found) = search.asked(wanted) {
+        return found;
     }
-    let mut chosen = usual(timeline, &mut called, &all);
-    if let Some(wanted) = &not_found {
-        chosen.why = match wanted == sequence::NAME {
-            true => format!("no kernel sequence repeats well enough; instead: {}", chosen.why),
-            false => format!("no step or scope named \"{wanted}\"; instead: {}", chosen.why),
-        };
-    }
-    chosen.not_found = not_found;
-    chosen
-}
-
-/// What nobody asked for by name.
-fn usual(timeline: &Timeline, called: &mut Called, all: &Candidates) -> Steps {
-    let longest = |least: u64| {
-        closed(&all[0]).filter(|(_, one)| one.count >= least).max_by_key(|(label, one)| (one.total, usize::MAX - label))
+    let mut steps = search.usual();
+    steps.why = match wanted == sequence::NAME {
+        true => format!("no kernel sequence repeats well enough; instead: {}", steps.why),
+        false => format!("no step or scope named \"{wanted}\"; instead: {}", steps.why),
     };
-    if let Some((label, _)) = longest(REPEATS).or_else(|| longest(1)) {
-        let why = match closed(&all[0]).count() {
-            1 if called.labels[label].is_step => "from the serving engine's markers".to_owned(),
-            1 if timeline.info.recorder.is_empty() => "from `step()` markers".to_owned(),
-            1 => "from the program's step markers".to_owned(),
-            kinds => format!("of {kinds} kinds of steps, the one with the most time"),
-        };
-        return slices(timeline, called, all, (0, label), why);
-    }
-    for (place, what) in [(1, "scope"), (NVTX, "NVTX range")] {
-        let fits = |(label, one): &(usize, &Candidate)| one.count >= REPEATS && !called.labels[*label].is_operator;
-        let repeats = closed(&all[place]).filter(fits);
-        if let Some((label, _)) = repeats.min_by_key(|(label, one)| (one.depth, u64::MAX - one.total, *label)) {
-            let why = format!("no step markers; the outermost {what} that repeats");
-            return slices(timeline, called, all, (place, label), why);
-        }
-    }
-    match sequence::find(timeline) {
-        Some(found) => periods(found, "no step markers, and no scope or range repeats"),
-        None => whole(timeline),
-    }
-}
-
-fn slices(
-    timeline: &Timeline,
-    called: &mut Called,
-    all: &Candidates,
-    (place, label): (usize, usize),
-    why: String,
-) -> Steps {
-    Steps {
-        name: called.labels[label].text.clone(),
-        source: SOURCES[place],
-        why,
-        steps: collect(timeline, called, place, label as u32),
-        unfinished: all[place][label].open,
-        not_found: None,
-        confidence: 1.0,
-        apart: Vec::new(),
-        thread: None,
-        sorted: Vec::new(),
-    }
-}
-
-fn periods(found: sequence::Found, why: &str) -> Steps {
-    let (count, alike) = (found.steps.len() as u64, crate::phrase::percent(found.alike));
-    let launches = crate::phrase::counted(found.launches as u64, "launch");
-    let count = crate::phrase::count(count);
-    Steps {
-        name: "iteration".into(),
-        source: StepSource::Sequence,
-        why: format!(
-            "{why}; a sequence of {launches} repeats {count} times, {alike} alike (confidence {:.2})",
-            found.confidence
-        ),
-        steps: found.steps,
-        unfinished: found.unfinished,
-        not_found: None,
-        confidence: found.confidence,
-        apart: Vec::new(),
-        thread: None,
-        sorted: Vec::new(),
-    }
-}
-
-fn closed(all: &[Candidate]) -> impl Iterator<Item = (usize, &Candidate)> {
-    all.iter().enumerate().filter(|(_, one)| one.count > 0)
-}
-
-/// Where among the candidates a slice belongs, and its label.
-fn place_of(timeline: &Timeline, called: &mut Called, index: usize) -> Option<(usize, u32)> {
-    let slices = &timeline.slices;
-    let place = match slices.kind(index) {
-        SliceKind::Step => 0,
-        SliceKind::Scope => 1,
-        // A range of no length is a mark.
-        SliceKind::Nvtx if slices.dur[index] > 0 => NVTX,
-        _ => return None,
-    };
-    let label = called.of(timeline, timeline::NameIndex(slices.name[index]));
-    let is_step = called.labels.get(label as usize)?.is_step;
-    Some((if is_step { 0 } else { place }, label))
-}
-
-fn candidates(timeline: &Timeline, called: &mut Called) -> Candidates {
-    let slices = &timeline.slices;
-    let mut all = Candidates::default();
-    let mut around: Vec<u64> = Vec::new();
-    for track in &timeline.tracks {
-        around.clear();
-        for index in track.slices.clone() {
-            let Some((place, label)) = place_of(timeline, called, index) else { continue };
-            let slice = slices.get(index);
-            while around.last().is_some_and(|end| *end <= slice.start) {
-                around.pop();
-            }
-            // Tasks that interleave on one thread look nested by time; where ids were recorded they decide.
-            let detail = slices.detail(index);
-            let outermost = slice.kind != SliceKind::Nvtx && detail.id != 0 && detail.parent == 0;
-            let depth = if outermost { 0 } else { around.len() as u32 };
-            around.push(slice.end());
-            if all[place].len() <= label as usize {
-                all[place].resize(label as usize + 1, Candidate::default());
-            }
-            let one = &mut all[place][label as usize];
-            one.depth = if one.count + one.open == 0 { depth } else { one.depth.min(depth) };
-            if slice.open {
-                one.open += 1;
-            } else {
-                one.count += 1;
-                one.total = one.total.saturating_add(slice.dur);
-            }
-        }
-    }
-    all
-}
-
-/// The finished slices of one label, without those inside another of the same (recursion).
-fn collect(timeline: &Timeline, called: &mut Called, place: usize, label: u32) -> Vec<Step> {
-    let slices = &timeline.slices;
-    let mut inside = Ids::default();
-    let mut process = ProcessIndex(u32::MAX);
-    let mut steps = Vec::new();
-    for (number, track) in timeline.tracks.iter().enumerate() {
-        if track.process != process {
-            process = track.process;
-            inside = Ids { most: 64 * slices.len() as u64 + 1024, ..Ids::default() };
-        }
-        let mut last_end = 0;
-        for index in track.slices.clone() {
-            let Some(what) = place_of(timeline, called, index) else { continue };
-            let (slice, wanted) = (slices.get(index), what == (place, label));
-            if !wanted && slice.kind == SliceKind::Nvtx {
-                continue;
-            }
-            // Ranges have no ids of ours.
-            let detail = if slice.kind == SliceKind::Nvtx { Detail::default() } else { slices.detail(index) };
-            let nested = match detail.id {
-                0 => slice.start < last_end && slice.end() <= last_end,
-                _ => inside.has(detail.parent),
-            };
-            if detail.id != 0 && (wanted || nested) {
-                inside.put(detail.id);
-            }
-            if wanted && !nested && !slice.open {
-                last_end = last_end.max(slice.end());
-                let track = TrackIndex(number as u32);
-                steps.push(Step {
-                    track,
-                    start: slice.start,
-                    end: slice.end(),
-                    index: 0,
-                    warmup: false,
-                    outlier: false,
-                });
-            }
-        }
-    }
+    steps.not_found = Some(wanted.to_owned());
     steps
 }
 
-/// A set of ids: one bit each, as the recorder gives them out in sequence. An absurd one is not kept.
-#[derive(Default)]
-struct Ids {
-    bits: Vec<u64>,
-    most: u64,
+pub struct Search<'a> {
+    pub timeline: &'a Timeline,
+    pub called: Called,
+    counts: Counts,
+    evidence: Evidence<'a>,
+    all: Vec<Candidate>,
+    steady: Steady,
 }
 
-impl Ids {
-    fn has(&self, id: u32) -> bool {
-        self.bits.get(id as usize / 64).is_some_and(|word| word >> (id % 64) & 1 == 1)
+impl Search<'_> {
+    /// What was asked for by name.
+    fn asked(&mut self, wanted: &str) -> Option<Steps> {
+        let why = format!("\"{wanted}\", as requested");
+        for place in Place::ALL {
+            let here = self.counts[place as usize].iter().zip(&self.called.labels).zip(0u32..);
+            let mut named = here.filter(|((one, label), _)| one.count > 0 && label.text == wanted);
+            if let Some((_, label)) = named.next() {
+                let steps = collect::slices(self.timeline, &mut self.called, (place, label));
+                let unfinished = self.counts[place as usize][label as usize].open;
+                return Some(Steps { unfinished, ..Steps::new(wanted.into(), place.source(), why, steps) });
+            }
+        }
+        let readings = self.readings();
+        if let Some(turns) = readings.iter().find(|one| one.source == StepSource::Turn && one.name == wanted) {
+            let steps = self.collect(turns);
+            return Some(Steps::new(wanted.into(), StepSource::Turn, why, steps));
+        }
+        let found = (wanted == sequence::NAME).then(|| sequence::find(self.timeline)).flatten()?;
+        let why = format!("{why}; {}", found.said());
+        let steps = Steps::new("iteration".into(), StepSource::Sequence, why, found.steps);
+        Some(Steps { unfinished: found.unfinished, confidence: found.confidence, ..steps })
     }
 
-    fn put(&mut self, id: u32) {
-        if u64::from(id) < self.most {
-            let word = id as usize / 64;
-            if word >= self.bits.len() {
-                self.bits.resize(word + 1, 0);
+    /// Every candidate as a reading of the recording.
+    fn readings(&self) -> Vec<Reading> {
+        let mut all = Vec::new();
+        for (number, one) in self.all.iter().enumerate() {
+            let name = &self.called.labels[one.label as usize].text;
+            let unfinished = self.counts[one.place as usize][one.label as usize].open;
+            all.push(Reading {
+                cut: Cut::Slices(number),
+                name: name.clone(),
+                source: one.place.source(),
+                measured: one.measured.clone(),
+                told: 1.0,
+                unfinished,
+            });
+            if let Some(turns) = one.turns.as_ref().filter(|turns| turns.are_steps()) {
+                all.push(Reading {
+                    cut: Cut::Turns(number),
+                    name: format!("iteration ({name})"),
+                    source: StepSource::Turn,
+                    measured: turns.measured.clone(),
+                    told: 1.0,
+                    unfinished,
+                });
             }
-            self.bits[word] |= 1 << (id % 64);
+        }
+        all
+    }
+
+    /// Whether an engine marks steps with it.
+    pub fn is_engine(&self, number: usize) -> bool {
+        self.called.labels[self.all[number].label as usize].is_step
+    }
+
+    pub fn collect(&mut self, reading: &Reading) -> Vec<Step> {
+        match &reading.cut {
+            Cut::Slices(number) => {
+                let one = &self.all[*number];
+                collect::slices(self.timeline, &mut self.called, (one.place, one.label))
+            }
+            Cut::Turns(number) => {
+                let (label, entries) =
+                    (self.all[*number].label, self.all.iter().filter(|one| one.place == Place::Entry));
+                let others: Vec<u32> = entries.map(|one| one.label).filter(|other| *other != label).collect();
+                let ends = self.all[*number].turns.as_ref().is_some_and(|turns| turns.ends_when_crossed());
+                collect::turns(self.timeline, &mut self.called, label, &others, ends)
+            }
+            Cut::Sequence(found) => found.steps.clone(),
         }
     }
+
+    /// What nobody asked for by name.
+    fn usual(&mut self) -> Steps {
+        let mut all = self.readings();
+        settle_turns(&mut all);
+        let best = |all: &[Reading], fits: &dyn Fn(&Reading) -> bool| {
+            let scores = (0..all.len()).filter(|place| fits(&all[*place]));
+            scores.max_by(|a, b| all[*a].score().total_cmp(&all[*b].score()).then(b.cmp(a)))
+        };
+        let of = |source: StepSource| move |one: &Reading| one.source == source;
+        let repeats = |one: &Reading| one.measured.count >= REPEATS;
+        let own = best(&all, &|one| of(StepSource::Step)(one) && repeats(one))
+            .or_else(|| best(&all, &of(StepSource::Step)))
+            .or_else(|| best(&all, &of(StepSource::Scope)));
+        let explains = |one: &Reading, least: f64| one.measured.explained().is_none_or(|share| share >= least);
+        if let Some(own) = own.filter(|own| explains(&all[*own], ALMOST_NOTHING)) {
+            return self.steps(&all, own, None);
+        }
+        let recognised =
+            |one: &Reading| own.is_none_or(|own| all_but(&all, own, one)) && one.source != StepSource::Step;
+        let enough = best(&all, &recognised).is_some_and(|place| explains(&all[place], ENOUGH));
+        if !enough && let Some(found) = sequence::find(self.timeline) {
+            all.push(reading::of_sequence(self.timeline, found, &self.evidence, &self.steady));
+        }
+        let least = if own.is_some() { MOST } else { ALMOST_NOTHING };
+        let fits = |one: &Reading| {
+            one.source != StepSource::Step && own.is_none_or(|own| all_but(&all, own, one)) && explains(one, least)
+        };
+        match (best(&all, &fits), own) {
+            (Some(place), own) => self.steps(&all, place, own),
+            (None, Some(own)) => self.steps(&all, own, None),
+            (None, None) => {
+                let best = best(&all, &|_| true).map(|place| &all[place]);
+                let little = best
+                    .map(|one| format!("\"{}\" repeats, but holds only {}", one.name, reading::held(&one.measured)));
+                whole::whole(self.timeline, little)
+            }
+        }
+    }
+
+    /// The steps of a reading; `own` are marks that it replaces.
+    fn steps(&mut self, all: &[Reading], place: usize, own: Option<usize>) -> Steps {
+        let chosen = &all[place];
+        let mut why = reading::why(self, all, place, own.is_none());
+        let passed_over = own.map(|own| &all[own]).map(|own| PassedOver {
+            name: own.name.clone(),
+            source: own.source,
+            count: own.measured.count,
+            share: own.measured.share(),
+        });
+        if let Some(own) = own {
+            why = format!(
+                "\"{}\" is marked, but holds only {}; instead: {why}",
+                all[own].name,
+                reading::held(&all[own].measured)
+            );
+        }
+        let steps = self.collect(chosen);
+        let kinds = kinds::others(self, all, place, &steps);
+        let beside: Vec<usize> = kinds.iter().map(|(other, _)| *other).chain(own).collect();
+        let runner_up = reading::runner_up(all, place, &beside);
+        // That a step which was marked has parts is no news.
+        let is_news = |other: &&RunnerUp| chosen.source != StepSource::Step || other.differs != Differs::Part;
+        if let Some(other) = runner_up.as_ref().filter(is_news) {
+            why += &format!("; next best: {}", other.said());
+        }
+        let mut steps = Steps::new(chosen.name.clone(), chosen.source, why, steps);
+        steps.unfinished = chosen.unfinished;
+        steps.confidence = reading::confidence(all, place, &beside);
+        steps.share = chosen.measured.explained();
+        steps.kinds = kinds.into_iter().map(|(_, kind)| kind).collect();
+        (steps.runner_up, steps.passed_over) = (runner_up, passed_over);
+        if steps.confidence < 1.0 {
+            steps.why += &format!(" (confidence {:.2})", steps.confidence);
+        }
+        steps
+    }
 }
 
-/// One window on the busiest thread.
-fn whole(timeline: &Timeline) -> Steps {
-    let busiest = busiest::find(timeline).filter(|_| timeline.duration() > 0);
-    let steps = busiest.iter().map(|busiest| Step {
-        track: busiest.track,
-        start: timeline.start,
-        end: timeline.end,
-        index: 0,
-        warmup: false,
-        outlier: false,
-    });
-    let repeats = match timeline.gpu.is_empty() {
-        true => "no step, scope or range repeats three times",
-        false => "no step, scope, range or kernel sequence repeats three times",
-    };
-    Steps {
-        name: "recording".into(),
-        source: StepSource::Whole,
-        why: match &busiest {
-            Some(busiest) => format!("{repeats}; analysed: the whole recording of {}", busiest.said),
-            None => "no timed events recorded".into(),
-        },
-        steps: steps.collect(),
-        unfinished: 0,
-        not_found: None,
-        confidence: 1.0,
-        apart: Vec::new(),
-        thread: busiest.map(|busiest| busiest.said),
-        sorted: Vec::new(),
+fn all_but(all: &[Reading], place: usize, one: &Reading) -> bool {
+    !std::ptr::eq(&all[place], one)
+}
+
+/// Of calls and the turns of the loop around them only one stays.
+fn settle_turns(all: &mut Vec<Reading>) {
+    let mut place = 1;
+    while place < all.len() {
+        if all[place].source == StepSource::Turn {
+            let turns = all[place].score() >= NOTICEABLY * all[place - 1].score();
+            all.remove(if turns { place - 1 } else { place });
+        } else {
+            place += 1;
+        }
     }
 }

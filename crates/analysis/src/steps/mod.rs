@@ -1,19 +1,32 @@
 //! The steps: the requests, batches or iterations whose latency everything else is a part of. Which slices they are is
-//! decided in `choose`, which of them stand for steady work in `steady`.
+//! decided in `choose` by what they explain (`score`), which of them stand for steady work in `steady`.
 
 mod busiest;
 mod called;
+mod candidates;
 mod choose;
 pub mod chosen;
+mod collect;
+mod evidence;
 pub mod groups;
+mod kinds;
+mod library;
+mod looked;
 mod periods;
+mod reading;
 mod recorded;
+mod score;
 mod sequence;
 pub mod spans;
+pub mod startup;
 mod steady;
+mod turns;
+mod whole;
 pub mod windows;
 
+use crate::phrase;
 use crate::stats::percentile;
+use startup::Startup;
 use timeline::{Timeline, TrackIndex};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -27,12 +40,26 @@ pub struct Steps {
     /// Steps that lie wholly outside the windows in which the GPU was recorded, by start: what the program does without us. In no
     /// number; they have no place in `steps`, and their index means nothing.
     pub apart: Vec<Step>,
+    /// Steps in which operators were recorded, which took longer for it, by start. In no number, as those above.
+    pub looked_at: Vec<Step>,
     /// Begun but never ended: known of, and in no number.
     pub unfinished: u64,
     /// A name was asked for and is not there.
     pub not_found: Option<String>,
-    /// That these are steps: 1 where they are marked, less where they were recognised.
+    /// That these are the steps that stand for the program, 0 to 1: less than 1 where they explain little of the recording, and where
+    /// they were recognised rather than marked.
     pub confidence: f64,
+    /// The part of the recorded kernels and of their threads' running time that lies in them. None: neither was recorded, or a name
+    /// was asked for.
+    pub share: Option<f64>,
+    /// The next best reading of the recording.
+    pub runner_up: Option<RunnerUp>,
+    /// Marks that explain almost nothing, and were not used.
+    pub passed_over: Option<PassedOver>,
+    /// Other kinds of steps with a notable share, the largest first. In no number of these.
+    pub kinds: Vec<StepKind>,
+    /// What comes before the first steady step, or is left out of a recording without steps.
+    pub startup: Option<Startup>,
     /// Where the whole recording is looked at: which thread that is, as it follows "of" in a sentence.
     pub thread: Option<String>,
     /// Durations of the steps that count, shortest first.
@@ -47,6 +74,10 @@ pub enum StepSource {
     Scope,
     /// An NVTX range that repeats.
     Nvtx,
+    /// Calls into an entry point of the program: a model, a request handler.
+    Entry,
+    /// The turns of the loop around such calls.
+    Turn,
     /// The periods of a sequence of kernels that repeats.
     Sequence,
     /// Nothing repeats: the whole recording is one window.
@@ -59,6 +90,8 @@ impl StepSource {
             StepSource::Step => "step",
             StepSource::Scope => "scope",
             StepSource::Nvtx => "nvtx",
+            StepSource::Entry => "entry",
+            StepSource::Turn => "loop",
             StepSource::Sequence => "kernel_sequence",
             StepSource::Whole => "whole",
         }
@@ -66,7 +99,80 @@ impl StepSource {
 
     /// Whether the program says where its steps are: then one is open in all the time that is looked at.
     pub fn is_marked(self) -> bool {
-        matches!(self, StepSource::Step | StepSource::Scope | StepSource::Nvtx)
+        matches!(self, StepSource::Step | StepSource::Scope | StepSource::Nvtx | StepSource::Entry)
+    }
+}
+
+/// What would have been the steps otherwise.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunnerUp {
+    pub name: String,
+    pub source: StepSource,
+    pub count: u64,
+    pub share: f64,
+    pub differs: Differs,
+}
+
+/// How another reading of a recording cuts it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Differs {
+    /// It lies inside of something that repeats.
+    Part,
+    More,
+    Fewer,
+    /// As many, with other begins and ends.
+    Borders,
+}
+
+impl Differs {
+    pub fn name(self) -> &'static str {
+        match self {
+            Differs::Part => "part",
+            Differs::More => "more",
+            Differs::Fewer => "fewer",
+            Differs::Borders => "borders",
+        }
+    }
+
+    pub fn said(self) -> &'static str {
+        match self {
+            Differs::Part => "a part of what repeats",
+            Differs::More => "more often",
+            Differs::Fewer => "less often",
+            Differs::Borders => "as often, with other begins and ends",
+        }
+    }
+}
+
+impl RunnerUp {
+    pub fn said(&self) -> String {
+        format!("\"{}\" ({}, {})", self.name, phrase::percent(self.share), self.differs.said())
+    }
+}
+
+/// Marks that hold too little of the recording to be its steps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PassedOver {
+    pub name: String,
+    pub source: StepSource,
+    pub count: u64,
+    pub share: f64,
+}
+
+/// Another kind of steps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepKind {
+    pub name: String,
+    pub count: u64,
+    pub share: f64,
+    pub p50_ns: u64,
+}
+
+impl StepKind {
+    /// "\"prefill\" (12, 31 % of the work, p50 40.0 ms)".
+    pub fn said(&self) -> String {
+        let (count, share) = (phrase::count(self.count), phrase::percent(self.share));
+        format!("\"{}\" ({count}, {share} of the work, p50 {})", self.name, phrase::duration(self.p50_ns))
     }
 }
 
@@ -90,9 +196,31 @@ impl Step {
 }
 
 impl Steps {
+    fn new(name: String, source: StepSource, why: String, steps: Vec<Step>) -> Steps {
+        Steps {
+            name,
+            source,
+            why,
+            steps,
+            apart: Vec::new(),
+            unfinished: 0,
+            not_found: None,
+            confidence: 1.0,
+            looked_at: Vec::new(),
+            share: None,
+            runner_up: None,
+            passed_over: None,
+            kinds: Vec::new(),
+            startup: None,
+            thread: None,
+            sorted: Vec::new(),
+        }
+    }
+
     pub fn find(timeline: &Timeline, wanted: Option<&str>) -> Steps {
         let mut steps = choose::choose(timeline, wanted);
         recorded::keep(timeline, &mut steps);
+        looked::set_apart(timeline, &mut steps);
         steps.steps.sort_by_key(|step| (step.start, step.track, step.end));
         for (index, step) in steps.steps.iter_mut().enumerate() {
             step.index = index as u32;
@@ -104,6 +232,7 @@ impl Steps {
         }
         steps.sorted = steps.measured().map(Step::dur).collect();
         steps.sorted.sort_unstable();
+        steps.startup = steps.startup.or_else(|| startup::before(timeline, &steps));
         steps
     }
 

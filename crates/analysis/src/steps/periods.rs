@@ -4,6 +4,7 @@
 //! A model is layers that repeat inside steps that repeat. What tells a step from a layer is the host: in a step it waits for its
 //! result at least once and then prepares the next, between two layers it goes on launching.
 
+use crate::stats::median;
 use std::collections::HashMap;
 
 /// One launch of a thread.
@@ -176,7 +177,8 @@ fn attempt(tokens: &[Token], mark: u64) -> Option<Tried> {
     let tail = tokens[..starts[0]].iter().rev().zip(usual.iter().rev());
     let cut = starts[0] - tail.take_while(|(a, b)| a.id == b.id).count();
     let covered = weight(&tokens[cut..tokens.len().min(last + usual.len())]) / weight(tokens).max(1.0);
-    let pause = median(starts.iter().filter(|place| **place > 0).map(|place| pause(tokens, *place)).collect());
+    let pause =
+        median(starts.iter().filter(|place| **place > 0).map(|place| pause(tokens, *place)).collect()).unwrap_or(0);
     let tried = Tried {
         mark,
         first: starts[0],
@@ -236,9 +238,4 @@ fn best_run(values: impl Iterator<Item = f64>) -> std::ops::Range<usize> {
         }
     }
     best
-}
-
-fn median(mut all: Vec<u64>) -> u64 {
-    let middle = all.len() / 2;
-    if all.is_empty() { 0 } else { *all.select_nth_unstable(middle).1 }
 }

@@ -3,6 +3,7 @@
 
 use super::Step;
 use super::periods::{self, Period, Token};
+use crate::phrase;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};
 
@@ -22,6 +23,18 @@ pub struct Found {
     pub confidence: f64,
     /// Begun, but the recording ended.
     pub unfinished: u64,
+}
+
+impl Found {
+    /// What repeats, and how often.
+    pub fn said(&self) -> String {
+        format!(
+            "a sequence of {} repeats {} times, {} alike",
+            phrase::counted(self.launches as u64, "launch"),
+            phrase::count(self.steps.len() as u64),
+            phrase::percent(self.alike)
+        )
+    }
 }
 
 /// None: no sequence repeats well enough to be called steps.

@@ -52,7 +52,7 @@ impl ExportFormat {
         if REPORTS.iter().any(|ending| name.ends_with(ending)) {
             return Err(format!("{shown} would be a report: write it with `inferscope analyze --output {shown}`"));
         }
-        Err(format!("the name {shown} says no format: add --format {}", names()))
+        Err(format!("cannot infer the format from {shown}: add --format {}", names()))
     }
 
     /// Not for a terminal: the extension that its files usually have.

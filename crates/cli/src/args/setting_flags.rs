@@ -151,6 +151,7 @@ fn word(word: &'static Word) -> Arg {
 fn help(row: &Setting) -> String {
     let help = row.help();
     match (row.accepts, row.default_words()) {
+        (Accepts::Truth, Some(default)) if default == "true" => format!("{help}; `=false` turns it off [default: on]"),
         (Accepts::Truth, _) => format!("{help}; `=false` overrides a settings file"),
         (Accepts::Calls, _) | (_, None) => help,
         (_, Some(default)) => format!("{help} [default: {default}]"),

@@ -43,7 +43,8 @@ fn refuse_nothing(path: &Path, timeline: &Timeline) -> Result<(), Failure> {
     let nothing = timeline.slices.is_empty()
         && timeline.samples.is_empty()
         && timeline.counters.is_empty()
-        && timeline.gpu.is_empty();
+        && timeline.gpu.is_empty()
+        && timeline.memory.is_empty();
     if !nothing || timeline.info.recorder.is_empty() && path.is_dir() {
         return Ok(());
     }

@@ -30,7 +30,7 @@ pub struct Check {
     #[arg(value_name = "TRACE")]
     trace: Option<PathBuf>,
 
-    /// The step or scope to check [default: the step with the most time]
+    /// The step or scope to check [default: chosen automatically; `inferscope analyze` says why]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 
@@ -123,7 +123,7 @@ pub fn run(settings: &Settings, check: &Check) -> Result<Ending, Failure> {
     let [mut source] = open::confined(settings, [check.trace.as_deref()], Output::None)?;
     let verdict = Verdict::of(source.read(settings)?, check.step.as_deref(), &RuleFile::default())?;
     let steps = &verdict.diagnosis.steps;
-    let named = Named::new(&verdict.timeline, &verdict.metrics, &verdict.diagnosis);
+    let named = Named::new(&verdict.timeline, &verdict.metrics, verdict.diagnosis.figures());
     // Judged before anything is written: the exit code must not depend on whether somebody reads.
     let judge = |limit: &Limit| {
         let metric = find(limit.metric)?;

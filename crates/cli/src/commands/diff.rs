@@ -36,7 +36,7 @@ pub struct Diff {
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// The step or scope to compare [default: the step with the most time that both have]
+    /// The step or scope to compare [default: chosen automatically from those that both have]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 
@@ -66,7 +66,7 @@ enum DiffFormat {
     /// For a pull request
     #[value(alias = "md")]
     Markdown,
-    /// For programs; schema/comparison.schema.json describes it
+    /// For programs; schema/comparison.schema.json describes it (of memory snapshots, schema/memory_comparison.schema.json)
     Json,
 }
 
@@ -103,6 +103,9 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
     let gates: Vec<Gate> =
         diff.fail_on.iter().map(|text| Gate::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (a, b) = verdicts(settings, diff)?;
+    if let Some(ending) = snapshots(settings, diff, format, &a, &b)? {
+        return Ok(ending);
+    }
     let comparison = compare::compare(side(&a), side(&b)).map_err(|why| {
         let hint = "name a step that both have with --step, or record both in the same way";
         Failure::bad_input(format!("{} and {} cannot be compared: {why}; {hint}", diff.a.display(), diff.b.display()))
@@ -125,6 +128,45 @@ pub fn run(settings: &Settings, diff: &Diff) -> Result<Ending, Failure> {
         settings.say(format_args!("wrote {}", path.display()));
     }
     end(&results)
+}
+
+/// Two snapshots of memory are compared by what they hold. None: they are none.
+fn snapshots(
+    settings: &Settings,
+    diff: &Diff,
+    format: DiffFormat,
+    a: &Verdict,
+    b: &Verdict,
+) -> Result<Option<Ending>, Failure> {
+    let of_memory = [a, b].map(|one| analysis::memory::is_all(&one.timeline));
+    let (left, right) = (diff.a.display().to_string(), diff.b.display().to_string());
+    match of_memory {
+        [false, false] => return Ok(None),
+        [true, true] => {}
+        [first, _] => {
+            let (snapshot, other) = if first { (&left, &right) } else { (&right, &left) };
+            let why = format!("{snapshot} is a memory snapshot, {other} is not: compare it with another snapshot");
+            return Err(Failure::bad_input(why));
+        }
+    }
+    if let Some(gate) = diff.fail_on.first() {
+        return Err(Failure::bad_input(format!("gate {gate}: no data (memory snapshots have no such metrics)")));
+    }
+    let comparison = compare::memory::compare_memory(side(a), side(b));
+    let titles = Titles { a: &left, b: &right };
+    let style = match diff.file() {
+        Some(_) => report::Style::default(),
+        None => terminal::stdout_style(&settings.color),
+    };
+    output::write_to(diff.file(), |mut out| match format {
+        DiffFormat::Text => report::comparison::memory::text(&comparison, &titles, settings.top, &style, &mut out),
+        DiffFormat::Markdown => report::comparison::memory::markdown(&comparison, &titles, settings.top, &mut out),
+        DiffFormat::Json => report::comparison::memory::json(&comparison, &titles, &mut out),
+    })?;
+    if let Some(path) = diff.file() {
+        settings.say(format_args!("wrote {}", path.display()));
+    }
+    Ok(Some(Ending::FINE))
 }
 
 fn end(results: &[GateResult]) -> Result<Ending, Failure> {

@@ -63,7 +63,7 @@ fn format(export: &Export, file: Option<&Path>) -> Result<ExportFormat, Failure>
         (None, None) => {
             let formats = export_formats();
             return Err(Failure::usage(format_args!(
-                "what to write? Name a file, such as --output trace.pftrace, or a format: --format {formats}"
+                "no output named: name a file, such as --output trace.pftrace, or a format: --format {formats}"
             )));
         }
     };

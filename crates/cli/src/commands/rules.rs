@@ -86,7 +86,7 @@ fn list(settings: &Settings, file: &RuleFile) -> Result<(), Failure> {
     let style = terminal::stdout_style(&settings.color);
     let ours = RULES.iter().map(|rule| {
         let off = file.ours.off(rule.code()).map(|origin| format!("off ({origin}): ")).unwrap_or_default();
-        let summary = RuleDocs::filled(rule.docs().summary, rule.thresholds(), &file.ours);
+        let summary = RuleDocs::filled(rule.docs().summary, *rule, &file.ours);
         (rule.code().to_string(), off + &summary)
     });
     let yours = file.own.iter().map(|rule| (rule.name.clone(), format!("{} ({})", rule.text, rule.origin)));
@@ -136,7 +136,7 @@ fn explain(settings: &Settings, code: &str, file: &RuleFile) -> Result<(), Failu
 /// With the values in force, and where each comes from.
 fn of_ours(rule: &dyn Rule, settings: &RuleSettings) -> Vec<(&'static str, String)> {
     let docs = rule.docs();
-    let filled = |text: &str| RuleDocs::filled(text, rule.thresholds(), settings);
+    let filled = |text: &str| RuleDocs::filled(text, rule, settings);
     let mut facts = vec![
         ("finds", filled(docs.summary)),
         ("why", filled(docs.why)),

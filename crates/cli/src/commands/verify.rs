@@ -45,11 +45,11 @@ pub struct Verify {
     #[arg(long, value_name = "TRACE")]
     trace: Option<PathBuf>,
 
-    /// The step or scope to time [default: the step with most time]
+    /// The step or scope to time [default: chosen automatically; `inferscope analyze` says why]
     #[arg(long, value_name = "NAME")]
     step: Option<String>,
 
-    /// What to write
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     format: VerifyFormat,
 
@@ -57,7 +57,7 @@ pub struct Verify {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// The fixes that can be switched
+    /// List the fixes that can be switched on
     #[arg(long, conflicts_with_all = ["fix", "argv"])]
     list: bool,
 
@@ -123,7 +123,9 @@ fn try_out<'a>(
     settings.say(report::verify::announce(&prediction));
     // As little as shows the steps.
     let detail = match diagnosis.steps.source {
-        StepSource::Step | StepSource::Scope | StepSource::Whole => Detail::Steps,
+        StepSource::Step | StepSource::Scope | StepSource::Entry | StepSource::Turn | StepSource::Whole => {
+            Detail::Steps
+        }
         StepSource::Nvtx => Detail::Nvtx,
         StepSource::Sequence => Detail::Launches,
     };

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 Changes, joined by `;`:
   remove WHAT         sync-api, kernel:NAME, copy:NAME, api:NAME, host:FUNCTION
-  scale WHAT FACTOR   the same, but for sync-api; `*` in a name is any text
+  scale WHAT FACTOR   same targets except sync-api; `*` in a name is any text
   pin copies          pageable copies as fast as the trace's pinned ones
   graph steps         launches in a row become one
 
@@ -36,7 +36,7 @@ pub struct Whatif {
     #[arg(value_name = "CHANGES", required = true)]
     changes: Vec<String>,
 
-    /// The step or scope to replay [default: the step with the most time]
+    /// The step or scope to replay [default: chosen automatically; `inferscope analyze` says why]
     #[arg(long, value_name = "NAME")]
     pub step: Option<String>,
 

@@ -2,11 +2,7 @@
 //! may be meant for another version, so they are told and no error.
 
 use analysis::spelling::nearest_of;
-use trace::settings::{PREFIX, all};
-
-/// What our parts tell each other, and where tests put a library of their own.
-const INTERNAL: [&str; 11] =
-    ["BIN", "CUPTI", "FIX", "FIX_VALUE", "NVML", "PACKAGE", "RECORDER_PID", "SEGMENTS", "SYSFS", "TRACE", "UNLISTED"];
+use trace::settings::{PREFIX, all, internal};
 
 /// One sentence for each of these names that means nothing.
 pub fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
@@ -24,8 +20,7 @@ pub fn warnings(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 fn is_unknown(name: &str) -> bool {
-    let Some(word) = name.strip_prefix(PREFIX) else { return false };
-    !INTERNAL.contains(&word) && !all().any(|setting| setting.variable() == name)
+    name.starts_with(PREFIX) && !internal::ALL.contains(&name) && !all().any(|setting| setting.variable() == name)
 }
 
 #[cfg(test)]
@@ -44,7 +39,7 @@ mod tests {
         assert!(told[1].ends_with("lists the keys"), "{told:?}");
     }
 
-    /// What the sources mention is a setting or stands in the list above.
+    /// What the sources mention is a setting or stands in the list of internal ones.
     #[test]
     fn our_own_variables_are_known() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -4,6 +4,7 @@
 use super::python;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use trace::settings::internal;
 
 /// A libcupti, and where it comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,8 +16,8 @@ pub struct Found {
 /// All that were found, the one that would be loaded first.
 pub fn search() -> Vec<Found> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(asked) = variable("INFERSCOPE_CUPTI") {
-        return vec![Found { path: asked.into(), from: "INFERSCOPE_CUPTI" }];
+    if let Some(asked) = variable(internal::CUPTI) {
+        return vec![Found { path: asked.into(), from: internal::CUPTI }];
     }
     let mut toolkits: Vec<PathBuf> =
         ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable).map(Into::into).collect();

@@ -13,14 +13,11 @@ pub fn recordable() -> Vec<Line> {
         None => Err("the Python package is not installed next to this command: `pip install inferscope`".to_owned()),
     };
     let inside = package.clone().map(|_| "inferscope run --calls (off by default)".to_owned());
-    let native = match recorder::has_native() {
-        true => Ok("inferscope run --native".to_owned()),
-        false => Err("this command was built without them (needs libunwind and the feature `native`)".to_owned()),
-    };
+    let native = recorder::can_see_native();
     vec![
         Line::of(children(), "stacks of started commands"),
         Line::of(others(), "stacks of other processes"),
-        Line::of(native, "native frames"),
+        Line::of(native.map(|()| "by perf events (--native=false for none)".into()), "native frames"),
         Line::of(package, "scopes, steps, marks"),
         Line::of(inside, "calls"),
         Line::of(readable("/proc/self/stat", "from /proc"), "memory and threads"),

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use trace::settings::internal;
 
 /// Said by each Python: implementation, version, whether it has no GIL, whether it finds our package, and where it really
 /// is (a virtual environment counts for itself).
@@ -105,7 +106,7 @@ fn ask(path: &Path, script: &str) -> Result<String, ()> {
         .args(["-c", script])
         // It must not record itself.
         .env_remove("INFERSCOPE_ENABLE")
-        .env_remove("INFERSCOPE_SEGMENTS")
+        .env_remove(internal::SEGMENTS)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -11,12 +11,12 @@ pub fn edit(rule: &dyn Rule) -> String {
              record before and after, and compare with `inferscope diff`"
         );
     };
-    let meanwhile = match edit.whatif {
+    let predict = match edit.whatif {
         None => String::new(),
         Some(ask) => format!(" To predict the gain: inferscope whatif TRACE \"{ask}\"."),
     };
     format!(
-        "`{code}` needs a code change; `verify` cannot apply it: {}.{meanwhile} Record before and after, and compare with \
+        "`{code}` needs a code change; `verify` cannot apply it: {}.{predict} Record before and after, and compare with \
          `inferscope diff`",
         edit.what
     )

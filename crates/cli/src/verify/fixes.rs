@@ -5,6 +5,7 @@ use analysis::spelling::nearest_of;
 use diagnosis::fixes::{ChosenFix, FIXES, Switch};
 use diagnosis::rules::RULES;
 use std::ffi::OsString;
+use trace::settings::internal;
 
 /// Why there is no such fix.
 pub enum Unknown {
@@ -34,10 +35,10 @@ pub fn choose(word: &str) -> Result<ChosenFix, Unknown> {
 
 /// The variables that switch the fix on in the command.
 pub fn environment(chosen: &ChosenFix) -> Vec<(OsString, OsString)> {
-    let mut variables: Vec<(OsString, OsString)> = vec![("INFERSCOPE_FIX".into(), chosen.fix.name.into())];
+    let mut variables: Vec<(OsString, OsString)> = vec![(internal::FIX.into(), chosen.fix.name.into())];
     let value = chosen.value.clone().unwrap_or_default();
     if !value.is_empty() {
-        variables.push(("INFERSCOPE_FIX_VALUE".into(), value.clone().into()));
+        variables.push((internal::FIX_VALUE.into(), value.clone().into()));
     }
     if let Switch::Environment(names) = chosen.fix.switch {
         variables.extend(names.iter().map(|name| ((*name).into(), joined(name, &value))));

@@ -16,15 +16,15 @@ pub fn value(fix: &Fix, asked: Option<&str>) -> Result<Option<String>, String> {
         (Value::Threads, None) => Ok(Some(cores().max(1).to_string())),
         (Value::Threads, Some(value)) => match value.parse::<u32>() {
             Ok(number) if (1..=4096).contains(&number) => Ok(Some(value.into())),
-            _ => Err(format!("{value:?} is no number of threads: write it as in threads=4")),
+            _ => Err(format!("{value:?} is not a number of threads; write it as in threads=4")),
         },
         (Value::Cpus, None) => near_the_gpu().map(Some).ok_or_else(|| {
             let why = "no GPU of this machine says which CPUs are near it";
-            format!("which CPUs? Name them as in affinity=0-3: {why}")
+            format!("affinity needs a list of CPUs, as in affinity=0-3: {why}")
         }),
         (Value::Cpus, Some(value)) => {
             let asked =
-                cpus(value).ok_or_else(|| format!("{value:?} is no list of CPUs: write it as in affinity=0-3,8"))?;
+                cpus(value).ok_or_else(|| format!("{value:?} is not a list of CPUs; write it as in affinity=0-3,8"))?;
             let there = allowed();
             match asked.difference(&there).next() {
                 Some(missing) => Err(format!("there is no CPU {missing} for this process: it has {}", list(&there))),

@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use timeline::{SliceKind, Timeline};
+use trace::settings::internal;
 
 /// The mark by which the Python package says what became of the fix. The same word is in the package (`_fixes/`).
 const MARK: &str = "inferscope.fix";
@@ -91,13 +92,13 @@ impl Runner<'_> {
             // What a file or the environment may ask for, and no flag takes back.
             run.envs([("INFERSCOPE_CALLS", "false"), ("INFERSCOPE_LAYERS", "false")]);
             // Has the package mark the moment when the program begins, in both sorts of runs.
-            run.env("INFERSCOPE_FIX", "none");
+            run.env(internal::FIX, "none");
         }
         run.envs(variables.iter().cloned()).arg("--").args(self.argv);
         // They are no runs that the user asked for: the newest trace stays the newest.
-        run.env("INFERSCOPE_UNLISTED", "1");
+        run.env(internal::UNLISTED, "1");
         // A recorder around us would take these runs for its own.
-        run.env_remove("INFERSCOPE_RECORDER_PID").env_remove("INFERSCOPE_SEGMENTS");
+        run.env_remove(internal::RECORDER_PID).env_remove(internal::SEGMENTS);
         let file = |ending| File::create(self.file(name, ending)).map_err(failed);
         run.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
         interrupt::wait(&mut run).map_err(failed)

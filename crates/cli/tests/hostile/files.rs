@@ -1,4 +1,4 @@
-//! Hostile files of other tools: damaged JSON, gzip and SQLite, nesting without end, and archives that become much larger than
+//! Hostile files of other tools: damaged JSON, gzip, SQLite and pickles, nesting without end, and archives that become much larger than
 //! they are.
 
 use crate::place::Place;
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::sync::Mutex;
+use timeline::fixture::pickle::Py;
 
 /// An event of torch.profiler.
 const EVENT: &str =
@@ -45,6 +46,16 @@ fn sqlite(place: &Place) -> Vec<u8> {
     bytes
 }
 
+/// As PyTorch's allocator writes it.
+fn snapshot() -> Vec<u8> {
+    let event = |action: &str, at: u64| {
+        let event = Py::dict([("action", action.into()), ("addr", at.into()), ("size", (at << 9).into())]);
+        event.with("time_us", at).with("frames", Py::List(vec![]))
+    };
+    let events = (1..60).map(|at| event(if at % 3 == 0 { "free_requested" } else { "alloc" }, at)).collect();
+    Py::dict([("segments", Py::List(vec![])), ("device_traces", vec![Py::List(events)].into())]).pickle(4)
+}
+
 /// What an archive of one kilobyte says when it becomes larger than it may.
 pub const TOO_LARGE: &str = "--max-unpacked-mb";
 
@@ -68,20 +79,29 @@ fn make(place: &Place, number: usize) -> (&'static str, Vec<u8>) {
         7 => ("damaged gzip", gzip(&torch(50))),
         8 => ("a name of a megabyte", [b"{\"traceEvents\":[{\"name\":\"".to_vec(), vec![b'x'; 1 << 20]].concat()),
         9 => ("two archives in one", [gzip(&torch(3)), gzip(&torch(3))].concat()),
+        12 => (
+            "a pickle with code",
+            b"\x80\x02}q\x00X\x08\x00\x00\x00segmentscposix\nsystem\nX\x02\x00\x00\x00ls\x85Rs.".to_vec(),
+        ),
+        13 => ("a pickle of nested lists", [b"\x80\x02".to_vec(), vec![b']'; bomb]].concat()),
+        14 => ("a damaged memory snapshot", snapshot()),
         _ => ("damaged JSON", torch(50)),
     }
 }
 
+/// Of [`make`].
+const KINDS: usize = 15;
+
 /// A file in the place of the trace. Says what it is.
 pub fn file(place: &Place, random: &mut Random, number: usize) -> &'static str {
-    let (said, mut bytes) = kind(place, number % 12);
-    match number % 12 {
-        6 | 7 => random.bytes(&mut bytes),
-        10.. => random.json(&mut bytes),
+    let (said, mut bytes) = kind(place, number % KINDS);
+    match number % KINDS {
+        6 | 7 | 14 => random.bytes(&mut bytes),
+        10 | 11 => random.json(&mut bytes),
         _ => {}
     }
     let trace = place.trace();
-    if number % 24 < 12 {
+    if number % (2 * KINDS) < KINDS {
         std::fs::write(trace, bytes).unwrap();
     } else {
         // A folder of ranks, with a link and a pipe among them.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use timeline::fixture::{Fixture, TemporaryFolder};
@@ -56,6 +57,16 @@ impl Place {
             }
         }
         command.env("LANG", "C.UTF-8");
+        // A shell has its background jobs ignore them, and a command inherits that: the tests would wait for ever.
+        let listen = || {
+            for signal in [libc::SIGINT, libc::SIGQUIT] {
+                // SAFETY: a plain system call.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec, only plain system calls are made.
+        unsafe { command.pre_exec(listen) };
         command
     }
 

@@ -184,4 +184,13 @@ pub struct CallbackData {
     pub correlation: u32,
 }
 
+impl CallbackData {
+    /// What CUDA said at the end of a call; 0: it is fine.
+    #[inline]
+    pub fn code(&self) -> u32 {
+        // SAFETY: null, or a result code, at the end of a call.
+        unsafe { self.result.cast::<u32>().as_ref() }.copied().unwrap_or(0)
+    }
+}
+
 const _: () = assert!(size_of::<CallbackData>() == 72 && std::mem::offset_of!(CallbackData, correlation) == 64);

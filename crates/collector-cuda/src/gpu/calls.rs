@@ -7,6 +7,8 @@
 /// CUPTI's callback domains.
 pub const DRIVER: u32 = 1;
 pub const RUNTIME: u32 = 2;
+/// Callback ids run to about 850 in either domain.
+pub const MOST_IDS: usize = 2048;
 
 pub const RUNTIME_LAUNCH: &[u32] =
     &[13, 211, 213, 214, 269, 270, 272, 284, 285, 311, 312, 430, 431, 505, 506, 550, 551];
@@ -18,7 +20,7 @@ pub const RUNTIME_COPY: &[u32] = &[
 pub const RUNTIME_MEMSET: &[u32] = &[49, 50, 51, 52, 142, 143, 233, 234, 235, 236, 243, 244];
 pub const RUNTIME_SYNC: &[u32] = &[126, 131, 137, 147, 165, 239, 247, 534, 544];
 pub const RUNTIME_ALLOC: &[u32] =
-    &[20, 21, 22, 23, 24, 25, 26, 27, 140, 141, 152, 153, 192, 194, 206, 373, 374, 375, 376, 391, 392];
+    &[20, 21, 22, 23, 24, 25, 26, 27, 140, 141, 152, 153, 179, 180, 192, 194, 206, 373, 374, 375, 376, 391, 392];
 pub const RUNTIME_CAPTURE: &[u32] = &[310, 315, 316, 319, 320, 348, 349, 418, 436, 437, 443, 452, 453];
 pub const RUNTIME_RESET: &[u32] = &[123, 164];
 pub const RUNTIME_MODULE: &[u32] = &[470, 471];
@@ -35,19 +37,24 @@ pub const DRIVER_MEMSET: &[u32] = &[
     428, 429, 430, 431, 432, 433,
 ];
 pub const DRIVER_SYNC: &[u32] = &[17, 121, 126, 295, 436, 440, 750, 756, 800];
-pub const DRIVER_ALLOC: &[u32] =
-    &[29, 31, 33, 37, 38, 39, 243, 244, 245, 271, 294, 301, 302, 371, 379, 549, 550, 598, 599, 600, 601, 611, 612];
+pub const DRIVER_ALLOC: &[u32] = &[
+    29, 31, 33, 37, 38, 39, 243, 244, 245, 271, 294, 301, 302, 329, 330, 371, 379, 547, 548, 549, 550, 551, 552, 554,
+    555, 565, 567, 598, 599, 600, 601, 611, 612,
+];
 pub const DRIVER_CAPTURE: &[u32] = &[495, 496, 497, 498, 513, 539, 540, 578, 580, 581, 643, 656, 657, 720, 721];
 pub const DRIVER_RESET: &[u32] = &[11, 322, 387, 389, 544, 545, 744];
 pub const DRIVER_MODULE: &[u32] = &[18, 19, 20, 21, 678, 679];
 
-/// What is recorded with the default detail, by domain.
+/// What does something with memory: on while anything of a GPU is recorded, also in the pauses of the overhead budget. What is
+/// alive is the sum of all that happened before, so that not one may be missing; and there are few.
+pub const MEMORY: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_ALLOC), (DRIVER, DRIVER_ALLOC)];
+
+/// What is recorded with the default detail beside these, by domain.
 pub const CHOSEN: &[(u32, &[u32])] = &[
     (RUNTIME, RUNTIME_LAUNCH),
     (RUNTIME, RUNTIME_COPY),
     (RUNTIME, RUNTIME_MEMSET),
     (RUNTIME, RUNTIME_SYNC),
-    (RUNTIME, RUNTIME_ALLOC),
     (RUNTIME, RUNTIME_CAPTURE),
     (RUNTIME, RUNTIME_RESET),
     (RUNTIME, RUNTIME_MODULE),
@@ -55,7 +62,6 @@ pub const CHOSEN: &[(u32, &[u32])] = &[
     (DRIVER, DRIVER_COPY),
     (DRIVER, DRIVER_MEMSET),
     (DRIVER, DRIVER_SYNC),
-    (DRIVER, DRIVER_ALLOC),
     (DRIVER, DRIVER_CAPTURE),
     (DRIVER, DRIVER_RESET),
     (DRIVER, DRIVER_MODULE),
@@ -74,14 +80,14 @@ pub const WORK: &[(u32, &[u32])] = &[
 /// What puts work into a graph instead.
 pub const CAPTURE: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_CAPTURE), (DRIVER, DRIVER_CAPTURE)];
 
-/// What launches kernels, beside graph launches, which are beats, and host functions, which give no work.
+/// What launches kernels, beside graph launches, which are progress calls, and host functions, which give no work.
 pub const LAUNCH: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_LAUNCH), (DRIVER, DRIVER_LAUNCH)];
 
 /// What ends a capture. Graphs that are built node by node, which are only instantiated, are none.
 pub const CAPTURE_END: &[(u32, &[u32])] = &[(RUNTIME, RUNTIME_END_CAPTURE), (DRIVER, DRIVER_END_CAPTURE)];
 
-/// The beats by which progress is told while nothing else is recorded: waits and graph launches, few in any program.
-pub const BEATS: &[(u32, &[u32])] =
+/// The calls by which progress is told while nothing else is recorded: waits and graph launches, few in any program.
+pub const PROGRESS_CALLS: &[(u32, &[u32])] =
     &[(RUNTIME, RUNTIME_SYNC), (DRIVER, DRIVER_SYNC), (RUNTIME, RUNTIME_GRAPH_LAUNCH), (DRIVER, DRIVER_GRAPH_LAUNCH)];
 
 /// What makes the host do something, or pages move: no work of CUPTI's follows.

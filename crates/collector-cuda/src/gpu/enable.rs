@@ -28,6 +28,8 @@ const MORE_KINDS: &[(u32, &str)] = &[(layout::Migration::KIND, "pages moved by u
 const MOST_DEVICES: u32 = 16;
 /// The kind without which nothing is worth having.
 const NEEDED: u32 = layout::Kernel::KIND;
+/// What most callbacks are for, in words.
+const LAUNCHES: &str = "the launches";
 /// CUPTI is told that buffers come zeroed, so that it does not do that on the program's thread.
 const ZEROED_BUFFERS: u32 = 5;
 
@@ -61,10 +63,11 @@ impl Collecting {
         if windows {
             // Known to work before the first window.
             self.kinds(false)?;
-            self.calls_refused(self.callbacks(calls::BEATS, true));
+            self.calls_refused(self.callbacks(calls::PROGRESS_CALLS, true, LAUNCHES), self.records_calls());
         } else {
-            self.calls_refused(self.calls(true));
+            self.calls_refused(self.calls(true), self.records_calls());
         }
+        self.calls_refused(self.callbacks(calls::MEMORY, true, "the allocations"), true);
         recorded::begin(!windows);
         Ok(())
     }
@@ -123,12 +126,16 @@ impl Collecting {
     fn calls(&self, on: bool) -> Result<(), String> {
         match self.session.settings.recording.gpu_detail {
             GpuDetail::Off | GpuDetail::Kernel => Ok(()),
-            GpuDetail::Launch => self.callbacks(calls::CHOSEN, on),
+            GpuDetail::Launch => self.callbacks(calls::CHOSEN, on, LAUNCHES),
             GpuDetail::All => {
                 let enable = self.cupti.enable_domain.ok_or("this libcupti has no cuptiEnableDomain")?;
                 for (domain, name) in [(calls::RUNTIME, "runtime"), (calls::DRIVER, "driver")] {
+                    if !on {
+                        self.silence_domain(domain);
+                        continue;
+                    }
                     // SAFETY: CUPTI's own function.
-                    let code = unsafe { enable(u32::from(on), self.subscriber.load(Ordering::Relaxed), domain) };
+                    let code = unsafe { enable(1, self.subscriber.load(Ordering::Relaxed), domain) };
                     check(&self.cupti, &format!("CUPTI refuses callbacks for the calls of the {name}"), code)?;
                 }
                 Ok(())
@@ -136,11 +143,19 @@ impl Collecting {
         }
     }
 
-    /// Puts a refusal onto the status page, and into the report once.
-    fn calls_refused(&self, result: Result<(), String>) {
+    /// Every call but those of memory, one by one: not even for a moment may those be off.
+    fn silence_domain(&self, domain: u32) {
+        let of_memory = calls::MEMORY.iter().filter(|(of, _)| *of == domain).flat_map(|(_, ids)| *ids);
+        let of_memory: Vec<u32> = of_memory.copied().collect();
+        let others: Vec<u32> = (1..calls::MOST_IDS as u32).filter(|id| !of_memory.contains(id)).collect();
+        let _ = self.callbacks(&[(domain, &others)], false, LAUNCHES);
+    }
+
+    /// Puts a refusal of what is `wanted` onto the status page, and into the report once.
+    fn calls_refused(&self, result: Result<(), String>, wanted: bool) {
         let status = self.session.status(Collector::Launches);
         if let Err(why) = result
-            && self.records_calls()
+            && wanted
             && status.state() != State::Failed
         {
             status.set(State::Failed, &why);
@@ -152,13 +167,13 @@ impl Collecting {
         matches!(self.session.settings.recording.gpu_detail, GpuDetail::Launch | GpuDetail::All)
     }
 
-    /// From now on, or no longer. Calls call back for the beats too, and for the question whether they do.
+    /// From now on, or no longer. Calls call back for the progress calls too, and for the question whether they do.
     fn record_calls(&self, on: bool) {
         launches::record(on && self.records_calls());
     }
 
-    /// An error when CUPTI refuses all of them; single ones are of another version.
-    fn callbacks(&self, chosen: &[(u32, &[u32])], on: bool) -> Result<(), String> {
+    /// An error when CUPTI refuses all of them, which are `of` something; single ones are of another version.
+    fn callbacks(&self, chosen: &[(u32, &[u32])], on: bool, of: &str) -> Result<(), String> {
         let enable = self.cupti.enable_callback.ok_or("this libcupti has no cuptiEnableCallback")?;
         let subscriber = self.subscriber.load(Ordering::Relaxed);
         let (mut taken, mut refusal) = (0, SUCCESS);
@@ -171,7 +186,7 @@ impl Collecting {
                 }
             }
         }
-        if taken > 0 { Ok(()) } else { check(&self.cupti, "CUPTI refuses callbacks for the launches", refusal) }
+        if taken > 0 { Ok(()) } else { check(&self.cupti, &format!("CUPTI refuses callbacks for {of}"), refusal) }
     }
 
     /// Begins or ends a window of the overhead budget. Returns whether the GPU is recorded from now on.
@@ -183,7 +198,7 @@ impl Collecting {
         let on = recording && kernels.is_ok();
         self.record_calls(on);
         if on {
-            self.calls_refused(self.calls(true));
+            self.calls_refused(self.calls(true), self.records_calls());
             recorded::turn(true);
             return true;
         }
@@ -197,15 +212,15 @@ impl Collecting {
             }
         }
         let _ = self.calls(false);
-        // The beats go on: by them the cost is told.
-        let _ = self.callbacks(calls::BEATS, true);
+        // The progress calls go on: by them the cost is told.
+        let _ = self.callbacks(calls::PROGRESS_CALLS, true, LAUNCHES);
         false
     }
 
     /// Whether CUPTI knows us: asked by switching a callback on, of a call that every version has.
     pub fn is_subscribed(&self) -> bool {
         !self.subscriber.load(Ordering::Relaxed).is_null()
-            && self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true).is_ok()
+            && self.callbacks(&[(calls::RUNTIME, calls::RUNTIME_DEVICE_SYNCHRONIZE)], true, LAUNCHES).is_ok()
     }
 
     /// Whether it knew us and does no longer.

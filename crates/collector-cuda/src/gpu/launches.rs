@@ -1,28 +1,25 @@
 //! The host side of every launch: CUPTI calls back at the begin and the end of each chosen CUDA call, on the thread that makes
 //! it, and the call goes into that thread's ring. A driver call inside a runtime call is the same launch and is left out.
-//! What a call allocated, freed or waited for follows it (`parameters`).
+//! What a call allocated, freed or waited for follows it (`effects`), what it did with memory also where calls are not recorded.
 
-use super::api::{CallbackData, Cupti, SUCCESS};
-use super::calls::{BEATS, CAPTURE, CAPTURE_END, DRIVER, LAUNCH, NO_WORK, RUNTIME, WORK};
-use super::parameters::{self, CallEffect, Stream};
-use crate::thread::{self, Writing};
+use super::api::{CallbackData, Cupti};
+use super::calls::{CAPTURE, CAPTURE_END, DRIVER, LAUNCH, MOST_IDS, NO_WORK, PROGRESS_CALLS, RUNTIME, WORK};
+use super::{effects, parameters};
+use crate::thread;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace::clock::now;
 use trace::codes::{Note, NoteCode};
-use trace::device::{Allocation, Work};
 use trace::event::{Event, Kind};
 use trace::status::Collector;
 use workload::session::Session;
 use workload::{cost, guard, session};
 
-/// Callback ids run to about 850 in either domain.
-const MOST_IDS: usize = 2048;
 /// By domain and id what a call counts as, and above it the number of its name; 0: not asked for yet. One load, for what is
 /// known of a call is rarely in the nearest cache.
 static KNOWN: [[AtomicU64; MOST_IDS]; 2] = [const { [const { AtomicU64::new(0) }; MOST_IDS] }; 2];
-const BEAT: u64 = 1;
+const PROGRESS: u64 = 1;
 const GIVES_WORK: u64 = 2;
 const CAPTURES: u64 = 4;
 /// Its parameters say something.
@@ -31,16 +28,18 @@ const LAUNCHES: u64 = 16;
 const ENDS_CAPTURE: u64 = 32;
 /// There was no more room for its name.
 const NAMELESS: u64 = 64;
+/// It does something with memory.
+const OF_MEMORY: u64 = 128;
 const NAME_AT: u32 = 32;
 
-/// Odd while calls are recorded, not only counted as beats; above that, how often this changed: a call that was under way
+/// Odd while calls are recorded, not only counted as progress calls; above that, how often this changed: a call that was under way
 /// then may never call back at its end.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 const RECORDED: u32 = 1;
 /// Waits and graph launches so far: by these the program's progress is told.
-pub static BEATS_SEEN: AtomicU64 = AtomicU64::new(0);
+pub static PROGRESS_CALLS_SEEN: AtomicU64 = AtomicU64::new(0);
 /// When the last of them was, in nanoseconds of CLOCK_MONOTONIC.
-pub static LAST_BEAT: AtomicU64 = AtomicU64::new(0);
+pub static LAST_PROGRESS_CALL: AtomicU64 = AtomicU64::new(0);
 /// The correlation of the last recorded call that gave a device something to do: work has to be reported for it.
 pub static GIVEN: AtomicU32 = AtomicU32::new(0);
 /// Calls so far that have to do with capturing graphs: what is given meanwhile is not done.
@@ -54,13 +53,10 @@ pub static AFTER_CAPTURE: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
 static FIRST_ERROR: AtomicU32 = AtomicU32::new(0);
 static FIRST_FAILED: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
-/// The names of waits, by their sort.
-static WAITS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
-const WAIT_WORDS: [&str; 4] =
-    ["wait for the device", "wait for an event", "stream waits for an event", "wait for a stream"];
-
-/// CUPTI's functions, for what a callback asks of them.
-static CUPTI: AtomicPtr<Cupti> = AtomicPtr::new(std::ptr::null_mut());
+/// Counts up with every recording: calls of memory that a thread was in when another ended do not count.
+static RECORDINGS: AtomicU32 = AtomicU32::new(0);
+/// In what is kept from begin to end: a part of a call of the runtime, of which only what it did with memory counts.
+const PART: u64 = 1 << 63;
 
 /// One call in this many is timed, for our own cost.
 const TIMED: u32 = 64;
@@ -71,6 +67,8 @@ struct Thread {
     /// part of them.
     inside: Cell<u32>,
     epoch: Cell<u32>,
+    /// Of these, those that say what they do with memory, and the recording in which that is so. They always call back.
+    of_memory: Cell<(u32, u32)>,
     count: Cell<u32>,
     /// What the end of the next call will need and the program's own work has driven out of the caches by then.
     needed: Cell<[*const u8; 4]>,
@@ -82,6 +80,7 @@ thread_local! {
         Thread {
             inside: Cell::new(0),
             epoch: Cell::new(0),
+            of_memory: Cell::new((0, 0)),
             count: Cell::new(1),
             needed: Cell::new([std::ptr::null(); 4]),
         }
@@ -92,17 +91,22 @@ thread_local! {
 pub fn prepare(cupti: &'static Cupti, session: &Session) {
     FAILED.store(0, Ordering::Relaxed);
     FIRST_ERROR.store(0, Ordering::Relaxed);
-    for (wait, words) in WAITS.iter().zip(WAIT_WORDS) {
-        wait.store(session.intern(words).0, Ordering::Relaxed);
-    }
-    CUPTI.store(std::ptr::from_ref(cupti).cast_mut(), Ordering::Release);
+    RECORDINGS.fetch_add(1, Ordering::Relaxed);
+    effects::prepare(cupti, session);
     for (row, domain) in KNOWN.iter().zip([DRIVER, RUNTIME]) {
         for (known, id) in row.iter().zip(0..) {
-            known.store(if parameters::is_read(domain, id) { TELLS } else { 0 }, Ordering::Relaxed);
+            let tells = if parameters::is_read(domain, id) { TELLS } else { 0 };
+            let of_memory = if parameters::is_of_memory(domain, id) { OF_MEMORY } else { 0 };
+            known.store(tells | of_memory, Ordering::Relaxed);
         }
     }
-    let sorts =
-        [(BEATS, BEAT), (WORK, GIVES_WORK), (CAPTURE, CAPTURES), (LAUNCH, LAUNCHES), (CAPTURE_END, ENDS_CAPTURE)];
+    let sorts = [
+        (PROGRESS_CALLS, PROGRESS),
+        (WORK, GIVES_WORK),
+        (CAPTURE, CAPTURES),
+        (LAUNCH, LAUNCHES),
+        (CAPTURE_END, ENDS_CAPTURE),
+    ];
     for (calls, sort) in sorts {
         for (domain, ids) in calls {
             for id in *ids {
@@ -165,6 +169,9 @@ fn begin(domain: u32, id: u32, data: &CallbackData) {
         let epoch = EPOCH.load(Ordering::Relaxed);
         let inside = if thread.epoch.replace(epoch) == epoch { thread.inside.get() } else { 0 };
         thread.inside.set(inside + u32::from(domain == RUNTIME));
+        if parameters::is_of_memory(domain, id) {
+            return begin_of_memory(thread, domain, inside, data);
+        }
         if domain == DRIVER && inside > 0 {
             return keep(data, 0);
         }
@@ -173,6 +180,20 @@ fn begin(domain: u32, id: u32, data: &CallbackData) {
         fetch((&raw const KNOWN[domain as usize - 1][id as usize]).cast());
         keep(data, now());
     });
+}
+
+/// A call of the driver inside one of the runtime that says the same is a part of it; inside any other, what it does counts.
+#[cold]
+fn begin_of_memory(thread: &Thread, domain: u32, inside: u32, data: &CallbackData) {
+    let recording = RECORDINGS.load(Ordering::Relaxed);
+    let (of, depth) = thread.of_memory.get();
+    let depth = if of == recording { depth } else { 0 };
+    thread.of_memory.set((recording, depth + u32::from(domain == RUNTIME)));
+    match (domain, depth, inside) {
+        (DRIVER, 1.., _) => keep(data, 0),
+        (DRIVER, 0, 1..) => keep(data, now() | PART),
+        _ => keep(data, now()),
+    }
 }
 
 /// Brings a line of memory near without waiting for it.
@@ -191,11 +212,11 @@ fn fetch(line: *const u8) {
 #[inline]
 fn end(domain: u32, id: u32, data: &CallbackData) {
     // SAFETY: as in `keep`.
-    let start = if data.keep.is_null() { 0 } else { unsafe { *data.keep } };
-    if start == 0 {
+    let kept = if data.keep.is_null() { 0 } else { unsafe { *data.keep } };
+    if kept == 0 {
         return; // Part of another call, or its begin was before we came.
     }
-    let now = now();
+    let (start, now) = (kept & !PART, now());
     let count = THREAD.with(|thread| {
         if domain == RUNTIME {
             thread.inside.set(thread.inside.get().saturating_sub(1));
@@ -205,10 +226,14 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     let cell = &KNOWN[domain as usize - 1][id as usize];
     let known = cell.load(Ordering::Relaxed);
     let recorded = EPOCH.load(Ordering::Relaxed) & RECORDED != 0;
-    if known & (BEAT | GIVES_WORK | CAPTURES) != 0 {
+    if known & (PROGRESS | GIVES_WORK | CAPTURES) != 0 {
         notice(known, data, recorded);
     }
-    if start > now || !recorded {
+    if known & OF_MEMORY != 0 && domain == RUNTIME {
+        leave_memory();
+    }
+    let recorded = recorded && kept & PART == 0;
+    if start > now || !(recorded || known & OF_MEMORY != 0) {
         return;
     }
     let Some(session) = session::current() else { return };
@@ -226,12 +251,14 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
         flags: 0,
         extra: data.correlation,
     };
-    writing.push(event.to_words());
+    if recorded {
+        writing.push(event.to_words());
+    }
     let [slot, head] = writing.ring.writer.upcoming();
     let needed = [slot, head, std::ptr::from_mut(writing).cast_const().cast(), session.wanted_at()];
     THREAD.with(|thread| thread.needed.set(needed));
     if known & TELLS != 0 {
-        tell(writing, domain, id, data, &event);
+        effects::tell(writing, domain, id, data, &event);
     }
     if count.is_multiple_of(TIMED) {
         // Its begin cost about as much as its end.
@@ -239,30 +266,31 @@ fn end(domain: u32, id: u32, data: &CallbackData) {
     }
 }
 
-/// What CUDA said at the end of a call; 0: it is fine.
-#[inline]
-fn result(data: &CallbackData) -> u32 {
-    // SAFETY: null, or a result code, at the end of a call.
-    unsafe { data.result.cast::<u32>().as_ref() }.copied().unwrap_or(0)
+#[cold]
+fn leave_memory() {
+    THREAD.with(|thread| {
+        let (recording, depth) = thread.of_memory.get();
+        thread.of_memory.set((recording, depth.saturating_sub(1)));
+    });
 }
 
 /// Counts what the worker goes by.
 #[inline]
 fn notice(known: u64, data: &CallbackData, recorded: bool) {
-    let code = result(data);
+    let code = data.code();
     if code != 0 {
         return refused(known, data, code);
     }
-    if known & BEAT != 0 {
-        BEATS_SEEN.fetch_add(1, Ordering::Relaxed);
-        LAST_BEAT.store(trace::clock::monotonic().0, Ordering::Relaxed);
+    if known & PROGRESS != 0 {
+        PROGRESS_CALLS_SEEN.fetch_add(1, Ordering::Relaxed);
+        LAST_PROGRESS_CALL.store(trace::clock::monotonic().0, Ordering::Relaxed);
     }
     if known & GIVES_WORK != 0 {
         if recorded {
             GIVEN.store(data.correlation, Ordering::Relaxed);
         }
         // Most programs capture nothing, and pay for a look.
-        if known & (LAUNCHES | BEAT) == LAUNCHES && HAS_CAPTURED.load(Ordering::Relaxed) {
+        if known & (LAUNCHES | PROGRESS) == LAUNCHES && HAS_CAPTURED.load(Ordering::Relaxed) {
             AFTER_CAPTURE.fetch_add(1, Ordering::Relaxed);
         }
     } else if known & CAPTURES != 0 {
@@ -275,52 +303,10 @@ fn notice(known: u64, data: &CallbackData, recorded: bool) {
 
 #[cold]
 fn refused(known: u64, data: &CallbackData, code: u32) {
-    if known & (BEAT | GIVES_WORK) != 0 && FAILED.fetch_add(1, Ordering::Relaxed) == 0 {
+    if known & (PROGRESS | GIVES_WORK) != 0 && FAILED.fetch_add(1, Ordering::Relaxed) == 0 {
         FIRST_ERROR.store(code, Ordering::Relaxed);
         FIRST_FAILED.store(data.function.cast_mut(), Ordering::Release);
     }
-}
-
-/// Writes down what a call did beside taking time.
-#[cold]
-fn tell(writing: &mut Writing, domain: u32, id: u32, data: &CallbackData, call: &Event) {
-    if result(data) != 0 {
-        return;
-    }
-    // SAFETY: the parameters of this successful call.
-    let Some(effect) = (unsafe { parameters::read(domain, id, data.parameters.cast()) }) else { return };
-    // SAFETY: null, or a table that is never freed.
-    let Some(cupti) = (unsafe { CUPTI.load(Ordering::Acquire).as_ref() }) else { return };
-    let mut device = 0;
-    if let Some(ask) = cupti.device_id.filter(|_| !data.context.is_null()) {
-        // SAFETY: the context of this call; it only stores a number.
-        unsafe { ask(data.context, &mut device) };
-    }
-    let (name, context, correlation) = (call.name, data.context_uid, data.correlation);
-    let (time, pool, memory) = (call.time + call.value, false, 0);
-    let allocation = Allocation { time, name, device, context, correlation, pool, memory, ..Allocation::default() };
-    let (records, count) = match effect {
-        CallEffect::Alloc { address, bytes, memory, pool } => {
-            Allocation { address, bytes, memory, pool, ..allocation }.records()
-        }
-        CallEffect::Free { address: 0, .. } => return,
-        CallEffect::Free { address, memory, pool } => {
-            Allocation { address, memory, pool, freed: true, ..allocation }.records()
-        }
-        CallEffect::Wait { sort, stream } => {
-            let mut number = 0;
-            if let (Some(Stream { handle, per_thread }), Some(ask)) = (stream, cupti.stream_id) {
-                // SAFETY: context and stream of this call; it only stores a number.
-                let code = unsafe { ask(data.context, handle as *const c_void, per_thread.into(), &mut number) };
-                number = if code == SUCCESS { number } else { 0 };
-            }
-            let name = trace::NameId(WAITS[sort as usize % WAITS.len()].load(Ordering::Relaxed));
-            let (start, dur, stream, detail) = (call.time, call.value, number, sort);
-            Work { start, dur, name, device, context, stream, correlation, detail, ..Work::default() }
-                .records(Kind::Sync)
-        }
-    };
-    writing.push_all(&records[..count]);
 }
 
 /// The function's name as people write it: no version and no stream suffix.

@@ -4,6 +4,7 @@
 use super::api::{Cupti, Driver, SUCCESS};
 use super::dynamic::{Library, major, mapped_files};
 use std::path::{Path, PathBuf};
+use trace::settings::internal;
 
 pub struct Found {
     pub cupti: Cupti,
@@ -40,11 +41,11 @@ pub fn find() -> Result<Found, String> {
 }
 
 fn choose(runtime: Option<u32>, driver: i32) -> Result<(Library, PathBuf), String> {
-    if let Some(asked) = std::env::var_os("INFERSCOPE_CUPTI").filter(|path| !path.is_empty()) {
+    if let Some(asked) = std::env::var_os(internal::CUPTI).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(asked);
         return match Library::open(&path) {
             Ok(library) => Ok((library, path)),
-            Err(why) => Err(format!("INFERSCOPE_CUPTI cannot be loaded: {why}")),
+            Err(why) => Err(format!("{} cannot be loaded: {why}", internal::CUPTI)),
         };
     }
     let mapped = mapped_files("libcupti.so");
@@ -70,7 +71,8 @@ fn choose(runtime: Option<u32>, driver: i32) -> Result<(Library, PathBuf), Strin
     }
     let why = last.unwrap_or_else(|| "there is none".to_owned());
     Err(format!(
-        "no libcupti for this program's CUDA ({why}); install nvidia-cuda-cupti, or say where it is with INFERSCOPE_CUPTI"
+        "no libcupti for this program's CUDA ({why}); install nvidia-cuda-cupti, or say where it is with {}",
+        internal::CUPTI
     ))
 }
 

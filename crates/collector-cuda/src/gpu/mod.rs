@@ -7,6 +7,7 @@ mod calls;
 mod clock;
 mod decode;
 pub mod dynamic;
+mod effects;
 mod enable;
 mod kept;
 mod launches;
@@ -15,7 +16,7 @@ mod library;
 mod lifecycle_lock;
 mod names;
 mod parameters;
-mod quiet;
+pub mod quiet;
 mod steps;
 mod target;
 #[cfg(test)]
@@ -279,6 +280,11 @@ fn stop_worker() {
     while worker::PHASE.load(Ordering::Acquire) == 1 && since.elapsed() < EXIT_TIMEOUT {
         std::thread::sleep(Duration::from_micros(200));
     }
+}
+
+/// Whether the CUDA driver is in this process.
+pub fn has_driver() -> bool {
+    library::mapped_driver().is_some()
 }
 
 /// A line for the report.

@@ -1,7 +1,8 @@
 //! The overhead budget: with one, the GPU is recorded in windows, so that the average cost stays under it. What recording costs is
-//! told by the program's own beats (waits and graph launches): the time between two of them in recorded and unrecorded windows.
+//! told by the program's own progress calls (waits and graph launches): the time between two of them in recorded and unrecorded windows.
 
 use std::time::Duration;
+use trace::codes::GpuWindows;
 
 /// Long enough that steps of up to a second lie whole in it, and that switching, which takes CUPTI some milliseconds at most,
 /// does not show.
@@ -10,12 +11,12 @@ const WINDOW: Duration = Duration::from_secs(2);
 const WIDEST: Duration = Duration::from_secs(20);
 /// The first windows only find out what recording costs.
 const FIRST: Duration = Duration::from_millis(250);
-/// Beats so soon after a switch may be slow by the switch itself: what a window costs is told by the later ones.
+/// Progress calls so soon after a switch may be slow by the switch itself: what a window costs is told by the later ones.
 const SETTLE: Duration = Duration::from_millis(20);
-/// Beats in a window that say something.
+/// Progress calls in a window that say something.
 const FEW: u64 = 5;
 /// A window with fewer may last this long.
-const WITHOUT_BEATS: Duration = Duration::from_secs(2);
+const WITHOUT_PROGRESS: Duration = Duration::from_secs(2);
 /// Recorded at least so much, whatever it costs: a recording without events is none.
 const LEAST: f64 = 0.02;
 /// Longest time without a look.
@@ -34,14 +35,14 @@ const FEWEST_PAIRS: usize = 5;
 
 /// How many waits and graph launches there were so far, and when the last of them was.
 #[derive(Clone, Copy)]
-pub struct Beats {
+pub struct ProgressCalls {
     pub count: u64,
     pub last: u64,
 }
 
-impl Beats {
-    /// Nanoseconds from beat to beat since `first`, exactly; None where they are too few to say something.
-    fn pace_since(self, first: Option<Beats>) -> Option<f64> {
+impl ProgressCalls {
+    /// Nanoseconds from one progress call to the next since `first`, exactly; None where they are too few to say something.
+    fn pace_since(self, first: Option<ProgressCalls>) -> Option<f64> {
         let first = first?;
         let seen = self.count.saturating_sub(first.count);
         (seen >= FEW).then(|| self.last.saturating_sub(first.last) as f64 / seen as f64)
@@ -51,7 +52,7 @@ impl Beats {
 pub struct RecordingWindows {
     /// A share: 0.02.
     budget: f64,
-    /// Nanoseconds from beat to beat in the last unrecorded and the last recorded window, if they had enough.
+    /// Nanoseconds from one progress call to the next in the last unrecorded and the last recorded window, if they had enough.
     before: Option<f64>,
     recorded: Option<f64>,
     /// Recorded against unrecorded, the latest pairs.
@@ -61,7 +62,7 @@ pub struct RecordingWindows {
     pub recording: bool,
     since: u64,
     /// The first ones of this window that count.
-    first: Option<Beats>,
+    first: Option<ProgressCalls>,
     lasts: Duration,
     pub count: u64,
     /// How long a step takes that the program marks, in nanoseconds, and the longest that has ended in this window; 0: none.
@@ -117,14 +118,14 @@ impl RecordingWindows {
     }
 
     /// True when the other kind of window begins now.
-    pub fn turn(&mut self, now: u64, beats: Beats) -> bool {
-        if self.first.is_none() && beats.last >= self.since + SETTLE.as_nanos() as u64 {
-            self.first = Some(beats);
+    pub fn turn(&mut self, now: u64, progress: ProgressCalls) -> bool {
+        if self.first.is_none() && progress.last >= self.since + SETTLE.as_nanos() as u64 {
+            self.first = Some(progress);
         }
         let passed = now.saturating_sub(self.since);
-        let pace = beats.pace_since(self.first);
-        // A window without enough beats is worth waiting for, but not for ever.
-        let longest = if pace.is_none() { self.lasts.max(WITHOUT_BEATS) } else { self.lasts };
+        let pace = progress.pace_since(self.first);
+        // A window without enough progress calls is worth waiting for, but not for ever.
+        let longest = if pace.is_none() { self.lasts.max(WITHOUT_PROGRESS) } else { self.lasts };
         if passed < longest.as_nanos() as u64 {
             return false;
         }
@@ -166,7 +167,7 @@ impl RecordingWindows {
         }
     }
 
-    /// How much longer a beat takes when it is recorded. None: not known.
+    /// How much longer a progress call takes when it is recorded. None: not known.
     pub fn cost(&self) -> Option<f64> {
         if self.pairs.len() < FEWEST_PAIRS {
             return None;
@@ -217,15 +218,6 @@ impl RecordingWindows {
         total
     }
 
-    /// Why the cost is not known: the program made too little progress to go by, or ended too soon.
-    fn why_unknown(&self) -> String {
-        if 2 * self.quiet > self.over {
-            return format!("{} of {} windows had fewer than {FEW} waits and graph launches", self.quiet, self.over);
-        }
-        let compared = self.pairs.len();
-        format!("needs {FEWEST_PAIRS} recorded windows between pauses, got {compared}")
-    }
-
     /// What recording costs, where that is known.
     pub fn measured(&self, now: u64) -> Option<trace::status::WindowCost> {
         let [recorded, paused] = self.times(now).map(|time| time as f64);
@@ -234,33 +226,24 @@ impl RecordingWindows {
         self.cost().map(|cost| trace::status::WindowCost { recorded_ppm, cost_ppm: millionths(cost) })
     }
 
-    /// For the report.
-    pub fn describe(&self, now: u64) -> String {
+    /// For the report, which words it.
+    pub fn counted(&self, now: u64) -> GpuWindows {
         let total = self.times(now);
-        let (recorded, all) = (total[0] as f64, (total[0] + total[1]) as f64);
-        let share = if all > 0.0 { recorded / all * 100.0 } else { 0.0 };
-        if self.whole && self.share().is_none_or(|share| share == 1.0) {
-            return format!(
-                "GPU work was recorded for {share:.0} % of the time; the rest measured the cost of recording: {}",
-                match self.cost() {
-                    Some(cost) => format!("{:.1} % (limit {:.1} %)", cost * 100.0, self.budget * 100.0),
-                    None => format!("not known to be below {:.1} %: {}", self.budget * 100.0, self.why_unknown()),
-                }
-            );
+        let millionths = |part: f64| (part * 1e6).round() as u64;
+        let longer = self.whole_step() > WINDOW && self.whole_step() < WIDEST;
+        GpuWindows {
+            recorded_ppm: millionths(total[0] as f64 / ((total[0] + total[1]) as f64).max(1.0)),
+            budget_ppm: millionths(self.budget),
+            cost_ppm: self.cost().map(millionths),
+            count: self.count,
+            whole: self.whole,
+            unlimited: self.share().is_none_or(|share| share == 1.0),
+            over: self.over,
+            quiet: self.quiet,
+            few: FEW,
+            compared: self.pairs.len() as u64,
+            needed: FEWEST_PAIRS as u64,
+            step_ns: if longer { self.step } else { 0 },
         }
-        let cost = match self.cost() {
-            Some(cost) => format!("recording slows the program by {:.1} %", cost * 100.0),
-            None => format!("cost of recording not known: {}", self.why_unknown()),
-        };
-        let how = if self.whole { " (--overhead-budget none records all of it)" } else { "" };
-        let mut windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
-        if self.whole_step() > WINDOW && self.whole_step() < WIDEST {
-            let took = Duration::from_nanos(self.step).as_secs_f64();
-            windows += &format!(" long enough for steps of {took:.1} s");
-        }
-        format!(
-            "GPU work was recorded for {share:.0} % of the time, in {windows}, to cost at most {:.1} %: {cost}{how}",
-            self.budget * 100.0
-        )
     }
 }

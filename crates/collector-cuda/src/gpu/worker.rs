@@ -6,7 +6,7 @@ use super::decode::Decoder;
 use super::kept::{Kept, Progress};
 use super::steps::Steps;
 use super::target::Ring;
-use super::windows::{Beats, RecordingWindows};
+use super::windows::{ProgressCalls, RecordingWindows};
 use super::{Collecting, buffers, launches, library, quiet, say};
 use crate::thread;
 use std::ffi::c_void;
@@ -56,8 +56,11 @@ pub fn spawn(collecting: &'static Collecting) -> Result<(), String> {
     quiet::thread("inferscope-gpu", body).map_err(|error| format!("no thread for decoding: {error}"))
 }
 
-fn beats() -> Beats {
-    Beats { count: launches::BEATS_SEEN.load(Ordering::Relaxed), last: launches::LAST_BEAT.load(Ordering::Relaxed) }
+fn progress_calls() -> ProgressCalls {
+    ProgressCalls {
+        count: launches::PROGRESS_CALLS_SEEN.load(Ordering::Relaxed),
+        last: launches::LAST_PROGRESS_CALL.load(Ordering::Relaxed),
+    }
 }
 
 struct Worker {
@@ -171,7 +174,7 @@ impl Worker {
     fn keep_budget(&mut self) {
         let Some(windows) = &mut self.windows else { return };
         windows.see_step(self.steps.get_or_insert_with(Steps::find).longest());
-        if windows.turn(monotonic().0, beats()) {
+        if windows.turn(monotonic().0, progress_calls()) {
             let recording = windows.settle(self.collecting.switch(windows.recording));
             let window = if recording { RecordingWindow::On } else { RecordingWindow::Off };
             super::turn(self.session, window);
@@ -279,7 +282,7 @@ impl Worker {
     /// Everything that CUPTI still has.
     fn finish(&mut self) {
         if let Some(windows) = &self.windows {
-            say(self.session, &Note::new(NoteCode::GpuWindows).with(windows.describe(monotonic().0)));
+            say(self.session, &windows.counted(monotonic().0).note());
         }
         self.tell_cost();
         let unsubscribed = self.collecting.was_unsubscribed();

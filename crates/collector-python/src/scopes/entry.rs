@@ -75,7 +75,11 @@ impl Entry {
             (*entry).id = begin.id;
             (*entry).name_id = begin.name_id;
             (*entry).generation = begin.generation;
-            (*entry).end_kind = if begin.kind == Kind::StepBegin { Kind::StepEnd } else { Kind::ScopeEnd };
+            (*entry).end_kind = match begin.kind {
+                Kind::StepBegin => Kind::StepEnd,
+                Kind::EntryBegin => Kind::EntryEnd,
+                _ => Kind::ScopeEnd,
+            };
             entry
         }
     }
@@ -189,6 +193,23 @@ unsafe fn leads_to(mut entry: *mut Entry, target: *mut Entry) -> bool {
         }
     }
     !entry.is_null()
+}
+
+/// Whether a request that is still handled, and known to this generation, is at or around `entry`.
+///
+/// # Safety
+/// The GIL is held, and `entry` is null or alive.
+pub unsafe fn is_in_request(mut entry: *mut Entry, generation: u32) -> bool {
+    // SAFETY: each entry keeps the next one alive, and the first is the caller's.
+    unsafe {
+        while !entry.is_null() {
+            if (*entry).generation == generation && (*entry).end_kind == Kind::EntryEnd {
+                return true;
+            }
+            entry = (*entry).outer;
+        }
+    }
+    false
 }
 
 /// A method without arguments that does something to an open entry.

@@ -1,8 +1,8 @@
 //! `scope`, `step` and `mark_event`: what the user's own code says about itself. Functions of the plain C shape, because
 //! a disabled scope has to cost next to nothing and an argument tuple alone would be half of that.
 
-mod context;
-mod entry;
+pub(super) mod context;
+pub(super) mod entry;
 pub(super) mod record;
 mod scope;
 mod surface;

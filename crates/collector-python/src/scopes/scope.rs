@@ -3,6 +3,7 @@
 
 use super::super::callable::Vectorcall;
 use super::super::json;
+use super::super::ops;
 use super::super::refs::{decref, incref, xdecref};
 use super::super::text::name_of;
 use super::entry::{self, Begin, Entry};
@@ -90,6 +91,9 @@ pub unsafe fn enter(scope: *mut Scope, session: &'static Session) -> Result<*mut
     // SAFETY: called by CPython with the GIL, no exception set, and a scope that it keeps alive.
     unsafe {
         let (kind, name) = ((*scope).kind, (*scope).name);
+        if kind == Kind::StepBegin {
+            ops::step_begins(name)?;
+        }
         let args = if (*scope).tags.is_null() { None } else { args(session, (*scope).tags)? };
         let name_id = name_of(session, name);
         let id = record::next_id();

@@ -16,7 +16,7 @@ const LEAST_GAIN: f64 = 10.0;
 /// What the finding's rule stands for.
 fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
     let kind = rules::find(finding.code)?.bottleneck()?;
-    Some((kind, finding.confidence))
+    Some((kind, finding.confidence()))
 }
 
 /// Kind and confidence. None: no device was recorded, or what keeps it waiting is not known. `cause` is what is said to be the cause.

@@ -2,7 +2,7 @@
 //! cause of a difference is here, so it is told before any number.
 
 use std::collections::{BTreeMap, BTreeSet};
-use timeline::{Counter, Timeline};
+use timeline::{Condition, Counter, Timeline, counters as counter_names};
 
 /// Empty where a side does not say it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,9 +29,9 @@ pub fn differences(a: &Timeline, b: &Timeline) -> Vec<Difference> {
     }
     found.extend(arguments(a, b));
     for (name, what, unit) in [
-        ("gpu_sm_clock_mhz", "GPU clock, mean", "MHz"),
-        ("gpu_memory_clock_mhz", "GPU memory clock, mean", "MHz"),
-        ("gpu_temperature_c", "GPU temperature, mean", "°C"),
+        (counter_names::GPU_SM_CLOCK_MHZ, "GPU clock, mean", "MHz"),
+        (counter_names::GPU_MEMORY_CLOCK_MHZ, "GPU memory clock, mean", "MHz"),
+        (counter_names::GPU_TEMPERATURE_C, "GPU temperature, mean", "°C"),
     ] {
         if let (Some(x), Some(y)) = (mean(a, name), mean(b, name))
             && (x - y).abs() > CLOCK_DIFFERS * x.abs().max(1.0)
@@ -77,8 +77,8 @@ fn facts(timeline: &Timeline) -> BTreeMap<(u8, String), String> {
     say(2, "GPUs used", number(Some(devices.len() as u64).filter(|count| *count > 0)));
     say(3, "recorded by", if info.recorder.is_empty() { "InferScope".into() } else { info.recorder.clone() });
     say(3, "InferScope", info.version.clone());
-    let on = timeline.processes.iter().flat_map(|process| &process.collectors).filter(|one| one.state == "on");
-    say(3, "collectors at work", joined(on.map(|one| one.name.clone()).collect()));
+    let on = timeline.processes.iter().flat_map(|process| &process.collectors).filter(|one| one.state == Condition::On);
+    say(3, "collectors at work", joined(on.map(|one| one.name.to_string()).collect()));
     say(3, "stack samples a second", info.settings.rate_hz.map(|rate| rate.to_string()).unwrap_or_default());
     say(3, "calls recorded", info.settings.calls.map(|calls| calls.to_string()).unwrap_or_default());
     say(3, "calls shorter than this left out, µs", number(info.settings.min_us));

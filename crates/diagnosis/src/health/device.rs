@@ -1,31 +1,32 @@
 //! How far what is said of devices can be trusted: their clock, what recorded them, what was lost, and work from before the
 //! window. Says nothing where no device was recorded.
 
-use super::HealthLine;
 use super::HealthState::{self, Bad, Info, Ok, Warn};
-use crate::losses::{self, COLLECTORS};
+use super::{HealthLine, HealthTopic};
+use crate::losses;
 use crate::measures::gpu_clock::{error_bar, wrong};
 use crate::rule::Case;
 use analysis::origin::failed;
 use analysis::phrase;
+use analysis::stats;
 use analysis::steps::StepSource;
 use std::collections::BTreeSet;
-use timeline::{Timeline, TrackIndex};
+use timeline::{CollectorCode, Condition, Timeline, TrackIndex};
 
 /// Less than this of the steps is within what a replay may be off by.
 const HELD: f64 = 0.02;
 
 pub fn lines(case: &Case) -> Vec<HealthLine> {
     let Some(metrics) = case.gpu() else { return Vec::new() };
-    let line = |label, (state, text): (HealthState, String)| HealthLine { state, label, text };
-    let mut lines = vec![line("GPU clock", clock(case)), line("GPU records", records(case))];
+    let line = HealthLine::new;
+    let mut lines = vec![line(HealthTopic::GpuClock, clock(case)), line(HealthTopic::GpuRecords, records(case))];
     if metrics.before_window > 0 {
         let operations = phrase::counted(metrics.before_window, "GPU operation");
         let text = format!("{operations} launched before the recording started (no launch call recorded)");
-        lines.push(line("GPU window", (Info, text)));
+        lines.push(line(HealthTopic::GpuWindow, (Info, text)));
     }
-    lines.extend(behind(case).map(|said| line("GPU window", said)));
-    lines.extend(replay(case).map(|said| line("replay", said)));
+    lines.extend(behind(case).map(|said| line(HealthTopic::GpuWindow, said)));
+    lines.extend(replay(case).map(|said| line(HealthTopic::Replay, said)));
     lines
 }
 
@@ -83,8 +84,7 @@ fn behind(case: &Case) -> Option<(HealthState, String)> {
         let behind = done - window.end;
         parts.push((behind as f64 / (window.end - window.start).max(1) as f64, behind));
     }
-    parts.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (part, behind) = parts[parts.len() / 2];
+    let (part, behind) = stats::median_by(parts, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
     let text = || {
         let behind = phrase::duration(behind);
         format!(
@@ -121,7 +121,7 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
 fn records(case: &Case) -> (HealthState, String) {
     let gpu = &case.timeline.gpu;
     let lost = losses::totals(case.timeline);
-    let lost = lost.iter().filter(|loss| COLLECTORS.contains(&loss.collector.as_str())).map(|loss| loss.count);
+    let lost = lost.iter().filter(|loss| losses::is_of_device(&loss.collector)).map(|loss| loss.count);
     let lost = lost.fold(0u64, u64::saturating_add);
     let libraries = libraries(case.timeline);
     // The records of waits are none of it.
@@ -133,7 +133,9 @@ fn records(case: &Case) -> (HealthState, String) {
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
         0 if !case.timeline.info.recorder.is_empty() => (Info, text),
-        0 if failed(case.timeline, "gpu") => (Warn, format!("{text}; more may be missing: collector gpu failed")),
+        0 if failed(case.timeline, CollectorCode::Gpu) => {
+            (Warn, format!("{text}; more may be missing: collector gpu failed"))
+        }
         0 => (Ok, format!("{text}; none lost")),
         lost => (HealthState::above(whole, 0.0, 0.05), format!("{text}; {} lost", phrase::counted(lost, "record"))),
     }
@@ -143,7 +145,8 @@ fn records(case: &Case) -> (HealthState, String) {
 /// the version that another file gives.
 pub fn libraries(timeline: &Timeline) -> BTreeSet<String> {
     let states = timeline.processes.iter().flat_map(|process| &process.collectors);
-    let loaded = states.filter(|state| state.name == "gpu" && state.state == "on" && !state.reason.is_empty());
+    let loaded = states
+        .filter(|state| state.name == CollectorCode::Gpu && state.state == Condition::On && !state.reason.is_empty());
     let named: BTreeSet<String> = loaded.map(|state| state.reason.clone()).collect();
     if !named.is_empty() {
         return named;

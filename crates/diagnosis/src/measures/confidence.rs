@@ -24,4 +24,14 @@ mod tests {
         uneven[0] = 300.0;
         assert!(of(&uneven) < 0.6, "{}", of(&uneven));
     }
+
+    #[test]
+    fn what_takes_more_than_half_of_the_level_is_sure_and_what_takes_less_is_not() {
+        let of = |part: f64| {
+            let mut tally = Tally::default();
+            (0..100).for_each(|at| tally.add(part + f64::from(at % 2) * 0.1, 100.0));
+            super::of(&tally, 0.05)
+        };
+        assert!(of(4.0) > 0.95 && of(1.0) < 0.05, "{} {}", of(4.0), of(1.0));
+    }
 }

@@ -1,6 +1,9 @@
 //! What the rules about idle devices share: the device that could save the most, the place to name, and the proof.
 
+use crate::action::{Action, Precondition};
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::calls_in_steps;
 use crate::measures::proof;
 use crate::rule::{Case, Verdict};
 use crate::rule_code::RuleCode;
@@ -13,7 +16,9 @@ use analysis::place::Place;
 use analysis::stats::share::{Share, Tally, wilson};
 use replay::Change;
 use replay::gain::Gain;
+use timeline::cuda_calls::CudaCall;
 use timeline::gpu::WorkKind;
+use timeline::{CollectorCode, TrackIndex};
 
 pub struct Gap<'a> {
     pub device: &'a DeviceIdle,
@@ -36,10 +41,10 @@ pub fn most<'a>(case: &'a Case, measure: Measure) -> Option<Gap<'a>> {
 fn error(case: &Case, measure: Measure, tally: &Tally) -> Share {
     let measured = tally.measured();
     let sampled = matches!(measure, Measure::Lead | Measure::Tail | Measure::HostGap) && !case.breakdown.by_calls;
-    if !sampled || case.seen.period_ns == 0 {
+    if !sampled || case.samples.period_ns == 0 {
         return measured;
     }
-    let seen = wilson(tally.mid(), tally.whole / case.seen.period_ns as f64);
+    let seen = wilson(tally.mid(), tally.whole / case.samples.period_ns as f64);
     Share { low: measured.low.min(seen.low), mid: measured.mid, high: measured.high.max(seen.high) }
 }
 
@@ -49,7 +54,7 @@ pub fn without_launches(case: &Case) -> Option<String> {
     if gpu.clock.early > 0 {
         return gpu.launch.is_none().then(|| WRONG_CLOCK.into());
     }
-    let missing = || not_recorded(case.timeline, "launches", "launch calls not recorded");
+    let missing = || not_recorded(case.timeline, CollectorCode::Launches, "launch calls not recorded");
     gpu.launch.is_none().then(missing)
 }
 
@@ -57,7 +62,7 @@ pub fn without_launches(case: &Case) -> Option<String> {
 pub fn unseen(case: &Case, level: f64) -> Option<String> {
     if !case.idle().is_empty() && !case.breakdown.by_calls {
         // A handful of samples would put the whole gap on one line.
-        if let Some(reason) = case.without_samples().filter(|_| !case.seen.all.is_empty()) {
+        if let Some(reason) = case.without_samples().filter(|_| !case.samples.all.is_empty()) {
             return Some(reason);
         }
     }
@@ -128,6 +133,26 @@ impl Gap<'_> {
         bytes.checked_div(count).unwrap_or(0)
     }
 
+    /// What launching before this code needs: that it does not use what the GPU computed. The host knows nothing of that before it has waited.
+    pub fn runs_without_results(&self, case: &Case) -> Precondition {
+        let waits = calls_in_steps::find(case, CudaCall::waits, |_| true);
+        let mut ends: Vec<u64> = waits.all.iter().map(|call| case.timeline.slices.get(*call as usize).end()).collect();
+        ends.sort_unstable();
+        let windows = case.windows.all();
+        let stretches = &self.device.sums.stretches[self.measure as usize];
+        let after_a_wait = |(_, start, _): &&(TrackIndex, u64, u64)| {
+            let step =
+                windows.iter().filter(|window| window.start <= *start && *start < window.end).map(|one| one.start);
+            let from = step.max().unwrap_or(*start);
+            ends.partition_point(|end| *end <= *start) > ends.partition_point(|end| *end <= from)
+        };
+        let asked = stretches.len().min(MOST_STRETCHES);
+        match 2 * stretches.iter().take(asked).filter(after_a_wait).count() > asked {
+            true => Precondition::Unknown("this code does not use what the GPU computed in the step".into()),
+            false => Precondition::Holds,
+        }
+    }
+
     /// What would change: the host does not run there, does not wait there, and what it waits for is not copied.
     fn changes(&self) -> Vec<Change> {
         let (sums, place) = (&self.device.sums, self.measure as usize);
@@ -151,7 +176,7 @@ impl Gap<'_> {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: self.tally.repeats(),
+            certainty: Certainty::seen(self.tally.repeats()),
             evidence: Vec::new(),
             actions: Vec::new(),
             verify: proof::verify(case, gain.mid / 100.0),
@@ -192,6 +217,8 @@ impl Waits {
     }
 }
 
+/// Asked whether a wait comes before: what holds for as many holds for the program.
+const MOST_STRETCHES: usize = 256;
 /// As many as fit a sentence.
 const MOST_LINES: usize = 3;
 
@@ -208,6 +235,22 @@ pub fn each(count: f64) -> String {
     if count >= 9.5 || (count - count.round()).abs() < 0.05 { format!("{count:.0}") } else { format!("{count:.1}") }
 }
 
+/// Why such a wait costs, and what else the documentation of its rule says.
+macro_rules! why_a_wait_costs {
+    ($more:literal) => {
+        concat!(
+            "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time ",
+            "after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. ",
+            $more
+        )
+    };
+}
+pub(crate) use why_a_wait_costs;
+
+/// What the rules of the waits need.
+pub const NEEDS_WAITS: &str =
+    "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.";
+
 /// A wait in the middle of a step, and the GPU idle after it: what the rules of the waits have in common. `first` says, given the
 /// call and the mean bytes of the copies before it, what the host does; `level` is the part of the step from which its rule speaks.
 pub fn after_a_wait(
@@ -215,7 +258,7 @@ pub fn after_a_wait(
     level: Threshold,
     (measure, wait): (Measure, Wait),
     first: impl Fn(&str, u64) -> String,
-    actions: &[&str],
+    actions: Vec<Action>,
 ) -> Verdict {
     if let Some(reason) = without_launches(case) {
         return Verdict::Abstain(reason);
@@ -243,6 +286,6 @@ pub fn after_a_wait(
     let mut finding = gap.finding(case, level.rule, title, waits.place(), gap.share);
     finding.evidence = gap.evidence(case, &what);
     finding.evidence.extend(waits.evidence());
-    finding.actions = actions.iter().map(|action| (*action).to_owned()).collect();
+    finding.actions = actions;
     finding.into()
 }

@@ -3,7 +3,7 @@
 use crate::finding::Evidence;
 use crate::measures::proof;
 use crate::rule::{Case, Verdict};
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use analysis::place::Place;
 use analysis::stats::share::{Share, Tally};
 use replay::Change;
@@ -58,7 +58,7 @@ fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl F
     let (share, _) = case.share(seen);
     let mut lines = std::collections::HashMap::<StackIndex, u64>::new();
     let mut stretches = Vec::new();
-    for (place, one) in case.seen.all.iter().enumerate().filter(|(_, one)| seen(one)) {
+    for (place, one) in case.samples.all.iter().enumerate().filter(|(_, one)| seen(one)) {
         let (start, end) = stands_for(case, place);
         stretches.push((case.track(one), start, end));
         *lines.entry(case.blame().frame(case, one)).or_default() += 1;
@@ -75,9 +75,9 @@ fn by_samples(case: &Case, level: f64, what: &str, wanted: &[bool], also: impl F
 
 /// The time that a sample stands for: half way to its neighbours in the window and to the window's ends, where these are no hole.
 fn stands_for(case: &Case, place: usize) -> (u64, u64) {
-    let all = &case.seen.all;
+    let all = &case.samples.all;
     let (one, time) = (&all[place], case.sample(&all[place]).time);
-    let (half, hole) = (case.seen.period_ns / 2, case.seen.period_ns.saturating_mul(5) / 2);
+    let (half, hole) = (case.samples.period_ns / 2, case.samples.period_ns.saturating_mul(5) / 2);
     let window = &case.windows.all()[one.window as usize];
     let neighbour = |other: Option<&StepSample>| {
         other.filter(|other| other.window == one.window).map(|other| case.sample(other).time)
@@ -133,7 +133,7 @@ impl OnPath {
     /// What a step gains when only this part of the time is left.
     pub fn gain(&self, case: &Case, left: f64) -> Gain {
         let share = self.share.scaled(1.0 - left);
-        let few = case.seen.all.len() < FEW * case.windows.all().len().max(1);
+        let few = case.samples.all.len() < FEW * case.windows.all().len().max(1);
         if few && !case.breakdown.by_calls {
             // So few samples tell how much it is, and not where in each step: no more than without any code of the host.
             let most = case.gain(&[Change::HostCode(left)], Share::exactly(1.0));

@@ -2,7 +2,7 @@
 
 use crate::finding::Evidence;
 use crate::rule::Case;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::stats::share::Share;
 use analysis::steps::StepSource;
@@ -10,7 +10,7 @@ use replay::gain::Gain;
 
 /// The window with the most samples that fit, as a range to jump to.
 pub fn best_step(case: &Case, what: &str, fits: impl Fn(&StepSample) -> bool) -> Option<Evidence> {
-    let stretches = case.seen.all.chunk_by(|a, b| a.window == b.window);
+    let stretches = case.samples.all.chunk_by(|a, b| a.window == b.window);
     let counted = stretches.map(|all| (all.iter().filter(|one| fits(one)).count(), all.len(), all[0].window));
     let (count, of, window) = counted.max_by_key(|(count, _, window)| (*count, u32::MAX - window))?;
     if count == 0 {
@@ -27,7 +27,7 @@ pub fn best_step(case: &Case, what: &str, fits: impl Fn(&StepSample) -> bool) ->
 
 /// How many windows have a sample that fits, and how many have samples at all.
 pub fn windows_with(case: &Case, fits: impl Fn(&StepSample) -> bool) -> (u64, u64) {
-    let stretches = case.seen.all.chunk_by(|a, b| a.window == b.window);
+    let stretches = case.samples.all.chunk_by(|a, b| a.window == b.window);
     stretches.fold((0, 0), |(with, all), stretch| (with + u64::from(stretch.iter().any(&fits)), all + 1))
 }
 

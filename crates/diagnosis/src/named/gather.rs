@@ -3,32 +3,32 @@
 
 use super::noise::{self, mean_of, percentile};
 use super::per_step::{self, Owners, PerStep, Row};
-use super::{METRICS, Measured};
-use crate::Diagnosis;
+use super::{Figures, METRICS, Measured};
 use analysis::device::gpu::{DeviceMetrics, GpuMetrics};
+use analysis::device::to_host::{CALLS_BETWEEN, TIME_BETWEEN_NS, ToHost};
 use analysis::host::breakdown::PartKind;
 use analysis::origin::Recorder;
 use analysis::steps::StepSource;
 use analysis::{Metrics, Steps};
 use timeline::cuda_calls::CudaCall;
 use timeline::gpu::detail;
-use timeline::{SliceKind, Timeline, TrackIndex, WorkKind};
+use timeline::{SliceKind, Timeline, TrackIndex, counters as counter_names};
 
 type Value = Result<Measured, String>;
 
 const MS: f64 = 1e6;
 const MIB: f64 = 1024.0 * 1024.0;
 
-pub fn all(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Value> {
-    let parts = per_step::measure(timeline, &diagnosis.steps);
-    let source = Source { timeline, metrics, diagnosis, parts };
+pub fn all(timeline: &Timeline, metrics: &Metrics, figures: Figures) -> Vec<Value> {
+    let parts = per_step::measure(timeline, figures.steps);
+    let source = Source { timeline, metrics, figures, parts };
     METRICS.iter().map(|metric| source.value(metric.name)).collect()
 }
 
 struct Source<'a> {
     timeline: &'a Timeline,
     metrics: &'a Metrics,
-    diagnosis: &'a Diagnosis,
+    figures: Figures<'a>,
     parts: PerStep,
 }
 
@@ -58,7 +58,7 @@ impl Source<'_> {
     }
 
     fn step(&self, name: &str) -> Value {
-        let steps = &self.diagnosis.steps;
+        let steps = self.figures.steps;
         if steps.count() == 0 || steps.total() == 0 {
             return Err("no step with a duration recorded".into());
         }
@@ -74,7 +74,7 @@ impl Source<'_> {
     }
 
     fn part(&self, kind: PartKind) -> Value {
-        let breakdown = &self.diagnosis.breakdown;
+        let breakdown = self.figures.breakdown;
         if breakdown.total_ns == 0 {
             return Err("no step with a duration recorded".into());
         }
@@ -82,16 +82,16 @@ impl Source<'_> {
         if !measured && !breakdown.by_calls && breakdown.samples == 0 {
             return Err("no stack samples inside the steps".into());
         }
-        Ok(part_time(&self.diagnosis.steps, breakdown, breakdown.share(kind)))
+        Ok(part_time(self.figures.steps, breakdown, breakdown.share(kind)))
     }
 
     fn gpu(&self) -> Result<&GpuMetrics, String> {
-        self.diagnosis.gpu.as_ref().ok_or_else(|| "no GPU operations recorded".into())
+        self.figures.gpu.ok_or_else(|| "no GPU operations recorded".into())
     }
 
     fn device(&self, name: &str) -> Value {
         let gpu = self.gpu()?;
-        let steps = self.diagnosis.steps.count().max(1) as f64;
+        let steps = self.figures.steps.count().max(1) as f64;
         let busy = busy(&gpu.devices);
         // The spread of what is measured only as a whole is that of the busy share, in proportion.
         let spread = busy.error.map(|error| error / busy.value.max(1e-9));
@@ -100,7 +100,7 @@ impl Source<'_> {
             Measured { value, error: spread.map(|spread| spread * value) }
         };
         let time = |rows: &[Row]| scaled(total(rows, |row| row.time), 1.0 / MS);
-        let of = |label: &str| rows_of(&self.parts.copies, label);
+        let of = |directions: &[u8]| rows_of(&self.parts.copies, directions);
         let mib = |rows: &[Row]| {
             let (bytes, error) = (rows.iter().map(|row| row.bytes).sum::<f64>(), total(rows, |row| row.count).error);
             Measured { value: bytes / MIB, error: error.map(|_| 0.0) }
@@ -114,14 +114,14 @@ impl Source<'_> {
             "exposed_copy_time" => sum(|device| device.exposed_copy_ns),
             "kernels" | "kernels_per_step" => total(&self.parts.kernels, |row| row.count),
             "copies" => total(&self.parts.copies, |row| row.count),
-            "h2d_time" => time(&of("host → device")),
-            "d2h_time" => time(&of("device → host")),
-            "d2d_time" => time(&of("device → device")),
-            "h2d_mib" => mib(&of("host → device")),
-            "d2h_mib" => mib(&of("device → host")),
+            "h2d_time" => time(&of(&[detail::H2D])),
+            "d2h_time" => time(&of(&[detail::D2H])),
+            "d2d_time" => time(&of(&[detail::D2D, detail::P2P])),
+            "h2d_mib" => mib(&of(&[detail::H2D])),
+            "d2h_mib" => mib(&of(&[detail::D2H])),
             "copied_mib" => {
                 let copies: Vec<Row> =
-                    self.parts.copies.iter().filter(|row| !row.label.starts_with("memset")).cloned().collect();
+                    self.parts.copies.iter().filter(|row| row.key != NO_DIRECTION).cloned().collect();
                 mib(&copies)
             }
             other => return Err(format!("{other} is not measured")),
@@ -145,7 +145,7 @@ impl Source<'_> {
                 if self.timeline.gpu.work.linked().is_empty() {
                     return Err("no GPU operation is linked to a launch call".into());
                 }
-                Ok(implicit_syncs(self.timeline, &self.diagnosis.steps))
+                Ok(implicit_syncs(self.timeline, self.figures.steps))
             }
         }
     }
@@ -184,9 +184,12 @@ fn busy(devices: &[DeviceMetrics]) -> Measured {
     Measured { value, error: error.map(|error| error / count) }
 }
 
-fn rows_of(rows: &[Row], label: &str) -> Vec<Row> {
-    rows.iter().filter(|row| row.label == label).cloned().collect()
+fn rows_of(rows: &[Row], directions: &[u8]) -> Vec<Row> {
+    rows.iter().filter(|row| directions.iter().any(|one| u32::from(*one) == row.key)).cloned().collect()
 }
+
+/// Memsets and migrations copy in none.
+const NO_DIRECTION: u32 = 0;
 
 /// Of names that vary together the errors add up: that is the most they can be.
 fn total(rows: &[Row], of: fn(&Row) -> Measured) -> Measured {
@@ -217,7 +220,7 @@ fn kind(name: &str) -> Option<PartKind> {
 /// The most that the recorded processes held together at one time, in MiB.
 fn gpu_memory(timeline: &Timeline) -> Option<f64> {
     let counters: Vec<_> =
-        timeline.counters.iter().filter(|counter| &*counter.name == "gpu_process_memory_bytes").collect();
+        timeline.counters.iter().filter(|counter| &*counter.name == counter_names::GPU_PROCESS_MEMORY_BYTES).collect();
     let mut readings: Vec<(u64, usize, f64)> = Vec::new();
     for (place, counter) in counters.iter().enumerate() {
         readings.extend(counter.time.iter().zip(&counter.value).map(|(time, value)| (*time, place, *value as f64)));
@@ -236,32 +239,22 @@ fn gpu_memory(timeline: &Timeline) -> Option<f64> {
     (!counters.is_empty()).then_some(most / MIB)
 }
 
-/// Up to here a copy is a value that the host reads, as the rule `implicit-sync` has it.
-const SMALL_BYTES: u64 = 64 << 10;
-/// Between a copy and the wait for it PyTorch makes at most a few short calls.
-const CALLS_BETWEEN: usize = 3;
-const TIME_BETWEEN_NS: u64 = 100_000;
-
 /// Small copies to the host for which it waits: in the call itself, or in a wait right after it.
 fn implicit_syncs(timeline: &Timeline, steps: &Steps) -> Measured {
     let mut owners = Owners::new(timeline, steps);
-    let (slices, work) = (&timeline.slices, &timeline.gpu.work);
+    let slices = &timeline.slices;
     let mut per_step = vec![0u64; steps.steps.len()];
     for (place, track) in timeline.tracks.iter().enumerate() {
         let calls: Vec<usize> =
             track.slices.clone().filter(|index| slices.kind(*index) == SliceKind::ApiCall).collect();
         for (at, call) in calls.iter().enumerate() {
-            let copies = work.of_launch(*call).iter().map(|index| work.get(*index as usize));
-            let mut copies = copies
-                .filter(|piece| piece.kind == WorkKind::Memcpy && piece.copy().direction == detail::D2H)
-                .filter(|piece| piece.bytes <= SMALL_BYTES);
-            let Some(copy) = copies.next() else { continue };
+            let Some(copy) = ToHost::of(timeline, *call).filter(|copy| copy.is_small()) else { continue };
             let end = slices.start[*call].saturating_add(slices.dur[*call]);
             let waited = calls[at + 1..]
                 .iter()
                 .take(CALLS_BETWEEN)
                 .any(|next| slices.start[*next].saturating_sub(end) <= TIME_BETWEEN_NS && timeline.call(*next).waits());
-            let itself = !timeline.call(*call).is_async() || copy.copy().target == detail::PAGEABLE;
+            let itself = !timeline.call(*call).is_async() || copy.pageable;
             if (waited || itself)
                 && let Some(step) = owners.of_call(TrackIndex(place as u32), slices.start[*call])
                 && let Some(count) = per_step.get_mut(step as usize)

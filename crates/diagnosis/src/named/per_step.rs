@@ -6,6 +6,7 @@ use super::noise;
 use analysis::device::layers::Layers;
 use analysis::steps::Steps;
 use analysis::steps::windows::{StepSpans, of_process};
+use analysis::{HostLayer, HostLayers};
 use std::collections::HashMap;
 use timeline::gpu::detail;
 use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKind};
@@ -13,6 +14,8 @@ use timeline::{NameIndex, ProcessIndex, SliceKind, Timeline, TrackIndex, WorkKin
 /// One name in a mean step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
+    /// What it is of: a name, or the direction of copies.
+    pub key: u32,
     pub label: String,
     /// Nanoseconds.
     pub time: Measured,
@@ -27,6 +30,7 @@ pub struct PerStep {
     pub apis: Vec<Row>,
     /// Operators of PyTorch (`aten::mm`): the host's own time in each, without the operators inside it.
     pub ops: Vec<Row>,
+    /// By kernel time; without a GPU by the host's own time in a call of the model.
     pub layers: Vec<Row>,
 }
 
@@ -67,8 +71,25 @@ pub fn measure(timeline: &Timeline, steps: &Steps) -> PerStep {
         copies: rows(copies, count, |direction| direction_name(direction as u8).to_owned()),
         apis: rows(apis, count, name),
         ops: rows(operators(timeline, &mut owners), count, name),
-        layers: rows(of_layers, count, name),
+        layers: match timeline.gpu.is_empty() {
+            true => host_layers(timeline),
+            false => rows(of_layers, count, name),
+        },
     }
+}
+
+/// Without a GPU: the layers' own time on the host. Only some calls of a model have layers, so these are of a mean call of it.
+fn host_layers(timeline: &Timeline) -> Vec<Row> {
+    let row = |layer: &HostLayer| Row {
+        key: layer.name.0,
+        label: timeline.names.text(layer.name).to_owned(),
+        time: noise::mean_of(layer.each_ns.iter().map(|ns| *ns as f64)),
+        count: Measured::exactly(layer.calls as f64 / layer.each_ns.len().max(1) as f64),
+        bytes: 0.0,
+    };
+    let mut rows: Vec<Row> = HostLayers::find(timeline).rows.iter().map(row).collect();
+    rows.sort_by(|a, b| b.time.value.total_cmp(&a.time.value).then_with(|| a.label.cmp(&b.label)));
+    rows
 }
 
 /// Operators have a namespace in their names, and no Python function has.
@@ -128,6 +149,7 @@ fn rows(mut cells: Vec<Cell>, steps: usize, label: impl Fn(u32) -> String) -> Ve
             bytes += of_step.iter().map(|cell| cell.3 as f64).sum::<f64>();
         }
         rows.push(Row {
+            key: of_name[0].0,
             label: label(of_name[0].0),
             time: noise::mean(steps, time, squares),
             count: noise::mean(steps, count, count_squares),

@@ -3,34 +3,49 @@
 pub(crate) mod communication;
 pub(crate) mod compute;
 pub(crate) mod copies;
+pub(crate) mod dataflow;
 pub(crate) mod health;
 pub(crate) mod host;
 pub(crate) mod launch;
+pub(crate) mod memory;
 pub(crate) mod pipeline;
 pub(crate) mod serving;
 
 mod pages;
 
+use crate::finding::Finding;
 use crate::rule::{Family, Rule};
 use crate::rule_code::RuleCode;
 pub use pages::pages;
+use std::borrow::Cow;
+use timeline::Timeline;
 
 /// Whether the rule with this code says that something is as it should be.
 pub fn finds_health(code: RuleCode) -> bool {
     RULES.iter().any(|rule| rule.code() == code && rule.finds_health())
 }
 
-/// What the program can change first, the health of the recording last. Reports list rules in this order where nothing else decides.
-pub static FAMILIES: [Family; 8] = FAMILIES_IN_ORDER;
+/// A finding's title as it stands alone: before what is as it should be, that it is.
+pub fn headline(finding: &Finding) -> Cow<'_, str> {
+    match finds_health(finding.code) {
+        true => format!("Healthy: {}", finding.title).into(),
+        false => finding.title.as_str().into(),
+    }
+}
 
-const FAMILIES_IN_ORDER: [Family; 8] = [
+/// What the program can change first, the health of the recording last. Reports list rules in this order where nothing else decides.
+pub static FAMILIES: [Family; 10] = FAMILIES_IN_ORDER;
+
+const FAMILIES_IN_ORDER: [Family; 10] = [
     launch::FAMILY,
     copies::FAMILY,
     pipeline::FAMILY,
+    dataflow::FAMILY,
     compute::FAMILY,
     communication::FAMILY,
     serving::FAMILY,
     host::FAMILY,
+    memory::FAMILY,
     health::FAMILY,
 ];
 
@@ -59,6 +74,11 @@ pub static RULES: [&dyn Rule; COUNT] = {
     }
     all
 };
+
+/// Whether a rule has anything to look at in such a recording: of a snapshot of memory, all else is not missing, but not asked.
+pub fn fits(timeline: &Timeline, code: RuleCode) -> bool {
+    !analysis::memory::is_all(timeline) || memory::FAMILY.rules.iter().any(|rule| rule.code() == code)
+}
 
 /// The rule of this code; None for rules of the user.
 pub fn find(code: RuleCode) -> Option<&'static dyn Rule> {

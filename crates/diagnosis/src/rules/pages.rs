@@ -23,10 +23,10 @@ fn made(up: &str) -> String {
 fn index() -> String {
     let mut page = String::from(
         "# The rules\n\n\
-         Every rule runs on every recording, independently of the others. Findings are ranked by how much of the step they would \
-         save. A rule whose data was not recorded is skipped, and the report says why. Gains are computed from the recording: shares \
+         Every rule runs on every recording, independently of the others. Findings are ranked by how much of the step they are expected to save, and by how sure that \
+         is. A rule whose data was not recorded is skipped, and the report says why. Gains are computed from the recording: shares \
          from samples carry Wilson's 95 % interval, widened where samples of one step resemble each other; measured \
-         times carry their spread over the steps. A gain of which only bounds are known, or whose middle was measured elsewhere, says so: \
+         times carry their spread over the steps. A gain that has only bounds, or whose middle was measured elsewhere, says so: \
          [what gains and confidences rest on](whatif.md#the-gains-of-findings).\n\n\
          The thresholds of a rule are on its page with their reasons; [a file of yours](user-rules.md#changing-our-rules) can change them, or switch a rule \
          off, and `inferscope rules explain CODE` shows those in force.\n\n\
@@ -57,7 +57,7 @@ fn of_family(family: &Family) -> String {
 
 /// With the values that hold where nobody changed them.
 fn filled(rule: &dyn Rule, text: &str) -> String {
-    RuleDocs::filled(text, rule.thresholds(), &RuleSettings::default())
+    RuleDocs::filled(text, rule, &RuleSettings::default())
 }
 
 fn of_rule(rule: &dyn Rule) -> String {

@@ -39,8 +39,9 @@ fn of(text: &str, change: impl Fn(&mut Timeline)) -> (Vec<String>, Diagnosis) {
     let mut timeline = Timeline::from_text(text).unwrap();
     change(&mut timeline);
     let diagnosis = diagnose(&timeline, &Options::default());
-    let found = diagnosis.findings.iter().flat_map(|found| found.actions.iter().chain([&found.verify]));
-    let mut said: Vec<String> = found.chain(&diagnosis.answer).cloned().collect();
+    let found =
+        diagnosis.findings.iter().flat_map(|found| found.actions.iter().map(|one| one.text()).chain([&*found.verify]));
+    let mut said: Vec<String> = found.chain(diagnosis.answer.iter().map(String::as_str)).map(str::to_owned).collect();
     said.extend(diagnosis.abstentions.iter().map(|one| one.reason.clone()));
     said.extend(diagnosis.health.iter().map(|line| line.text.clone()));
     said.extend(measure(&timeline).absent.into_iter().map(|absent| absent.why));

@@ -6,7 +6,7 @@ use diagnosis::compare::{Comparison, Gate, Group, Side, compare};
 use diagnosis::expression::Condition;
 use diagnosis::named::noise::Noise;
 use diagnosis::named::{METRICS, Named};
-use diagnosis::user_rules::{UserRule, joined};
+use diagnosis::user_rules::{UserRule, UserRules};
 use diagnosis::{Diagnosis, Options, Severity, diagnose};
 use timeline::Timeline;
 
@@ -48,7 +48,7 @@ fn value(named: &Named, name: &str) -> f64 {
 #[test]
 fn metrics_have_their_names_and_units() {
     let (timeline, metrics, diagnosis) = of(DECODE);
-    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let named = Named::new(&timeline, &metrics, diagnosis.figures());
     let close = |name: &str, wanted: f64| {
         let got = value(&named, name);
         assert!((got - wanted).abs() < 1e-9, "{name}: {got}, not {wanted}");
@@ -75,12 +75,12 @@ fn metrics_have_their_names_and_units() {
 #[test]
 fn without_a_device_nothing_is_zero() {
     let (timeline, metrics, diagnosis) = of("track main\n repeat 5 every 10ms\n step s 0..8ms\n end");
-    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let named = Named::new(&timeline, &metrics, diagnosis.figures());
     for name in ["gpu_busy", "kernels", "h2d_time", "implicit_syncs", "python_time", "memory_mib"] {
         assert!(named.by_name(name).unwrap().is_err(), "{name} has a value");
     }
     let (timeline, metrics, diagnosis) = of("");
-    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let named = Named::new(&timeline, &metrics, diagnosis.figures());
     assert!(METRICS.iter().all(|metric| metric.name == "lost_records" || named.by_name(metric.name).unwrap().is_err()));
 }
 
@@ -175,7 +175,7 @@ fn differences_around_them_come_first() {
 fn holds(text: &str) -> Result<bool, String> {
     let (timeline, metrics, diagnosis) = of(DECODE);
     let condition = Condition::parse(text).map_err(|wrong| wrong.why)?;
-    condition.holds(&Named::new(&timeline, &metrics, &diagnosis)).map_err(|open| open.0)
+    condition.holds(&Named::new(&timeline, &metrics, diagnosis.figures())).map_err(|open| open.0)
 }
 
 #[test]
@@ -240,15 +240,36 @@ fn user_rules_find_stay_silent_or_abstain() {
         rule("sure", "steps > 1", 10.0),
     ];
     let before = diagnosis.findings.len();
-    let diagnosis = joined(&rules, &timeline, &metrics, diagnosis);
+    let user = Some(UserRules { rules: &rules, metrics: &metrics });
+    let diagnosis = diagnose(&timeline, &Options { user, ..Options::default() });
     let find = |code: &str| diagnosis.findings.iter().find(|finding| finding.code == code);
     let found = find("fires").unwrap();
     assert_eq!(found.title, "fires holds: gpu_busy < 50% (gpu_busy = 43.6 %)");
-    assert_eq!((found.actions.as_slice(), found.severity), (["do something".to_owned()].as_slice(), Severity::High));
-    assert!((found.confidence - 0.5 * 21.0 / 22.0).abs() < 1e-9 && find("sure").unwrap().confidence == 1.0);
+    assert_eq!((found.actions.as_slice(), found.severity), (["do something".into()].as_slice(), Severity::High));
+    assert!((found.confidence() - 0.5 * 21.0 / 22.0).abs() < 1e-9 && find("sure").unwrap().confidence() == 1.0);
     assert!(find("silent").is_none() && find("cannot_look").is_none());
     assert_eq!(diagnosis.findings.len(), before + 2);
     assert!(diagnosis.abstentions.iter().any(|one| one.code == "cannot_look"));
+}
+
+/// What the user calls severe is in the answer: as the cause where nothing is known to gain as much, else after it.
+#[test]
+fn a_severe_user_rule_reaches_the_answer() {
+    let said = |text: &str, severity: Severity| {
+        let (timeline, metrics, _) = of(text);
+        let rules = [UserRule { severity, ..rule("too_slow", "step_p50 > 1", 1.0) }];
+        let user = Some(UserRules { rules: &rules, metrics: &metrics });
+        diagnose(&timeline, &Options { user, ..Options::default() })
+    };
+    let quiet = "track main\n repeat 20 every 10ms\n step r 0..10ms\n end";
+    let diagnosis = said(quiet, Severity::High);
+    assert!(diagnosis.answer[1].starts_with("too_slow holds: step_p50 > 1"), "{:?}", diagnosis.answer);
+    assert!(diagnosis.answer[2].starts_with("First: do something"), "{:?}", diagnosis.answer);
+    assert!(diagnosis.bottleneck.primary_cause.starts_with("too_slow holds"), "{:?}", diagnosis.bottleneck);
+    assert!(!said(quiet, Severity::Medium).answer[1].contains("too_slow"));
+    let decode = said(DECODE, Severity::High);
+    let first = &decode.findings[0];
+    assert!(first.gain.is_some() && decode.answer[1].contains("Next: too_slow holds"), "{:?}", decode.answer);
 }
 
 /// Conditions and gates of words in any order: read or refused, never a panic; the words repeat.
@@ -266,7 +287,7 @@ fn any_words_are_read_or_refused() {
         (state >> 11) as usize % limit
     };
     let (timeline, metrics, diagnosis) = of(DECODE);
-    let named = Named::new(&timeline, &metrics, &diagnosis);
+    let named = Named::new(&timeline, &metrics, diagnosis.figures());
     let found = between(DECODE, DECODE).unwrap();
     let mut read = 0;
     for _ in 0..20_000 {
@@ -308,7 +329,7 @@ fn memory_is_the_most_at_one_time() {
         "process a\n track main\n step s 0..10ms\n counter process gpu_process_memory_bytes 0=1048576 5ms=3145728
         process b\n track main\n counter process gpu_process_memory_bytes 1ms=2097152 4ms=0";
     let (timeline, metrics, diagnosis) = of(text);
-    assert_eq!(value(&Named::new(&timeline, &metrics, &diagnosis), "gpu_memory_mib"), 3.0);
+    assert_eq!(value(&Named::new(&timeline, &metrics, diagnosis.figures()), "gpu_memory_mib"), 3.0);
 }
 
 /// Steps without length, overlapping, on many threads, without an end, as long as a clock can count; work from nowhere.

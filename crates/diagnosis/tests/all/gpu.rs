@@ -275,7 +275,7 @@ fn overhead_is_the_steps_inside_the_windows_against_those_outside() {
     assert!(overhead.how.contains("40 steps with GPU recording take 10 % longer than 120 without"), "{overhead:?}");
     // What a program pays that takes twice as long where it is recorded.
     let (_, diagnosis) = of(&windows("3ms", "202ms"));
-    let said = diagnosis.health.iter().find(|line| line.label == "overhead").unwrap();
+    let said = diagnosis.health.iter().find(|line| line.label() == "overhead").unwrap();
     assert!(said.text.starts_with("25 %: mean over all steps") && said.text.contains("100 % longer"), "{said:?}");
     let faster = gpu(&windows("2ms", "203ms")).1.overhead.unwrap();
     assert!(faster.percent == Some(0.0) && faster.how.contains("take no longer than"), "{faster:?}");

@@ -25,12 +25,12 @@ fn numbers(code: &str) -> impl Iterator<Item = &str> {
 fn confidences_are_computed() {
     let mut seen = 0;
     for (file, code) in rules() {
-        for line in code.lines().filter_map(|line| line.trim().strip_prefix("confidence: ")) {
+        for line in code.lines().filter_map(|line| line.trim().strip_prefix("certainty: Certainty::seen(")) {
             seen += 1;
             // What was counted or measured is certain, and its line says so. Halves are those of a level and of a majority, one and two are Laplace's.
-            let bare = line.starts_with("1.0,") && !line.starts_with("1.0, // ");
+            let bare = line.starts_with("1.0),") && !line.starts_with("1.0), // ");
             let typed = numbers(line).find(|number| !["1.0", "2.0", "0.5"].contains(number));
-            assert!(!bare && typed.is_none(), "{file}: confidence: {line}");
+            assert!(!bare && typed.is_none(), "{file}: certainty: {line}");
         }
     }
     assert!(seen > 40, "{seen}");

@@ -30,7 +30,7 @@ fn the_documentation_has_a_value_for_every_name_in_it() {
     for rule in RULES {
         let docs = rule.docs();
         for text in [docs.summary, docs.why, docs.needs] {
-            let filled = RuleDocs::filled(text, rule.thresholds(), &settings);
+            let filled = RuleDocs::filled(text, rule, &settings);
             assert!(!filled.contains("{min_") && !filled.contains("{max_"), "{}: {filled}", rule.code());
         }
     }
@@ -51,13 +51,14 @@ fn a_changed_threshold_and_a_rule_that_is_off_decide_and_are_said() {
     let min_share = *rule.thresholds().iter().find(|one| one.name == "min_share").unwrap();
     let usual = with(RuleSettings::default());
     assert_eq!(codes(&usual).iter().filter(|code| **code == "hot-line").count(), 2, "{:?}", codes(&usual));
-    assert!(!usual.health.iter().any(|line| line.label == "rules"));
+    assert!(!usual.health.iter().any(|line| line.label() == "rules"));
 
     let mut higher = RuleSettings::default();
     higher.set(min_share, 0.5, "r.yaml:3".into()).unwrap();
     let higher = with(higher);
     assert_eq!(codes(&higher).iter().filter(|code| **code == "hot-line").count(), 1, "{:?}", codes(&higher));
-    let said = |diagnosis: &Diagnosis| diagnosis.health.iter().find(|line| line.label == "rules").unwrap().text.clone();
+    let said =
+        |diagnosis: &Diagnosis| diagnosis.health.iter().find(|line| line.label() == "rules").unwrap().text.clone();
     assert_eq!(said(&higher), "changed: hot-line min_share is 0.5 (r.yaml:3)");
 
     let mut off = RuleSettings::default();
@@ -90,7 +91,7 @@ fn no_value_breaks_a_rule() {
             [false, true].map(|high| diagnose(&timeline, &Options { rules: ends(high), ..Options::default() }));
         assert!(low.findings.len() > high.findings.len(), "{:?} {:?}", codes(&low), codes(&high));
         for finding in low.findings.iter().chain(&high.findings) {
-            assert!(finding.confidence.is_finite(), "{}", finding.code);
+            assert!(finding.confidence().is_finite(), "{}", finding.code);
             assert!(finding.gain.is_none_or(|gain| gain.mid.is_finite()), "{}", finding.code);
         }
     }

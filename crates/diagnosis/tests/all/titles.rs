@@ -24,7 +24,7 @@ fn said(name: &str, diagnosis: &Diagnosis) -> String {
         writeln!(text, "  {sentence}").unwrap();
     }
     for finding in &diagnosis.findings {
-        let action = finding.actions.first().map_or("", String::as_str);
+        let action = finding.actions.first().map_or("", |action| action.text());
         writeln!(text, "  {} | {} | {action}", finding.code, finding.title).unwrap();
     }
     text + "\n"
@@ -53,7 +53,8 @@ fn every_recording_is_said_in_plain_words() {
         let diagnosis = diagnose(&timeline, &Options::default());
         for finding in &diagnosis.findings {
             hold(&finding.title);
-            finding.actions.iter().chain([&finding.title, &finding.verify]).for_each(|text| plain(text));
+            finding.actions.iter().for_each(|action| plain(action.text()));
+            [&finding.title, &finding.verify].into_iter().for_each(|text| plain(text));
             finding.evidence.iter().for_each(|one| plain(&one.text));
         }
         diagnosis.answer.iter().for_each(|sentence| plain(sentence));

@@ -141,6 +141,9 @@ impl ChangedStacks {
         known.ran = now;
         let thread = known.thread;
         reads.read += 1;
+        if runnable == Some(true) {
+            spy.request_native(known.number);
+        }
         let (list, listed) = (&mut self.list, &mut self.listed);
         let trace = match read(list, position, &thread, spy, || *listed = None) {
             Ok(Some(trace)) => trace,

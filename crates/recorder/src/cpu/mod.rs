@@ -2,6 +2,7 @@
 
 mod budget;
 mod changed;
+mod native_rows;
 pub(crate) mod permission;
 mod py_spy_reader;
 mod reader;

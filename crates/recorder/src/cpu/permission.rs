@@ -1,18 +1,34 @@
 //! Why the kernel does not let us read another process's memory, in words that name the setting to change.
 
 use super::remote_memory::read_memory;
+use std::fmt;
 use std::fs;
 use std::io;
 
-/// What `check` says of a process that is gone, or that is becoming another program at this very moment.
-pub(crate) const ENDED: &str = "the process has ended";
+/// Why the memory of a process cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Unreadable {
+    /// It is gone, or becoming another program at this very moment.
+    Ended,
+    /// What forbids it and what to change.
+    Forbidden(String),
+}
 
-/// Tries to read one byte of the process. Err: what forbids it and what to change.
-pub(crate) fn check(pid: u32) -> Result<(), String> {
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Unreadable::Ended => "the process has ended",
+            Unreadable::Forbidden(why) => why,
+        })
+    }
+}
+
+/// Tries to read one byte of the process.
+pub(crate) fn check(pid: u32) -> Result<(), Unreadable> {
     match read_something(pid) {
         Ok(()) => Ok(()),
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(ENDED.into()),
-        Err(error) => Err(explain(pid, &error)),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(Unreadable::Ended),
+        Err(error) => Err(Unreadable::Forbidden(explain(pid, &error))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! py-spy, asked for the stacks of all threads, as it is made for, or of one: it is then pointed at that thread's own place in
 //! the interpreter's list and told to read only the holder of the GIL. What it reads there is checked to be that thread.
 
+use super::native_rows::NativeRows;
 use super::spy::guarded;
 use super::thread_list::{InterpreterAddresses, Thread};
 use py_spy::{PythonSpy, StackTrace};
@@ -12,12 +13,14 @@ pub(super) struct PySpyReader {
     /// The real ones.
     pub interpreter: usize,
     pub gil: usize,
+    /// Native functions above the Python ones, where they are wanted.
+    pub native: Option<NativeRows>,
 }
 
 impl PySpyReader {
-    pub fn new(spy: PythonSpy) -> PySpyReader {
+    pub fn new(spy: PythonSpy, native: Option<NativeRows>) -> PySpyReader {
         let (interpreter, gil) = (spy.addresses.interpreter_address, spy.addresses.threadstate_address);
-        PySpyReader { spy, interpreter, gil }
+        PySpyReader { spy, interpreter, gil, native }
     }
 
     /// Of Python: 3 and 12.
@@ -25,8 +28,11 @@ impl PySpyReader {
         (self.spy.version.major, self.spy.version.minor)
     }
 
-    pub fn is_native(&self) -> bool {
-        self.spy.config.native
+    /// Asks for the native stack of a thread that runs, whose Python stack is read next.
+    pub fn request_native(&mut self, thread: i32) {
+        if let Some(native) = &mut self.native {
+            native.request(thread);
+        }
     }
 
     /// The stacks of all threads, with their names.

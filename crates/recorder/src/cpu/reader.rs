@@ -2,12 +2,14 @@
 //! here: only the changed ones where that was seen to agree with py-spy's own reading, again and again.
 
 use super::changed::{ChangedStacks, TRIES, Verdict};
+use super::native_rows::NativeRows;
 use super::py_spy_reader::PySpyReader;
 use super::thread_ids::{self, ThreadIds};
 use super::thread_list::{Layout, ThreadList};
 use crate::dictionary::{Dictionary, Frame};
 use crate::manifest::StackReads;
 use crate::messages::Sample;
+use crate::native::NativeStacks;
 use crate::pace::cpu_time;
 use py_spy::{PythonSpy, StackTrace};
 use std::time::{Duration, Instant};
@@ -34,12 +36,8 @@ impl<'a> Sampled<'a> {
 
     /// The number of a stack; 0 for an empty one.
     pub fn stack(&mut self, trace: &StackTrace) -> Option<i32> {
-        let frames = trace.frames.iter().rev().map(|frame| Frame {
-            function: &frame.name,
-            // Only native frames have a module: the library that they are in.
-            file: frame.module.as_deref().unwrap_or(&frame.filename),
-            line: frame.line,
-        });
+        let frames = trace.frames.iter().rev();
+        let frames = frames.map(|frame| Frame { function: &frame.name, file: &frame.filename, line: frame.line });
         let stack = self.dictionary.stack(frames);
         self.waiting += u64::from(stack.is_none());
         stack
@@ -64,6 +62,8 @@ pub(super) struct Reader {
     check: Option<Instant>,
     differed: u32,
     threads: usize,
+    /// Of the threads, those that ran when all were last read.
+    running: Vec<i32>,
     pub reads: StackReads,
 }
 
@@ -76,12 +76,12 @@ const MOST_DIFFERENCES: u32 = 3;
 const MOST_COMPARED: usize = 1000;
 
 impl Reader {
-    pub fn new(pid: u32, spy: PythonSpy) -> Reader {
-        let spy = PySpyReader::new(spy);
+    pub fn new(pid: u32, spy: PythonSpy, native: Option<NativeStacks>) -> Reader {
+        // Under another container's numbers we might find the counts, and the native stack, of another thread.
+        let are_ours = thread_ids::are_ours(pid);
+        let spy = PySpyReader::new(spy, native.filter(|_| are_ours).map(NativeRows::new));
         let (major, minor) = spy.version();
-        // Native frames need the process stopped, and change although Python's stand still. Under another container's
-        // numbers we might find the counts of another thread.
-        let layout = Layout::of(major, minor).filter(|_| !spy.is_native() && thread_ids::are_ours(pid));
+        let layout = Layout::of(major, minor).filter(|_| are_ours);
         let list = layout.map(|layout| ThreadList::new(pid, layout, spy.interpreter, spy.gil));
         let changed = list.map(|list| ChangedStacks::new(pid, list));
         Reader {
@@ -92,6 +92,7 @@ impl Reader {
             check: None,
             differed: 0,
             threads: 0,
+            running: Vec::new(),
             reads: StackReads::default(),
         }
     }
@@ -103,6 +104,18 @@ impl Reader {
             (self.changed, self.differed) = (None, 0);
         }
         gave_up
+    }
+
+    /// The samples whose native functions are to come, where they are wanted.
+    pub fn native(&mut self) -> Option<&mut NativeRows> {
+        self.spy.native.as_mut()
+    }
+
+    /// Why the kernel gives no native functions: once.
+    pub fn native_failure(&mut self) -> Option<String> {
+        let reason = self.spy.native.as_ref()?.failure()?;
+        self.spy.native = None;
+        Some(reason)
     }
 
     /// So many were there at the last sample.
@@ -119,6 +132,7 @@ impl Reader {
             self.threads = changed.threads();
             return Ok(());
         }
+        self.running.iter().for_each(|thread| self.spy.request_native(*thread));
         let traces = attempt(|| self.read_all())?;
         self.add_all(&traces, sampled);
         Ok(())
@@ -139,6 +153,7 @@ impl Reader {
 
     fn add_all(&mut self, traces: &[StackTrace], sampled: &mut Sampled<'_>) {
         self.threads = traces.len();
+        self.running.clear();
         self.reads.read += traces.len() as u64;
         let old_python = traces.iter().any(|trace| trace.os_thread_id.is_none());
         let (all, running) = if old_python { thread_ids::threads(self.pid) } else { Default::default() };
@@ -146,6 +161,7 @@ impl Reader {
             let found = || self.ids.find(self.pid, trace.thread_id, &all);
             let thread = trace.os_thread_id.map(|thread| thread as i32).or_else(found).unwrap_or(0);
             let active = trace.active && (trace.os_thread_id.is_some() || running.contains(&thread));
+            self.running.extend(active.then_some(thread));
             if let Some(stack) = sampled.stack(trace) {
                 sampled.add(thread, stack, active, trace.owns_gil);
                 sampled.names.extend(trace.thread_name.clone().map(|name| (thread, name)));

@@ -1,12 +1,12 @@
 //! Getting hold of the interpreter inside another process, with patience while it starts up, and with a reason when it
 //! cannot be had.
 
-use super::permission;
+use super::permission::{self, Unreadable};
 use super::stacks::{Sampler, Target};
 use py_spy::PythonSpy;
 use py_spy::config::LockingStrategy;
 use std::time::{Duration, Instant};
-use trace::codes::{Note, NoteCode};
+use trace::codes::{Condition, Note, NoteCode};
 
 /// How long a Python process may take until its stacks can be read: imports of its own start-up included.
 const READABLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -14,10 +14,10 @@ const READABLE_TIMEOUT: Duration = Duration::from_secs(10);
 impl Sampler {
     /// Finds the interpreter in the process. None: it has ended, or cannot be sampled, and that was noted.
     pub(super) fn connect(&self) -> Option<PythonSpy> {
-        let Target { pid, process, native, .. } = self.target;
-        let blocking = if native { LockingStrategy::Lock } else { LockingStrategy::NonBlocking };
+        let Target { pid, process, .. } = self.target;
+        let blocking = LockingStrategy::NonBlocking;
         // Short names of files are not for us, and finding them asks the disk.
-        let config = py_spy::Config { blocking, native, full_filenames: true, ..py_spy::Config::default() };
+        let config = py_spy::Config { blocking, full_filenames: true, ..py_spy::Config::default() };
         let started = Instant::now();
         let mut pause = Duration::from_millis(10);
         loop {
@@ -43,9 +43,9 @@ impl Sampler {
             }
             let reason = match permission::check(pid) {
                 // If it is there again in a moment, it is looked at again; if not, there is nothing to say.
-                Err(reason) if reason == permission::ENDED && started.elapsed() <= READABLE_TIMEOUT => continue,
-                Err(reason) if reason == permission::ENDED => return None,
-                Err(reason) => reason,
+                Err(Unreadable::Ended) if started.elapsed() <= READABLE_TIMEOUT => continue,
+                Err(Unreadable::Ended) => return None,
+                Err(Unreadable::Forbidden(reason)) => reason,
                 Ok(()) if error.contains("Unsupported version") => error,
                 Ok(()) if started.elapsed() > READABLE_TIMEOUT => error,
                 Ok(()) => {
@@ -53,7 +53,7 @@ impl Sampler {
                     continue;
                 }
             };
-            self.report("failed", &reason, None);
+            self.report(Condition::Failed, &reason, None);
             self.shared.notes.add(Note::new(NoteCode::NoStacks).with(reason).of(pid));
             return None;
         }

@@ -2,10 +2,12 @@
 //! schedule. A stack that could not be read is counted; a process that cannot be sampled is noted, and all else goes on.
 
 use super::budget::Budget;
+use super::native_rows::NativeRows;
 use super::reader::{Reader, Sampled};
 use super::threads::NamedByPython;
 use crate::manifest::{Collector, StackReads};
-use crate::messages::{Message, Outbox};
+use crate::messages::{Message, Outbox, Sample};
+use crate::native::{NativeStacks, ObjectFiles};
 use crate::pace::cpu_time;
 use crate::proc;
 use crate::shared::Shared;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
-use trace::codes::{LossReason, Note, NoteCode};
+use trace::codes::{CollectorCode, Condition, LossReason, Note, NoteCode};
 
 /// What one sampler samples, and how.
 #[derive(Clone)]
@@ -31,6 +33,8 @@ pub(crate) struct Sampler {
     pub outbox: Outbox,
     pub named: NamedByPython,
     pub stop: Arc<AtomicBool>,
+    /// Shared by all samplers of a recording.
+    pub object_files: ObjectFiles,
 }
 
 /// Failures in a row that mean more than a torn stack: the process may have become another program.
@@ -41,12 +45,14 @@ impl Sampler {
     pub fn run(self) {
         let mut reads = StackReads::default();
         while let Some(spy) = self.connect() {
-            self.report("on", "", Some(reads));
-            let mut reader = Reader::new(self.target.pid, spy);
+            self.report(Condition::On, "", Some(reads));
+            let native = self.target.native.then(|| NativeStacks::new(self.target.pid, self.object_files.clone()));
+            let mut reader = Reader::new(self.target.pid, spy, native);
             reader.reads = reads;
             let again = self.sample(&mut reader);
+            self.send(reader.native().map_or(Vec::new(), NativeRows::rest));
             reads = reader.reads;
-            self.report("on", "", Some(reads));
+            self.report(Condition::On, "", Some(reads));
             if !again {
                 return;
             }
@@ -57,8 +63,8 @@ impl Sampler {
         !self.stop.load(Ordering::Acquire) && proc::alive(self.target.pid, self.target.start_ticks)
     }
 
-    pub(super) fn report(&self, state: &str, reason: &str, stack_reads: Option<StackReads>) {
-        let (name, state, reason) = ("stacks".into(), state.into(), reason.into());
+    pub(super) fn report(&self, state: Condition, reason: &str, stack_reads: Option<StackReads>) {
+        let (name, state, reason) = (CollectorCode::Stacks.name().into(), state.name().into(), reason.into());
         let collector = Collector { name, state, reason, stack_reads, ..Collector::default() };
         self.shared.processes.set_collectors(self.target.process, &[collector]);
     }
@@ -98,7 +104,7 @@ impl Sampler {
             lost.skipped += late as u64;
             next += interval * (late as u32 + 1);
             if lost.send_at_times(self) {
-                self.report("on", "", Some(reader.reads));
+                self.report(Condition::On, "", Some(reader.reads));
             }
         }
         lost.send(self);
@@ -116,12 +122,16 @@ impl Sampler {
         let Target { pid, process, .. } = self.target;
         let mut sampled = Sampled::new(&self.shared.dictionary, process);
         let before = monotonic().0;
+        self.send(self.with_native(reader, before));
         if reader.look(&mut sampled).is_err() {
             return false;
         }
         let time = before.midpoint(monotonic().0) as i64;
         if reader.gave_up() {
             self.shared.notes.add(Note::new(NoteCode::StacksNotReused).of(pid));
+        }
+        if let Some(reason) = reader.native_failure() {
+            self.shared.notes.add(Note::new(NoteCode::NoNativeFrames).with(reason).of(pid));
         }
         if sampled.torn > 0 && !self.wanted() {
             // It ends: nothing changed meanwhile, there is nothing to read any more.
@@ -135,10 +145,23 @@ impl Sampler {
         }
         let mut rows = sampled.rows;
         rows.iter_mut().for_each(|row| row.time = time);
+        if let Some(native) = reader.native() {
+            native.keep(&mut rows);
+        }
+        rows.extend(self.with_native(reader, monotonic().0));
+        self.send(rows);
+        true
+    }
+
+    /// Earlier samples whose native functions have come meanwhile.
+    fn with_native(&self, reader: &mut Reader, now: u64) -> Vec<Sample> {
+        reader.native().map_or(Vec::new(), |native| native.take(now as i64, &self.shared.dictionary))
+    }
+
+    fn send(&self, rows: Vec<Sample>) {
         if !rows.is_empty() {
             self.outbox.send(Message::Samples(rows));
         }
-        true
     }
 }
 
@@ -171,7 +194,7 @@ impl Lost {
             let count = std::mem::take(count);
             if count > 0 {
                 let process = sampler.target.process;
-                sampler.outbox.send(Message::Loss { process, collector: "stacks", reason, count });
+                sampler.outbox.send(Message::Loss { process, collector: CollectorCode::Stacks, reason, count });
             }
         }
     }

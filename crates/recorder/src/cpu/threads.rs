@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use trace::counters as counter_names;
 
 /// Threads whose name Python told us: it knows better than the kernel.
 #[derive(Clone, Default)]
@@ -93,17 +94,19 @@ fn times(process: i32, thread: i32, folder: &std::path::Path, counters: &mut Cou
     let Ok(text) = fs::read_to_string(folder.join("schedstat")) else { return };
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().unwrap_or(0));
     let (Some(ran), Some(waited), Some(slices)) = (numbers.next(), numbers.next(), numbers.next()) else { return };
-    let before = counters.get(process, thread, "timeslices");
-    counters.set(process, thread, "cpu_ns", ran);
-    counters.set(process, thread, "runqueue_wait_ns", waited);
-    counters.set(process, thread, "timeslices", slices);
+    let before = counters.get(process, thread, counter_names::TIMESLICES);
+    counters.set(process, thread, counter_names::CPU_NS, ran);
+    counters.set(process, thread, counter_names::RUNQUEUE_WAIT_NS, waited);
+    counters.set(process, thread, counter_names::TIMESLICES, slices);
     // A thread that was not switched in has not been switched out: no need to read the costlier file.
     if before == Some(slices) {
         return;
     }
     let Ok(text) = fs::read_to_string(folder.join("status")) else { return };
-    let pairs =
-        [("voluntary_ctxt_switches:", "voluntary_switches"), ("nonvoluntary_ctxt_switches:", "involuntary_switches")];
+    let pairs = [
+        ("voluntary_ctxt_switches:", counter_names::VOLUNTARY_SWITCHES),
+        ("nonvoluntary_ctxt_switches:", counter_names::INVOLUNTARY_SWITCHES),
+    ];
     for (line, counter) in pairs {
         let value = text.lines().find_map(|text| text.strip_prefix(line)?.trim().parse().ok());
         if let Some(value) = value {

@@ -6,12 +6,13 @@ use crate::manifest;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use trace::settings::internal;
 
 const VENDOR: &str = "0x1002";
 
 /// Where sysfs is: `INFERSCOPE_SYSFS` names another place.
 pub(crate) fn root() -> PathBuf {
-    let set = std::env::var_os("INFERSCOPE_SYSFS").filter(|path| !path.is_empty());
+    let set = std::env::var_os(internal::SYSFS).filter(|path| !path.is_empty());
     set.map_or_else(|| "/sys".into(), PathBuf::from)
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod report;
 pub(crate) mod sampler;
 
 use crate::manifest;
+use trace::counters as counter_names;
 
 /// What a device is asked. The numbers' units are in the counters' names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -50,21 +51,21 @@ impl Question {
 
     pub fn counter(self) -> &'static str {
         match self {
-            Question::Utilisation => "gpu_utilisation_percent",
-            Question::MemoryUtilisation => "gpu_memory_bandwidth_utilisation_percent",
-            Question::MemoryUsed => "gpu_memory_used_bytes",
-            Question::MemoryTotal => "gpu_memory_total_bytes",
-            Question::SmClock => "gpu_sm_clock_mhz",
-            Question::MemoryClock => "gpu_memory_clock_mhz",
-            Question::Power => "gpu_power_mw",
-            Question::Temperature => "gpu_temperature_c",
-            Question::Throttle => "gpu_throttle_reasons",
-            Question::LinkGeneration => "gpu_pcie_link_gen",
-            Question::LinkWidth => "gpu_pcie_link_width",
-            Question::EccCorrected => "gpu_ecc_corrected",
-            Question::EccUncorrected => "gpu_ecc_uncorrected",
-            Question::PcieReceived => "gpu_pcie_rx_bytes_per_s",
-            Question::PcieSent => "gpu_pcie_tx_bytes_per_s",
+            Question::Utilisation => counter_names::GPU_UTILISATION_PERCENT,
+            Question::MemoryUtilisation => counter_names::GPU_MEMORY_BANDWIDTH_UTILISATION_PERCENT,
+            Question::MemoryUsed => counter_names::GPU_MEMORY_USED_BYTES,
+            Question::MemoryTotal => counter_names::GPU_MEMORY_TOTAL_BYTES,
+            Question::SmClock => counter_names::GPU_SM_CLOCK_MHZ,
+            Question::MemoryClock => counter_names::GPU_MEMORY_CLOCK_MHZ,
+            Question::Power => counter_names::GPU_POWER_MW,
+            Question::Temperature => counter_names::GPU_TEMPERATURE_C,
+            Question::Throttle => counter_names::GPU_THROTTLE_REASONS,
+            Question::LinkGeneration => counter_names::GPU_PCIE_LINK_GEN,
+            Question::LinkWidth => counter_names::GPU_PCIE_LINK_WIDTH,
+            Question::EccCorrected => counter_names::GPU_ECC_CORRECTED,
+            Question::EccUncorrected => counter_names::GPU_ECC_UNCORRECTED,
+            Question::PcieReceived => counter_names::GPU_PCIE_RX_BYTES_PER_S,
+            Question::PcieSent => counter_names::GPU_PCIE_TX_BYTES_PER_S,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::manifest;
 use libloading::Library;
 use std::ffi::{CStr, OsString, c_char, c_uint, c_ulonglong};
 use std::sync::Arc;
+use trace::settings::internal;
 
 /// `nvmlReturn_t`, as far as it matters here.
 const SUCCESS: Code = 0;
@@ -45,7 +46,7 @@ const NAMES: [&str; 2] = ["libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so
 impl Nvml {
     /// `INFERSCOPE_NVML` names another library.
     pub fn start() -> Result<Arc<Nvml>, NoNvml> {
-        match std::env::var_os("INFERSCOPE_NVML").filter(|path| !path.is_empty()) {
+        match std::env::var_os(internal::NVML).filter(|path| !path.is_empty()) {
             Some(path) => Nvml::open(&[path]),
             None => Nvml::open(&NAMES.map(OsString::from)),
         }

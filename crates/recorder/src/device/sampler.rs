@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
+use trace::counters as counter_names;
 use trace::tables::HOST;
 
 #[derive(Clone)]
@@ -154,7 +155,7 @@ impl Sampler {
         }
         for (pid, bytes) in asked.memory() {
             if let Some(process) = living.iter().find(|living| living.pid == pid) {
-                counters.set(process.number, index, "gpu_process_memory_bytes", bytes);
+                counters.set(process.number, index, counter_names::GPU_PROCESS_MEMORY_BYTES, bytes);
             }
         }
         asked.processes || !asked.questions.is_empty()

@@ -54,6 +54,7 @@ pub(super) struct Ring {
     /// Records before these are on disk already, in the tables of devices, though `position` was to read them again.
     pub gpu_from: u64,
     pub allocations_from: u64,
+    pub blocks_from: u64,
 }
 
 impl Ring {
@@ -113,7 +114,8 @@ impl Attached {
             let position = on_disk.slices.get(&segment, number);
             let gpu_from = on_disk.gpu.get(&segment, number);
             let allocations_from = on_disk.allocations.get(&segment, number);
-            Ring { position, durable: position, gpu_from, allocations_from, ..Ring::default() }
+            let blocks_from = on_disk.blocks.get(&segment, number);
+            Ring { position, durable: position, gpu_from, allocations_from, blocks_from, ..Ring::default() }
         };
         let rings: Vec<Ring> = (0..reader.rings() as u32).map(ring).collect();
         // The killed recorder may have closed its files and not said so: a ring that is on disk is free for others.

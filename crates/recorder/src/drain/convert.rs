@@ -7,8 +7,9 @@ use super::pairing::{Begun, push};
 use crate::store::CallFields;
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
-use trace::codes::{LossReason, OverheadKind, RecordingWindow};
+use trace::codes::{CollectorCode, LossReason, OverheadKind, RecordingWindow};
 use trace::event::{Event, Kind};
+use trace::gc_pause::{Found, GcPause};
 use trace::tables::{SliceKind, Table};
 
 impl Attached {
@@ -51,7 +52,7 @@ impl Attached {
         let event = Event::from_words(*record);
         let ring = &mut self.rings[number];
         let Some(kind) = Kind::from_u16(event.kind) else {
-            return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1);
+            return sink.losses.add(self.process, CollectorCode::Recorder, LossReason::UnknownRecord, 1);
         };
         if matches!(kind, Kind::Text | Kind::Numbers) {
             ring.pending += 1;
@@ -59,11 +60,14 @@ impl Attached {
         }
         ring.pending = 0;
         let (new_work, new_memory) = (after > ring.gpu_from, after > ring.allocations_from);
+        let new_block = after > ring.blocks_from;
         let gathered = ring.texts.take(&event);
         match kind {
             Kind::Note => return self.note(&event, &gathered, sink),
             Kind::Device => return self.device(&event, &gathered, sink),
             Kind::DeviceFacts => return self.device_facts(&event, &gathered, sink),
+            Kind::Block if new_block => return self.block(&event, gathered.numbers(), mapping, sink),
+            Kind::Block => return,
             Kind::RecordingWindow => return self.recording_window(&event, mapping, sink),
             _ => {}
         }
@@ -89,7 +93,7 @@ impl Attached {
     /// A turn of recording in windows. Its name is for people who look at the table; readers go by the id.
     fn recording_window(&self, event: &Event, mapping: &Mapping, sink: &mut Sink<'_>) {
         let Some(window) = i32::try_from(event.value).ok().and_then(RecordingWindow::from_i32) else {
-            return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1);
+            return sink.losses.add(self.process, CollectorCode::Recorder, LossReason::UnknownRecord, 1);
         };
         let start = mapping.nanos(Ticks(event.time)).0 as i64;
         let (thread, name) = (event.thread as i32, sink.dictionary.segment_name(window.said()));
@@ -114,9 +118,11 @@ impl Attached {
             Kind::ScopeBegin => (SliceKind::Scope, event.time, parent(event.value), None),
             Kind::StepBegin => (SliceKind::Step, event.time, parent(event.value), None),
             Kind::LayerBegin => (SliceKind::Layer, event.time, parent(event.value), None),
+            Kind::EntryBegin => (SliceKind::Entry, event.time, parent(event.value), None),
             Kind::ScopeEnd => (SliceKind::Scope, event.value, None, Some(event.time)),
             Kind::StepEnd => (SliceKind::Step, event.value, None, Some(event.time)),
             Kind::LayerEnd => (SliceKind::Layer, event.value, None, Some(event.time)),
+            Kind::EntryEnd => (SliceKind::Entry, event.value, None, Some(event.time)),
             Kind::Mark => (SliceKind::Mark, event.time, parent(event.value), Some(event.time)),
             Kind::Call => (SliceKind::Call, event.time, None, whole),
             Kind::CCall => (SliceKind::CCall, event.time, None, whole),
@@ -124,14 +130,17 @@ impl Attached {
             Kind::ApiCall => (SliceKind::ApiCall, event.time, None, whole),
             Kind::Nvtx => (SliceKind::Nvtx, event.time, None, whole),
             Kind::Overhead => (SliceKind::Overhead, event.time, None, whole),
-            _ => return sink.losses.add(self.process, "recorder", LossReason::UnknownRecord, 1),
+            Kind::Op => (SliceKind::Op, event.time, None, whole),
+            _ => return sink.losses.add(self.process, CollectorCode::Recorder, LossReason::UnknownRecord, 1),
         };
-        let args = if kind == Kind::Gc { Some(format!("{{\"generation\":{}}}", event.extra)) } else { args };
+        let args = if kind == Kind::Gc { Some(gc_args(GcPause::unpack(event.extra))) } else { args };
         let begun = Begun { start: time(start), thread: event.thread as i32, kind: slice, name, parent, args };
         let (id, rows) = (event.extra as i32, sink.store.batch(Table::Slices));
         match (kind, end) {
-            (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin, _) => self.pairing.begin(id, begun, rows),
-            (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd, Some(end)) => {
+            (Kind::ScopeBegin | Kind::StepBegin | Kind::LayerBegin | Kind::EntryBegin, _) => {
+                self.pairing.begin(id, begun, rows)
+            }
+            (Kind::ScopeEnd | Kind::StepEnd | Kind::LayerEnd | Kind::EntryEnd, Some(end)) => {
                 self.pairing.end(id, begun, time(end), sink.round, rows);
             }
             (Kind::ApiCall, end) => push(rows, self.process, (id != 0).then_some(id), &begun, end.map(time)),
@@ -141,6 +150,16 @@ impl Attached {
             }
             (_, end) => push(rows, self.process, None, &begun, end.map(time)),
         }
+    }
+}
+
+fn gc_args(pause: GcPause) -> String {
+    let generation = pause.generation;
+    match pause.found {
+        Some(Found { collected, uncollectable }) => {
+            format!("{{\"generation\":{generation},\"collected\":{collected},\"uncollectable\":{uncollectable}}}")
+        }
+        None => format!("{{\"generation\":{generation}}}"),
     }
 }
 

@@ -4,14 +4,15 @@
 use super::attached::{Attached, Record, Sink};
 use crate::store::{Cell, Columns};
 use trace::NameId;
+use trace::block::Block;
 use trace::clock::{Mapping, Ticks};
-use trace::codes::{LossReason, Note};
+use trace::codes::{CollectorCode, LossReason, Note};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
 use trace::device_facts::DeviceFacts;
 use trace::event::{Event, Kind};
 use trace::gathered::Gathered;
 use trace::names::NameCursor;
-use trace::tables::{Table, WorkKind};
+use trace::tables::{HOST, Table, WorkKind};
 
 /// The work that begins with the first of these records, if all of it lies here without text: the owner, its numbers, and
 /// how many records they are.
@@ -55,7 +56,7 @@ impl Attached {
                 let mapping = (!in_nanos).then_some(mapping);
                 push_work(sink.store.batch(Table::Gpu), self.process, kind, name, &work, mapping);
             }
-            _ => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
+            _ => sink.losses.add(self.process, CollectorCode::Gpu, LossReason::IncompleteDeviceRecord, 1),
         }
     }
 
@@ -69,22 +70,44 @@ impl Attached {
         sink: &mut Sink<'_>,
     ) {
         let Some(allocation) = Allocation::from_records(event, numbers) else {
-            return sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1);
+            return sink.losses.add(self.process, CollectorCode::Gpu, LossReason::IncompleteDeviceRecord, 1);
         };
         let int = |number: u32| Cell::Int(number as i32);
+        let known = |known: bool, cell: Cell<'static>| if known { cell } else { Cell::Null };
         sink.store.batch(Table::Allocations).push(&[
             Cell::Long(mapping.nanos(Ticks(allocation.time)).0 as i64),
             Cell::Int(self.process),
             int(allocation.device),
             int(allocation.context),
             int(allocation.stream),
-            Cell::Int(if allocation.freed { 2 } else { 1 }),
+            Cell::Int(allocation.operation as i32),
             Cell::Int(i32::from(allocation.memory)),
             Cell::Long(allocation.address as i64),
             Cell::Long(allocation.bytes as i64),
             Cell::Int(name),
             Cell::Int(i32::from(allocation.pool)),
             int(allocation.correlation),
+            known(allocation.handle != 0, Cell::Long(allocation.handle as i64)),
+            known(allocation.error != 0, int(allocation.error)),
+        ]);
+    }
+
+    /// A row of blocks.
+    pub(super) fn block(&self, event: &Event, numbers: &[Numbers], mapping: &Mapping, sink: &mut Sink<'_>) {
+        let Some(block) = Block::from_records(event, numbers) else {
+            return sink.losses.add(self.process, CollectorCode::Blocks, LossReason::IncompleteDeviceRecord, 1);
+        };
+        let total = |total: Option<u64>| total.map_or(Cell::Null, |bytes| Cell::Long(bytes as i64));
+        sink.store.batch(Table::Blocks).push(&[
+            Cell::Long(mapping.nanos(Ticks(block.time)).0 as i64),
+            Cell::Int(self.process),
+            Cell::Int(block.thread as i32),
+            Cell::Int(block.device.map_or(HOST, i32::from)),
+            Cell::Int(block.operation as i32),
+            Cell::Long(block.address as i64),
+            Cell::Long(block.bytes as i64),
+            total(block.totals.map(|totals| totals.allocated)),
+            total(block.totals.map(|totals| totals.reserved)),
         ]);
     }
 
@@ -95,7 +118,7 @@ impl Attached {
         let text = if is_bare { Some(String::new()) } else { self.text(event, gathered) };
         match text.and_then(|text| Note::from_record(event.extra, &text)) {
             Some(note) => sink.notes.add(note),
-            None => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
+            None => sink.losses.add(self.process, CollectorCode::Gpu, LossReason::UnknownRecord, 1),
         }
     }
 
@@ -103,7 +126,7 @@ impl Attached {
     pub(super) fn device_facts(&self, event: &Event, gathered: &Gathered, sink: &mut Sink<'_>) {
         match DeviceFacts::from_records(event, gathered.name.clone(), gathered.numbers()) {
             Some(facts) => sink.processes.add_device(self.process, (&facts).into()),
-            None => sink.losses.add(self.process, "gpu", LossReason::IncompleteDeviceRecord, 1),
+            None => sink.losses.add(self.process, CollectorCode::Gpu, LossReason::IncompleteDeviceRecord, 1),
         }
     }
 
@@ -112,7 +135,7 @@ impl Attached {
         let text = self.text(event, gathered).unwrap_or_default();
         match serde_json::from_str(&text) {
             Ok(device) => sink.processes.add_device(self.process, device),
-            Err(_) => sink.losses.add(self.process, "gpu", LossReason::UnknownRecord, 1),
+            Err(_) => sink.losses.add(self.process, CollectorCode::Gpu, LossReason::UnknownRecord, 1),
         }
     }
 

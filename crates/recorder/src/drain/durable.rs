@@ -9,8 +9,8 @@ use crate::manifest;
 use crate::store::{self, Columns, Covered};
 use std::sync::atomic::Ordering;
 use trace::clock::Ticks;
-use trace::codes::LossReason;
-use trace::status::{Collector, CollectorStatus, State};
+use trace::codes::{CollectorCode, LossReason};
+use trace::status::{Collector, CollectorStatus};
 use trace::tables::SliceKind;
 
 /// What the counters of the status page count, in the order of [`counts`]. Of CUPTI and NVTX other things go missing.
@@ -99,13 +99,13 @@ impl Attached {
         for (collector, counted) in Collector::ALL.into_iter().zip(&mut self.counted) {
             let now = counts(self.reader.status(collector));
             for ((now, before), reason) in now.iter().zip(counted.iter()).zip(reasons(collector)) {
-                losses.add(self.process, collector.name(), reason, now.saturating_sub(*before));
+                losses.add(self.process, collector.code(), reason, now.saturating_sub(*before));
             }
             *counted = now;
         }
         for (number, reason) in REASONS.into_iter().enumerate() {
             let (lost, counted) = (self.lost[number], &mut self.lost_counted[number]);
-            losses.add(self.process, "recorder", reason, lost.saturating_sub(*counted));
+            losses.add(self.process, CollectorCode::Recorder, reason, lost.saturating_sub(*counted));
             *counted = lost.max(*counted);
         }
     }
@@ -114,14 +114,9 @@ impl Attached {
     pub fn collectors(&self) -> [manifest::Collector; Collector::ALL.len()] {
         Collector::ALL.map(|collector| {
             let status = self.reader.status(collector);
-            let state = match status.state() {
-                State::On => "on",
-                State::Off => "off",
-                State::Failed => "failed",
-            };
             manifest::Collector {
                 name: collector.name().into(),
-                state: state.into(),
+                state: status.state().name().into(),
                 reason: status.message(),
                 own_ns: status.own_ns.load(Ordering::Relaxed),
                 residual_ns: status.residual_ns.load(Ordering::Relaxed),

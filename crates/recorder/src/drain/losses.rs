@@ -3,12 +3,12 @@
 use crate::store::{Cell, Store};
 use std::collections::BTreeMap;
 use trace::clock::monotonic;
-use trace::codes::LossReason;
+use trace::codes::{CollectorCode, LossReason};
 use trace::tables::Table;
 
 #[derive(Default)]
 pub(crate) struct Losses {
-    counts: BTreeMap<(i32, &'static str, LossReason), u64>,
+    counts: BTreeMap<(i32, CollectorCode, LossReason), u64>,
     /// Records that were overwritten, in all.
     pub overwritten: u64,
     /// Of these, while no recorder ran.
@@ -19,7 +19,7 @@ pub(crate) struct Losses {
 pub(crate) const REASONS: [LossReason; 2] = [LossReason::Overwritten, LossReason::OverwrittenDuringRestart];
 
 impl Losses {
-    pub fn add(&mut self, process: i32, collector: &'static str, reason: LossReason, count: u64) {
+    pub fn add(&mut self, process: i32, collector: CollectorCode, reason: LossReason, count: u64) {
         if count > 0 {
             self.overwritten += if REASONS.contains(&reason) { count } else { 0 };
             self.away += if reason == LossReason::OverwrittenDuringRestart { count } else { 0 };
@@ -28,7 +28,7 @@ impl Losses {
     }
 
     /// Counts what the recorder itself saw go missing: at once a row, for nothing else would tell of it after a kill.
-    pub fn seen(&mut self, store: &mut Store, process: i32, collector: &'static str, reason: LossReason, count: u64) {
+    pub fn seen(&mut self, store: &mut Store, process: i32, collector: CollectorCode, reason: LossReason, count: u64) {
         if count > 0 && !store.push(Table::Losses, &row(process, collector, reason, count)) {
             self.add(process, collector, reason, count);
         }
@@ -41,14 +41,14 @@ impl Losses {
         self.counts.retain(|(process, collector, reason), count| {
             let room = !batch.is_full();
             if room {
-                batch.push(&row(*process, collector, *reason, *count));
+                batch.push(&row(*process, *collector, *reason, *count));
             }
             !room
         });
     }
 }
 
-fn row(process: i32, collector: &str, reason: LossReason, count: u64) -> [Cell<'_>; 5] {
+fn row(process: i32, collector: CollectorCode, reason: LossReason, count: u64) -> [Cell<'static>; 5] {
     let time = Cell::Long(monotonic().0 as i64);
-    [time, Cell::Int(process), Cell::Text(collector), Cell::Text(reason.name()), Cell::Long(count as i64)]
+    [time, Cell::Int(process), Cell::Text(collector.name()), Cell::Text(reason.name()), Cell::Long(count as i64)]
 }

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
-use trace::codes::LossReason;
+use trace::codes::{CollectorCode, LossReason};
 use trace::tables::{HOST, Table};
 
 pub(crate) struct Drain {
@@ -189,9 +189,9 @@ impl Drain {
                     self.losses.seen(store, process, collector, reason, count);
                 }
             }
-            self.losses.seen(&mut self.store, HOST, "recorder", LossReason::RowsNotWritten, dropped);
+            self.losses.seen(&mut self.store, HOST, CollectorCode::Recorder, LossReason::RowsNotWritten, dropped);
         }
         let dropped = self.inbox.take_dropped();
-        self.losses.seen(&mut self.store, HOST, "recorder", LossReason::RecorderLate, dropped);
+        self.losses.seen(&mut self.store, HOST, CollectorCode::Recorder, LossReason::RecorderLate, dropped);
     }
 }

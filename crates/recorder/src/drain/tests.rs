@@ -1,6 +1,7 @@
 //! The drain against a segment that this very process writes: every kind of record, text and names, what is durable, and
 //! what is said to be lost.
 
+mod blocks;
 mod device;
 mod kept;
 
@@ -102,18 +103,23 @@ fn every_kind_of_record_becomes_its_row() {
     bench.push(Kind::Call, call, 0, 5, &[]);
     bench.push(Kind::CCall, call, 0, 5, &[]);
     bench.push(Kind::Gc, call, 2, 5, &[]);
+    let found = trace::gc_pause::Found { collected: 70, uncollectable: 1 };
+    let pause = trace::gc_pause::GcPause { generation: 1, found: Some(found) };
+    bench.push(Kind::Gc, call, pause.pack(), 5, &[]);
     bench.push(Kind::Mark, NameId::INLINE, 0, 2, &[(TextRole::Name, "cache miss é"), (TextRole::Args, "{\"key\":3}")]);
     bench.push(Kind::ScopeEnd, scope, 2, 0, &[]);
     bench.drain.turn();
     assert!(bench.drain.close());
     let (rows, names) = (bench.rows(Table::Slices), bench.rows(Table::Names));
-    assert_eq!(rows.len(), 6, "{rows:#?}");
+    assert_eq!(rows.len(), 7, "{rows:#?}");
     assert!(has(&rows, &["kind: 1", "id: 2", "parent: 1", "args: \"{\"model\":\"gpt2\"}\""]), "{rows:#?}");
     // The step is open: on disk as such.
     assert!(has(&rows, &["kind: 2", "dur_ns: null", "id: 1", "parent: null"]), "{rows:#?}");
     assert!(has(&rows, &["kind: 3", "dur_ns: 0", "parent: 2", "{\"key\":3}"]), "{rows:#?}");
     assert!(has(&rows, &["kind: 4", "thread: 77", "id: null"]) && has(&rows, &["kind: 5"]), "{rows:#?}");
     assert!(has(&rows, &["kind: 6", "{\"generation\":2}"]), "{rows:#?}");
+    let counted = "{\"generation\":1,\"collected\":70,\"uncollectable\":1}";
+    assert!(has(&rows, &["kind: 6", counted]), "{rows:#?}");
     assert!(has(&names, &["\"run\"", "file: \"/app/run.py\"", "line: 12"]), "{names:#?}");
     assert!(has(&names, &["cache miss é", "file: null"]), "{names:#?}");
     let manifest = Manifest::read(&bench.root.join("trace")).unwrap();

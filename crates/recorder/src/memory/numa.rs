@@ -5,40 +5,21 @@ use crate::memory::process::processor;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use trace::counters as counter_names;
 use trace::tables::WHOLE_PROCESS;
-
-/// Counters have fixed names; machines with more nodes are seen as far as these go.
-const NODES: [&str; 16] = [
-    "numa_node0_bytes",
-    "numa_node1_bytes",
-    "numa_node2_bytes",
-    "numa_node3_bytes",
-    "numa_node4_bytes",
-    "numa_node5_bytes",
-    "numa_node6_bytes",
-    "numa_node7_bytes",
-    "numa_node8_bytes",
-    "numa_node9_bytes",
-    "numa_node10_bytes",
-    "numa_node11_bytes",
-    "numa_node12_bytes",
-    "numa_node13_bytes",
-    "numa_node14_bytes",
-    "numa_node15_bytes",
-];
 
 /// From /proc/PID/numa_maps, which walks all page tables.
 pub(crate) fn sample(process: i32, pid: u32, counters: &mut Counters) -> io::Result<()> {
     let nodes = parse(&fs::read_to_string(format!("/proc/{pid}/numa_maps"))?);
     for (node, bytes) in &nodes {
-        if let Some(counter) = NODES.get(*node as usize) {
+        if let Some(counter) = counter_names::NUMA_NODE_BYTES.get(*node as usize) {
             counters.set(process, WHOLE_PROCESS, counter, *bytes);
         }
     }
     let home = processor(pid).and_then(node_of);
     let remote: u64 = nodes.iter().filter(|(node, _)| Some(**node) != home).map(|(_, bytes)| bytes).sum();
     if home.is_some() {
-        counters.set(process, WHOLE_PROCESS, "numa_remote_bytes", remote);
+        counters.set(process, WHOLE_PROCESS, counter_names::NUMA_REMOTE_BYTES, remote);
     }
     Ok(())
 }

@@ -3,15 +3,16 @@
 use crate::counters::Counters;
 use std::fs;
 use std::io;
+use trace::counters as counter_names;
 use trace::tables::{HOST, WHOLE_PROCESS};
 
 /// File, line and counter. The kernel has no meaningful full line for the processor.
 const SOURCES: [(&str, &str, &str); 5] = [
-    ("memory", "some", "psi_memory_some_us"),
-    ("memory", "full", "psi_memory_full_us"),
-    ("cpu", "some", "psi_cpu_some_us"),
-    ("io", "some", "psi_io_some_us"),
-    ("io", "full", "psi_io_full_us"),
+    ("memory", "some", counter_names::PSI_MEMORY_SOME_US),
+    ("memory", "full", counter_names::PSI_MEMORY_FULL_US),
+    ("cpu", "some", counter_names::PSI_CPU_SOME_US),
+    ("io", "some", counter_names::PSI_IO_SOME_US),
+    ("io", "full", counter_names::PSI_IO_FULL_US),
 ];
 
 pub(crate) const FILES: [&str; 3] = ["memory", "cpu", "io"];

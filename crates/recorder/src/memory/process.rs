@@ -3,24 +3,25 @@
 use crate::counters::Counters;
 use crate::proc::{self, Stat};
 use std::fs;
+use trace::counters as counter_names;
 use trace::tables::WHOLE_PROCESS;
 
 /// From /proc/PID/stat: cheap, so it is read at the full rate.
 pub(crate) fn sample(process: i32, pid: u32, stat: &Stat, counters: &mut Counters) {
     // SAFETY: a plain question.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64;
-    counters.set(process, WHOLE_PROCESS, "rss_bytes", stat.resident_pages * page);
-    counters.set(process, WHOLE_PROCESS, "minor_faults", stat.minor_faults);
-    counters.set(process, WHOLE_PROCESS, "major_faults", stat.major_faults);
+    counters.set(process, WHOLE_PROCESS, counter_names::RSS_BYTES, stat.resident_pages * page);
+    counters.set(process, WHOLE_PROCESS, counter_names::MINOR_FAULTS, stat.minor_faults);
+    counters.set(process, WHOLE_PROCESS, counter_names::MAJOR_FAULTS, stat.major_faults);
     if let Some(spent) = proc::cpu_ns(pid) {
-        counters.set(process, WHOLE_PROCESS, "cpu_ns", spent);
+        counters.set(process, WHOLE_PROCESS, counter_names::CPU_NS, spent);
     }
 }
 
 /// From /proc/PID/smaps_rollup. Err: why it cannot be read.
 pub(crate) fn sample_shared(process: i32, pid: u32, counters: &mut Counters) -> std::io::Result<()> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
-    for (line, counter) in [("Pss:", "pss_bytes"), ("Swap:", "swap_bytes")] {
+    for (line, counter) in [("Pss:", counter_names::PSS_BYTES), ("Swap:", counter_names::SWAP_BYTES)] {
         if let Some(kilobytes) = kilobytes(&text, line) {
             counters.set(process, WHOLE_PROCESS, counter, kilobytes * 1024);
         }

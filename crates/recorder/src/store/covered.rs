@@ -16,6 +16,7 @@ pub(crate) struct OnDisk {
     pub slices: Covered,
     pub gpu: Covered,
     pub allocations: Covered,
+    pub blocks: Covered,
     /// What is counted in the table of losses, which is closed before slices: by the same numbers as in `lost` and `counter`.
     pub losses: Covered,
 }
@@ -41,6 +42,7 @@ impl OnDisk {
             Table::Slices => Some(&mut self.slices),
             Table::Gpu => Some(&mut self.gpu),
             Table::Allocations => Some(&mut self.allocations),
+            Table::Blocks => Some(&mut self.blocks),
             Table::Losses => Some(&mut self.losses),
             _ => None,
         }

@@ -38,7 +38,7 @@ pub(crate) struct Store {
 }
 
 /// What refers comes after what it refers to, and slices last: their footer says which ring records are on disk.
-const ORDER: [Table; 10] = [
+const ORDER: [Table; 11] = [
     Table::Names,
     Table::Stacks,
     Table::Threads,
@@ -47,14 +47,15 @@ const ORDER: [Table; 10] = [
     Table::Losses,
     Table::Anchors,
     Table::Allocations,
+    Table::Blocks,
     Table::Gpu,
     Table::Slices,
 ];
 
 /// The tables that records of rings go to.
-const FROM_RINGS: [Table; 3] = [Table::Slices, Table::Gpu, Table::Allocations];
+const FROM_RINGS: [Table; 4] = [Table::Slices, Table::Gpu, Table::Allocations, Table::Blocks];
 /// The tables whose footers say how far they have got: also that of losses, most of which are of rings.
-const WITH_FOOTER: [Table; 4] = [Table::Slices, Table::Gpu, Table::Allocations, Table::Losses];
+const WITH_FOOTER: [Table; 5] = [Table::Slices, Table::Gpu, Table::Allocations, Table::Blocks, Table::Losses];
 
 impl Store {
     /// The store of a folder, new or left by a killed recorder.

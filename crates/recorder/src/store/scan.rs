@@ -43,9 +43,9 @@ pub(crate) struct Left {
 
 pub(crate) fn scan(files: &Files) -> Left {
     let mut left = Left::default();
-    let tables =
-        [Table::Names, Table::Stacks, Table::Anchors, Table::Losses, Table::Gpu, Table::Allocations, Table::Slices];
-    for file in tables.into_iter().flat_map(|table| files.of(table)) {
+    let filled_from_rings = [Table::Gpu, Table::Allocations, Table::Blocks, Table::Slices];
+    let tables = [Table::Names, Table::Stacks, Table::Anchors, Table::Losses].into_iter().chain(filled_from_rings);
+    for file in tables.flat_map(|table| files.of(table)) {
         if scan_file(&file, &mut left).is_err() {
             left.unreadable.push(file.name());
         }
@@ -58,7 +58,7 @@ fn scan_file(file: &SegmentFile, left: &mut Left) -> io::Result<()> {
     if let Some(covered) = left.covered.of(file.table) {
         covered.merge(&parquet_file::covered(&reader));
     }
-    if matches!(file.table, Table::Gpu | Table::Allocations) {
+    if matches!(file.table, Table::Gpu | Table::Allocations | Table::Blocks) {
         return Ok(());
     }
     let mut columns = Columns::new(file.table);

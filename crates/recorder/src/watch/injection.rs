@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use trace::codes::{Note, NoteCode};
+use trace::settings::internal;
 
 /// What in the way a process was started keeps the collectors out. None: nothing that we know of.
 pub(super) fn why_not(pid: u32) -> Option<String> {
@@ -21,7 +22,7 @@ pub(super) fn why_not(pid: u32) -> Option<String> {
     let environment = words("environ");
     // For a moment, while one program takes another's place (execve), there is nothing to read: ask again later.
     let readable = environment.iter().any(|variable| !variable.is_empty());
-    let told = environment.iter().find_map(|variable| variable.strip_prefix("INFERSCOPE_SEGMENTS="));
+    let told = environment.iter().find_map(|variable| variable.strip_prefix(internal::SEGMENTS)?.strip_prefix('='));
     match told {
         Some(segments) => other_user(pid, segments),
         None => readable

@@ -12,6 +12,7 @@ use crate::cpu::stacks::{Sampler, Target};
 use crate::cpu::threads::NamedByPython;
 use crate::lock::{Lock, Refused};
 use crate::messages::Outbox;
+use crate::native::ObjectFiles;
 use crate::pace::Pace;
 use crate::proc;
 use crate::processes::Living;
@@ -38,6 +39,8 @@ pub(crate) struct Watch {
     named: NamedByPython,
     samplers: HashMap<i32, JoinHandle<()>>,
     claims: HashMap<i32, Claim>,
+    /// Files of native code, for all samplers.
+    object_files: ObjectFiles,
     seen: WatchedProcesses,
 }
 
@@ -94,6 +97,7 @@ impl Watch {
             sources: Sources::new(settings.memory_hz, named.clone(), &shared, outbox.clone()),
             samplers: HashMap::new(),
             claims,
+            object_files: ObjectFiles::default(),
             seen: WatchedProcesses::default(),
             settings: settings.clone(),
             named,
@@ -182,6 +186,7 @@ impl Watch {
             outbox: self.outbox.clone(),
             named: self.named.clone(),
             stop: Arc::clone(&self.stop),
+            object_files: self.object_files.clone(),
         };
         match std::thread::Builder::new().name("stacks".into()).spawn(move || sampler.run()) {
             Ok(thread) => _ = self.samplers.insert(process.number, thread),

@@ -13,6 +13,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace::codes::{Note, NoteCode};
+use trace::counters as counter_names;
+use trace::tables::{HOST, WHOLE_PROCESS};
 
 pub(super) struct Sources {
     on: bool,
@@ -74,6 +76,10 @@ impl Sources {
             }
         });
         self.threads_pace.run(|| {
+            // What this process takes itself is not the program's, nor anybody else's.
+            if let Some(spent) = proc::cpu_ns(std::process::id()) {
+                counters.set(HOST, WHOLE_PROCESS, counter_names::RECORDER_CPU_NS, spent);
+            }
             living.iter().for_each(|who| self.threads.sample(who.number, who.pid, counters, &self.outbox));
         });
         self.shared_pace.run(|| {

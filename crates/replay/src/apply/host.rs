@@ -4,6 +4,7 @@ use super::Changed;
 use crate::expression::fits;
 use crate::graph::Graph;
 use crate::plan::{Cut, Plan};
+use analysis::stats::median;
 use analysis::steps::spans::Spans;
 use std::collections::{HashMap, HashSet};
 use timeline::{NameIndex, SliceKind, StackIndex, Track, TrackIndex};
@@ -14,9 +15,9 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
     let wanted: Vec<bool> = (0..names).map(|name| fits(pattern, timeline.names.text(NameIndex(name)))).collect();
     let tracks = || graph.tracks.iter().map(|track| &timeline.tracks[track.0 as usize]);
     let mut spans: Vec<Vec<(u64, u64)>> = tracks().map(|track| slices(graph, track, &wanted)).collect();
-    let mut how = "slices";
+    let mut sampled = false;
     if spans.iter().all(Vec::is_empty) {
-        how = "samples";
+        sampled = true;
         let stacks = stacks(graph, &wanted);
         spans = tracks().map(|track| samples(graph, track, &stacks)).collect();
     }
@@ -32,10 +33,11 @@ pub fn cut(graph: &Graph, plan: &mut Plan, pattern: &str, factor: f64) -> Change
         spans.iter().take(4096).find(|span| !own || inside(track, span))
     });
     let count = any.map_or(0, |_| spans.iter().map(|spans| spans.len() as u64).sum());
-    if how == "samples" {
+    if sampled {
         plan.sampled.push(counted(graph, &spans));
     }
     plan.cuts.push(Cut { spans: spans.into_iter().map(Spans::union).collect(), factor });
+    let how = if sampled { "samples" } else { "slices" };
     Changed::told(format!("{how} of {pattern} with what it calls"), count)
 }
 
@@ -142,10 +144,8 @@ fn stacks(graph: &Graph, wanted: &[bool]) -> Vec<bool> {
 fn samples(graph: &Graph, track: &Track, stacks: &[bool]) -> Vec<(u64, u64)> {
     let samples = &graph.timeline.samples;
     let times = &samples.time[track.samples.clone()];
-    let mut apart: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
-    apart.sort_unstable();
     // Farther than usual from the next one, a sample stands for the usual time.
-    let usual = apart.get(apart.len() / 2).copied().unwrap_or(0);
+    let usual = median(times.windows(2).map(|two| two[1] - two[0]).collect()).unwrap_or(0);
     let mut spans = Vec::new();
     for index in track.samples.clone() {
         let sample = samples.get(index);

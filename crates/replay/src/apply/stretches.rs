@@ -6,6 +6,7 @@ use super::{Changed, note};
 use crate::graph::{Call, Graph};
 use crate::plan::{Cut, Plan};
 use crate::{Assume, Refusal};
+use analysis::stats::median;
 use analysis::steps::spans::Spans;
 use timeline::cuda_calls::ApiClass;
 use timeline::gpu::detail;
@@ -88,9 +89,4 @@ fn pageable(graph: &Graph, call: &Call) -> bool {
 
 fn took(call: &Call) -> i64 {
     call.end - call.begin
-}
-
-fn median(mut all: Vec<i64>) -> Option<i64> {
-    all.sort_unstable();
-    all.get(all.len() / 2).copied()
 }

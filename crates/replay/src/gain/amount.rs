@@ -1,5 +1,6 @@
 //! What a step would gain, with its bounds, and what that rests on.
 
+use super::kind::ChangeKind;
 use analysis::stats::share::Share;
 
 /// Percent of the step's time, 0 to 100.
@@ -11,6 +12,9 @@ pub struct Gain {
     pub by: GainBy,
     /// The change that it is the gain of, where one was asked for.
     pub change: Option<ChangeId>,
+    pub kind: ChangeKind,
+    /// Low, mid and high as the recording alone gives them, where measured fixes have corrected them since.
+    pub derived: Option<[f64; 3]>,
 }
 
 /// One of the changes that rules asked for while they looked at a case. `gain` keeps them.
@@ -52,11 +56,26 @@ impl GainBy {
 }
 
 impl Gain {
+    const NONE: Gain = Gain {
+        low: 0.0,
+        mid: 0.0,
+        high: 0.0,
+        by: GainBy::Recorded,
+        change: None,
+        kind: ChangeKind::Other,
+        derived: None,
+    };
+
+    /// By a replay, as it came out: negative where a step gets slower.
+    pub(crate) fn replayed(low: f64, mid: f64, high: f64) -> Gain {
+        Gain { low, mid, high, by: GainBy::Replay, ..Gain::NONE }
+    }
+
     /// From what was recorded, in percent of the step. In order whatever comes: the middle is what is known best.
     pub fn recorded(low: f64, mid: f64, high: f64) -> Gain {
         let number = |percent: f64| if percent.is_nan() { 0.0 } else { percent.clamp(0.0, 100.0) };
         let [low, mid, high] = [low, mid, high].map(number);
-        Gain { low: low.min(mid), mid, high: high.max(mid), by: GainBy::Recorded, change: None }
+        Gain { low: low.min(mid), mid, high: high.max(mid), ..Gain::NONE }
     }
 
     /// Between nothing and so many percent, and no more is known.

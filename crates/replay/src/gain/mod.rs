@@ -2,16 +2,18 @@
 //! was recorded stands in, and the gain says so.
 
 mod amount;
+mod kind;
 mod touched;
 mod work;
 
 pub use amount::{ChangeId, Gain, GainBy};
+pub use kind::ChangeKind;
 pub use work::Left;
 
 use crate::{Change, Player, Refusal};
 use analysis::StepAnalysis;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::stats::share::Share;
 use analysis::steps::windows::Window;
 use std::ops::Deref;
@@ -81,10 +83,11 @@ impl<'a> ReplayedSteps<'a> {
             return recorded.into();
         }
         let replayed = self.player().ok().and_then(|player| player.gain(&changes).ok());
+        let kind = ChangeKind::of(self.timeline, &changes);
         let mut asked = self.asked();
         let change = Some(ChangeId(asked.len() as u32));
         asked.push(Asked { changes, replayed: replayed.map(|gain| gain.mid) });
-        Gain { change, ..replayed.unwrap_or_else(|| recorded.into()) }
+        Gain { change, kind, ..replayed.unwrap_or_else(|| recorded.into()) }
     }
 
     /// Whether a gain stands on a replay, however large its change is said to be.
@@ -110,12 +113,12 @@ impl<'a> ReplayedSteps<'a> {
 
     /// What it would gain if the time that these samples stand for went.
     pub fn gain_of_samples(&self, fits: impl Fn(&StepSample) -> bool, share: Share) -> Gain {
-        let period = self.seen.period_ns;
+        let period = self.samples.period_ns;
         if period == 0 || self.steps.p50() / DENSE < period {
             return self.gain_of(&self.thinned(&fits), share);
         }
         let chosen = |time: u64| self.chosen().is_some_and(|chosen| chosen.has(time));
-        let all = &self.seen.all;
+        let all = &self.samples.all;
         let stretch = |place: usize| {
             let (one, time) = (&all[place], self.sample(&all[place]).time);
             let window = &self.windows.all()[one.window as usize];
@@ -142,7 +145,7 @@ impl<'a> ReplayedSteps<'a> {
             (time < zone[3]).then(|| (place, usize::from(time >= zone[1]) + usize::from(time >= zone[2])))
         };
         let (mut all, mut those) = ([0u32; 3], [0u32; 3]);
-        for one in self.seen.all.iter().filter(|one| one.doing != Doing::Gpu) {
+        for one in self.samples.all.iter().filter(|one| one.doing != Doing::Gpu) {
             if let Some((_, part)) = zone_of(self.sample(one).time) {
                 all[part] += 1;
                 those[part] += u32::from(fits(one));

@@ -6,7 +6,7 @@ use replay::{Answer, Change, On, Refusal, check, parse, replay};
 use std::path::Path;
 use timeline::Timeline;
 
-fn ask(text: &str, changes: &str) -> Result<Answer, Refusal> {
+pub fn ask(text: &str, changes: &str) -> Result<Answer, Refusal> {
     let timeline = Timeline::from_text(text).unwrap();
     let steps = Steps::find(&timeline, None);
     replay(&timeline, &steps, &parse(changes).unwrap())
@@ -25,7 +25,7 @@ fn refused(text: &str, changes: &str) -> String {
 }
 
 /// A wait in the middle, host code after it, and a second half that the device could have begun at once.
-const SYNC: &str = "
+pub const SYNC: &str = "
     track main
     repeat 30 every 10ms
       step token 0..8ms

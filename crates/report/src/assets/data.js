@@ -88,30 +88,41 @@ export function lowerBound(column, wanted) {
   return low;
 }
 
+// Numbers read as in the other reports: `analysis::phrase` has the same rules, and a test compares the two.
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+const SECOND = 1e9;
+const two = (number) => String(number).padStart(2, "0");
+
+// Of two decimals that are as near, the even one, where toFixed takes the larger. An eighth is the smallest part that can lie between two.
+function fixed(value, decimals) {
+  const scaled = value * 10 ** decimals;
+  const between = (value * 8) % 1 === 0 && Math.abs(scaled % 1) === 0.5;
+  return (between ? (2 * Math.round(scaled / 2)) / 10 ** decimals : value).toFixed(decimals);
+}
+
+// Three digits are as many as anybody compares.
+const three = (value, unit) => `${fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${unit}`;
 
 export function time(ns) {
-  const size = Math.abs(ns);
-  if (size >= 120e9) {
-    const seconds = Math.round(ns / 1e9);
-    return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (ns < 0) return `−${time(-ns)}`;
+  const seconds = Math.floor(ns / SECOND);
+  if (seconds >= 3600) return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
+  if (seconds >= 600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  for (const [unit, scale] of UNITS.slice(0, 3)) {
+    // What would round to a thousand is one of the next unit.
+    if (ns >= (scale === 1e3 ? scale : 0.9995 * scale)) return three(ns / scale, unit);
   }
-  for (const [unit, scale] of UNITS) {
-    if (size >= scale) {
-      const value = ns / scale;
-      return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`;
-    }
-  }
-  return "0";
+  return `${Math.round(ns)} ns`;
 }
 
 // A time on a ruler whose marks are `step` apart: with as many digits as tell neighbours apart.
 export function tick(ns, step) {
+  if (ns === 0) return "0";
   const [unit, scale] = UNITS.find(([, scale]) => ns >= scale) ?? ["ns", 1];
   const value = ns / scale;
   const digits = Math.ceil(Math.log10(scale / step) - 1e-9);
   const usual = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return digits > usual && ns < 120e9 ? `${value.toFixed(digits)} ${unit}` : time(ns);
+  return digits > usual && ns < 600 * SECOND ? `${value.toFixed(digits)} ${unit}` : time(ns);
 }
 
 // A formatter is dear to make; toLocaleString makes one each time.
@@ -121,13 +132,13 @@ export const whole = (count) => english.format(count);
 export function amount(value, unit) {
   if (unit === "ns") return time(value);
   if (unit === "bytes") {
-    const steps = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let step = 0;
-    while (Math.abs(value) >= 1024 && step < steps.length - 1) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let power = 0;
+    while (value >= 999.5 && power < units.length - 1) {
       value /= 1024;
-      step++;
+      power++;
     }
-    return `${value.toFixed(value >= 100 || step === 0 ? 0 : 1)} ${steps[step]}`;
+    return power === 0 ? `${Math.round(value)} B` : three(value, units[power]);
   }
   if (unit === "bytes/s") return `${amount(value, "bytes")}/s`;
   if (unit === "%") return `${value.toFixed(1)} %`;
@@ -137,7 +148,11 @@ export function amount(value, unit) {
 // Only what was counted is certain; an estimate never rounds up to it.
 export const sure = (confidence) => (confidence < 1 && confidence >= 0.995 ? "over 99 %" : `${(confidence * 100).toFixed(0)} %`);
 
-export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "–");
+export function percent(part, whole) {
+  if (whole <= 0) return "–";
+  const share = (100 * part) / whole;
+  return part > 0 && share < 0.1 ? "<0.1 %" : `${fixed(share, 1)} %`;
+}
 
 // What the lane of steps is called; how many of how many it has, where that is not all.
 export const stepsTitle = (steps) => (steps.start.length < steps.all ? `${steps.name}: ${whole(steps.start.length)} of ${whole(steps.all)}` : `step: ${steps.name}`);

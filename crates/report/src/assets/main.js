@@ -5,6 +5,7 @@ import { FlameView } from "./flame.js";
 import { plural, reasons } from "./gpu.js";
 import { drawDurations, drawPicture, drawSlow } from "./picture.js";
 import { fillGpu, gpuPanel } from "./gpu_tables.js";
+import { fillOperators } from "./operators.js";
 import { contents, element, phases, place, table, waterfall } from "./tables.js";
 import { TimelineView } from "./timeline.js";
 import { View } from "./view.js";
@@ -208,6 +209,8 @@ function fill() {
   $("answer").replaceChildren(...data.answer.map((sentence) => element("p", {}, sentence)));
   $("cards").replaceChildren(...data.cards.map((card) => element("div", { class: "card" }, element("b", {}, card.value), element("span", {}, card.label))));
   $("findings").replaceChildren(...(data.findings.length ? data.findings.map(finding) : [element("p", { class: "muted" }, "No findings in this recording.")]));
+  $("considered").replaceChildren(...data.considered.map((item) => element("li", {}, element("code", { title: item.title }, item.code), ` ${item.against}`)));
+  $("considered-part").hidden = !data.considered.length;
   $("abstentions").replaceChildren(...data.abstentions.map((item) => element("li", {}, element("code", {}, item.code), ` ${item.reason}`)));
   $("abstained").hidden = !data.abstentions.length;
   $("health").replaceChildren(...data.health.map((line) => element("li", { class: line.state }, element("b", {}, line.label), ` ${line.text}`)));
@@ -248,10 +251,12 @@ function fill() {
   $("scopes-section").hidden = !data.scopes.length;
   table($("scopes"), [{ title: "scope", get: (row) => row.name }, { title: "kind", get: (row) => row.kind }, nanos("total", "total"), count, nanos("p50", "p50"), nanos("p99", "p99"), nanos("max", "max")],
     data.scopes, { filter: $("scopes-filter"), onPick: search });
-  fillGpu(data, $, (row) => {
+  const onTimeline = (row) => {
     view.search(row.name);
     $("timeline-section").scrollIntoView({ behavior: "smooth" });
-  });
+  };
+  fillGpu(data, $, onTimeline);
+  fillOperators(data, $, onTimeline);
   for (const link of document.querySelectorAll("nav a")) link.hidden = $(link.getAttribute("href").slice(1))?.hidden ?? true;
 }
 

@@ -3,6 +3,7 @@
 
 pub mod json;
 pub mod markdown;
+pub mod memory;
 
 use crate::escape::visible;
 use crate::style::{Ink, Style};
@@ -12,8 +13,7 @@ use analysis::PartKind;
 use analysis::device::kernel_name;
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
-use diagnosis::named::noise::Noise;
-use diagnosis::named::{METRICS, Unit};
+use diagnosis::named::{METRICS, Unit, noise::Noise};
 use std::io::{self, Write};
 
 /// How the two are called in the heading.

@@ -4,6 +4,8 @@
 mod gpu;
 mod health;
 mod hot;
+mod memory;
+mod operators;
 mod parts;
 mod picture;
 mod shape;
@@ -16,7 +18,7 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.6";
+pub const VERSION: &str = "1.8";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();
@@ -26,6 +28,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         bottleneck: shape::bottleneck(diagnosis),
         suggestions: shape::suggestions(timeline, diagnosis),
         findings: diagnosis.findings.iter().map(|finding| shape::finding(timeline, finding)).collect(),
+        considered: shape::considered(diagnosis),
         abstentions: diagnosis.abstentions.iter().map(shape::abstention).collect(),
         summary: times::summary(timeline, metrics, diagnosis, &in_steps),
         steps: times::steps(timeline, &diagnosis.steps, diagnosis.breakdown.overlapping),
@@ -33,6 +36,9 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         slow_steps: picture::slow(timeline, diagnosis),
         gpu: devices,
         gpu_work: diagnosis.gpu.as_ref().map(|metrics| gpu::work(timeline, metrics)),
+        operators: operators::operators(timeline, diagnosis),
+        host_layers: operators::layers(timeline, diagnosis),
+        memory: memory::memory(timeline, diagnosis),
         replay: shape::replay(diagnosis),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
         idle_breakdown: parts::idle_breakdown(timeline, diagnosis),

@@ -3,7 +3,7 @@
 use crate::gpu_words;
 use crate::reports::step_times;
 use crate::style::{Ink, Style};
-use crate::units::{count, counted, duration, percent};
+use crate::units::{count, counted, duration, percent_of};
 use analysis::Metrics;
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
@@ -23,11 +23,11 @@ pub fn write(
     // That it ended as it should need not be said.
     let failed = timeline.info.exit.filter(|exit| *exit != Exit::Code(0));
     facts.extend(failed.map(crate::reports::text::ended));
-    facts.push(counted(metrics.processes.len(), "process", "processes"));
-    facts.push(counted(metrics.threads.len(), "thread", "threads"));
-    facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken as usize, "sample", "samples")));
+    facts.push(counted(metrics.processes.len() as u64, "process"));
+    facts.push(counted(metrics.threads.len() as u64, "thread"));
+    facts.extend(metrics.samples.as_ref().map(|samples| counted(samples.taken, "sample")));
     if metrics.slices > 0 {
-        facts.push(counted(metrics.slices, "slice", "slices"));
+        facts.push(counted(metrics.slices as u64, "slice"));
     }
     let facts: Vec<String> = facts.iter().map(|fact| style.plain(fact)).collect();
     line(out, style, Ink::Heading, "recorded", &facts.join(style.dot()))?;
@@ -47,7 +47,7 @@ pub fn write(
         let place = if hottest.line > 0 { format!("{}:{}", name.file, hottest.line) } else { name.file.to_string() };
         let share = match diagnosis.handful {
             true => format!("{} of {}", hottest.own, samples.active),
-            false => percent(hottest.own, samples.active) + " of",
+            false => percent_of(hottest.own, samples.active) + " of",
         };
         let text = format!("{} {} ({share} running samples)", style.fit(&name.text, 40), style.fit_end(&place, 60));
         line(out, style, Ink::Plain, "hottest", &text)?;
@@ -58,20 +58,16 @@ pub fn write(
     let mut called = called.filter(|function| !imports(timeline.names.text(function.name)));
     if let Some(function) = called.next() {
         let name = style.fit(timeline.names.text(function.name), 40);
-        let text = format!(
-            "{name}: {} of its own in {}",
-            duration(function.own),
-            counted(function.count as usize, "call", "calls")
-        );
+        let text = format!("{name}: {} of its own in {}", duration(function.own), counted(function.count, "call"));
         line(out, style, Ink::Plain, "calls", &text)?;
     }
     for device in diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices).take(MOST_NOTES) {
-        let busy = percent(device.busy_ns, device.window_ns);
+        let busy = percent_of(device.busy_ns, device.window_ns);
         let text = format!(
             "{}: busy {busy} {}, {}",
             gpu_words::title(timeline, device),
             gpu_words::window(diagnosis.steps.source),
-            counted(device.kernels as usize, "kernel", "kernels")
+            counted(device.kernels, "kernel")
         );
         line(out, style, Ink::Plain, "gpu", &text)?;
     }

@@ -6,6 +6,8 @@ mod findings;
 mod gpu;
 mod health;
 mod hot;
+mod memory;
+mod operators;
 mod picture;
 mod recorded;
 mod step;
@@ -13,7 +15,7 @@ pub(crate) mod table;
 pub(crate) mod words;
 
 use crate::gpu_words;
-use crate::units::{bytes, count, counted, duration, percent};
+use crate::units::{self, bytes, count, counted, duration, percent_of};
 use analysis::{Metrics, StepSource};
 use code::code;
 use diagnosis::{Diagnosis, HealthState};
@@ -32,15 +34,23 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
     }
     writeln!(out)?;
     for line in diagnosis.health.iter().filter(|line| line.state == HealthState::Bad) {
-        writeln!(out, "**Caution:** {}: {}\n", prose(line.label), prose(&line.text))?;
+        writeln!(out, "**Caution:** {}: {}\n", prose(line.label()), prose(&line.text))?;
+    }
+    if analysis::memory::is_all(timeline) {
+        findings::write(timeline, diagnosis, out)?;
+        memory::write(timeline, diagnosis, out)?;
+        health::write(metrics, diagnosis, out)?;
+        return recorded::write(timeline, metrics, out);
     }
     figures(timeline, metrics, diagnosis, out)?;
     step::write(timeline, diagnosis, out)?;
     picture::slow(timeline, diagnosis, out)?;
     findings::write(timeline, diagnosis, out)?;
+    operators::write(timeline, diagnosis, out)?;
     if let Some(metrics) = &diagnosis.gpu {
         gpu::write(timeline, diagnosis, metrics, out)?;
     }
+    memory::write(timeline, diagnosis, out)?;
     hot::write(timeline, metrics, diagnosis, out)?;
     health::write(metrics, diagnosis, out)?;
     recorded::write(timeline, metrics, out)
@@ -60,15 +70,19 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
         say("found by", prose(&steps.why));
         say("step p50", duration(steps.p50()));
         say("step p99", duration(steps.p99()));
+        steps.kinds.iter().for_each(|kind| say("another kind of step", prose(&kind.said())));
+    }
+    if let Some(startup) = steps.startup.filter(|startup| startup.is_notable(timeline)) {
+        say("start-up", startup.said());
     }
     let sure = match diagnosis.bottleneck.confidence {
-        confidence if confidence > 0.0 => format!(" (confidence {})", findings::confidence(confidence)),
+        confidence if confidence > 0.0 => format!(" (confidence {})", units::confidence(confidence)),
         _ => String::new(),
     };
     say("bottleneck", format!("{}{sure}", diagnosis.bottleneck.kind.name().replace('_', " ")));
     say("recorded", duration(metrics.duration));
-    let processes = counted(metrics.processes.len(), "process", "processes");
-    say("program", format!("{processes}, {}", counted(metrics.threads.len(), "thread", "threads")));
+    let processes = counted(metrics.processes.len() as u64, "process");
+    say("program", format!("{processes}, {}", counted(metrics.threads.len() as u64, "thread")));
     if let Some(samples) = &metrics.samples {
         say("stack samples", count(samples.taken));
     }
@@ -80,7 +94,7 @@ fn figures(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &
         say("peak memory", bytes(memory.peak.value as u64));
     }
     for device in diagnosis.gpu.iter().flat_map(|gpu| &gpu.devices).filter(|device| device.window_ns > 0) {
-        let busy = percent(device.busy_ns, device.window_ns);
+        let busy = percent_of(device.busy_ns, device.window_ns);
         let title = prose(&gpu_words::title(timeline, device));
         let least = gpu_words::at_least(diagnosis, device);
         say("GPU busy", format!("{least}{busy} {} ({title})", gpu_words::window(steps.source)));

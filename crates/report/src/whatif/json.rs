@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 pub fn write(trace: &str, changes: &str, steps: &Steps, answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     let check = answer.check;

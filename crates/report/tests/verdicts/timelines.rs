@@ -1,5 +1,8 @@
 //! The timelines that the reports with verdicts are tested on, each written as the few lines that make it.
 
+#[path = "encoder.rs"]
+mod encoder;
+
 use timeline::gpu::{Device, Job, Site, WorkKind};
 use timeline::{
     Builder, CollectorState, Exit, LossReason, Note, Process, ProcessIndex, SliceExtra, SliceKind, StackIndex, State,
@@ -7,31 +10,7 @@ use timeline::{
 };
 
 /// A service in which one function takes half of every request.
-pub const SERVICE: &str = "
-    host cpus 4 numa 1
-    rate 100
-    state complete
-    clock residual 2us
-    collector gc on
-    collector calls off
-    track main
-    samples 0..8s every 10ms main>wait@/usr/lib/python3.12/threading.py:359
-    track batcher
-    repeat 160 every 50ms
-      step request 0..40ms
-      scope tokenise 0..20ms
-      scope encode 5ms..15ms
-      scope compute 20ms..38ms
-      sample 1ms active gil serve>encode:61>compile_pattern@service.py:44
-      sample 11ms active gil serve>encode:61>compile_pattern@service.py:45
-      sample 21ms active serve>forward@service.py:80
-      sample 31ms serve>reply@service.py:90>sendall@/usr/lib/python3.12/socket.py:7
-      sample 41ms serve>get@/usr/lib/python3.12/queue.py:171
-    end
-    counter runqueue_wait_ns 0..8s every 100ms grows 100us
-    counter cpu_ns 0..8s every 100ms grows 30ms
-    counter process rss_bytes 0=104857600 4s=209715200 8s=157286400
-    counter host psi_memory_some_us 0=5";
+pub const SERVICE: &str = include_str!("../../../diagnosis/tests/service.timeline");
 
 /// Losses, a clock that is far off, a recorder that was killed, a collector that failed.
 pub const UNWELL: &str = "
@@ -189,13 +168,14 @@ pub fn pairs() -> Vec<(&'static str, Timeline, Timeline)> {
     ]
 }
 
-pub fn all() -> [(&'static str, Timeline); 7] {
+pub fn all() -> [(&'static str, Timeline); 8] {
     [
         ("service", parse(SERVICE)),
         ("unwell", parse(UNWELL)),
         ("no_steps", parse(NO_STEPS)),
         ("empty", parse("track main\n state complete")),
         ("nothing", Timeline::default()),
+        ("encoder", encoder::encoder()),
         ("hostile", hostile()),
         ("gpu", parse(include_str!("../gpu/small.timeline"))),
     ]
@@ -204,7 +184,7 @@ pub fn all() -> [(&'static str, Timeline); 7] {
 /// What `check` writes of a timeline: a limit that a service fails, one that it keeps, and one of a GPU.
 pub fn limits(timeline: &Timeline, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let (metrics, diagnosis) = (analysis::measure(timeline), diagnosis::diagnose(timeline, &Default::default()));
-    let named = diagnosis::named::Named::new(timeline, &metrics, &diagnosis);
+    let named = diagnosis::named::Named::new(timeline, &metrics, diagnosis.figures());
     let limits =
         [("--max-step-ms", "step_p50", 1.0), ("--max-step-ms", "step_p99", 1e6), ("--max-kernels", "kernels", 2.0)];
     let judged = limits.map(|(flag, name, limit)| {

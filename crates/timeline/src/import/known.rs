@@ -19,7 +19,6 @@ pub fn looks_like(path: &Path) -> Option<&'static str> {
     let mut first = Vec::new();
     trace::plain_file::open_named(path).ok()?.take(8).read_to_end(&mut first).ok()?;
     match *first.as_slice() {
-        [0x80, 2..=5, ..] => Some("a Python pickle (perhaps a memory snapshot of PyTorch)"),
         [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file (one table of a trace? give its folder)"),
         [b'P', b'K', 3, 4, ..] => Some("a zip archive (unpack it first)"),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("packed with zstd (unpack it first)"),
@@ -35,8 +34,7 @@ mod tests {
     fn files_are_known_by_name_or_first_bytes() {
         let path = std::env::temp_dir().join(format!("inferscope-known-{}", std::process::id()));
         for (bytes, words) in [
-            (&b"\x80\x04\x95abc"[..], Some("pickle")),
-            (b"PAR1", Some("Parquet")),
+            (&b"PAR1"[..], Some("Parquet")),
             (b"PK\x03\x04", Some("zip")),
             (b"{\"a\":1}", None),
             (b"\x80", None),

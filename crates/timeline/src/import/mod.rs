@@ -9,4 +9,5 @@ pub mod markers;
 pub mod native;
 pub mod nsys;
 pub mod overheads;
+pub mod snapshot;
 mod window;

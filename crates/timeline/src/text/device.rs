@@ -1,7 +1,7 @@
 //! The lines of the small text that say what devices did:
 //!
 //! ```text
-//! device 0 NVIDIA_H200 cupti 130001 sms 132         # of the last process
+//! device 0 NVIDIA_H200 cupti 130001 sms 132 memory 80G    # of the last process
 //! track main
 //! api cudaLaunchKernel 0..5us                       # a call; its number is one more than the last, or `corr 7`
 //! stream 7 device 0 context 1                       # what follows runs here; device and context may be left out
@@ -9,7 +9,7 @@
 //! copy h2d 40us..50us 1000000 pageable              # h2d, d2h, d2d, p2p; bytes; pageable, pinned or nothing
 //! memset 50us..51us 4096
 //! sync stream 6us..60us                             # the record of a wait: stream, context or event
-//! alloc 10us 4096 at 1 / free 20us 4096 at 1
+//! alloc 10us 4096 at 1 / free 20us 4096 at 1 / create 5us 4096 handle 7 / map 6us 4096 at 1 handle 7 / failed 9us 4096 error 2
 //! op aten::mm 0..9us dims 64,32/32,16 type c10::Half/c10::Half   # an operator with its arguments; `inputs` are its scalars
 //! op record_param_comms 0..9us message allreduce,1000,8,Half      # of a collective: elements, ranks, type
 //! ```
@@ -18,7 +18,7 @@
 
 use super::{Reader, number, range, time};
 use crate::SliceKind;
-use crate::gpu::{self, Allocation, Job, Shape, Site, WorkExtra, WorkKind, detail};
+use crate::gpu::{self, Allocation, Job, MemoryOperation, Shape, Site, WorkExtra, WorkKind, detail};
 
 /// Where the reader is.
 #[derive(Default)]
@@ -39,7 +39,8 @@ impl Reader {
                 let (cupti, driver, uuid) = (text("cupti"), text("driver"), text("uuid"));
                 let multiprocessors = named(words, "sms")?.map(|number| number as u32);
                 let known = gpu::Device { process, ordinal, name, cupti, driver, uuid, ..gpu::Device::default() };
-                self.builder.device(gpu::Device { multiprocessors, ..known });
+                let memory_bytes = value(words, "memory").map(super::memory::bytes).transpose()?;
+                self.builder.device(gpu::Device { multiprocessors, memory_bytes, ..known });
             }
             ("stream", [stream, words @ ..]) => {
                 self.device.stream = number(Some(stream))? as u32;
@@ -117,17 +118,19 @@ impl Reader {
                 let more = WorkExtra { detail: of, ..WorkExtra::default() };
                 self.work(WorkKind::Sync, &format!("{kind} synchronise"), span, offset, words, None, more)?;
             }
-            ("alloc" | "free", [at, bytes, words @ ..]) => {
+            (operation, [at, bytes, words @ ..]) if memory_operation(operation).is_some() => {
                 let process = self.last_process();
                 let allocation = Allocation {
                     time: offset + time(at)?,
                     process,
                     device: self.device.ordinal,
-                    freed: verb == "free",
+                    operation: memory_operation(operation).unwrap_or(MemoryOperation::Alloc),
                     pool: words.contains(&"pool"),
                     memory: detail::DEVICE,
                     address: named(words, "at")?.unwrap_or(0),
                     bytes: number(Some(bytes))?,
+                    handle: named(words, "handle")?.unwrap_or(0),
+                    error: named(words, "error")?.unwrap_or(0) as u32,
                 };
                 self.builder.timeline.gpu.allocations.push(allocation);
             }
@@ -159,6 +162,11 @@ impl Reader {
         self.builder.work(Job { site, kind, name, start: offset + start, dur, correlation, shape, more });
         Ok(())
     }
+}
+
+/// `alloc`, or an operation by its name.
+fn memory_operation(verb: &str) -> Option<MemoryOperation> {
+    if verb == "alloc" { Some(MemoryOperation::Alloc) } else { MemoryOperation::from_name(verb) }
 }
 
 fn value<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {

@@ -32,5 +32,7 @@ super::codes! {
         SlicesBeyondTimeline = 19, "slices-beyond-timeline";
         WorkBeyondTimeline = 20, "work-beyond-timeline";
         SamplesBeyondTimeline = 21, "samples-beyond-timeline";
+        /// Also of a reader, which has no memory for so many.
+        BlocksBeyondTimeline = 22, "blocks-beyond-timeline";
     }
 }

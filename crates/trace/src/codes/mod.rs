@@ -1,14 +1,22 @@
 //! Codes: what the recorder says about a trace, as closed lists instead of sentences. Collectors and recorder write them, readers act
 //! on them; [`crate::wording`] makes sentences of them. A program that happens to use our words in a name of its own says nothing by it.
 
+mod collector;
+mod gpu_windows;
 mod loss;
+mod memory;
 mod note;
 mod overhead;
+mod spelled;
 mod window;
 
+pub use collector::{CollectorCode, Condition};
+pub use gpu_windows::GpuWindows;
 pub use loss::LossReason;
+pub use memory::{BlockOperation, MemoryOperation};
 pub use note::{Note, NoteCode};
 pub use overhead::OverheadKind;
+pub use spelled::{Code, Spelled};
 pub use window::RecordingWindow;
 
 /// A list of codes, each with its number and its name. Both are on disk: never changed, never reused.
@@ -44,6 +52,16 @@ macro_rules! codes {
                 }
             }
         }
+
+        impl $crate::codes::Code for $list {
+            fn name(self) -> &'static str {
+                $list::name(self)
+            }
+
+            fn from_name(name: &str) -> Option<$list> {
+                $list::from_name(name)
+            }
+        }
     };
 }
 use codes;
@@ -77,7 +95,11 @@ mod tests {
 
     #[test]
     fn every_code_comes_back_from_its_number_and_its_name() {
+        comes_back!(CollectorCode);
+        comes_back!(Condition);
         comes_back!(LossReason);
+        comes_back!(MemoryOperation);
+        comes_back!(BlockOperation);
         comes_back!(NoteCode);
         comes_back!(OverheadKind);
         comes_back!(RecordingWindow);

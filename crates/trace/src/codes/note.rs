@@ -53,8 +53,14 @@ super::codes! {
         SegmentsOnDisk = 43, "segments-on-disk";
         RecordedByAnother = 44, "recorded-by-another";
         NotCompletedByRecorder = 60, "not-completed-by-recorder";
-        /// Layers are of kernels: on a CPU there are none.
+        /// Of traces from before layers had the CPU's time where there is no GPU.
         LayersWithoutGpu = 61, "layers-without-gpu";
+        /// Layers were asked for, and no process of the program imported PyTorch.
+        LayersWithoutTorch = 71, "layers-without-torch";
+        /// The kernel gives no native stacks; the one argument says which setting forbids it.
+        NoNativeFrames = 70, "no-native-frames";
+        /// PyTorch's allocator is not recorded, or no longer; the one argument says why.
+        NoMemoryEvents = 72, "no-memory-events";
         /// From here on, of the collector of the GPU; the one argument is what it says.
         GpuNotRecorded = 45, "gpu-not-recorded";
         GpuKindRefused = 46, "gpu-kind-refused";

@@ -3,6 +3,7 @@
 //! documentation and the Python package's `start()` are written from them ([`pages`]).
 
 mod choices;
+pub mod internal;
 pub mod pages;
 mod table;
 mod value;
@@ -94,7 +95,7 @@ pub struct Setting {
     pub told: bool,
     /// It says what is recorded from inside the process alone: `attach` has none of it.
     pub inside_only: bool,
-    /// Why it cannot stand in a file, where it cannot.
+    /// Why it cannot be set in a file, where it cannot.
     pub not_in_file: Option<&'static str>,
 }
 

@@ -57,6 +57,7 @@ fn table() -> String {
         let flags = match row.flags {
             Flags::None => format!("only `{}`", row.variable()),
             Flags::Value { long, value, .. } => match row.accepts {
+                Accepts::Truth if row.default_words().as_deref() == Some("true") => format!("`{long}=false`"),
                 Accepts::Truth => format!("`{long}`"),
                 Accepts::Calls => format!("`{long}`, `{long}={value}`"),
                 _ => format!("`{long} {value}`"),

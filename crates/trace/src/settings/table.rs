@@ -72,10 +72,10 @@ settings! {
                 help: "Do not sample stacks",
                 conflicts: &["--rate", "--native"],
             }]);
-        /// Native frames below the Python ones (only when built with the `native` feature).
-        native: bool = false,
-            recording(Accepts::Truth, "Also sample native (C/C++/Rust) frames")
-                .flag("--native", "true");
+        /// Native functions above the Python ones, by perf events.
+        native: bool = true,
+            recording(Accepts::Truth, "Sample native (C/C++/Rust) functions under the Python line that calls them")
+                .flag("--native", "false");
         calls: Calls = Calls::Off,
             recording(Accepts::Calls, "Record every Python call; `c` also records calls of C functions")
                 .flag("--calls", "c").inside_only();
@@ -94,7 +94,7 @@ settings! {
         trace_size_mb: u32 = 100,
             recording(whole(1, MOST_TRACE_SIZE_MB, "64 GB"), "Shared memory per process; CUDA programs use as much again, up to 64")
                 .flag("--trace-size-mb", "MB").told()
-                .detail("Less where the machine's limits leave little.");
+                .detail("Reduced automatically if memory limits are low.");
         /// How often /proc is read. 0: never.
         memory_hz: f64 = 10.0,
             recording(OFTEN, "Memory and thread readings per second; 0 turns them off").flag("--memory-hz", "HZ");
@@ -111,10 +111,27 @@ settings! {
                  CUDA graphs), only if recording everything would exceed it; none: record everything",
             )
             .flag("--overhead-budget", "PERCENT").inside_only();
-        /// Which `nn.Module` asked for what a device did.
+        /// Which `nn.Module` is at work: who asked for what a device did, or took the time of the CPU.
         layers: bool = false,
-            recording(Accepts::Truth, "Attribute each kernel to its nn.Module")
+            recording(Accepts::Truth, "Record which nn.Module runs: kernels and, without a GPU, CPU time by layer")
                 .flag("--layers", "true").inside_only();
+        /// Outermost calls into known entry points: models, request handlers.
+        entries: bool = true,
+            recording(Accepts::Truth, "Record calls into known entry points: models, request handlers")
+                .flag("--entries", "false").inside_only();
+        /// In a few steps, which are in no figure.
+        ops: bool = true,
+            recording(Accepts::Truth, "Record PyTorch's operators, with shapes and data flow, in a few steps that no figure includes")
+                .flag("--ops", "false").inside_only();
+        /// Whose blocks are recorded, of PyTorch's allocators. None by default: the hook has been seen with PyTorch's CPU build and with
+        /// stand-ins of its CUDA library, not on a GPU yet.
+        memory_events: String = "none".into(),
+            recording(
+                Accepts::OneOf(&["none", "gpu", "all"]),
+                "Record every block that PyTorch's allocators hand out: none, gpu, all (also on the CPU)",
+            )
+            .flag("--memory-events", "WHOSE").inside_only()
+            .detail("Of the GPU only where CUDA is recorded (not with `--gpu-detail off`).");
         /// How often devices are asked how they are. 0: never.
         device_hz: f64 = 10.0,
             recording(OFTEN, "GPU clock, power and memory readings per second; 0 turns them off").flag("--device-hz", "HZ");
@@ -166,7 +183,7 @@ settings! {
         enable: bool = false,
             Setting::new(Commands::Every, Accepts::Truth, "The Python package records without `inferscope run`")
                 .detail("Not in a file, because importing the package reads none.").not_in_file(
-                    "importing the Python package reads none: set INFERSCOPE_ENABLE=1 for one program, or call \
+                    "importing the Python package reads none; set INFERSCOPE_ENABLE=1 for one program, or call \
                      inferscope.start() in it",
                 );
     }

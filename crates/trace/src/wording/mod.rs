@@ -3,6 +3,7 @@
 //! the linker leaves them out of its libraries. Nobody reads a meaning out of them.
 
 mod notes;
+mod windows;
 
 use crate::codes::{LossReason, RecordingWindow};
 
@@ -77,6 +78,10 @@ const fn forms(reason: LossReason) -> [&'static str; 2] {
         LossReason::SamplesBeyondTimeline => [
             "sample left out: a timeline holds at most 4294967294",
             "samples left out: a timeline holds at most 4294967294",
+        ],
+        LossReason::BlocksBeyondTimeline => [
+            "allocator event left out: a timeline holds at most 400000000",
+            "allocator events left out: a timeline holds at most 400000000",
         ],
     }
 }

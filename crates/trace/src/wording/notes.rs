@@ -88,8 +88,8 @@ impl Note {
             LastSamplesLost => format!("the last samples are lost: {first}"),
             SmallerSegment => format!(
                 "{} of shared memory instead of {} for {}: {}",
-                megabytes(first),
-                megabytes(second),
+                mebibytes(first),
+                mebibytes(second),
                 self.who("processes"),
                 limit(third)
             ),
@@ -131,10 +131,14 @@ impl Note {
             CuptiTakenOver => {
                 format!("{first} took over CUPTI: what the GPU did after that is not in this recording")
             }
-            LayersWithoutGpu => {
-                "no layers: --layers attributes GPU kernels to modules, and no GPU work was recorded".into()
+            LayersWithoutTorch => "no layers: no recorded process imported PyTorch".into(),
+            LayersWithoutGpu => "layers have the CPU's time: no GPU work was recorded".into(),
+            NoMemoryEvents => format!("blocks of PyTorch's allocator are not recorded: {first}"),
+            NoNativeFrames => format!("no native frames of {}: {first}", self.who("processes")),
+            GpuWindows => {
+                crate::codes::GpuWindows::of(&self.args).map_or_else(|| first.to_owned(), |windows| windows.said())
             }
-            GpuRecordingStopped | CuptiKeepsMemory | GpuWindows | CuptiVersion => first.to_owned(),
+            GpuRecordingStopped | CuptiKeepsMemory | CuptiVersion => first.to_owned(),
         }
     }
 
@@ -165,9 +169,9 @@ fn taken(missing: &str, variable: &str, path: &str, by: &str) -> String {
     format!("{missing}: {variable} is already set to {path}{by}; unset it to record with inferscope")
 }
 
-fn megabytes(bytes: &str) -> String {
+fn mebibytes(bytes: &str) -> String {
     let bytes: u64 = bytes.parse().unwrap_or(0);
-    format!("{} MB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0)
+    format!("{} MiB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0)
 }
 
 /// Why a segment is smaller than asked for.

@@ -22,7 +22,7 @@ impl KernelLayer {
     }
 
     /// Of paths with how many of the kernel's `launches` each has. None: most are in no layer that is known.
-    pub(super) fn of<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>, launches: u64) -> Option<KernelLayer> {
+    pub(crate) fn of<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>, launches: u64) -> Option<KernelLayer> {
         // Several modules may have one path.
         let mut each: BTreeMap<&str, u64> = BTreeMap::new();
         counts.into_iter().for_each(|(path, count)| *each.entry(path).or_default() += count);

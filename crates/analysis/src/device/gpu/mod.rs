@@ -3,6 +3,7 @@
 
 mod apis;
 mod busy;
+pub mod call_cost;
 mod copies;
 mod graphs;
 mod inside;
@@ -211,7 +212,7 @@ impl OverheadBy {
 }
 
 /// Why work has no launch where [`GpuClock::early`] says so.
-pub const WRONG_CLOCK: &str = "GPU timestamps are too far off to link work to its launch calls: see the health box";
+pub const WRONG_CLOCK: &str = "GPU timestamps are too far off to link work to its launch calls: see Data quality";
 
 /// The time in which any chosen step was open, for the devices of a process; the whole recording where nothing takes time.
 pub fn windows_of(context: &StepContext, process: ProcessIndex) -> Vec<Window> {

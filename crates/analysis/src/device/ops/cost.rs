@@ -82,13 +82,25 @@ pub fn of(what: What, name: &str, text: &str) -> Option<(Cost, String)> {
             (flops, size * (2.0 * count(query) + count(key) + count(value)), None)
         }
         What::Stream => {
-            let largest = tensors.iter().map(|dims| count(dims)).fold(0.0, f64::max);
             let all: f64 = tensors.iter().map(|dims| count(dims)).sum();
-            (largest, size * (all + largest), None)
+            let result = result(&tensors)
+                .map_or_else(|| tensors.iter().map(|dims| count(dims)).fold(0.0, f64::max), |sides| count(&sides));
+            (result, size * (all + result), None)
         }
     };
     let usable = flops.is_finite() && bytes > 0.0 && flops > 0.0;
     usable.then_some((Cost { what, math, flops, bytes, sides }, shapes))
+}
+
+/// The sizes that tensors are stretched to where they meet, last sides first to meet: a column and a row give a whole matrix. None: they do not
+/// fit, as the weights of a normalisation over other sides.
+fn result(tensors: &[&Vec<u64>]) -> Option<Vec<u64>> {
+    let sides = tensors.iter().map(|dims| dims.len()).max()?;
+    let side = |from_last: usize| {
+        let met = tensors.iter().filter_map(|dims| dims.len().checked_sub(from_last + 1).map(|at| dims[at]));
+        met.filter(|side| *side != 1).try_fold(1, |all, side| (all == 1 || all == side).then_some(side))
+    };
+    (0..sides).map(side).collect()
 }
 
 /// Batch, rows, inner side and columns of a matrix product.
@@ -194,5 +206,14 @@ mod tests {
         assert_eq!(attention.flops, 4.0 * 2.0 * 8.0 * 128.0 * 256.0 * 64.0);
         assert_eq!(cost("aten::add_", "[[1000],[1000]]", "float", "[]").unwrap().bytes, 12000.0);
         assert_eq!(cost("aten::view", "[[1000]]", "float", "[]"), None);
+        // Small ones that are stretched give a large result; weights that lie along another side do not stretch anything.
+        assert_eq!(
+            cost("aten::mul", "[[16,1,1],[50,100]]", "float", "[]").unwrap().bytes,
+            4.0 * (16.0 + 5000.0 + 80000.0)
+        );
+        assert_eq!(
+            cost("aten::native_batch_norm", "[[2,3,8,8],[3]]", "float", "[]").unwrap().bytes,
+            4.0 * (384.0 + 3.0 + 384.0)
+        );
     }
 }

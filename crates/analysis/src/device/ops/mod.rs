@@ -1,15 +1,20 @@
 //! Operators of the steps whose arguments say what they cost: matrix products, convolutions, attention and what streams through memory, with
-//! the kernels that they launched. Only torch.profiler with `record_shapes=True` writes such arguments; without them there are none.
+//! the kernels that they launched. torch.profiler with `record_shapes=True` writes such arguments for every operator, and our own recorder for those
+//! of the steps that it looks at, which `launched` carries over to all others; without them there are none.
 
 mod args;
 mod cost;
+mod launched;
+mod runs;
 
-pub use cost::{Cost, What};
+pub use cost::{Cost, What, of as cost_of};
+pub use launched::{Launch, Launched};
 
 use crate::device::kernel_kind::{Kind, Math};
 use crate::device::peaks::Peaks;
 use crate::device::step_kernels::StepKernels;
 use crate::host::StepContext;
+use crate::operators;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, WorkKind};
 
@@ -32,7 +37,8 @@ pub struct Group {
     /// The kernels' indexes, and the name of the one that takes most.
     pub work: Vec<u32>,
     pub kernel: NameIndex,
-    last: usize,
+    /// The last call that was added: its slice, and the step that it was carried over to.
+    last: Option<(usize, u32)>,
 }
 
 impl Group {
@@ -45,7 +51,7 @@ impl Group {
 }
 
 impl Ops {
-    pub fn find(context: &StepContext, kernels: &[StepKernels]) -> Ops {
+    pub fn find(context: &StepContext, kernels: &[StepKernels], launched: &Launched) -> Ops {
         let (timeline, mut ops) = (context.timeline, Ops::default());
         let names = &timeline.names;
         let what: Vec<Option<What>> =
@@ -79,12 +85,18 @@ impl Ops {
                             if let (Some((_, op)), true, true) =
                                 (op, inside[piece], work.kind(piece) == WorkKind::Kernel)
                             {
-                                groups.add(context, &what, *op, piece);
+                                groups.add(context, &what, (*op, 0), piece);
                             }
                         }
                     }
                     _ => {}
                 }
+            }
+        }
+        for one in launched.all() {
+            let (piece, op) = (one.piece as usize, one.op as usize);
+            if inside[piece] && what.get(slices.name[op] as usize).is_some_and(Option::is_some) {
+                groups.add(context, &what, (op, one.step), piece);
             }
         }
         ops.groups = groups.finish(context);
@@ -97,19 +109,21 @@ impl Ops {
     }
 }
 
-/// Groups while they are filled, by operator and by the text of its arguments, which is there once.
+/// Groups while they are filled, by operator and by the text of its arguments up to what is different in every call.
 #[derive(Default)]
-struct Groups {
-    known: HashMap<(u32, usize), Option<usize>>,
+struct Groups<'a> {
+    known: HashMap<(u32, &'a str), Option<usize>>,
     all: Vec<Group>,
 }
 
-impl Groups {
-    fn add(&mut self, context: &StepContext, what: &[Option<What>], op: usize, piece: usize) {
+impl<'a> Groups<'a> {
+    fn add(&mut self, context: &StepContext<'a>, what: &[Option<What>], call: (usize, u32), piece: usize) {
+        let op = call.0;
         let (slices, work) = (&context.timeline.slices, &context.timeline.gpu.work);
         let (name, text) = (slices.name[op], slices.args(op).unwrap_or(""));
+        let text = operators::signature(text);
         let all = &mut self.all;
-        let place = *self.known.entry((name, text.as_ptr() as usize)).or_insert_with(|| {
+        let place = *self.known.entry((name, text)).or_insert_with(|| {
             let (cost, shapes) = cost::of(what[name as usize]?, context.timeline.names.text(NameIndex(name)), text)?;
             let kernel = NameIndex(work.name[piece]);
             all.push(Group {
@@ -120,13 +134,13 @@ impl Groups {
                 ns: 0,
                 work: Vec::new(),
                 kernel,
-                last: usize::MAX,
+                last: None,
             });
             Some(all.len() - 1)
         });
         let Some(group) = place.map(|place| &mut self.all[place]) else { return };
-        group.calls += u64::from(group.last != op);
-        group.last = op;
+        group.calls += u64::from(group.last != Some(call));
+        group.last = Some(call);
         group.ns = group.ns.saturating_add(work.dur[piece]);
         group.work.push(piece as u32);
     }

@@ -5,7 +5,7 @@ use super::handed;
 use super::part::{Key, PartKind};
 use crate::frames::{Frames, WAITS, is};
 use crate::host::full_queue::FullQueue;
-use crate::host::seen::DeviceWaits;
+use crate::host::step_samples::DeviceWaits;
 use crate::steps::windows::{StepSpans, Window};
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, Timeline, TrackIndex};

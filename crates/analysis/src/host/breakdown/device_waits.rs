@@ -2,12 +2,13 @@
 //! none, the calls themselves are named.
 
 use super::part::{Key, PartKind, apportion};
-use crate::host::seen::{Doing, StepSamples};
+use crate::frames::Frames;
+use crate::host::step_samples::{Doing, StepSamples};
 use crate::steps::windows::StepSpans;
 use std::collections::{BTreeMap, HashMap};
 use timeline::{NameIndex, Timeline};
 
-pub fn times(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples) -> Vec<(Key, u64)> {
+pub fn times(timeline: &Timeline, windows: &StepSpans, frames: &Frames, seen: &StepSamples) -> Vec<(Key, u64)> {
     let mut by_call: HashMap<NameIndex, u64> = HashMap::new();
     for (track, waits) in &seen.gpu {
         for (start, end, name) in waits {
@@ -21,7 +22,7 @@ pub fn times(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples) -> Ve
         let sample = timeline.samples.get(one.sample as usize);
         let track = windows.all()[one.window as usize].track;
         let Some((_, _, call)) = seen.device_wait(track, sample.time) else { continue };
-        let frame = timeline.stacks.frame(sample.stack);
+        let frame = timeline.stacks.frame(frames.python(sample.stack));
         let name = if sample.stack.0 == 0 { call } else { frame.name };
         *lines.entry(call).or_default().entry(Key { kind: PartKind::Gpu, name, line: frame.line }).or_default() += 1;
     }

@@ -12,13 +12,14 @@ pub use part::Key;
 pub use part::{Part, PartKind};
 pub use phases::Phase;
 
+use crate::frames::{Frames, NativeFunction, native_function};
 use crate::host::full_queue::FullQueue;
-use crate::host::seen::{Doing, LEAST_SAMPLES, StepSamples};
+use crate::host::step_samples::{Doing, LEAST_SAMPLES, StepSamples};
 use crate::steps::windows::StepSpans;
 use crate::steps::{StepSource, Steps};
 use part::apportion;
 use std::collections::{BTreeMap, HashMap};
-use timeline::{NameIndex, Timeline};
+use timeline::{NameIndex, StackIndex, Timeline};
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Breakdown {
@@ -44,7 +45,7 @@ impl Breakdown {
         timeline: &Timeline,
         steps: &Steps,
         windows: &StepSpans,
-        frames: &crate::frames::Frames,
+        frames: &Frames,
         seen: &StepSamples,
         queue: &FullQueue,
         descheduled: Option<f64>,
@@ -65,11 +66,11 @@ impl Breakdown {
         let mut times = match by_calls {
             true => calls,
             false => {
-                let waits = device_waits::times(timeline, windows, seen);
+                let waits = device_waits::times(timeline, windows, frames, seen);
                 let known = sum(waits.iter().map(|(_, ns)| *ns)).saturating_add(gc).saturating_add(seen.unseen_ns);
                 let mut times = match handful {
                     true => Vec::new(),
-                    false => by_samples(timeline, windows, seen, total.saturating_sub(known)),
+                    false => by_samples(timeline, windows, frames, seen, total.saturating_sub(known)),
                 };
                 times.extend(waits);
                 times
@@ -91,7 +92,12 @@ impl Breakdown {
         times.sort_by_key(|(key, ns)| (u64::MAX - ns, *key));
         let step_ns = total.checked_div(steps.count() as u64).unwrap_or(0);
         let means = apportion(step_ns, &times.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
-        let parts = times.iter().zip(means).map(|((key, ns), mean)| key.part(timeline, *ns, mean, total)).collect();
+        let mut native = if by_calls { HashMap::new() } else { native_functions(timeline, frames, seen) };
+        let part = |((key, ns), mean): (&(Key, u64), u64)| Part {
+            native: native.remove(key),
+            ..key.part(timeline, *ns, mean, total)
+        };
+        let parts = times.iter().zip(means).map(part).collect();
         let phases = match steps.source {
             StepSource::Step | StepSource::Scope | StepSource::Nvtx | StepSource::Sequence if !windows.overlapping => {
                 phases::phases(timeline, steps, windows)
@@ -151,8 +157,14 @@ fn sum(times: impl Iterator<Item = u64>) -> u64 {
     times.fold(0, u64::saturating_add)
 }
 
-/// Splits the time that samples stand for by what they saw.
-fn by_samples(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples, time: u64) -> Vec<(Key, u64)> {
+/// Splits the time that samples stand for by what they saw. Native functions count for the line of Python that called them.
+fn by_samples(
+    timeline: &Timeline,
+    windows: &StepSpans,
+    frames: &Frames,
+    seen: &StepSamples,
+    time: u64,
+) -> Vec<(Key, u64)> {
     let mut counts: HashMap<Key, u64> = HashMap::new();
     for one in seen.all.iter().filter(|one| one.doing != Doing::Gc) {
         let sample = timeline.samples.get(one.sample as usize);
@@ -160,22 +172,38 @@ fn by_samples(timeline: &Timeline, windows: &StepSpans, seen: &StepSamples, time
         if one.doing == Doing::Gpu && seen.device_wait(track, sample.time).is_some() {
             continue;
         }
-        let stack = sample.stack;
+        let stack = frames.python(sample.stack);
         let frame = timeline.stacks.frame(stack);
-        let kind = match one.doing {
-            Doing::Python => PartKind::Python,
-            Doing::Native => PartKind::Native,
-            Doing::Waiting => PartKind::Waiting,
-            Doing::Gpu => PartKind::Gpu,
-            Doing::Gil => PartKind::Gil,
-            Doing::Gc => PartKind::Gc,
-        };
         let name = if stack.0 == 0 { NameIndex(0) } else { frame.name };
-        *counts.entry(Key { kind, name, line: frame.line }).or_default() += 1;
+        *counts.entry(Key { kind: kind(one.doing), name, line: frame.line }).or_default() += 1;
     }
     // In order: of equal ones, the first get what does not divide, and that must not change from one look to the next.
     let (keys, weights): (Vec<Key>, Vec<u64>) = BTreeMap::from_iter(counts).into_iter().unzip();
     keys.into_iter().zip(apportion(time, &weights)).collect()
+}
+
+fn kind(doing: Doing) -> PartKind {
+    match doing {
+        Doing::Python => PartKind::Python,
+        Doing::Native => PartKind::Native,
+        Doing::Waiting => PartKind::Waiting,
+        Doing::Gpu => PartKind::Gpu,
+        Doing::Gil => PartKind::Gil,
+        Doing::Gc => PartKind::Gc,
+    }
+}
+
+/// For each line that runs, the native function that most of its samples are in.
+fn native_functions(timeline: &Timeline, frames: &Frames, seen: &StepSamples) -> HashMap<Key, NativeFunction> {
+    let mut stacks: HashMap<Key, Vec<StackIndex>> = HashMap::new();
+    for one in seen.all.iter().filter(|one| matches!(one.doing, Doing::Python | Doing::Native)) {
+        let stack = timeline.samples.get(one.sample as usize).stack;
+        let frame = timeline.stacks.frame(frames.python(stack));
+        stacks.entry(Key { kind: kind(one.doing), name: frame.name, line: frame.line }).or_default().push(stack);
+    }
+    let function =
+        |(key, all): (Key, Vec<StackIndex>)| Some((key, native_function(timeline, frames, all.into_iter())?));
+    stacks.into_iter().filter_map(function).collect()
 }
 
 /// Takes the time that a thread was ready but had no core out of the time that it seemed to run: a sample cannot tell.

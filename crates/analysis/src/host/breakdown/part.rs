@@ -1,5 +1,6 @@
 //! One part of a step's time, and how whole nanoseconds are shared out so that parts add up.
 
+use crate::frames::NativeFunction;
 use crate::place::Place;
 use timeline::{NameIndex, Timeline};
 
@@ -56,7 +57,7 @@ impl PartKind {
             PartKind::Gil => "waits for the GIL",
             PartKind::Gc => "collects garbage",
             PartKind::Descheduled => "waits for a core",
-            PartKind::Unknown => "is unknown",
+            PartKind::Unknown => "was not sampled",
         }
     }
 }
@@ -76,9 +77,21 @@ pub struct Part {
     pub ns: u64,
     /// Of all steps together, 0 to 1.
     pub share: f64,
+    /// What most of it is in, where the line calls native code and that is known.
+    pub native: Option<NativeFunction>,
 }
 
 impl Part {
+    /// What it does there, for a reader who knows its line: `native code (libz: deflate)`. None: plain Python.
+    pub fn doing(&self) -> Option<String> {
+        match (self.kind, &self.native) {
+            (PartKind::Python, None) => None,
+            (PartKind::Python, Some(native)) => Some(format!("in {}", native.said())),
+            (kind, None) => Some(kind.name().to_owned()),
+            (kind, Some(native)) => Some(format!("{} ({})", kind.name(), native.said())),
+        }
+    }
+
     /// Where it is, as a finding says it.
     pub fn place(&self) -> Place {
         Place {
@@ -110,7 +123,7 @@ impl Key {
             name => (timeline.names.text(name).to_owned(), timeline.names.get(name).file.to_string()),
         };
         let share = if whole > 0 { total_ns as f64 / whole as f64 } else { 0.0 };
-        Part { label, file, line: self.line, kind: self.kind, total_ns, ns, share }
+        Part { label, file, line: self.line, kind: self.kind, total_ns, ns, share, native: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `bus-bandwidth-low`: large collectives move far less than the link between the devices could.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::confidence;
@@ -69,7 +70,7 @@ impl Rule for BusBandwidthLow {
         };
         let all = collectives::messages(case, device);
         if all.is_empty() {
-            return Verdict::Abstain("collective sizes not recorded (torch.profiler writes them)".into());
+            return Verdict::NeedsTorch("collective sizes not recorded (torch.profiler writes them)".into());
         }
         let large: Vec<_> = all
             .into_iter()
@@ -95,8 +96,8 @@ impl Rule for BusBandwidthLow {
             place: Place { kernel: row.map(|row| case.timeline.names.text(row.name).to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: vec![Evidence::said(format!("{} of 8 MB or more; all collectives take {} of step time", phrase::counted(large.len() as u64, "collective"), phrase::percent(share))).number("gb_per_s", speed)],
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
+            evidence: vec![Evidence::said(format!("{} of {} or more; all collectives take {} of step time", phrase::counted(large.len() as u64, "collective"), case.said(MIN_BYTES), phrase::percent(share))).number("gb_per_s", speed)],
             actions: vec![
                 "Check which path they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
                 "Compare with what the machine can do: nccl-tests' all_reduce_perf -b 8M -e 256M -f 2 -g 8.".into(),
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(found[0].title, "Large collectives reach 18 GB/s on a 450 GB/s link and take 40 % of the step");
         let gain = found[0].gain.unwrap();
         assert!(gain.low == 0.0 && (gain.mid - 19.2).abs() < 1.0 && (gain.high - 38.4).abs() < 1.0, "{gain:?}");
-        assert!(gain.by == GainBy::Bounded && found[0].confidence > 0.9, "{:?}", found[0]);
+        assert!(gain.by == GainBy::Bounded && found[0].confidence() > 0.9, "{:?}", found[0]);
     }
 
     #[test]

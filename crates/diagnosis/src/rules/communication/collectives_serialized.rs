@@ -1,5 +1,7 @@
 //! `collectives-serialized`: short collectives run one after the other, where one would do.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -70,18 +72,31 @@ impl Rule for CollectivesSerialized {
         let gain = Gain { by: GainBy::Bounded, ..gain };
         let finding = Finding {
             code: CODE,
-            title: format!("{} short collectives in a row take {} of {}: {}", gap::each(each), phrase::percent(share), case.the_step(), kernel_name::brief(kernel)),
+            title: format!(
+                "{} short collectives in a row take {} of {}: {}",
+                gap::each(each),
+                phrase::percent(share),
+                case.the_step(),
+                kernel_name::brief(kernel)
+            ),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
                 Evidence::at("one of the first", None, work.start[first], work.end(first)),
-                Evidence::said(format!("{} such rows per step", gap::each(rows.count as f64 / case.steps.count().max(1) as f64))),
+                Evidence::said(format!(
+                    "{} such rows per step",
+                    gap::each(rows.count as f64 / case.steps.count().max(1) as f64)
+                )),
             ],
             actions: vec![
-                "Merge the tensors and exchange once: torch.cat(...) before, views after; dist.all_reduce_coalesced(list).".into(),
-                "Group the calls: with torch.distributed._coalescing_manager(): ...; use larger gradient buckets (bucket_cap_mb).".into(),
+                Action::torch(
+                    "Merge the tensors and exchange once: torch.cat(...) before, views after; dist.all_reduce_coalesced(list).",
+                ),
+                Action::torch(
+                    "Group the calls: with torch.distributed._coalescing_manager(): ...; use larger gradient buckets (bucket_cap_mb).",
+                ),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -185,7 +200,7 @@ mod tests {
         // Between nothing and four of the six.
         let gain = found[0].gain.unwrap();
         assert!(gain.by == GainBy::Bounded && gain.low == 0.0 && (gain.high - 16.0).abs() < 0.5, "{gain:?}");
-        assert!((gain.mid - 8.0).abs() < 0.5 && found[0].confidence > 0.9, "{:?}", found[0]);
+        assert!((gain.mid - 8.0).abs() < 0.5 && found[0].confidence() > 0.9, "{:?}", found[0]);
     }
 
     #[test]

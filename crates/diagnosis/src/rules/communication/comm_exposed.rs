@@ -1,5 +1,7 @@
 //! `comm-exposed`: collectives run while nothing else does.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
 use crate::measures::collectives;
@@ -88,15 +90,24 @@ impl Rule for CommExposed {
         );
         let finding = Finding {
             code: CODE,
-            title: format!("Exposed collectives take {} of {}, mostly {}", phrase::percent(tally.mid()), case.the_step(), kernel_name::brief(kernel)),
+            title: format!(
+                "Exposed collectives take {} of {}, mostly {}",
+                phrase::percent(tally.mid()),
+                case.the_step(),
+                kernel_name::brief(kernel)
+            ),
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence,
             actions: vec![
-                "Overlap exchange and compute: two micro-batches (vLLM: --enable-dbo; in your own code a second stream and async_op=True).".into(),
-                "Where it cannot be hidden, make it faster: all-reduce fused with the norm after it, symmetric memory (torch.distributed._symmetric_memory).".into(),
+                Action::torch(
+                    "Overlap exchange and compute: two micro-batches (vLLM: --enable-dbo; in your own code a second stream and async_op=True).",
+                ),
+                Action::torch(
+                    "Where it cannot be hidden, make it faster: all-reduce fused with the norm after it, symmetric memory (torch.distributed._symmetric_memory).",
+                ),
             ],
             verify: proof::verify(case, most / 200.0),
         };

@@ -1,5 +1,6 @@
 //! `comm-share`: collectives take a large part of the step.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
@@ -60,7 +61,7 @@ impl Rule for CommShare {
             place: Place { kernel: Some(kernel.to_owned()), ..Place::default() },
             gain: None,
             severity: Severity::Info,
-            confidence: tally.repeats(),
+            certainty: Certainty::seen(tally.repeats()),
             evidence: vec![
                 Evidence::said(format!(
                     "{} per step",

@@ -1,5 +1,7 @@
 //! `data-parallel`: torch.nn.DataParallel copies the model to every device in every step.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
@@ -60,15 +62,23 @@ impl Rule for DataParallel {
         let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
             code: CODE,
-            title: format!("DataParallel copies the model and the batch for {} of {}{}", phrase::percent(found.share.mid), case.the_step(), gap::at(&found.place)),
+            title: format!(
+                "DataParallel copies the model and the batch for {} of {}{}",
+                phrase::percent(found.share.mid),
+                case.the_step(),
+                gap::at(&found.place)
+            ),
             place: found.place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: found.confidence,
+            certainty: Certainty::seen(found.confidence),
             evidence: found.evidence,
             actions: vec![
-                "Run one process per GPU: torchrun --nproc-per-node=N serve.py, each with its own replica of the model.".into(),
-                "For training use DistributedDataParallel(model); for a model that does not fit, tensor parallelism.".into(),
+                Action::torch(
+                    "Run one process per GPU: torchrun --nproc-per-node=N serve.py, each with its own replica of the model.",
+                ),
+                "For training use DistributedDataParallel(model); for a model that does not fit, tensor parallelism."
+                    .into(),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

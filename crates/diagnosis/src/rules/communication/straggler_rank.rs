@@ -1,5 +1,6 @@
 //! `straggler-rank`: in collectives the ranks wait for one that comes last.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::collectives;
 use crate::measures::proof;
@@ -67,9 +68,10 @@ impl Rule for StragglerRank {
         }
         let count = ranks[0].1.len();
         if ranks.iter().any(|(_, pieces)| pieces.len() != count) || count < (case.threshold(MIN_COLLECTIVES) as usize) {
-            return Verdict::Abstain(
-                "ranks have different numbers of collectives in their steps, or fewer than 10: not comparable".into(),
-            );
+            return Verdict::Abstain(format!(
+                "ranks have different numbers of collectives in their steps, or fewer than {}: not comparable",
+                case.said(MIN_COLLECTIVES)
+            ));
         }
         let dur = |rank: usize, place: usize| case.timeline.gpu.work.dur[ranks[rank].1[place] as usize];
         // How often each comes last, and how long the one before it waits then.
@@ -120,7 +122,7 @@ impl Rule for StragglerRank {
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             // More often last than not, by the number of collectives.
-            confidence: wilson(often, count as f64).surely_above(0.5) * again(times),
+            certainty: Certainty::seen(wilson(often, count as f64).surely_above(0.5) * again(times)),
             evidence: (0..ranks.len()).take(8).map(|rank| Evidence::said(format!("{}: last in {} of them, busy {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
             actions: vec![
                 "Compare it with another rank: inferscope diff of both traces; look for more tokens, another clock, a shared core or link.".into(),

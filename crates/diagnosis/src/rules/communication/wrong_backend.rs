@@ -1,5 +1,6 @@
 //! `wrong-backend`: tensors of a GPU are exchanged through Gloo, which goes by way of the host.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
 use crate::measures::confidence;
@@ -83,7 +84,7 @@ impl Rule for WrongBackend {
             place: Place { function: Some(name.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![Evidence::at("the first such call", None, first.start, first.end())],
             actions: vec![
                 "Use NCCL: dist.init_process_group(\"nccl\"), or \"cpu:gloo,cuda:nccl\" for both kinds of tensors."

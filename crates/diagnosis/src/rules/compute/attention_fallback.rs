@@ -1,5 +1,7 @@
 //! `attention-fallback`: attention is computed as product, softmax, product, with the whole matrix of scores in memory, instead of in one kernel.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::times;
 use crate::measures::confidence;
@@ -94,7 +96,7 @@ impl Rule for AttentionFallback {
             place,
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence,
+            certainty: Certainty::seen(confidence),
             evidence: vec![
                 Evidence::at("the first softmax", None, work.start[first], work.end(first)),
                 Evidence::said(format!(
@@ -106,9 +108,13 @@ impl Rule for AttentionFallback {
                 Evidence::said(known),
             ],
             actions: vec![
-                "Use fused attention: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), in torch.bfloat16 or torch.float16.".into(),
-                "In transformers: AutoModel.from_pretrained(..., attn_implementation=\"sdpa\").".into(),
-                "Find out why it is rejected: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... prints the reason; masks, FP32 and heads wider than 256 are the usual ones.".into(),
+                Action::torch(
+                    "Use fused attention: torch.nn.functional.scaled_dot_product_attention(q, k, v), with is_causal=True in place of a causal mask, in torch.bfloat16 or torch.float16.",
+                ),
+                Action::torch("In transformers: AutoModel.from_pretrained(..., attn_implementation=\"sdpa\")."),
+                Action::torch(
+                    "Find out why it is rejected: with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): ... prints the reason; masks, FP32 and heads wider than 256 are the usual ones.",
+                ),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

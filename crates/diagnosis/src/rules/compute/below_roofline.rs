@@ -1,6 +1,9 @@
 //! `below-roofline`: operators that take far longer than the device needs for their arithmetic or their bytes, most to save first.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach::{self, Reach, SHORT_NS};
@@ -30,8 +33,20 @@ const MIN_SHARE: Threshold = Threshold::new(
     "of the step, saved by all of them together: less is within the uncertainty of the peaks",
 );
 
-/// Of what good kernels reach.
-const HALF: f64 = 0.5;
+const MAX_SPEED_SHARE: Threshold = Threshold::new(
+    CODE,
+    "max_speed_share",
+    0.5,
+    Unit::Share,
+    "of what good kernels reach: what good is differs by less from size to size",
+);
+const MIN_CALL_NS: Threshold = Threshold::new(
+    CODE,
+    "min_call_ns",
+    SHORT_NS as f64,
+    Unit::Nanoseconds,
+    "shorter calls cost their start and their end, whatever they compute",
+);
 const MOST: usize = 5;
 
 impl Rule for BelowRoofline {
@@ -40,14 +55,18 @@ impl Rule for BelowRoofline {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MAX_SPEED_SHARE]
+    }
+
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_CALL_NS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Operators at less than half of the speed that good kernels reach could save {min_share} of the step or more.",
-            why: "Tensor sizes and dtypes give the operations and bytes an operator needs; the GPU's data sheet gives the least time for these. Good kernels reach the speed of the fastest operator of the same kind and dtype in the recording or, where there is none, the speed measured on an H200 (72 % of the arithmetic, 89 % of the bandwidth). Calls of 10 µs or more that take more than twice that are listed, largest end-to-end saving first: the recorded steps are replayed with each at that speed; at best at the data sheet's, at worst as they are, because the trace does not show what limits them.",
-            needs: "Operators with shapes (torch.profiler with `record_shapes=True`), and a GPU in the table of peaks.",
+            summary: "Operators at less than {max_speed_share} of the speed that good kernels reach could save {min_share} of the step or more.",
+            why: "Tensor sizes and dtypes give the operations and bytes an operator needs; the GPU's data sheet gives the least time for these. Good kernels reach the speed of the fastest operator of the same kind and dtype in the recording or, where there is none, the speed measured on an H200 (72 % of the arithmetic, 89 % of the bandwidth). Calls of {min_call_ns} or more that reach less than {max_speed_share} of that are listed, largest end-to-end saving first: the recorded steps are replayed with each at that speed; at best at the data sheet's, at worst as they are, because the trace does not show what limits them.",
+            needs: "Operators with shapes (`--ops`, on by default for PyTorch, or torch.profiler with `record_shapes=True`), and a GPU in the table of peaks.",
             example: "aten::bmm [96, 50, 64] [96, 64, 50] runs at 11 % of the GPU's peak and takes 22 % of the step",
         }
     }
@@ -65,7 +84,7 @@ impl Rule for BelowRoofline {
             return Verdict::Silent;
         };
         if case.ops().groups.is_empty() {
-            return Verdict::Abstain(
+            return Verdict::NeedsTorch(
                 "operator shapes not recorded (torch.profiler writes them with record_shapes=True)".into(),
             );
         }
@@ -79,8 +98,9 @@ impl Rule for BelowRoofline {
             let find = || reach::of(case, &peaks, key.0, key.1, math, |_| true);
             reaches.entry(key).or_insert_with(find).clone()
         };
+        let most = case.threshold(MAX_SPEED_SHARE);
         let groups = case.ops().groups.iter();
-        let mut slow: Vec<Slow> = groups.filter_map(|group| Slow::of(group, &peaks, &mut reach)).collect();
+        let mut slow: Vec<Slow> = groups.filter_map(|group| Slow::of(group, &peaks, most, &mut reach)).collect();
         slow.sort_by(|a, b| b.saved_ns.total_cmp(&a.saved_ns));
         slow.truncate(MOST);
         let saved: f64 = slow.iter().map(|one| one.saved_ns).sum();
@@ -103,7 +123,12 @@ struct Slow<'a> {
 }
 
 impl<'a> Slow<'a> {
-    fn of(group: &'a Group, peaks: &Peaks, reach: &mut impl FnMut(&Group, bool) -> Reach) -> Option<Slow<'a>> {
+    fn of(
+        group: &'a Group,
+        peaks: &Peaks,
+        most: f64,
+        reach: &mut impl FnMut(&Group, bool) -> Reach,
+    ) -> Option<Slow<'a>> {
         let (floor, math) = group.floor_ns(peaks)?;
         let peak = floor / group.ns.max(1) as f64;
         let reach = reach(group, math);
@@ -111,7 +136,7 @@ impl<'a> Slow<'a> {
         // A call takes no less than its start and its end.
         let good = good.max(SHORT_NS as f64 / 2.0 * group.calls as f64 / group.ns.max(1) as f64);
         let long = group.ns / group.calls.max(1) >= SHORT_NS;
-        (long && good < HALF).then_some(Slow { group, peak, good, saved_ns: group.ns as f64 * (1.0 - good), reach })
+        (long && good < most).then_some(Slow { group, peak, good, saved_ns: group.ns as f64 * (1.0 - good), reach })
     }
 }
 
@@ -160,11 +185,14 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
         place: Place { kernel: Some(case.timeline.names.text(first.group.kernel).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+        certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
         evidence,
         actions: vec![
-            "Batch more work per call: a larger batch, or one call for several (torch.bmm, grouped products).".into(),
-            "Let the compiler choose another kernel: torch.compile(model, mode=\"max-autotune\").".into(),
+            Action::torch(
+                "Batch more work per call: a larger batch, or one call for several (torch.bmm, grouped products).",
+            ),
+            Action::torch("Let the compiler choose another kernel: torch.compile(model, mode=\"max-autotune\").")
+                .needs([compiled::not_yet(case)]),
             format!(
                 "Profile the kernel: ncu --set full --kernel-name regex:\"{}\" <command>.",
                 case.timeline
@@ -173,7 +201,8 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
                     .chars()
                     .take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
                     .collect::<String>()
-            ),
+            )
+            .into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }

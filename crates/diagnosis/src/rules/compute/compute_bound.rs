@@ -1,6 +1,8 @@
 //! `compute-bound`: the device works most of the step, on matrix products that keep its arithmetic units busy. That is as it should be.
 
-use crate::finding::{Evidence, Finding, Severity, healthy_title};
+use crate::action::Action;
+use crate::certainty::Certainty;
+use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline::{self, Bound};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -57,12 +59,12 @@ impl Rule for ComputeBound {
         let Bound { device, busy, part, .. } = bound;
         let row = device.rows.iter().find(|row| roofline::computes(row));
         let math = row.and_then(|row| row.kind.math).map_or(String::new(), |math| format!("{} ", math.name()));
-        let title = healthy_title(&format!(
+        let title = format!(
             "GPU busy {} of {}, {} of that in {math}matrix products on tensor cores (compute-bound)",
             phrase::percent(busy),
             case.the_step(),
             phrase::percent(part)
-        ));
+        );
         let mut evidence = vec![Evidence::said(bound.how()).number("share", part)];
         evidence.extend(bound.reached(case));
         let finding = Finding {
@@ -71,11 +73,11 @@ impl Rule for ComputeBound {
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,
             severity: Severity::Info,
-            confidence: bound.confidence(case),
+            certainty: Certainty::seen(bound.confidence(case)),
             evidence,
             actions: vec![
                 "Reduce the arithmetic, if you need it faster: fewer tokens, no padding, a smaller model. Nothing is wrong here.".into(),
-                "Or use cheaper arithmetic, if the results allow it: FP8 (torchao.float8, Transformer Engine) or torch.compile(model, mode=\"max-autotune\").".into(),
+                Action::torch("Or use cheaper arithmetic, if the results allow it: FP8 (torchao.float8, Transformer Engine) or torch.compile(model, mode=\"max-autotune\")."),
             ],
             verify: proof::verify(case, 0.0),
         };
@@ -99,10 +101,10 @@ mod tests {
         let found = found(&ComputeBound, &steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "9.9ms"));
         assert_eq!(
             found[0].title,
-            "Healthy: GPU busy 99 % of the step, 100 % of that in BF16 matrix products on tensor cores (compute-bound)"
+            "GPU busy 99 % of the step, 100 % of that in BF16 matrix products on tensor cores (compute-bound)"
         );
         assert_eq!((found[0].gain, found[0].severity), (None, Severity::Info));
-        assert!((found[0].confidence - 21.0 / 22.0).abs() < 1e-9, "{}", found[0].confidence);
+        assert!((found[0].confidence() - 21.0 / 22.0).abs() < 1e-9, "{}", found[0].confidence());
     }
 
     #[test]
@@ -110,7 +112,7 @@ mod tests {
         let other = "api cudaLaunchKernel 10us..20us\n kernel mystery 7ms..9.9ms\n end";
         let text = steps("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "7ms").replace("end", other);
         let found = found(&ComputeBound, &text);
-        assert!((found[0].confidence - 0.706 * 21.0 / 22.0).abs() < 0.01, "{}", found[0].confidence);
+        assert!((found[0].confidence() - 0.706 * 21.0 / 22.0).abs() < 0.01, "{}", found[0].confidence());
     }
 
     #[test]

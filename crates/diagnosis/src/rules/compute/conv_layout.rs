@@ -1,5 +1,7 @@
 //! `conv-layout`: images are turned from one layout to the other and back around convolutions.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -75,7 +77,7 @@ impl Rule for ConvLayout {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
                 Evidence::said(format!(
                     "convolutions themselves take {} of {}",
@@ -85,8 +87,10 @@ impl Rule for ConvLayout {
                 .number("share", share),
             ],
             actions: vec![
-                "Use the channels-last memory format: model = model.to(memory_format=torch.channels_last).".into(),
-                "Convert the input too: x = x.to(device, memory_format=torch.channels_last).".into(),
+                Action::torch(
+                    "Use the channels-last memory format: model = model.to(memory_format=torch.channels_last).",
+                ),
+                Action::torch("Convert the input too: x = x.to(device, memory_format=torch.channels_last)."),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

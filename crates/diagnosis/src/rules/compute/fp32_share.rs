@@ -1,5 +1,7 @@
 //! `fp32-share`: most of the kernels' time is spent on FP32 data, which is twice the bytes of half precision.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
@@ -77,10 +79,12 @@ impl Rule for Fp32Share {
             place,
             gain: None,
             severity: Severity::Info,
-            confidence: device.tally(case, |_| true).repeats(),
+            certainty: Certainty::seen(device.tally(case, |_| true).repeats()),
             actions: vec![
-                "Use half precision for the whole model and its inputs: model.to(torch.bfloat16).".into(),
-                "Or only where it is safe: with torch.autocast(\"cuda\", dtype=torch.bfloat16): model(x).".into(),
+                Action::torch("Use half precision for the whole model and its inputs: model.to(torch.bfloat16)."),
+                Action::torch(
+                    "Or only where it is safe: with torch.autocast(\"cuda\", dtype=torch.bfloat16): model(x).",
+                ),
             ],
             verify: proof::verify(case, 0.0),
         };

@@ -1,5 +1,6 @@
 //! `gpu-shared`: another process uses the same device.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -12,7 +13,7 @@ use analysis::place::Place;
 use analysis::stats::share::{Tally, again};
 use analysis::steps::spans::Spans;
 use replay::gain::Gain;
-use timeline::Counter;
+use timeline::{Counter, counters as counter_names};
 
 pub const CODE: RuleCode = RuleCode::new("gpu-shared");
 
@@ -98,7 +99,7 @@ fn finding(case: &Case, title: String, gain: Option<Gain>, confidence: f64, evid
         place: Place::default(),
         gain,
         severity: gain.as_ref().map_or(Severity::Low, Severity::of_gain),
-        confidence,
+        certainty: Certainty::seen(confidence),
         evidence: vec![evidence],
         actions: vec![
             "Find the other process: nvidia-smi, or nvidia-smi pmon -c 1; measure again with the GPU to yourself.".into(),
@@ -133,9 +134,9 @@ fn rival<'a>(case: &'a Case, device: &StepKernels) -> Option<(&'a StepKernels, T
 fn memory(case: &Case) -> Option<(i64, i64, usize)> {
     let named = |name: &'static str| case.timeline.counters.iter().filter(move |one| &*one.name == name);
     let most = |counter: &Counter| counter.value.iter().copied().max();
-    let mut used = named("gpu_memory_used_bytes");
+    let mut used = named(counter_names::GPU_MEMORY_USED_BYTES);
     let (first, None) = (used.next()?, used.next()) else { return None };
-    let own: Vec<i64> = named("gpu_process_memory_bytes").filter_map(most).collect();
+    let own: Vec<i64> = named(counter_names::GPU_PROCESS_MEMORY_BYTES).filter_map(most).collect();
     let held = own.iter().copied().fold(0, i64::saturating_add);
     most(first).filter(|_| !own.is_empty()).map(|used| (used, held, first.value.len()))
 }
@@ -164,7 +165,7 @@ mod tests {
             found[0].title
         );
         assert!(found[0].gain.is_some_and(|gain| gain.low == 0.0 && gain.high > 20.0));
-        assert!((found[0].confidence - 21.0 / 22.0).abs() < 1e-6, "{}", found[0].confidence);
+        assert!((found[0].confidence() - 21.0 / 22.0).abs() < 1e-6, "{}", found[0].confidence());
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(found[0].title, "Other processes hold 14.9 GiB of GPU memory");
         assert!(found[0].gain.is_none());
         // Read once.
-        assert!((found[0].confidence - 2.0 / 3.0).abs() < 1e-9, "{}", found[0].confidence);
+        assert!((found[0].confidence() - 2.0 / 3.0).abs() < 1e-9, "{}", found[0].confidence());
         silent(&GpuShared, &text.replace("=20000000000", "=5000000000"));
     }
 

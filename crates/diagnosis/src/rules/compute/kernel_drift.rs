@@ -1,5 +1,6 @@
 //! `kernel-drift`: the same kernel with the same grid takes longer at the end of the recording than at its start.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::roofline;
@@ -15,6 +16,7 @@ use analysis::stats::share::again;
 use analysis::steps::spans::Spans;
 use replay::gain::Gain;
 use std::collections::HashMap;
+use timeline::counters;
 
 pub const CODE: RuleCode = RuleCode::new("kernel-drift");
 
@@ -61,7 +63,7 @@ impl Rule for KernelDrift {
             return Verdict::Silent;
         }
         if case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            return Verdict::Abstain("fewer than 20 steps: no start and end to compare".into());
+            return Verdict::Abstain(format!("fewer than {} steps: no start and end to compare", case.said(MIN_STEPS)));
         }
         let drifts = case.kernels().iter().filter_map(|device| Some((device, worst(case, device)?)));
         let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
@@ -80,7 +82,7 @@ impl Rule for KernelDrift {
         // Where the middle of the recording is slower than its end, going on as it ended is not the most.
         let gain = Gain::recorded(100.0 * quarter, 100.0 * share, 100.0 * share.max(4.0 * quarter));
         let clock = |from: usize| {
-            let counter = case.readings.host("gpu_sm_clock_mhz")?;
+            let counter = case.readings.host(counters::GPU_SM_CLOCK_MHZ)?;
             let at = counter.time.partition_point(|time| *time <= device.windows[from].start);
             counter.value.get(at.checked_sub(1)?).copied()
         };
@@ -101,7 +103,7 @@ impl Rule for KernelDrift {
             place,
             gain: Some(gain),
             severity: Severity::Low,
-            confidence: again(drift.calls),
+            certainty: Certainty::seen(again(drift.calls)),
             evidence,
             actions: vec![
                 "Check whether its input grows: a cache or context that gets longer with every step makes attention slower.".into(),
@@ -220,7 +222,7 @@ mod tests {
         // It grows evenly: at the first quarter's speed all steps together would save 15 %.
         let gain = found[0].gain.unwrap();
         assert_eq!([gain.low, gain.mid, gain.high].map(f64::round), [8.0, 15.0, 30.0]);
-        assert!((0.95..1.0).contains(&found[0].confidence), "{}", found[0].confidence);
+        assert!((0.95..1.0).contains(&found[0].confidence()), "{}", found[0].confidence());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! `kernel-hotspot`: one kernel takes most of the time in which a step's device works.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -78,15 +81,25 @@ impl Rule for KernelHotspot {
         }));
         let finding = Finding {
             code: CODE,
-            title: format!("One kernel takes {} of {}: {}{launched}", phrase::percent(tally.mid()), case.the_step(), short(kernel)),
+            title: format!(
+                "One kernel takes {} of {}: {}{launched}",
+                phrase::percent(tally.mid()),
+                case.the_step(),
+                short(kernel)
+            ),
             place,
             gain: None,
             severity: Severity::Info,
-            confidence: tally.repeats(),
+            certainty: Certainty::seen(tally.repeats()),
             evidence,
             actions: vec![
-                "Give it less to do: a smaller dtype (torch.bfloat16, FP8), fewer tokens, no padding.".into(),
-                "Try a faster kernel for the same work: torch.compile(model), torch.nn.functional.scaled_dot_product_attention.".into(),
+                Action::torch("Give it less to do: a smaller dtype (torch.bfloat16, FP8), fewer tokens, no padding."),
+                Action::torch("Let a compiler choose a faster kernel")
+                    .by("torch.compile(model).")
+                    .needs([compiled::not_yet(case)]),
+                Action::torch(
+                    "For attention, call the fused kernel: torch.nn.functional.scaled_dot_product_attention.",
+                ),
                 "Profile it with ncu --set full to see what limits it.".into(),
             ],
             verify: proof::verify(case, 0.0),

@@ -1,7 +1,10 @@
 //! `known-fusion-missing`: a norm or an activation is written out in several kernels, though libraries have one for it.
 
 use super::unfused_elementwise::OWN_OPERAND;
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
@@ -109,11 +112,12 @@ impl Rule for KnownFusionMissing {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence,
+            certainty: Certainty::seen(confidence),
             evidence: vec![Evidence::at("the first occurrence", None, work.start[first], work.end(first))],
             actions: vec![
-                format!("Use the fused kernel: {}.", known.instead),
-                "Or let a compiler fuse it: @torch.compile on the module's forward.".into(),
+                format!("Use the fused kernel: {}.", known.instead).into(),
+                Action::torch("Or let a compiler fuse it: @torch.compile on the module's forward.")
+                    .needs([compiled::not_yet(case)]),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

@@ -1,5 +1,7 @@
 //! `low-occupancy`: kernels whose grid has fewer blocks than the device has processors leave most of it empty.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -26,21 +28,24 @@ const MIN_KERNEL_NS: Threshold = Threshold::new(
     "shorter kernels cost their launch time, however full the GPU is",
 );
 
+const MAX_SM_SHARE: Threshold =
+    Threshold::new(CODE, "max_sm_share", 0.5, Unit::Share, "a batch twice as large would fit beside it");
+
 impl Rule for LowOccupancy {
     fn code(&self) -> RuleCode {
         CODE
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_KERNEL_NS]
+        &[MIN_SHARE, MIN_KERNEL_NS, MAX_SM_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Kernels of {min_kernel_ns} or more that fill at most half of the GPU's SMs run for {min_share} of the step or more.",
+            summary: "Kernels of {min_kernel_ns} or more that fill at most {max_sm_share} of the GPU's SMs run for {min_share} of the step or more.",
             why: "A block runs on one SM. A grid of 16 blocks leaves 116 of an H200's 132 SMs empty however long it runs; more work beside it would cost nothing. Collectives use few blocks on purpose and do not count, nor does what runs beside another kernel. No gain is given: a step does not get shorter by giving it more to do, but a larger batch is free until the SMs are full.",
             needs: "GPU operations with grid sizes, on a GPU whose number of SMs was recorded.",
-            example: "41 % of the step uses at most half of the GPU's 132 SMs, mostly decode_attention (16 blocks)",
+            example: "41 % of the step uses at most 50 % of the GPU's 132 SMs, mostly decode_attention (16 blocks)",
         }
     }
 
@@ -79,23 +84,27 @@ impl Rule for LowOccupancy {
         let finding = Finding {
             code: CODE,
             title: format!(
-                "{} of {} uses at most half of the GPU's {processors} SMs, mostly {} ({} blocks)",
+                "{} of {} uses at most {} of the GPU's {processors} SMs, mostly {} ({} blocks)",
                 phrase::percent(tally.mid()),
                 case.the_step(),
+                case.said(MAX_SM_SHARE),
                 kernel_name::brief(place.kernel.as_deref().unwrap_or("")),
                 phrase::count(blocks(case, longest).unwrap_or(0))
             ),
             place,
             gain: None,
             severity: Severity::Low,
-            confidence: tally.repeats(),
+            certainty: Certainty::seen(tally.repeats()),
             evidence: vec![
                 Evidence::at("longest", None, work.start[longest], work.end(longest)),
-                Evidence::said(format!("{} of them in the steps", phrase::count(pieces.len() as u64))).number("share", tally.mid()),
+                Evidence::said(format!("{} of them in the steps", phrase::count(pieces.len() as u64)))
+                    .number("share", tally.mid()),
             ],
             actions: vec![
                 "Increase the batch: more work costs nothing until the SMs are full.".into(),
-                "Or overlap other work: with torch.cuda.stream(torch.cuda.Stream()): ... for parts that do not depend on each other.".into(),
+                Action::torch(
+                    "Or overlap other work: with torch.cuda.stream(torch.cuda.Stream()): ... for parts that do not depend on each other.",
+                ),
             ],
             verify: "Record with twice the batch: a step should take hardly longer.".into(),
         };
@@ -118,7 +127,8 @@ fn blocks(case: &Case, index: usize) -> Option<u64> {
 
 fn fills_little(case: &Case, device: &StepKernels, index: usize, processors: u32) -> bool {
     case.timeline.gpu.work.dur[index] >= (case.threshold(MIN_KERNEL_NS) as u64)
-        && blocks(case, index).is_some_and(|blocks| 2 * blocks <= u64::from(processors))
+        && blocks(case, index)
+            .is_some_and(|blocks| blocks as f64 <= case.threshold(MAX_SM_SHARE) * f64::from(processors))
         && device.kind(case, index).class != Class::Collective
 }
 
@@ -155,7 +165,7 @@ mod tests {
         let found = found(&LowOccupancy, &steps(H200, "grid 8,2 block 128"));
         assert_eq!(
             found[0].title,
-            "60 % of the step uses at most half of the GPU's 132 SMs, mostly decode (16 blocks)"
+            "60 % of the step uses at most 50 % of the GPU's 132 SMs, mostly decode (16 blocks)"
         );
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }

@@ -1,7 +1,10 @@
 //! `memory-bandwidth-bound`: the device works most of the step, on kernels that do little arithmetic for each byte.
 
 use super::low_occupancy;
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -31,7 +34,7 @@ impl Rule for MemoryBandwidthBound {
             summary: "The GPU runs kernels for {min_busy_share} of the step or more, mostly kernels limited by memory bandwidth.",
             why: "Elementwise operations, norms, copies and matrix-vector products read and write far more bytes than they have arithmetic for: memory bandwidth is the bottleneck, and faster arithmetic changes nothing. With shapes (torch.profiler, `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. No gain of its own is given: `unfused-elementwise` counts what fewer passes over memory save.",
             needs: "GPU operations; more certain with shapes.",
-            example: "Memory-bandwidth-bound: GPU busy 96 % of the step, 88 % of that limited by memory, mostly elementwise",
+            example: "Memory-bound: GPU busy 96 % of the step, 88 % of that limited by memory, mostly elementwise",
         }
     }
 
@@ -57,14 +60,14 @@ impl Rule for MemoryBandwidthBound {
         let row = device.rows.iter().find(|row| !roofline::computes(row));
         let most = match row.map(|row| row.kind.class) {
             Some(Class::Elementwise) => ", mostly elementwise",
-            Some(Class::Gemv | Class::Matmul) => ", mostly matrix-vector",
+            Some(Class::Gemv | Class::Matmul) => ", mostly matrix-vector products",
             Some(Class::Norm) => ", mostly norms",
             Some(Class::Copy | Class::Layout) => ", mostly copies",
             Some(Class::Softmax) => ", mostly softmax",
             _ => "",
         };
         let title = format!(
-            "Memory-bandwidth-bound: GPU busy {} of {}, {} of that limited by memory{most}",
+            "Memory-bound: GPU busy {} of {}, {} of that limited by memory{most}",
             phrase::percent(bound.busy),
             case.the_step(),
             phrase::percent(bound.part)
@@ -81,25 +84,27 @@ impl Rule for MemoryBandwidthBound {
             place: row.map(|row| roofline::place(case, row)).unwrap_or_default(),
             gain: None,
             severity: Severity::Info,
-            confidence: bound.confidence(case),
+            certainty: Certainty::seen(bound.confidence(case)),
             evidence,
-            actions: actions(row.map(|row| row.kind.class)),
+            actions: actions(case, row.map(|row| row.kind.class)),
             verify: proof::verify(case, 0.0),
         };
         finding.into()
     }
 }
 
-fn actions(class: Option<Class>) -> Vec<String> {
+fn actions(case: &Case, class: Option<Class>) -> Vec<Action> {
     let mut actions = vec![
-        "Make fewer passes over the data: model = torch.compile(model) fuses neighbouring operations into one kernel."
-            .to_owned(),
-        "Move fewer bytes: torch.bfloat16 instead of torch.float32, weights in INT8 or FP8 (torchao.quantize_)."
-            .to_owned(),
+        Action::torch("Make fewer passes over the data")
+            .by("model = torch.compile(model) fuses neighbouring operations into one kernel.")
+            .needs([compiled::not_yet(case)]),
+        Action::torch(
+            "Move fewer bytes: torch.bfloat16 instead of torch.float32, weights in INT8 or FP8 (torchao.quantize_).",
+        ),
     ];
     let batch =
         "Increase the batch: each weight is read once for all of it, so it costs little while bandwidth is the limit."
-            .to_owned();
+            .into();
     // What reads its weights for a few vectors is helped most by more of them.
     let first = if matches!(class, Some(Class::Gemv | Class::Matmul)) { 0 } else { actions.len() };
     actions.insert(first, batch);
@@ -130,7 +135,7 @@ mod tests {
     fn products_with_few_rows_by_their_names() {
         for kernel in ["gemv2T_kernel_val<int,int,__nv_bfloat16>", "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"] {
             let found = found(&MemoryBandwidthBound, &steps(kernel, "9.9ms"));
-            assert!(found[0].title.ends_with("mostly matrix-vector"), "{}", found[0].title);
+            assert!(found[0].title.ends_with("mostly matrix-vector products"), "{}", found[0].title);
         }
     }
 

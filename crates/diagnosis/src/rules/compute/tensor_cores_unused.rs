@@ -1,6 +1,8 @@
 //! `tensor-cores-unused`: products or convolutions run on ordinary cores though the device has tensor cores for them. FP32 products on a device with
 //! TF32 are left to `tf32-off`.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -96,7 +98,7 @@ impl Rule for TensorCoresUnused {
             place,
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE))),
             evidence: vec![
                 Evidence::said(format!("{} per step", phrase::count(count(case, device, fits)))).number("share", share),
             ],
@@ -128,21 +130,20 @@ fn faster(kind: &Kind, peaks: &Peaks) -> Option<f64> {
     Some(cores / with).filter(|ratio| *ratio < 0.8)
 }
 
-fn actions(row: &Row, math: Math) -> Vec<String> {
+fn actions(row: &Row, math: Math) -> Vec<Action> {
     let mut actions = match (row.kind.class, math) {
         (Class::Convolution, Math::F32) => vec![
-            "Allow TF32 for convolutions (on by default): torch.backends.cudnn.allow_tf32 = True.".to_owned(),
-            "Let cuDNN search for the fastest kernel: torch.backends.cudnn.benchmark = True.".to_owned(),
+            Action::torch("Allow TF32 for convolutions (on by default): torch.backends.cudnn.allow_tf32 = True."),
+            Action::torch("Let cuDNN search for the fastest kernel: torch.backends.cudnn.benchmark = True."),
         ],
-        (_, Math::F32) => vec![
-            "Use a dtype that tensor cores support: with torch.autocast(\"cuda\", dtype=torch.float16): ...".to_owned(),
-        ],
-        _ => vec!["Make rows and columns multiples of 8, and tensors contiguous: x = x.contiguous().".to_owned()],
+        (_, Math::F32) => vec![Action::torch(
+            "Use a dtype that tensor cores support: with torch.autocast(\"cuda\", dtype=torch.float16): ...",
+        )],
+        _ => vec!["Make rows and columns multiples of 8, and tensors contiguous: x = x.contiguous().".into()],
     };
-    actions.push(
-        "Or use half precision for the whole model: model.half(), or model.to(torch.bfloat16) where the GPU supports it."
-            .into(),
-    );
+    actions.push(Action::torch(
+        "Or use half precision for the whole model: model.half(), or model.to(torch.bfloat16) where the GPU supports it.",
+    ));
     actions
 }
 

@@ -1,6 +1,8 @@
 //! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
 
 use super::attention_fallback::Unfused;
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -111,9 +113,14 @@ impl Rule for Tf32Off {
             ),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
-                Evidence::said(format!("{} per step, mean {}", phrase::count(device.per_step(case, plain).round() as u64), phrase::duration(mean as u64))).number("share", share),
+                Evidence::said(format!(
+                    "{} per step, mean {}",
+                    phrase::count(device.per_step(case, plain).round() as u64),
+                    phrase::duration(mean as u64)
+                ))
+                .number("share", share),
                 Evidence::said(format!(
                     "peak of the GPU: {:.0} TFLOP/s in FP32, {:.0} in TF32 ({})",
                     peaks.math(Math::F32).unwrap_or(0.0),
@@ -123,8 +130,12 @@ impl Rule for Tf32Off {
                 Evidence::said(words),
             ],
             actions: vec![
-                "Allow TF32: torch.set_float32_matmul_precision(\"high\"), or torch.backends.cuda.matmul.allow_tf32 = True.".into(),
-                "Or halve the bytes as well: model.to(torch.bfloat16), or with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...".into(),
+                Action::torch(
+                    "Allow TF32: torch.set_float32_matmul_precision(\"high\"), or torch.backends.cuda.matmul.allow_tf32 = True.",
+                ),
+                Action::torch(
+                    "Or halve the bytes as well: model.to(torch.bfloat16), or with torch.autocast(\"cuda\", dtype=torch.bfloat16): ...",
+                ),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
             place,

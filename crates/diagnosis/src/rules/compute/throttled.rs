@@ -1,5 +1,6 @@
 //! `throttled`: the GPU's clock is held down while the steps run, for power, heat or by the hardware.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -11,7 +12,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{Share, again};
 use replay::{Change, Target};
-use timeline::Counter;
+use timeline::{CollectorCode, Counter, counters as counter_names};
 
 pub const CODE: RuleCode = RuleCode::new("throttled");
 
@@ -65,10 +66,12 @@ impl Rule for Throttled {
         let read = |name: &str| -> Vec<&Counter> {
             case.timeline.counters.iter().filter(|one| one.process.is_none() && &*one.name == name).collect()
         };
-        let (reasons, clocks) = (read("gpu_throttle_reasons"), read("gpu_sm_clock_mhz"));
+        let (reasons, clocks) = (read(counter_names::GPU_THROTTLE_REASONS), read(counter_names::GPU_SM_CLOCK_MHZ));
         let ([reasons], [clock]) = (&reasons[..], &clocks[..]) else {
             return Verdict::Abstain(match reasons.len() {
-                0 | 1 => not_recorded(case.timeline, "devices", "throttle reasons and clocks not recorded"),
+                0 | 1 => {
+                    not_recorded(case.timeline, CollectorCode::Devices, "throttle reasons and clocks not recorded")
+                }
                 _ => "the machine has several GPUs: the trace does not show which one was used".into(),
             });
         };
@@ -130,7 +133,7 @@ impl Rule for Throttled {
                 _ => Severity::Low,
             },
             // Readings are rare: so many stretches tell.
-            confidence: again(held.len()),
+            certainty: Certainty::seen(again(held.len())),
             evidence: vec![
                 Evidence::said(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
                 Evidence::said(format!("GPU busy {} of step time", phrase::percent(busy))).number("busy", busy),

@@ -1,6 +1,9 @@
 //! `unaligned-matmul`: matrix products whose rows do not start at multiples of 16 bytes, so that slower kernels have to be used.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
@@ -96,9 +99,9 @@ impl Rule for UnalignedMatmul {
             place,
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE))),
             evidence,
-            actions: actions(odd),
+            actions: actions(case, odd),
             verify: proof::verify(case, gain.mid / 100.0),
         };
         finding.into()
@@ -159,16 +162,18 @@ fn odd_side(group: &Group) -> Option<(u64, &'static str)> {
     }
 }
 
-fn actions(odd: Option<(u64, &str)>) -> Vec<String> {
+fn actions(case: &Case, odd: Option<(u64, &str)>) -> Vec<Action> {
     let next = odd.map(|(side, _)| format!(": {side} to {}", side.checked_next_multiple_of(64).unwrap_or(side)));
     vec![
-        format!(
+        Action::torch(format!(
             "Pad the dimension to a multiple of 64 once, when the model is loaded{}; for a vocabulary model.resize_token_embeddings(n, pad_to_multiple_of=64).",
             next.unwrap_or_default()
+        )),
+        Action::torch(
+            "Choose widths, heads and batches that are multiples of 8 (16 for FP8), and pass contiguous tensors to F.linear.",
         ),
-        "Choose widths, heads and batches that are multiples of 8 (16 for FP8), and pass contiguous tensors to F.linear."
-            .into(),
-        "Let the compiler pad: torch._inductor.config.shape_padding = True, then torch.compile(model).".into(),
+        Action::torch("Let the compiler pad: torch._inductor.config.shape_padding = True, then torch.compile(model).")
+            .needs([compiled::not_yet(case)]),
     ]
 }
 

@@ -1,7 +1,10 @@
 //! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
 
 use super::attention_fallback::Unfused;
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::compiled;
 use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::roofline;
@@ -83,10 +86,13 @@ impl Rule for UnfusedElementwise {
             ),
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence,
+            certainty: Certainty::seen(confidence),
             evidence: vec![
                 Evidence::at(
-                    format!("longest row, {}", phrase::duration(work.end(to as usize).saturating_sub(work.start[from as usize]))),
+                    format!(
+                        "longest row, {}",
+                        phrase::duration(work.end(to as usize).saturating_sub(work.start[from as usize]))
+                    ),
                     None,
                     work.start[from as usize],
                     work.end(to as usize),
@@ -99,8 +105,13 @@ impl Rule for UnfusedElementwise {
                 )),
             ],
             actions: vec![
-                "Fuse them with a compiler: model = torch.compile(model), or @torch.compile on the function that has them.".into(),
-                "Or call a fused operation: torch.nn.functional.silu, torch.addcmul, apex or liger kernels for norms and activations.".into(),
+                Action::torch(
+                    "Fuse them with a compiler: model = torch.compile(model), or @torch.compile on the function that has them.",
+                )
+                .needs([compiled::not_yet(case)]),
+                Action::torch(
+                    "Or call a fused operation: torch.nn.functional.silu, torch.addcmul, apex or liger kernels for norms and activations.",
+                ),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
             place,

@@ -1,7 +1,9 @@
 //! `copies-exposed`: the device copies to or from the host while no kernel runs. Copies of pageable memory are left to the rule that
 //! says why those are slow, small ones to the rule that counts them.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -135,7 +137,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         .map(|(label, way)| {
             let text = format!(
                 "{label}: {}, {} at {:.1} GB/s, {} of {} exposed",
-                phrase::counted(way.count, "copy").replace("copys", "copies"),
+                phrase::counted(way.count, "copy"),
                 phrase::bytes(way.bytes),
                 speed(way),
                 phrase::duration(way.exposed_ns),
@@ -161,11 +163,11 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: moved.tally(|copy| fits(case, copy).then_some(copy.exposed_ns)).repeats(),
+        certainty: Certainty::seen(moved.tally(|copy| fits(case, copy).then_some(copy.exposed_ns)).repeats()),
         evidence,
         actions: vec![
             "Keep reused data on the GPU: weights, caches and tables moved in for every step (CPU offload) pay this each time.".into(),
-            "Copy the next batch while this one is computed: a second torch.cuda.Stream(), pinned memory and non_blocking=True.".into(),
+            Action::torch("Copy the next batch while this one is computed: a second torch.cuda.Stream(), pinned memory and non_blocking=True."),
             "Send fewer bytes: uint8 images and token ids as they are (convert on the GPU), weights in half precision.".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),

@@ -1,5 +1,6 @@
 //! `h2d-spike`: in some steps far more is copied to the device than in the others, and they are slow for it.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -55,9 +56,9 @@ impl Rule for H2dSpike {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole || case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            let why = "fewer than 10 steps: no typical step to compare with";
+            let why = format!("fewer than {} steps: no typical step to compare with", case.said(MIN_STEPS));
             return if case.gpu().is_some_and(|gpu| !gpu.copies.is_empty()) {
-                Verdict::Abstain(why.into())
+                Verdict::Abstain(why)
             } else {
                 Verdict::Silent
             };
@@ -124,7 +125,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: tally.repeats(),
+        certainty: Certainty::seen(tally.repeats()),
         evidence,
         actions: vec![
             "Find what is copied with a scope around the copies of the step; keep it on the GPU if it fits.".into(),

@@ -1,12 +1,14 @@
 //! `implicit-sync`: reading a small result makes the host wait in the middle of a step, and the GPU is idle after it.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::{capture, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::{host_wait, launch_bound};
 use crate::threshold::{Threshold, Unit};
+use analysis::device::to_host::SMALL_BYTES;
 use analysis::idle::{Measure, Wait};
 
 pub const CODE: RuleCode = RuleCode::new("implicit-sync");
@@ -15,6 +17,14 @@ pub struct ImplicitSync;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
+
+const SMALL: Threshold = Threshold::new(
+    CODE,
+    "small_bytes",
+    SMALL_BYTES as f64,
+    Unit::Bytes,
+    "up to there a copy takes as long as it takes to start",
+);
 
 impl Rule for ImplicitSync {
     fn code(&self) -> RuleCode {
@@ -25,11 +35,17 @@ impl Rule for ImplicitSync {
         &[MIN_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[SMALL]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Reading a tensor value (`.item()`, `.cpu()`, `nonzero`, `if tensor:`) blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
-            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. The rule looks for a copy of at most 64 KiB to the host directly before the wait. The line comes from samples taken during the wait.",
-            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            why: gap::why_a_wait_costs!(
+                "The rule looks for a copy of at most {small_bytes} to the host directly before the wait. The line comes from samples taken during the wait. Whether the program needs the value at once shows in what it launches afterwards: where most steps launch the same kernels as another step, nothing that was recorded depends on it; where they differ, the value may decide what comes next, and the advice says so and is half as sure."
+            ),
+            needs: gap::NEEDS_WAITS,
             example: "GPU idle 22 % of the step: the CPU reads a value back and waits, at decode (engine.py:41)",
         }
     }
@@ -57,17 +73,22 @@ impl Rule for ImplicitSync {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let actions = [
-            "Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().",
-            "If the CPU needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
-            "Find all such places: torch.cuda.set_sync_debug_mode(\"warn\").",
+        let free = capture::goes_on_alike(case);
+        let actions = vec![
+            Action::torch("Keep the value on the GPU: torch.where and masks instead of if, argmax without .item().")
+                .needs([free.clone()]),
+            Action::torch(
+                "If the CPU needs it, read it one step later: copy with non_blocking=True into pinned memory and wait for its event then.",
+            )
+            .needs([free]),
+            Action::torch("Find all such places: torch.cuda.set_sync_debug_mode(\"warn\")."),
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::ImplicitSync, Wait::Implicit),
             |_, _| "reads a value back and waits".to_owned(),
-            &actions,
+            actions,
         )
     }
 }
@@ -75,7 +96,7 @@ impl Rule for ImplicitSync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{abstains, found, silent};
+    use crate::testing::{found, silent};
 
     const STEPS: &str = "
         track main
@@ -115,28 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
-        silent(
-            &ImplicitSync,
-            &STEPS
-                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
-                .replace("5ms..5.01ms", "11us..12us"),
-        );
-        silent(&ImplicitSync, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
-    }
-
-    /// The wait for the result at the end of a step is no fault.
-    #[test]
-    fn silent_when_only_the_end_of_the_step_waits() {
-        silent(&ImplicitSync, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
-    }
-
-    #[test]
-    fn abstains_without_launches() {
-        abstains(
-            &ImplicitSync,
-            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "launch calls not recorded",
-        );
+    fn only_a_wait_in_the_middle_of_a_step_that_starves_the_gpu_counts() {
+        crate::testing::waits_that_cost_nothing(&ImplicitSync, STEPS);
     }
 }

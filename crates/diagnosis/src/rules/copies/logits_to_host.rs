@@ -1,5 +1,6 @@
 //! `logits-to-host-each-step`: a large result is copied to the host in the middle of a step, and the GPU is idle after it.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -8,6 +9,7 @@ use crate::rules::copies::{copies_exposed, pageable_async_copy};
 use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::threshold::{Threshold, Unit};
+use analysis::device::to_host::SMALL_BYTES;
 use analysis::idle::{Measure, Wait};
 use analysis::phrase;
 
@@ -18,6 +20,14 @@ pub struct LogitsToHost;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
 
+const SMALL: Threshold = Threshold::new(
+    CODE,
+    "small_bytes",
+    SMALL_BYTES as f64,
+    Unit::Bytes,
+    "up to there a copy takes as long as it takes to start",
+);
+
 impl Rule for LogitsToHost {
     fn code(&self) -> RuleCode {
         CODE
@@ -27,11 +37,17 @@ impl Rule for LogitsToHost {
         &[MIN_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[SMALL]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A result of more than 64 KiB is copied to the host in the middle of a step, and the GPU is idle for {min_share} of the step or more after it.",
-            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. Logits are the usual case: the CPU takes all of them to choose one token. The rule looks for a copy of more than 64 KiB to the host directly before the wait.",
-            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            summary: "A result of more than {small_bytes} is copied to the host in the middle of a step, and the GPU is idle for {min_share} of the step or more after it.",
+            why: gap::why_a_wait_costs!(
+                "Logits are the usual case: the CPU takes all of them to choose one token. The rule looks for a copy of more than {small_bytes} to the host directly before the wait."
+            ),
+            needs: gap::NEEDS_WAITS,
             example: "GPU idle 22 % of the step: the CPU waits for 32.0 MiB to be copied back, at sample (engine.py:41)",
         }
     }
@@ -56,9 +72,13 @@ impl Rule for LogitsToHost {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let actions = [
-            "Sample on the GPU and copy only the chosen tokens: logits.argmax(-1), or torch.multinomial on the GPU.",
-            "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.",
+        let actions = vec![
+            Action::torch(
+                "Sample on the GPU and copy only the chosen tokens: logits.argmax(-1), or torch.multinomial on the GPU.",
+            ),
+            Action::torch(
+                "Copy into pinned memory with non_blocking=True, and launch the next work before reading it.",
+            ),
         ];
         gap::after_a_wait(
             case,
@@ -68,7 +88,7 @@ impl Rule for LogitsToHost {
                 0 => "waits for a large result to be copied back".to_owned(),
                 bytes => format!("waits for {} to be copied back", phrase::bytes(bytes)),
             },
-            &actions,
+            actions,
         )
     }
 }
@@ -76,7 +96,7 @@ impl Rule for LogitsToHost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{abstains, found, silent};
+    use crate::testing::{found, silent};
 
     const STEPS: &str = "
         track main
@@ -109,28 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
-        silent(
-            &LogitsToHost,
-            &STEPS
-                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
-                .replace("5ms..5.01ms", "11us..12us"),
-        );
-        silent(&LogitsToHost, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
-    }
-
-    /// The wait for the result at the end of a step is no fault.
-    #[test]
-    fn silent_when_only_the_end_of_the_step_waits() {
-        silent(&LogitsToHost, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
-    }
-
-    #[test]
-    fn abstains_without_launches() {
-        abstains(
-            &LogitsToHost,
-            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "launch calls not recorded",
-        );
+    fn only_a_wait_in_the_middle_of_a_step_that_starves_the_gpu_counts() {
+        crate::testing::waits_that_cost_nothing(&LogitsToHost, STEPS);
     }
 }

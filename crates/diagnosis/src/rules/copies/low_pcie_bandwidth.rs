@@ -1,15 +1,15 @@
 //! `low-pcie-bandwidth`: large copies from and to pinned memory are far slower than the link to the device.
 
-use super::pcie_saturated::link_evidence;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Finding, Severity};
 use crate::measures::confidence;
+use crate::measures::on_link::{self, OnLink};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::Copy;
-use analysis::device::link::Link;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
@@ -60,20 +60,10 @@ impl Rule for LowPcieBandwidth {
         let fits = |copy: &Copy| {
             copy.host_memory() == detail::PINNED && copy.piece.bytes >= (case.threshold(MIN_BYTES) as u64)
         };
-        let moved = case.moved();
-        let most = moved.iter().max_by_key(|moved| {
-            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
-        });
-        let Some(moved) = most.filter(|moved| moved.all.iter().any(fits)) else { return Verdict::Silent };
-        let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
-        if tally.mid() < case.threshold(MIN_SHARE) {
-            return Verdict::Silent;
-        }
-        let link = match Link::of(case.timeline) {
-            Ok(link) => link,
-            Err(reason) => return Verdict::Abstain(reason),
+        let OnLink { moved, tally, link, speed } = match OnLink::most(case, fits, case.threshold(MIN_SHARE)) {
+            Ok(found) => found,
+            Err(verdict) => return verdict,
         };
-        let speed = moved.speed(fits).unwrap_or(0.0);
         if speed <= 0.0 || speed >= case.threshold(MAX_LINK_SHARE) * link.gb_per_s {
             return Verdict::Silent;
         }
@@ -90,8 +80,8 @@ impl Rule for LowPcieBandwidth {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: link_evidence(&link, longest),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
+            evidence: on_link::evidence(&link, longest),
             actions: vec![
                 "Run on the GPU's NUMA node: numactl --cpunodebind=N --membind=N <command>, with N from nvidia-smi topo -m."
                     .into(),

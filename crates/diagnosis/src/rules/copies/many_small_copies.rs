@@ -1,6 +1,8 @@
 //! `many-small-copies`: a step copies many small pieces between host and device, one by one.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
@@ -10,7 +12,7 @@ use crate::rules::copies::{copies_exposed, pageable_async_copy};
 use crate::rules::launch::{host_wait, launch_bound};
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
-use analysis::idle::SMALL_BYTES;
+use analysis::device::to_host::SMALL_BYTES;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -27,6 +29,14 @@ const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share
 const MIN_COPIES: Threshold =
     Threshold::new(CODE, "min_copies", 8.0, Unit::Count, "ids, positions, lengths and a mask are normal");
 
+const SMALL: Threshold = Threshold::new(
+    CODE,
+    "small_bytes",
+    SMALL_BYTES as f64,
+    Unit::Bytes,
+    "up to there a copy takes as long as it takes to start",
+);
+
 impl Rule for ManySmallCopies {
     fn code(&self) -> RuleCode {
         CODE
@@ -36,9 +46,13 @@ impl Rule for ManySmallCopies {
         &[MIN_SHARE, MIN_COPIES]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[SMALL]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "A step makes {min_copies} or more copies of up to 64 KiB in one direction, which take {min_share} of it or more exposed.",
+            summary: "A step makes {min_copies} or more copies of up to {small_bytes} in one direction, which take {min_share} of it or more exposed.",
             why: "A small copy costs its start-up time, whatever its size: one merged copy takes hardly longer than one of the pieces. Counted are their exposed time and the time the GPU waited for the calls; the gain is all of that except one copy per step, plus the CPU time between their calls.",
             needs: "GPU copies.",
             example: "64 copies of 2.00 KiB to the GPU per step take 11 % of it",
@@ -133,11 +147,15 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: tally.repeats(),
+        certainty: Certainty::seen(tally.repeats()),
         evidence,
         actions: vec![
-            "Merge them on the host, copy once, and take views: torch.cat(parts).pin_memory().to(device, non_blocking=True).split(sizes).".into(),
-            "Create on the GPU what can be created there: torch.arange(n, device=\"cuda\"), masks, positions.".into(),
+            Action::torch(
+                "Merge them on the host, copy once, and take views: torch.cat(parts).pin_memory().to(device, non_blocking=True).split(sizes).",
+            ),
+            Action::torch(
+                "Create on the GPU what can be created there: torch.arange(n, device=\"cuda\"), masks, positions.",
+            ),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };

@@ -1,6 +1,8 @@
 //! `pageable-async-copy`: copies that were meant to be asynchronous are not, because the host's memory is pageable.
 
+use crate::action::{Action, Precondition};
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gap;
 use crate::measures::proof;
@@ -9,12 +11,14 @@ use crate::rule_code::RuleCode;
 use crate::rules::copies::copies_exposed;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
-use analysis::idle::{Cause, SMALL_BYTES, Who};
+use analysis::device::to_host::SMALL_BYTES;
+use analysis::idle::{Cause, Who};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use replay::Change;
 use replay::gain::{Gain, GainBy};
+use std::collections::BTreeSet;
 use timeline::NameIndex;
 use timeline::gpu::detail;
 
@@ -145,18 +149,27 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
             "measured elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200",
         ));
     }
+    let sizes: BTreeSet<u64> = those().map(|copy| copy.piece.bytes).collect();
+    // One size for each copy of a step: the buffers can be the same in every step.
+    let reused = match sizes.len() as f64 <= each.ceil().max(1.0) {
+        true => Precondition::Holds,
+        false => Precondition::Unknown("the inputs, whose sizes differ, fit into one buffer that is kept".into()),
+    };
     let finding = Finding {
         code: CODE,
         title,
         place: Place { api: api.map(|api| case.timeline.names.text(api).to_owned()), ..Place::default() },
         gain: Some(gain),
         severity: Severity::of_gain(&gain),
-        confidence: tally.repeats(),
+        certainty: Certainty::seen(tally.repeats()),
         evidence,
         actions: vec![
-            "Pin the input tensor: tensor.pin_memory().to(device, non_blocking=True), or DataLoader(pin_memory=True)."
-                .into(),
-            "Reuse one pinned buffer and refill it for each step: pinning is slow.".into(),
+            Action::torch("Pin one buffer, reuse it in every step and copy with non_blocking=True")
+                .by("buffer = torch.empty(size, pin_memory=True), or DataLoader(pin_memory=True).")
+                .needs([reused]),
+            Action::torch(
+                "Where the input is new in every step, tensor.pin_memory() costs a copy on the CPU each time: let another thread do it, or write into the pinned buffer directly.",
+            ),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };

@@ -1,14 +1,16 @@
 //! `pcie-saturated`: the link between host and device is as fast as it can be, and the step waits for it.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::finding::{Evidence, Finding, Severity};
+use crate::certainty::Certainty;
+use crate::finding::{Finding, Severity};
 use crate::measures::confidence;
+use crate::measures::on_link::{self, OnLink};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::Copy;
-use analysis::device::link::Link;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
@@ -60,20 +62,10 @@ impl Rule for PcieSaturated {
 
     fn look(&self, case: &Case) -> Verdict {
         let fits = |copy: &Copy| copy.piece.bytes >= (case.threshold(MIN_BYTES) as u64);
-        let moved = case.moved();
-        let most = moved.iter().max_by_key(|moved| {
-            moved.all.iter().filter(|copy| fits(copy)).map(|copy| copy.exposed_ns).fold(0, u64::saturating_add)
-        });
-        let Some(moved) = most else { return Verdict::Silent };
-        let tally = moved.tally(|copy| fits(copy).then_some(copy.exposed_ns));
-        if tally.mid() < case.threshold(MIN_SHARE) {
-            return Verdict::Silent;
-        }
-        let link = match Link::of(case.timeline) {
-            Ok(link) => link,
-            Err(reason) => return Verdict::Abstain(reason),
+        let OnLink { moved, tally, link, speed } = match OnLink::most(case, fits, case.threshold(MIN_SHARE)) {
+            Ok(found) => found,
+            Err(verdict) => return verdict,
         };
-        let speed = moved.speed(fits).unwrap_or(0.0);
         if speed < case.threshold(MIN_LINK_SHARE) * link.gb_per_s {
             return Verdict::Silent;
         }
@@ -98,27 +90,21 @@ impl Rule for PcieSaturated {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
-            evidence: link_evidence(&link, longest),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
+            evidence: on_link::evidence(&link, longest),
             actions: vec![
-                "Send fewer bytes: uint8 images and token ids as they are, converted on the GPU (x.to(device).float()).".into(),
-                "Copy the next batch in a separate stream while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.".into(),
+                Action::torch(
+                    "Send fewer bytes: uint8 images and token ids as they are, converted on the GPU (x.to(device).float()).",
+                ),
+                Action::torch(
+                    "Copy the next batch in a separate stream while this one is computed: torch.cuda.Stream(), non_blocking=True from pinned memory.",
+                ),
                 "Keep reused data on the GPU: weights, caches, tables.".into(),
             ],
             verify: proof::verify(case, most / 200.0),
         };
         finding.into()
     }
-}
-
-/// What the link can do, and where the longest copy over it is.
-pub fn link_evidence(link: &Link, longest: Option<&Copy>) -> Vec<Evidence> {
-    let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
-    evidence.extend(longest.map(|copy| {
-        let text = format!("longest, {}", phrase::bytes(copy.piece.bytes));
-        Evidence::at(text, None, copy.piece.start, copy.piece.end())
-    }));
-    evidence
 }
 
 #[cfg(test)]

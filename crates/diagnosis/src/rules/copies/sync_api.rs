@@ -1,5 +1,6 @@
 //! `sync-api`: the host asks to wait for the GPU in the middle of a step, and the GPU is idle after it.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -28,8 +29,10 @@ impl Rule for SyncApi {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "An explicit synchronisation in the middle of a step blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
-            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. This is an explicit wait: `torch.cuda.synchronize()`, a stream or an event that is waited for.",
-            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            why: gap::why_a_wait_costs!(
+                "This is an explicit wait: `torch.cuda.synchronize()`, a stream or an event that is waited for."
+            ),
+            needs: gap::NEEDS_WAITS,
             example: "GPU idle 22 % of the step: the CPU blocks in cudaDeviceSynchronize, at decode (engine.py:41)",
         }
     }
@@ -57,16 +60,20 @@ impl Rule for SyncApi {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let actions = [
-            "Remove torch.cuda.synchronize() from the step: PyTorch orders the work of a stream by itself.",
-            "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
+        let actions = vec![
+            Action::torch(
+                "Remove torch.cuda.synchronize() from the step: PyTorch orders the work of a stream by itself.",
+            ),
+            Action::torch(
+                "To measure, record torch.cuda.Event and read it after the step; to order two streams, use stream.wait_event(event).",
+            ),
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::SyncApi, Wait::Api),
             |call, _| format!("blocks in {call}"),
-            &actions,
+            actions,
         )
     }
 }
@@ -74,7 +81,7 @@ impl Rule for SyncApi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{abstains, found, silent};
+    use crate::testing::{found, silent};
 
     const STEPS: &str = "
         track main
@@ -146,28 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
-        silent(
-            &SyncApi,
-            &STEPS
-                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
-                .replace("5ms..5.01ms", "11us..12us"),
-        );
-        silent(&SyncApi, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
-    }
-
-    /// The wait for the result at the end of a step is no fault.
-    #[test]
-    fn silent_when_only_the_end_of_the_step_waits() {
-        silent(&SyncApi, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
-    }
-
-    #[test]
-    fn abstains_without_launches() {
-        abstains(
-            &SyncApi,
-            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "launch calls not recorded",
-        );
+    fn only_a_wait_in_the_middle_of_a_step_that_starves_the_gpu_counts() {
+        crate::testing::waits_that_cost_nothing(&SyncApi, STEPS);
     }
 }

@@ -1,5 +1,6 @@
 //! `sync-memcpy`: a copy that is not asynchronous makes the host wait in the middle of a step.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -27,8 +28,10 @@ impl Rule for SyncMemcpy {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "A synchronous copy in the middle of a step blocks the CPU, and the GPU is idle for {min_share} of the step or more after it.",
-            why: "A CPU that waits for the GPU in the middle of a step starts launching again only when the GPU has run dry. The idle time after it counts, up to the length of the wait: without the wait the CPU would have been ahead by that much. `cudaMemcpy` and its variants wait for everything in the stream before them and for the copy itself.",
-            needs: "GPU operations with their launch calls (`--gpu-detail launch`); stack samples for the line.",
+            why: gap::why_a_wait_costs!(
+                "`cudaMemcpy` and its variants wait for everything in the stream before them and for the copy itself."
+            ),
+            needs: gap::NEEDS_WAITS,
             example: "GPU idle 22 % of the step: the CPU blocks in cudaMemcpy, at decode (engine.py:41)",
         }
     }
@@ -56,16 +59,20 @@ impl Rule for SyncMemcpy {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let actions = [
-            "Copy asynchronously: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
-            "Create tensors on the GPU: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
+        let actions = vec![
+            Action::torch(
+                "Copy asynchronously: tensor.to(device, non_blocking=True) from pinned memory; in C++ cudaMemcpyAsync with a stream.",
+            ),
+            Action::torch(
+                "Create tensors on the GPU: torch.zeros(n, device=\"cuda\") instead of torch.zeros(n).cuda().",
+            ),
         ];
         gap::after_a_wait(
             case,
             MIN_SHARE,
             (Measure::SyncMemcpy, Wait::Memcpy),
             |call, _| format!("blocks in {call}"),
-            &actions,
+            actions,
         )
     }
 }
@@ -73,7 +80,7 @@ impl Rule for SyncMemcpy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{abstains, found, silent};
+    use crate::testing::{found, silent};
 
     const STEPS: &str = "
         track main
@@ -102,28 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_when_the_gpu_has_work_meanwhile_and_without_a_gpu() {
-        silent(
-            &SyncMemcpy,
-            &STEPS
-                .replace("kernel forward 5.01ms..8ms", "kernel forward 3.05ms..8ms")
-                .replace("5ms..5.01ms", "11us..12us"),
-        );
-        silent(&SyncMemcpy, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
-    }
-
-    /// The wait for the result at the end of a step is no fault.
-    #[test]
-    fn silent_when_only_the_end_of_the_step_waits() {
-        silent(&SyncMemcpy, &STEPS.replace("step token 0..8ms", "step token 0..3.05ms"));
-    }
-
-    #[test]
-    fn abstains_without_launches() {
-        abstains(
-            &SyncMemcpy,
-            "track main\n step r 0..1ms\n stream 7\n kernel k 0..1us corr 0",
-            "launch calls not recorded",
-        );
+    fn only_a_wait_in_the_middle_of_a_step_that_starves_the_gpu_counts() {
+        crate::testing::waits_that_cost_nothing(&SyncMemcpy, STEPS);
     }
 }

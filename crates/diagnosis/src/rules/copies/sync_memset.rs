@@ -1,5 +1,7 @@
 //! `sync-memset`: memory of the device is set with a call that is not asynchronous.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
@@ -61,16 +63,21 @@ impl Rule for SyncMemset {
         let gain = case.gain(&[Change::Calls(calls.all, left)], share.scaled(1.0 - left));
         let finding = Finding {
             code: CODE,
-            title: format!("Synchronous {api}, {} per step, takes {} of it",
- calls_in_steps::times(each), phrase::percent(share.mid)),
+            title: format!(
+                "Synchronous {api}, {} per step, takes {} of it",
+                calls_in_steps::times(each),
+                phrase::percent(share.mid)
+            ),
             place: Place { api: Some(api.to_owned()), ..Place::default() },
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: calls.tally.repeats(),
+            certainty: Certainty::seen(calls.tally.repeats()),
             evidence: vec![Evidence::at("the first such call", None, slice.start, slice.end())],
             actions: vec![
-                "Set it asynchronously: tensor.zero_() or torch.zeros(n, device=\"cuda\") in Python, cudaMemsetAsync with a stream in C++.".into(),
-                "Skip it where every element is overwritten anyway: torch.empty.".into(),
+                Action::torch(
+                    "Set it asynchronously: tensor.zero_() or torch.zeros(n, device=\"cuda\") in Python, cudaMemsetAsync with a stream in C++.",
+                ),
+                Action::torch("Skip it where every element is overwritten anyway: torch.empty."),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

@@ -1,5 +1,6 @@
 //! `clock-residual`: the clock's own error is not small beside what is measured with it.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::gpu_clock;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -55,13 +56,13 @@ impl Rule for ClockResidual {
             place: Place::default(),
             gain: None,
             severity: Severity::Low,
-            confidence: 1.0, // Measured by the recorder.
+            certainty: Certainty::seen(1.0), // Measured by the recorder.
             evidence: vec![Evidence::said("residual of the clock's anchors").number("ns", error as f64)],
             actions: vec![
                 "Do not compare durations that differ by less than this.".into(),
                 "Record on a machine whose clock source is the time-stamp counter: cat /sys/devices/system/clocksource/clocksource0/current_clocksource".into(),
             ],
-            verify: "Record again: the health box should show a smaller clock error.".into(),
+            verify: "Record again: Data quality should show a smaller clock error.".into(),
         };
         finding.into()
     }
@@ -96,13 +97,13 @@ impl ClockResidual {
             place: Place::default(),
             gain: None,
             severity,
-            confidence: 1.0, // Measured.
+            certainty: Certainty::seen(1.0), // Measured.
             evidence: evidence.into_iter().flatten().collect(),
             actions: vec![
                 "Do not compare CPU and GPU times that differ by less than this; durations on the GPU are not affected.".into(),
-                "Use the CUPTI that belongs to the program's CUDA: the health box names the one in use, `inferscope doctor` lists all.".into(),
+                "Use the CUPTI that belongs to the program's CUDA: Data quality names the one in use, `inferscope doctor` lists all.".into(),
             ],
-            verify: "Record again: the health box should show a smaller GPU clock error.".into(),
+            verify: "Record again: Data quality should show a smaller GPU clock error.".into(),
         })
     }
 }

@@ -2,14 +2,16 @@
 
 pub mod device;
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::losses::{COLLECTORS, LossTotal, is_torn, share_of_stacks, totals, worst_share};
+use crate::losses::{LossTotal, is_of_device, is_torn, share_of_stacks, totals, worst_share};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
-use timeline::{LossReason, Timeline};
+use timeline::{CollectorCode, LossReason, Timeline};
 
 pub const CODE: RuleCode = RuleCode::new("dropped-records");
 
@@ -42,7 +44,7 @@ impl Rule for DroppedRecords {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Records were lost while recording, so counts and totals are too low, or GPU activity is missing for {min_share} of the step or more.",
-            why: "Every loss is counted where it happens: records overwritten in a full ring, samples taken too late, stacks that changed while they were read. Late samples make shares less certain, not wrong; unreadable stacks make code with many short calls look cheaper than it is; lost scopes and steps are missing from every count. Up to {min_stack_share} of the stack samples, a loss is only shown in the health box. GPU work that was never recorded shows as a hole: work is launched, nothing recorded runs before it on its GPU, and yet it starts 100 µs later or more. Other tools omit nodes of CUDA graphs, and what was launched before they started. A stream that waits for the host looks the same; work that may wait for another busy GPU of the recording does not count. The GPU may have been busy all that time: its busy share is a lower bound.",
+            why: "Every loss is counted where it happens: records overwritten in a full ring, samples taken too late, stacks that changed while they were read. Late samples make shares less certain, not wrong; unreadable stacks make code with many short calls look cheaper than it is; lost scopes and steps are missing from every count. Up to {min_stack_share} of the stack samples, a loss is only shown under Data quality. GPU work that was never recorded shows as a hole: work is launched, nothing recorded runs before it on its GPU, and yet it starts 100 µs later or more. Other tools omit nodes of CUDA graphs, and what was launched before they started. A stream that waits for the host looks the same; work that may wait for another busy GPU of the recording does not count. The GPU may have been busy all that time: its busy share is a lower bound.",
             needs: "Nothing: a trace always states its losses. Holes: GPU operations with their launch calls.",
             example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }
@@ -54,7 +56,7 @@ impl Rule for DroppedRecords {
         let device = device::finding(case);
         // A few stack samples more or less change no share: the health line counts them.
         let few = share_of_stacks(case.timeline, &losses) < case.threshold(MIN_STACK_SHARE);
-        let matters = losses.iter().any(|loss| loss.collector != "stacks") || !few;
+        let matters = losses.iter().any(|loss| loss.collector != CollectorCode::Stacks) || !few;
         let Some(worst) = losses.first().filter(|_| matters) else {
             return device.map_or(Verdict::Silent, Verdict::from);
         };
@@ -75,10 +77,10 @@ impl Rule for DroppedRecords {
             place: Place::default(),
             gain: None,
             severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
-            confidence: 1.0, // Counted, not estimated.
+            certainty: Certainty::seen(1.0), // Counted, not estimated.
             evidence: evidence.take(8).collect(),
-            actions: actions(case.timeline, &losses),
-            verify: "Record again: the health box should show no losses.".into(),
+            actions: Action::all(actions(case.timeline, &losses)),
+            verify: "Record again: Data quality should show no losses.".into(),
         };
         Verdict::Found([finding].into_iter().chain(device).collect())
     }
@@ -87,16 +89,17 @@ impl Rule for DroppedRecords {
 /// What helps depends on where it was lost: samples are taken from outside, everything else goes through a ring.
 fn actions(timeline: &Timeline, losses: &[LossTotal]) -> Vec<String> {
     let mut actions: Vec<&str> = Vec::new();
-    let of_device = |loss: &LossTotal| COLLECTORS.contains(&loss.collector.as_str());
+    let of_device = |loss: &LossTotal| is_of_device(&loss.collector);
     if losses.iter().any(of_device) {
         actions.push("Record the GPU in less detail: inferscope run --gpu-detail kernel -- ...");
         actions.push("Record only some steps: inferscope run --overhead-budget 2% -- ...");
     }
-    if losses.iter().any(|loss| loss.collector != "stacks" && !of_device(loss)) {
+    if losses.iter().any(|loss| loss.collector != CollectorCode::Stacks && !of_device(loss)) {
         actions.push("Enlarge the rings: inferscope run --trace-size-mb 400 -- ...");
         actions.push("Record less: --min-us 100 with --calls, or --include only what matters.");
     }
-    let (settings, mut stacks) = (&timeline.info.settings, losses.iter().filter(|loss| loss.collector == "stacks"));
+    let (settings, mut stacks) =
+        (&timeline.info.settings, losses.iter().filter(|loss| loss.collector == CollectorCode::Stacks));
     // Of stacks, what was lost most: another cause beside it changes little.
     match stacks.next() {
         Some(most) if is_torn(most) && settings.calls == Some(true) => {
@@ -178,7 +181,7 @@ mod tests {
                 "{settings}track main\n step r 0..1s\n loss stacks {torn} stack-changed\n \
                  loss stacks {late} sampler-late"
             );
-            found(&DroppedRecords, &text)[0].actions.join(" ")
+            found(&DroppedRecords, &text)[0].actions.iter().map(ToString::to_string).collect::<String>()
         };
         let late = actions("rate 100\n ", 34, 2);
         assert!(

@@ -1,5 +1,7 @@
-//! `no-steps-found`: nothing in the program says where a request begins and ends.
+//! `no-steps-found`: nothing in the program says where a request begins and ends, or what says so explains almost nothing of it.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -19,8 +21,8 @@ impl Rule for NoStepsFound {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "No step and no repeating scope was recorded, so percentages cover the whole recording, start-up included.",
-            why: "A latency is the latency of something. Without steps, the busiest thread's whole recording is analysed: loading and waiting for requests count, and there is no p99. Import time is given here; it is start-up, not a hot function.",
+            summary: "No steps were marked and none were recognised, so percentages cover the whole recording; or the marked ones hold almost nothing of it, and others were used.",
+            why: "A latency is the latency of something. Without steps, the busiest thread's recording is analysed: loading and waiting for requests count, and there is no p99. The imports that it begins with are start-up and left out. Marks that hold less than a tenth of kernel time and running time, where something else holds most, are named here and not used: use --step NAME to have them all the same.",
             needs: "Nothing.",
             example: "No steps marked: percentages cover the whole recording, start-up included",
         }
@@ -28,7 +30,8 @@ impl Rule for NoStepsFound {
 
     fn look(&self, case: &Case) -> Verdict {
         let missing = case.steps.not_found.as_ref();
-        if case.steps.source != StepSource::Whole && missing.is_none() {
+        let passed_over = case.steps.passed_over.as_ref().filter(|_| missing.is_none());
+        if case.steps.source != StepSource::Whole && missing.is_none() && passed_over.is_none() {
             return Verdict::Silent;
         }
         let title = match missing {
@@ -38,6 +41,12 @@ impl Rule for NoStepsFound {
                     StepSource::Whole => "the whole recording".to_owned(),
                     _ => format!("\"{}\"", case.steps.name),
                 }
+            ),
+            None if let Some(marks) = passed_over => format!(
+                "Marks \"{}\" hold only {} of the work: \"{}\" was used",
+                marks.name,
+                phrase::percent(marks.share),
+                case.steps.name
             ),
             None => match Outside::of(case.timeline) {
                 Some(Outside::Attached) => {
@@ -50,6 +59,9 @@ impl Rule for NoStepsFound {
                 Some(Outside::Unknown) => {
                     "No steps recorded (nothing recorded inside the program): percentages cover the whole recording"
                         .into()
+                }
+                None if case.steps.startup.is_some() => {
+                    "No steps marked: percentages cover the whole recording after start-up".into()
                 }
                 None => "No steps marked: percentages cover the whole recording, start-up included".into(),
             },
@@ -74,9 +86,15 @@ impl Rule for NoStepsFound {
             place: Place::default(),
             gain: None,
             severity: Severity::Info,
-            confidence: 1.0, // What was recorded is known.
+            certainty: Certainty::seen(1.0), // What was recorded is known.
             evidence,
-            actions: actions(case, imports.is_some()),
+            actions: Action::all(match passed_over {
+                Some(marks) => vec![
+                    format!("Mark the whole request, batch or iteration: {}", origin::marks(case.timeline)),
+                    format!("Or analyse the marks all the same: inferscope analyze --step \"{}\"", marks.name),
+                ],
+                None => actions(case, imports.is_some()),
+            }),
             verify: "Record again: the report should start with the latency of a step.".into(),
         };
         finding.into()
@@ -132,6 +150,15 @@ mod tests {
         let kept_out = found(&NoStepsFound, &format!("collector stacks on\n note not-injected -I\n {seen}"));
         assert!(kept_out[0].title.contains("collectors not loaded in the program"), "{}", kept_out[0].title);
         assert!(kept_out[0].actions.iter().all(|action| !action.contains("with step")), "{:?}", kept_out[0].actions);
+    }
+
+    #[test]
+    fn marks_that_hold_almost_nothing_are_named_with_what_was_used_instead() {
+        let text = "track main\n repeat 20 every 10ms\n step poll 0..1ms\n api cudaLaunchKernel 2ms..3ms\n stream 7\n kernel a 3ms..5ms\n \
+             api cudaLaunchKernel 4ms..5ms\n kernel b 5ms..9ms\n api cudaStreamSynchronize 6ms..9ms\n end";
+        let said = found(&NoStepsFound, text);
+        assert_eq!(said[0].title, "Marks \"poll\" hold only 0 % of the work: \"iteration\" was used");
+        assert!(said[0].actions[1].text().contains("--step \"poll\""), "{:?}", said[0].actions);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `overhead-in-window`: recording itself took part in what was recorded.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -38,10 +40,8 @@ const TORCH: [&str; 2] = [
     "Switch off the expensive options: torch.profiler.profile(with_stack=False, record_shapes=False, profile_memory=False).",
     "Profile few steps after a warm-up: schedule=torch.profiler.schedule(wait=1, warmup=2, active=5).",
 ];
-const NSIGHT: [&str; 2] = [
-    "Skip operator and function ranges: no torch.autograd.profiler.emit_nvtx(), no --pytorch, no --python-functions-trace.",
-    "Record less at once: nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none.",
-];
+const OF_TORCH: &str = "Skip operator and function ranges: no torch.autograd.profiler.emit_nvtx(), no --pytorch, no --python-functions-trace.";
+const NSIGHT: &str = "Record less at once: nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none.";
 
 impl Rule for OverheadInWindow {
     fn code(&self) -> RuleCode {
@@ -113,9 +113,13 @@ impl Rule for OverheadInWindow {
             place: Place::default(),
             gain: None,
             severity: Severity::Info,
-            confidence: 1.0, // Counted.
+            certainty: Certainty::seen(1.0), // Counted.
             evidence,
-            actions: recorder.choose(OURS, TORCH, NSIGHT).map(str::to_owned).to_vec(),
+            actions: match recorder {
+                Recorder::Nsight => vec![Action::torch(OF_TORCH), NSIGHT.into()],
+                Recorder::Ours => Action::all(OURS),
+                Recorder::Torch => Action::all(TORCH),
+            },
             verify: format!("Compare the steps' p50 with a recording without {without}."),
         };
         finding.into()
@@ -134,13 +138,13 @@ impl OverheadInWindow {
             place: Place::default(),
             gain: None,
             severity: Severity::Info,
-            confidence: 1.0, // Measured.
+            certainty: Certainty::seen(1.0), // Measured.
             evidence: vec![Evidence::said(text).number("percent", percent)],
             actions: vec![
                 "Record only some steps: inferscope run --overhead-budget 2% -- ...".into(),
                 "Record kernels only: inferscope run --gpu-detail kernel -- ...".into(),
             ],
-            verify: "Record again: the health box should show less overhead.".into(),
+            verify: "Record again: Data quality should show less overhead.".into(),
         })
     }
 }

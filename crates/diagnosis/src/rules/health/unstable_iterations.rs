@@ -1,12 +1,13 @@
 //! `unstable-iterations`: the steps changed their pace while they were recorded, so one number does not describe them.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
-use analysis::stats::share::Share;
+use analysis::stats::{self, share::Share};
 use analysis::steps::{Step, StepSource};
 
 pub const CODE: RuleCode = RuleCode::new("unstable-iterations");
@@ -71,9 +72,7 @@ impl Rule for UnstableIterations {
 }
 
 fn median(steps: &[&Step]) -> f64 {
-    let mut durations: Vec<u64> = steps.iter().map(|step| step.dur()).collect();
-    durations.sort_unstable();
-    durations.get(durations.len() / 2).copied().unwrap_or(0) as f64
+    stats::median(steps.iter().map(|step| step.dur()).collect()).unwrap_or(0) as f64
 }
 
 fn range(values: &[f64]) -> (f64, f64) {
@@ -123,10 +122,11 @@ fn finding(case: &Case, blocks: &[&[&Step]], medians: &[f64], sure: f64) -> Find
         place: Place::default(),
         gain: None,
         severity: Severity::Low,
-        confidence: sure,
+        certainty: Certainty::seen(sure),
         evidence: evidence.collect(),
         actions: vec![
-            format!("Analyse the steady window only: select {} to {} in the timeline.", since(start), since(end)),
+            format!("Analyse the steady window only: select {} to {} in the timeline.", since(start), since(end))
+                .into(),
             "Send constant load, or record long enough for step time to settle.".into(),
             "If it slows down steadily, check the memory curve and growing caches or queues.".into(),
         ],
@@ -163,7 +163,7 @@ mod tests {
             "track main\n repeat 30 every 50ms\n step r 0..20ms\n end\n repeat 50 every 50ms\n step r 2s..2.04s\n end",
         );
         assert_eq!(found[0].title, "Step time rose from 20.0 ms to 40.0 ms; steady from 2.00 s to 4.49 s");
-        assert!(found[0].confidence > 0.9);
+        assert!(found[0].confidence() > 0.9);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `warmup-in-window`: the first steps were slow as only first ones are, and are left out of every number.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -55,7 +56,7 @@ impl Rule for WarmupInWindow {
             gain: None,
             severity: Severity::Info,
             // The next one after so many that were not slow is not slow with this chance.
-            confidence: again(case.steps.count()),
+            certainty: Certainty::seen(again(case.steps.count())),
             evidence: warm().take(5).map(evidence).collect(),
             actions: vec![
                 "Send a few requests of every shape before the service takes traffic.".into(),

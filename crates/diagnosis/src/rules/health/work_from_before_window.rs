@@ -1,5 +1,6 @@
 //! `work-from-before-window`: devices did work in the recording that was launched before it.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -70,13 +71,13 @@ impl Rule for WorkFromBeforeWindow {
             place: Place::default(),
             gain: None,
             severity: Severity::Info,
-            confidence: 1.0, // Counted.
+            certainty: Certainty::seen(1.0), // Counted.
             evidence: vec![Evidence::at(text, None, first, last).number("ns", without as f64)],
             actions: vec![
                 Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT).into(),
                 "If records were lost, see dropped-records.".into(),
             ],
-            verify: "Record again: the health box should no longer mention work from before the recording.".into(),
+            verify: "Record again: Data quality should no longer mention work from before the recording.".into(),
         };
         finding.into()
     }

@@ -1,5 +1,6 @@
 //! `cpu-memory-pressure`: the machine is short of memory, and steps wait for pages to come back from disk.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -12,7 +13,7 @@ use analysis::place::Place;
 use analysis::stats::share::Share;
 use analysis::steps::windows::{StepSpans, of_process};
 use replay::gain::{Gain, GainBy};
-use timeline::{Counter, TrackIndex};
+use timeline::{CollectorCode, Counter, TrackIndex, counters as counter_names};
 
 pub const CODE: RuleCode = RuleCode::new("cpu-memory-pressure");
 
@@ -50,10 +51,10 @@ impl Rule for CpuMemoryPressure {
             case.readings.inside(counter, steps, TrackIndex(0), &nature)
         };
         let psi = |name: &str| inside(case.readings.host(name)?, &steps, Nature::Micros);
-        let (some, full) = (psi("psi_memory_some_us"), psi("psi_memory_full_us"));
+        let (some, full) = (psi(counter_names::PSI_MEMORY_SOME_US), psi(counter_names::PSI_MEMORY_FULL_US));
         let mut faults: Option<Growth> = None;
         for process in (0..case.timeline.processes.len() as u32).map(timeline::ProcessIndex) {
-            let Some(counter) = case.readings.process(process, "major_faults") else { continue };
+            let Some(counter) = case.readings.process(process, counter_names::MAJOR_FAULTS) else { continue };
             let own = case.windows.across(of_process(case.timeline, process));
             if let Some(growth) = inside(counter, &own, Nature::Count) {
                 faults.get_or_insert_default().join(&growth);
@@ -62,7 +63,7 @@ impl Rule for CpuMemoryPressure {
         if some.is_none() && faults.is_none() {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
-                "memory",
+                CollectorCode::Memory,
                 "neither memory pressure nor page faults recorded",
             ));
         }
@@ -114,7 +115,7 @@ fn finding(case: &Case, some: Option<Growth>, full: Option<Growth>, faults: Opti
         // Only its ends are counted.
         gain: share.map(|share| Gain { by: GainBy::Bounded, ..case.gain_of_host(share) }),
         severity: share.map_or(Severity::Low, |share| Severity::of(share).max(Severity::Medium)),
-        confidence: sure * tally.repeats(),
+        certainty: Certainty::seen(sure * tally.repeats()),
         evidence,
         actions: vec![
             "Find what uses the memory: the rss_bytes curves of this report, or ps -eo rss,comm --sort -rss | head.".into(),

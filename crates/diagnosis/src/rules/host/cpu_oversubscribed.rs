@@ -1,7 +1,10 @@
 //! `cpu-oversubscribed`: the program's own threads want more cores than there are.
 
 use super::launch_thread_descheduled::{bounds, stretches};
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::own_load;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -9,14 +12,14 @@ use crate::rules::host::{hot_line, launch_thread_descheduled, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
-use analysis::host::seen::Doing;
 use analysis::host::series::Nature;
+use analysis::host::step_samples::Doing;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{Share, Tally};
 use std::collections::HashMap;
-use timeline::{ProcessIndex, TrackIndex};
+use timeline::{CollectorCode, ProcessIndex, TrackIndex, counters as counter_names};
 
 pub const CODE: RuleCode = RuleCode::new("cpu-oversubscribed");
 
@@ -42,7 +45,7 @@ impl Rule for CpuOversubscribed {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "While steps run, more recorded threads are runnable than the machine has cores, and they wait for each other.",
-            why: "The kernel counts every thread's time on a core and in a run queue. Both together, over step time, give how many cores the program wants. More than there are means that threads are preempted in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is the time the steps' own thread waits for a core, as far as the program's own threads explain it.",
+            why: "The kernel counts every thread's time on a core and in a run queue. Both together, over step time, give how many cores the program wants, less what the recorder itself took. More than there are means that threads are preempted in the middle of their work, caches go cold, and whoever waits for the slowest thread waits longer: the usual cause is several thread pools (OpenMP, BLAS, PyTorch, workers) that each take all cores. The gain is the time the steps' own thread waits for a core, as far as the program's own threads explain it.",
             needs: "Per-thread scheduler counters (collector `threads`) and the number of cores.",
             example: "31.5 runnable threads on 8 cores: 71 % of their time spent waiting for a core",
         }
@@ -71,7 +74,7 @@ impl Rule for CpuOversubscribed {
         if threads.is_empty() {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
-                "threads",
+                CollectorCode::Threads,
                 "CPU and run-queue time of threads not recorded",
             ));
         }
@@ -79,7 +82,8 @@ impl Rule for CpuOversubscribed {
         let mut waits = Tally::default();
         threads.iter().for_each(|one| waits.add(one.waited, one.ran + one.waited));
         let time = steps.total() as f64;
-        let wanted = if time > 0.0 { waits.whole / time } else { 0.0 };
+        // As long as the recorder ran, a thread of the program may have waited for that: it did not want a core more.
+        let wanted = if time > 0.0 { (waits.whole / time - own_load::cores(case)).max(0.0) } else { 0.0 };
         // So much waiting comes from wanting more than there is; what exceeds it comes from other programs.
         let own = 1.0 - cores as f64 / wanted.max(cores as f64);
         if own < case.threshold(MIN_SHARE) || waits.mid() < case.threshold(MIN_SHARE) {
@@ -89,22 +93,22 @@ impl Rule for CpuOversubscribed {
     }
 }
 
-struct Thread {
+pub(super) struct Thread {
     process: ProcessIndex,
     tid: i32,
-    ran: f64,
-    waited: f64,
+    pub(super) ran: f64,
+    pub(super) waited: f64,
 }
 
 /// What every thread ran and waited while a step was open anywhere.
-fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
+pub(super) fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
     let mut all: HashMap<(ProcessIndex, i32), (Option<f64>, Option<f64>)> = HashMap::new();
     let evenly = |_, _| None;
     for counter in &case.timeline.counters {
         let (Some(process), Some(tid)) = (counter.process, counter.tid) else { continue };
         let place = match &*counter.name {
-            "cpu_ns" => 0,
-            "runqueue_wait_ns" => 1,
+            counter_names::CPU_NS => 0,
+            counter_names::RUNQUEUE_WAIT_NS => 1,
             _ => continue,
         };
         let growth = case.readings.inside(counter, steps, TrackIndex(0), &Nature::Time(&evenly));
@@ -120,7 +124,7 @@ fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thre
 }
 
 fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
-    let time = waits.whole / wanted;
+    let time = case.windows.across(|_| true).total() as f64;
     // A hundredth of the time on a core is more than waking up now and then.
     let busy: Vec<&Thread> = threads.iter().filter(|one| one.ran >= 0.01 * time).collect();
     let names: HashMap<(ProcessIndex, i32), (TrackIndex, &timeline::Track)> = case
@@ -163,10 +167,12 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         place: Place::default(),
         gain,
         severity: gain.map_or(Severity::Low, |gain| Severity::of(gain.share())),
-        confidence: waits.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) * waits.repeats(),
+        certainty: Certainty::seen(waits.measured().surely_above(case.threshold(MIN_SHARE) / 2.0) * waits.repeats()),
         evidence,
         actions: vec![
-            format!("Limit all thread pools together to {cores} threads: OMP_NUM_THREADS={cores} (with one worker), torch.set_num_threads({cores})."),
+            Action::new(format!("Limit all thread pools together to {cores} threads"))
+                .by(&format!("OMP_NUM_THREADS={cores} (with one worker)"))
+                .or_torch(&format!("torch.set_num_threads({cores})")),
             "With several worker processes, divide: cores / workers for each of OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS.".into(),
             "Stop pools from spinning while they wait: OMP_WAIT_POLICY=passive.".into(),
         ],
@@ -195,8 +201,17 @@ mod tests {
         let found = found(&CpuOversubscribed, &text(2, 8, 25, 75));
         assert_eq!(found[0].title, "8.0 runnable threads on 2 cores: 75 % of their time spent waiting for a core");
         let gain = found[0].gain.unwrap();
-        assert!((gain.mid - 75.0).abs() < 0.1 && found[0].confidence > 0.5, "{:?}", found[0]);
+        assert!((gain.mid - 75.0).abs() < 0.1 && found[0].confidence() > 0.5, "{:?}", found[0]);
         assert!(found[0].actions[0].contains("OMP_NUM_THREADS=2"));
+    }
+
+    /// What waits while the recorder runs wants no core more.
+    #[test]
+    fn silent_when_the_recorder_takes_the_core_that_is_missing() {
+        let threads = text(2, 3, 70, 30);
+        let title = &found(&CpuOversubscribed, &threads)[0].title;
+        assert!(title.starts_with("3.0 runnable threads on 2 cores"), "{title}");
+        silent(&CpuOversubscribed, &format!("{threads} counter host recorder_cpu_ns 0..2s every 100ms grows 100ms"));
     }
 
     #[test]

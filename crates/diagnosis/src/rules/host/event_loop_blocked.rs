@@ -1,5 +1,7 @@
 //! `event-loop-blocked`: one callback keeps the asyncio event loop, and every other task waits.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -10,7 +12,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use std::collections::HashMap;
-use timeline::{NameIndex, StackIndex, TrackIndex};
+use timeline::{CollectorCode, NameIndex, StackIndex, TrackIndex};
 
 pub const CODE: RuleCode = RuleCode::new("event-loop-blocked");
 
@@ -46,7 +48,7 @@ impl Rule for EventLoopBlocked {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.samples.is_empty() {
-            return Verdict::Abstain(not_recorded(case.timeline, "stacks", "stacks not sampled"));
+            return Verdict::Abstain(not_recorded(case.timeline, CollectorCode::Stacks, "stacks not sampled"));
         }
         let callbacks = callbacks(case);
         let mut found = Vec::new();
@@ -92,7 +94,7 @@ struct Run {
 fn on_track(case: &Case, callbacks: &[u32], track: TrackIndex, looked: usize) -> Vec<Finding> {
     let samples = &case.timeline.samples;
     let steps = Open::on(case, track);
-    let hole = case.seen.period_ns.max(1).saturating_mul(5) / 2;
+    let hole = case.samples.period_ns.max(1).saturating_mul(5) / 2;
     let mut runs: Vec<Run> = Vec::new();
     let mut seen: HashMap<u32, u64> = HashMap::new();
     for index in case.timeline.tracks[track.0 as usize].samples.clone() {
@@ -172,7 +174,7 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
         let sum: f64 = runs.iter().map(|run| length(run).saturating_add(extra) as f64 * others(run)).sum();
         (sum / total).min(1.0)
     };
-    let period = case.seen.period_ns;
+    let period = case.samples.period_ns;
     let share = Share { low: stood(0), mid: stood(period), high: stood(2 * period) };
     let span = case.timeline.duration().max(1) as f64;
     let changes = (steps.starts.len() + steps.ends.len()) as f64 / span;
@@ -202,11 +204,11 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
             phrase::place(&place),
             phrase::duration(length(&longest))
         ),
-        actions: actions(&place),
+        actions: Action::all(actions(&place)),
         place,
         gain: (share.mid > 0.0).then(|| share.into()),
         severity: if share.mid > 0.0 { Severity::of(share) } else { Severity::Low },
-        confidence: 1.0 - chance,
+        certainty: Certainty::seen(1.0 - chance),
         evidence,
         verify:
             "Record again: this thread's samples should return to select between callbacks, and the p99 should fall."
@@ -253,7 +255,7 @@ mod tests {
         let gain = found[0].gain.unwrap();
         // One of two steps stands still for 180 to 200 ms of 845 ms.
         assert!((gain.low - 21.3).abs() < 0.5 && (gain.high - 23.6).abs() < 0.5, "{gain:?}");
-        assert!(found[0].confidence > 0.99 && found[0].evidence[1].start == Some(10_000_000), "{:?}", found[0]);
+        assert!(found[0].confidence() > 0.99 && found[0].evidence[1].start == Some(10_000_000), "{:?}", found[0]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! `gc-pauses`: Python's garbage collector runs inside the steps and stops them.
 
+use crate::action::{Action, Precondition};
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::collections;
 use crate::measures::proof;
 use crate::measures::recorded::{self, Recorded};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -11,11 +14,11 @@ use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
 use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
-use analysis::host::seen::Doing;
+use analysis::host::step_samples::Doing;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
-use timeline::SliceKind;
+use timeline::{CollectorCode, Condition, SliceKind};
 
 pub const CODE: RuleCode = RuleCode::new("gc-pauses");
 
@@ -42,7 +45,7 @@ impl Rule for GcPauses {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Garbage collection takes {min_share} of the steps, or a single pause {min_step_share} of the median step.",
-            why: "The collector traverses every live container object, so a service with a large heap pays for all of it again and again. Pauses are recorded exactly, on the thread they stop. The gain is their share of the steps; the p99 gains more than the mean.",
+            why: "The collector traverses every live container object, so a service with a large heap pays for all of it again and again. Pauses are recorded exactly, on the thread they stop, with their generation and how many objects they freed. `gc.freeze()` is advised where most of the time goes through old generations and little of it frees anything; where the collector frees the program's own garbage, freezing does not help, and the gain is only bounded. Else the gain is their share of the steps; the p99 gains more than the mean.",
             needs: "Garbage collector pauses (collector `gc`, on by default under `inferscope run`).",
             example: "Garbage collection takes 4.1 % of the step: 38 pauses, longest 61.0 ms",
         }
@@ -63,13 +66,20 @@ impl Rule for GcPauses {
     fn look(&self, case: &Case) -> Verdict {
         let pauses = recorded::inside(case, |slice| slice.kind == SliceKind::Gc);
         if pauses.count == 0 {
-            let states =
-                || case.timeline.processes.iter().flat_map(|process| &process.collectors).filter(|c| c.name == "gc");
-            let on = states().any(|state| state.state == "on");
+            let states = || {
+                case.timeline
+                    .processes
+                    .iter()
+                    .flat_map(|process| &process.collectors)
+                    .filter(|c| c.name == CollectorCode::Gc)
+            };
+            let on = states().any(|state| state.state == Condition::On);
             let any = (0..case.timeline.slices.len()).any(|index| case.timeline.slices.kind(index) == SliceKind::Gc);
             return match on || any {
                 true => Verdict::Silent,
-                false => Verdict::Abstain(not_recorded(case.timeline, "gc", "garbage collection not recorded")),
+                false => {
+                    Verdict::Abstain(not_recorded(case.timeline, CollectorCode::Gc, "garbage collection not recorded"))
+                }
             };
         }
         let share = pauses.tally.measured();
@@ -113,6 +123,15 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
     let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
     let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
+    let collections = collections::inside(case);
+    let freezing = collections.freezing();
+    if let Some(freed) = collections.freeing() {
+        let text = format!("at most {} of it frees what the program threw away", phrase::percent(freed));
+        evidence.push(Evidence::said(text).number("freeing", freed));
+    }
+    let garbage = matches!(freezing, Precondition::Fails(_));
+    // Garbage is freed one way or the other: what goes is what the program no longer makes, or what is not looked for as often.
+    let gain = if garbage { gain.at_most() } else { gain };
     Finding {
         code: CODE,
         title: format!(
@@ -125,12 +144,18 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: again,
+        certainty: Certainty::seen(again),
         evidence,
         actions: vec![
-            "Freeze the heap after loading, before the first step: import gc; gc.collect(); gc.freeze() (frozen objects are never traversed again).".into(),
+            Action::new("Freeze the heap after loading, before the first step")
+                .by("import gc; gc.collect(); gc.freeze() (frozen objects are never traversed again).")
+                .needs([freezing]),
+            match garbage {
+                true => "Create fewer objects that refer to each other in cycles: break the cycles, or reuse the objects; what has no cycle is freed at once.",
+                false => "Create fewer long-lived container objects (arrays or bytes instead of lists of objects).",
+            }
+            .into(),
             "Collect less often: gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.".into(),
-            "Create fewer long-lived container objects (arrays or bytes instead of lists of objects).".into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -158,11 +183,36 @@ mod tests {
         assert!((gain.low - 10.0).abs() < 1e-6 && (gain.high - 10.0).abs() < 1e-6, "{gain:?}");
     }
 
+    /// The collector frees what the steps throw away: freezing the heap would change nothing.
+    #[test]
+    fn freezing_is_not_advised_for_garbage() {
+        let of = |collected: u64, generation: u64| {
+            let args = format!("{{\"generation\":{generation},\"collected\":{collected},\"uncollectable\":0}}");
+            let text = "track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 2 10ms..14ms args ARGS\n end";
+            found(&GcPauses, &text.replace("ARGS", &args)).remove(0)
+        };
+        let (old, garbage, young) = (of(10, 2), of(6_000, 2), of(10, 0));
+        assert!(old.actions[0].contains("gc.freeze") && old.actions[0].applies() == 1.0, "{:?}", old.actions);
+        for one in [&garbage, &young] {
+            assert_eq!((one.actions[0].applies(), one.gain.unwrap().low), (0.0, 0.0));
+            assert!(one.actions[1].contains("cycles"), "{:?}", one.actions);
+        }
+        let gain = garbage.gain.unwrap();
+        assert!((gain.high - 10.0).abs() < 0.1 && (gain.mid - 5.0).abs() < 0.1, "{gain:?}");
+        let said = |one: &Finding, text: &str| one.evidence.iter().any(|one| one.text.starts_with(text));
+        assert!(
+            said(&garbage, "at most 75 % of it frees") && said(&old, "at most 0.1 % of it frees"),
+            "{:?}",
+            garbage.evidence
+        );
+        assert!((old.gain.unwrap().mid - 10.0).abs() < 0.1);
+    }
+
     #[test]
     fn one_pause_that_makes_the_tail_is_found() {
         let steps = "track main\n repeat 200 every 50ms\n step request 0..40ms\n end\n";
         let found = found(&GcPauses, &format!("{steps} gc 2 110ms..130ms"));
-        assert!(found[0].gain.unwrap().mid < 1.0 && found[0].confidence < 0.7);
+        assert!(found[0].gain.unwrap().mid < 1.0 && found[0].confidence() < 0.7);
         silent(&GcPauses, &format!("{steps} gc 2 110ms..112ms"));
     }
 

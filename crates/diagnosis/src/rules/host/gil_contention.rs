@@ -1,6 +1,8 @@
 //! `gil-contention`: the step's thread could run, but another thread of the process holds the interpreter's lock.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -9,7 +11,7 @@ use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
 use crate::threshold::{Threshold, Unit};
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -41,7 +43,7 @@ impl Rule for GilContention {
         RuleDocs {
             summary: "The step waits while another thread holds the GIL; the finding names what that thread runs.",
             why: "Every sample shows which thread holds the GIL. A step's thread that sleeps in the middle of plain Python while another holds it waits for it. Three things must agree before a line counts: the line also runs at other times (a line that never runs is a lock or a blocking call), it does not wait while the GIL is free, and the thread went to sleep often enough (a waiter wakes every 5 ms to ask again). Where native frames were recorded, they decide. The gain is the share of the step spent this way.",
-            needs: "Stack samples of a Python that has a GIL, with at least two threads; better with --native.",
+            needs: "Stack samples of a Python that has a GIL, with at least two threads.",
             example: "Waiting for the GIL takes 24 % of the step; thread refresher holds it in rebuild_index (cache.py:88)",
         }
     }
@@ -102,19 +104,19 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
             phrase::count(holder.count)
         );
         evidence.push(
-            Evidence::at(text, Some(holder.track), holder.first, holder.first + case.seen.period_ns)
+            Evidence::at(text, Some(holder.track), holder.first, holder.first + case.samples.period_ns)
                 .number("samples", holder.count as f64),
         );
     }
     let mut share = share;
-    if case.seen.maybe_gil > 0 {
+    if case.samples.maybe_gil > 0 {
         let wait = |one: &StepSample| waits(one) || one.doing == Doing::Waiting && one.holder != 0;
         share.high = share.high.max(case.share(wait).0.high);
         let text = format!(
-            "{} more samples wait while another thread holds it, at lines never sampled running: the GIL, a lock or a blocking call (record with --native to tell)",
-            phrase::count(case.seen.maybe_gil)
+            "{} more samples wait while another thread holds it, at lines never sampled running: the GIL, a lock or a blocking call (calls of C functions tell: --calls=c)",
+            phrase::count(case.samples.maybe_gil)
         );
-        evidence.push(Evidence::said(text).number("samples", case.seen.maybe_gil as f64));
+        evidence.push(Evidence::said(text).number("samples", case.samples.maybe_gil as f64));
     }
     evidence.extend(proof::best_step(case, "waiting for the GIL", waits));
     let (who, place) = blamed(case, &holders, count);
@@ -122,11 +124,11 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     Finding {
         code: CODE,
         title: format!("Waiting for the GIL takes {} of {}{who}", phrase::percent(share.mid), case.the_step()),
-        actions: actions(&place),
+        actions: Action::all(actions(&place)),
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
+        certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage()),
         evidence,
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -180,7 +182,7 @@ struct Holder {
 fn holders(case: &Case) -> Vec<Holder> {
     let mut all: HashMap<(TrackIndex, NameIndex), Holder> = HashMap::new();
     let starts: Vec<usize> = case.timeline.tracks.iter().map(|track| track.samples.start).collect();
-    for one in case.seen.all.iter().filter(|one| one.doing == Doing::Gil && one.holder != 0) {
+    for one in case.samples.all.iter().filter(|one| one.doing == Doing::Gil && one.holder != 0) {
         let index = one.holder as usize - 1;
         let sample = case.timeline.samples.get(index);
         let frame = case.frames.home(sample.stack);

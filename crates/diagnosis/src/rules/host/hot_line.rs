@@ -2,21 +2,27 @@
 
 mod advice;
 mod calls;
+mod element_reads;
+mod operators;
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
-use analysis::frames::is;
+use analysis::frames::{NativeFunction, is, native_function};
 use analysis::host::blame::{self, Blamed};
 use analysis::host::breakdown::{Part, PartKind};
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{Share, again};
 use analysis::steps::StepSource;
 use calls::Calls;
+pub use element_reads::recorded as recorded_reads;
+use operators::HotOperators;
 use replay::gain::Gain;
 
 pub const CODE: RuleCode = RuleCode::new("hot-line");
@@ -53,7 +59,7 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
             example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
@@ -82,6 +88,10 @@ struct Hot {
     gain: Gain,
     /// Most of it is native code that runs without the GIL.
     native: bool,
+    /// The native function that most of it is in.
+    function: Option<NativeFunction>,
+    /// The operators that it runs, where it runs little else.
+    operators: Option<HotOperators>,
     /// Most of it is the import of a module.
     imports: bool,
     /// What its hottest line has of it, 0 to 1.
@@ -95,20 +105,22 @@ struct Hot {
 
 fn sampled(case: &Case) -> Verdict {
     let runs = |one: &StepSample| runs(case, one);
-    let running = case.seen.all.iter().filter(|one| runs(one)).count() as f64;
+    let running = case.samples.all.iter().filter(|one| runs(one)).count() as f64;
     let functions = blame::functions(case, runs).into_iter().take(MOST);
     let found = functions.filter_map(|function| {
         let name = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
         let fits = |one: &StepSample| runs(one) && name(one) == function.name;
         let (share, _) = case.share(fits);
-        let imports = case.seen.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
+        let imports = case.samples.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
         let imports = imports.count() as u64 * 2 > function.count;
-        let native = case.seen.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
+        let native = case.samples.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
             place: place(case, &function),
             share,
             gain: case.gain_of_samples(fits, share),
             native: native * 2 > function.count && !imports,
+            function: native_function_of(case, fits),
+            operators: HotOperators::find(case, fits),
             imports,
             of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
             of_running: function.count as f64 / running.max(1.0),
@@ -118,6 +130,11 @@ fn sampled(case: &Case) -> Verdict {
         })
     });
     verdict(case, found.collect())
+}
+
+fn native_function_of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Option<NativeFunction> {
+    let stacks = case.samples.all.iter().filter(|one| fits(one)).map(|one| case.sample(one).stack);
+    native_function(case.timeline, &case.frames, stacks)
 }
 
 /// Its hottest line, if that leads so clearly that another recording would name the same; else the function without a line.
@@ -175,6 +192,8 @@ fn by_calls(case: &Case) -> Verdict {
             share: Share::exactly(part.share),
             gain: case.gain_of_host(Share::exactly(part.share)),
             native: part.kind == PartKind::Native,
+            function: None,
+            operators: None,
             imports: false,
             // The line of a recorded call is where its function is defined.
             of_line: 1.0,
@@ -197,7 +216,26 @@ fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
 }
 
 fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot { place, share, gain, native, imports, of_line, of_running, confidence, mut evidence, calls } = hot;
+    let Hot {
+        place,
+        share,
+        gain,
+        native,
+        function,
+        operators,
+        imports,
+        of_line,
+        of_running,
+        confidence,
+        mut evidence,
+        calls,
+    } = hot;
+    let operators = operators.filter(|_| native);
+    evidence.extend(operators.iter().flat_map(|operators| operators.evidence(case)));
+    if let Some(function) = &function {
+        let part = phrase::percent(function.share);
+        evidence.push(Evidence::said(format!("native function: {} ({part} of these samples)", function.said())));
+    }
     let saves = !native && of_running < case.threshold(MAX_SHARE);
     if !saves {
         let why = match native {
@@ -212,19 +250,27 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     if saves {
         evidence.extend(proof::unseen(share, &gain));
     }
+    let element_reads = if imports { None } else { element_reads::of(case, &place) };
+    if let Some(reads) = &element_reads {
+        evidence.push(Evidence::said(format!("{} in it", reads.said())).number("reads", reads.count as f64));
+    }
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
     let share_said = format!("{} of {}", phrase::percent(part), case.the_step());
     Finding {
         code: CODE,
         title: phrase::takes(&place, &share_said, part, part * of_line),
         actions: match imports {
-            true => advice::of_import(&place),
-            false => advice::actions(case, &place, native, calls),
+            true => Action::all(advice::of_import(&place)),
+            false => match (&element_reads, operators.map(|operators| operators.actions(case))) {
+                (Some(reads), _) => Action::all(advice::of_elements(case, &place, reads)),
+                (None, Some(actions)) if !actions.is_empty() => Action::all(actions),
+                _ => Action::all(advice::actions(case, &place, native, function.as_ref(), calls)),
+            },
         },
         place,
         gain: saves.then_some(gain),
         severity: Severity::of(share),
-        confidence,
+        certainty: Certainty::seen(confidence),
         evidence,
         verify: proof::verify(case, if saves { gain.mid / 100.0 } else { 0.0 }),
     }

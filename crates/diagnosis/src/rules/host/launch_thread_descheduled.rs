@@ -1,6 +1,9 @@
 //! `launch-thread-descheduled`: the thread that drives the steps is ready to run but gets no core.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::own_load::{self, Wait};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -10,6 +13,7 @@ use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
+use timeline::CollectorCode;
 
 pub const CODE: RuleCode = RuleCode::new("launch-thread-descheduled");
 
@@ -38,7 +42,7 @@ impl Rule for LaunchThreadDescheduled {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The thread that runs the steps and launches GPU work is runnable but not scheduled for {min_share} of step time or more ({min_share_without_gpu} in a program without GPU work).",
-            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls.",
+            why: "The kernel counts how long each thread was in a run queue. The counter is read ten times a second; its growth between two readings is assigned to the steps as far as the thread was active in them. The low and high end of the gain are bounds that hold however that split falls. What the recorder itself ran in the steps is taken out; where it is most of the wait, the finding says that recording takes it, and promises no gain.",
             needs: "Per-thread scheduler counters (collector `threads`).",
             example: "Launching thread runnable but not scheduled for 12 % of the step",
         }
@@ -52,12 +56,26 @@ impl Rule for LaunchThreadDescheduled {
         let Some(growth) = &case.run_queue else {
             return Verdict::Abstain(not_recorded(
                 case.timeline,
-                "threads",
+                CollectorCode::Threads,
                 "run-queue time of the steps' threads not recorded",
             ));
         };
         let share = bounds(growth);
-        if share.mid < least(case) { Verdict::Silent } else { finding(case, growth, share).into() }
+        if share.mid < least(case) {
+            return Verdict::Silent;
+        }
+        let cores = own_load::cores(case);
+        match own_load::taken_out(share, cores) {
+            Wait::Ours(_) => of_recording(case, growth, share, cores).into(),
+            Wait::Others(left) if left.mid < least(case) => Verdict::Silent,
+            Wait::Others(left) => {
+                let mut finding = finding(case, growth, left);
+                let own = (cores > 0.0)
+                    .then(|| Evidence::said(format!("{}, which is not counted here", own_load::said(cores))));
+                finding.evidence.extend(own.map(|own| own.number("cores", cores)));
+                finding.into()
+            }
+        }
     }
 }
 
@@ -88,6 +106,31 @@ pub fn stretches(case: &Case, growth: &Growth, what: &str) -> Vec<Evidence> {
     growth.most.iter().map(evidence).collect()
 }
 
+/// The recorder had most of what the thread waited for: nothing of that is to be gained in the program.
+fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
+    let waited = format!("{} of step time in the run queue", phrase::percent_range(share));
+    let mut evidence = vec![
+        Evidence::said(waited).number("ns", growth.tally.part),
+        Evidence::said(own_load::said(cores)).number("cores", cores),
+    ];
+    evidence.extend(stretches(case, growth, "not scheduled"));
+    Finding {
+        code: CODE,
+        title: format!(
+            "Recording takes {} of a core, and the step waits {} of its time for one",
+            phrase::percent(cores),
+            phrase::percent(share.mid)
+        ),
+        place: Place::default(),
+        gain: None,
+        severity: Severity::Info,
+        certainty: Certainty::seen(growth.tally.repeats()),
+        evidence,
+        actions: own_load::actions(case),
+        verify: proof::verify(case, 0.0),
+    }
+}
+
 fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
     let mut evidence = vec![
         Evidence::said(format!(
@@ -106,13 +149,13 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: between(share, least(case)) * growth.tally.repeats(),
+        certainty: Certainty::seen(between(share, least(case)) * growth.tally.repeats()),
         evidence,
         actions: vec![
             "Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores."
                 .into(),
             "Give this process cores of its own: taskset -c 0-3 inferscope run -- ...".into(),
-            "Limit compute threads: OMP_NUM_THREADS, torch.set_num_threads.".into(),
+            Action::new("Limit compute threads").by("OMP_NUM_THREADS").or_torch("torch.set_num_threads"),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     }
@@ -147,6 +190,27 @@ mod tests {
     #[test]
     fn silent_when_cores_are_there() {
         silent(&LaunchThreadDescheduled, &format!("{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 1ms"));
+    }
+
+    /// The recorder's own load is nobody else's: it is taken out, and where it is the main part nothing is promised.
+    #[test]
+    fn what_recording_takes_is_not_blamed_on_others() {
+        let text = |own: &str| {
+            format!(
+                "{STEPS} counter runqueue_wait_ns 0..2s every 100ms grows 24ms\n counter host recorder_cpu_ns 0..2s every 100ms grows {own}"
+            )
+        };
+        let some = found(&LaunchThreadDescheduled, &text("10ms")).remove(0);
+        assert!(some.title.ends_with("not scheduled for 20 % of the step"), "{}", some.title);
+        assert!(some.evidence.last().unwrap().text.ends_with("which is not counted here"), "{:?}", some.evidence);
+        let most = found(&LaunchThreadDescheduled, &text("20ms")).remove(0);
+        assert_eq!(most.title, "Recording takes 20 % of a core, and the step waits 30 % of its time for one");
+        assert!(most.gain.is_none() && most.actions[0].contains("--rate"), "{:?}", most.actions);
+        // Nothing worth a word is left.
+        silent(
+            &LaunchThreadDescheduled,
+            &text("10ms").replace("grows 24ms", "grows 3ms").replace("grows 10ms", "grows 1ms"),
+        );
     }
 
     /// Without launches that are late for it, little of it is worth no finding.

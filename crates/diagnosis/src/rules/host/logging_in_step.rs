@@ -1,6 +1,7 @@
 //! `logging-in-step`: the step writes log records, and waits until they are formatted and written.
 
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::recorded;
@@ -11,7 +12,7 @@ use crate::rules::launch::host_wait;
 use crate::rules::pipeline::{postprocess_tail, preprocess_before_first_kernel};
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
@@ -100,7 +101,7 @@ fn sampled(case: &Case) -> Option<Finding> {
     }
     let mut callers: HashMap<StackIndex, u64> = HashMap::new();
     let mut known: HashMap<StackIndex, StackIndex> = HashMap::new();
-    for one in case.seen.all.iter().filter(|one| logs(one)) {
+    for one in case.samples.all.iter().filter(|one| logs(one)) {
         let stack = case.sample(one).stack;
         *callers.entry(*known.entry(stack).or_insert_with(|| caller(case, stack))).or_default() += 1;
     }
@@ -184,12 +185,12 @@ fn finding(
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence,
+        certainty: Certainty::seen(confidence),
         evidence,
         actions: vec![
             format!(
                 "Log less at {at}: once per batch, or only what is slow or wrong (logger.isEnabledFor before building the text)."
-            ),
+            ).into(),
             "Write from another thread: logging.handlers.QueueHandler in the step, a QueueListener beside it.".into(),
             "Raise the level of chatty libraries: logging.getLogger(\"name\").setLevel(logging.WARNING).".into(),
         ],

@@ -1,10 +1,13 @@
 //! `waits-in-step`: the step's thread does not run but waits, and this is the line it waits at.
 
 mod device;
+mod holder;
 mod others;
 mod places;
 mod scope;
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -12,7 +15,7 @@ use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
 use analysis::origin::{self, Outside};
 use analysis::phrase;
@@ -44,7 +47,7 @@ impl Rule for WaitsInStep {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The step spends {min_share} of its time or more blocked at one place.",
-            why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
+            why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. The thread that it waits for is named where one is in one place during these waits and hardly ever otherwise. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
             example: "Blocked for 62 % of the step in next_batch (service.py:131), on a lock, queue or another thread",
         }
@@ -83,7 +86,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
     let (frame, share) = (waits.frame, waits.share);
     let place = case.place(frame);
     let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
-    for one in case.seen.all.iter().filter(|one| fits(one)) {
+    for one in case.samples.all.iter().filter(|one| fits(one)) {
         *tops.entry(case.sample(one).stack).or_default() += 1;
     }
     let top = tops.iter().max_by_key(|(stack, count)| (**count, stack.0)).map_or(frame, |(stack, _)| *stack);
@@ -107,6 +110,16 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
             "Speed up {theirs}, or start it earlier, for the next step while this one runs: the step waits for it."
         );
     }
+    let holder = if matches!(wait, For::Lock | For::Unknown) { holder::find(case, &fits) } else { None };
+    // Who runs meanwhile is named already.
+    if let Some(holder) = holder.as_ref().filter(|_| 2 * at_work.count() <= count) {
+        let theirs = phrase::place(&holder.place);
+        what = format!(", while another thread is in {theirs}");
+        actions[0] = format!(
+            "Hold the lock for less time in thread {}, in {theirs}: prepare outside it, or copy what is needed and release it.",
+            holder.thread(case)
+        );
+    }
     let samples = Evidence::said(format!(
         "{} of {} samples inside {} are blocked; on top is {}",
         phrase::count(count),
@@ -115,10 +128,10 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
         phrase::place(&case.place(top))
     ));
     let mut evidence = vec![samples.number("samples", count as f64)];
-    let held = case.seen.all.iter().filter(|one| fits(one) && one.holder != 0).count() as u64;
+    let held = case.samples.all.iter().filter(|one| fits(one) && one.holder != 0).count() as u64;
     if held > 0 {
         let text = format!(
-            "in {} of them another thread held the GIL, which may be the reason (record with --native to tell)",
+            "in {} of them another thread held the GIL, which may be the reason (calls of C functions tell: --calls=c)",
             phrase::count(held)
         );
         evidence.push(Evidence::said(text).number("samples", held as f64));
@@ -127,6 +140,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
         let text = format!("in {} of them another thread of the program runs", phrase::count(at_work.count()));
         evidence.push(Evidence::said(text).number("samples", at_work.count() as f64));
     }
+    evidence.extend(holder.map(|holder| holder.evidence(case)));
     evidence.extend(places.evidence(case, &place));
     evidence.extend(proof::best_step(case, "blocked", &fits));
     let at = match waits.scattered() {
@@ -140,9 +154,9 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
         place,
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
+        certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage()),
         evidence,
-        actions,
+        actions: Action::all(actions),
         verify: proof::verify(case, gain.mid / 100.0),
     }
 }
@@ -175,12 +189,12 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
             Finding {
                 code: CODE,
                 title: format!("Blocked for {} of {} in {at}", phrase::percent(share.mid), case.the_step()),
-                actions: what_to_do(case, For::Unknown, &place).1,
+                actions: Action::all(what_to_do(case, For::Unknown, &place).1),
                 place,
                 gain: Some(share.into()),
                 severity: Severity::of(share),
                 // Laplace's rule, as for everything measured.
-                confidence: (steps + 1.0) / (steps + 2.0),
+                certainty: Certainty::seen((steps + 1.0) / (steps + 2.0)),
                 evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
                 verify: proof::verify(case, share.mid),
             }
@@ -247,8 +261,8 @@ fn what_to_do(case: &Case, wait: For, place: &Place) -> (&'static str, Vec<Strin
         For::Unknown => (
             "",
             vec![
-                format!("Check what {line} calls: a sleep, a lock, or I/O in native code."),
-                "Record again with --native: native frames show what it waits for.".into(),
+                format!("Check what blocks in {line}: a sleep, a lock or native I/O."),
+                "Record again with --calls=c: the C function that it waits in is then named.".into(),
             ],
         ),
     }

@@ -1,5 +1,6 @@
 //! `wrong-numa-node`: the process runs on one memory node and much of its memory lies on another.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -8,7 +9,7 @@ use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Tally;
-use timeline::ProcessIndex;
+use timeline::{CollectorCode, ProcessIndex, counters};
 
 pub const CODE: RuleCode = RuleCode::new("wrong-numa-node");
 
@@ -47,7 +48,8 @@ impl Rule for WrongNumaNode {
     fn look(&self, case: &Case) -> Verdict {
         match case.timeline.info.host.numa_nodes {
             None => return Verdict::Abstain("number of NUMA nodes not recorded".into()),
-            Some(0 | 1) => return Verdict::Abstain("this machine has one NUMA node".into()),
+            // Nowhere else to be.
+            Some(0 | 1) => return Verdict::Silent,
             Some(_) => {}
         }
         let mut seen = false;
@@ -64,14 +66,16 @@ impl Rule for WrongNumaNode {
         match (found.is_empty(), seen) {
             (false, _) => Verdict::Found(found),
             (true, true) => Verdict::Silent,
-            (true, false) => Verdict::Abstain(not_recorded(case.timeline, "memory", "memory location not recorded")),
+            (true, false) => {
+                Verdict::Abstain(not_recorded(case.timeline, CollectorCode::Memory, "memory location not recorded"))
+            }
         }
     }
 }
 
 /// Bytes on other nodes and bytes on all, one pair a reading.
 fn remote(case: &Case, process: ProcessIndex) -> Option<Tally> {
-    let remote = case.readings.process(process, "numa_remote_bytes")?;
+    let remote = case.readings.process(process, counters::NUMA_REMOTE_BYTES)?;
     let is_node = |name: &str| {
         name.strip_prefix("numa_node")
             .and_then(|rest| rest.strip_suffix("_bytes"))
@@ -108,7 +112,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
         place: Place { module: Some(program.clone()), ..Place::default() },
         gain: None,
         severity: if share.low >= 0.5 { Severity::Medium } else { Severity::Low },
-        confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats(),
+        certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats()),
         evidence: vec![Evidence::said(text).number("share", share.mid).number("bytes", bytes as f64)],
         actions: vec![
             "Bind process and memory to one node: numactl --cpunodebind=0 --membind=0 inferscope run -- ...".into(),
@@ -135,7 +139,7 @@ mod tests {
         let found =
             found(&WrongNumaNode, &format!("{NODES} counter process numa_remote_bytes 1s=3000000000 5s=3000000000"));
         assert_eq!(found[0].title, "75 % of the memory of app.py (2.79 GiB) is on a remote NUMA node");
-        assert!(found[0].gain.is_none() && found[0].confidence > 0.7);
+        assert!(found[0].gain.is_none() && found[0].confidence() > 0.7);
     }
 
     #[test]
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn abstains_with_one_node_and_without_readings() {
-        abstains(&WrongNumaNode, "host numa 1\n track main\n step request 0..1s", "one NUMA node");
+        silent(&WrongNumaNode, "host numa 1\n track main\n step request 0..1s");
         abstains(&WrongNumaNode, "host numa 2\n track main\n step request 0..1s", "not recorded");
         abstains(&WrongNumaNode, "track main\n step request 0..1s", "number of NUMA nodes");
     }

@@ -1,6 +1,8 @@
 //! `compile-in-request`: code is compiled or tuned inside the steps.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -11,9 +13,10 @@ use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::is;
 use analysis::host::blame;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
+use replay::gain::Gain;
 
 pub const CODE: RuleCode = RuleCode::new("compile-in-request");
 
@@ -66,7 +69,14 @@ impl Rule for CompileInRequest {
         let blamed = blame::functions(case, compiles).into_iter().next();
         let place = blamed.and_then(|one| Some(case.place(one.lines.first()?.0))).unwrap_or_default();
         let (with, all) = proof::windows_with(case, compiles);
-        let gain = case.gain_of_samples(compiles, share);
+        // While it compiles nothing else of the step gets done. Threads of the compiler that use the device themselves, to tune kernels, look to a
+        // replay like work that the step has to wait for.
+        let replayed = case.gain_of_samples(compiles, share);
+        let recorded = Gain::from(share);
+        let gain = match recorded.mid > replayed.mid {
+            true => Gain { change: replayed.change, kind: replayed.kind, ..recorded },
+            false => replayed,
+        };
         let title = format!(
             "Compilation takes {} of {}{}, in {} of {}",
             phrase::percent(proof::blamed(share, &gain)),
@@ -85,10 +95,12 @@ impl Rule for CompileInRequest {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
+            certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage()),
             evidence,
             actions: vec![
-                "Find what triggers recompilation: TORCH_LOGS=recompiles,guards; then use torch.compile(model, dynamic=True) or mark_dynamic for the dimension that varies.".into(),
+                Action::torch(
+                    "Find what triggers recompilation: TORCH_LOGS=recompiles,guards; then use torch.compile(model, dynamic=True) or mark_dynamic for the dimension that varies.",
+                ),
                 "Pad inputs to a few fixed shapes and run each shape once before the first request.".into(),
                 "Cache compiled code across runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
             ],
@@ -133,6 +145,19 @@ mod tests {
                 "_fn@{SITE}/_dynamo/eval_frame.py:700>run@{SITE}/_inductor/runtime/triton_heuristics.py:9"
             )),
         );
+    }
+
+    /// The first call of a function may import the compiler, class bodies and all, without compiling anything.
+    #[test]
+    fn silent_when_a_compiler_is_only_imported() {
+        let import = "_find_and_load@/usr/lib/python3.12/importlib/_bootstrap.py:1360";
+        let module = format!(
+            "<module>@{SITE}/fx/experimental/symbolic_shapes.py:40>ShapeEnv@{SITE}/fx/experimental/symbolic_shapes.py:90"
+        );
+        silent(&CompileInRequest, &steps(&format!("{import}>{module}")));
+        // Compiling imports what it needs: that is part of it.
+        let compile = format!("_compile@{SITE}/_dynamo/convert_frame.py:900>{import}>{module}");
+        assert_eq!(found(&CompileInRequest, &steps(&compile)).len(), 1);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `graph-breaks`: compiled code comes in several pieces a step, with plain Python between them.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::gap;
@@ -48,7 +50,7 @@ impl Rule for GraphBreaks {
             let compiled = (0..names.len() as u32)
                 .any(|name| names.get(NameIndex(name)).file.ends_with("torch/_dynamo/eval_frame.py"));
             return if compiled {
-                Verdict::Abstain("compiled regions not recorded (torch.profiler marks them)".into())
+                Verdict::NeedsTorch("compiled regions not recorded (torch.profiler marks them)".into())
             } else {
                 Verdict::Silent
             };
@@ -100,7 +102,7 @@ impl Rule for GraphBreaks {
             place: Place::default(),
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
-            confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: widest
                 .map(|(start, end)| {
                     Evidence::at(
@@ -113,9 +115,10 @@ impl Rule for GraphBreaks {
                 .into_iter()
                 .collect(),
             actions: vec![
-                "Find the graph breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs)."
-                    .into(),
-                "Turn breaks into errors while fixing them: torch.compile(model, fullgraph=True).".into(),
+                Action::torch(
+                    "Find the graph breaks: TORCH_LOGS=graph_breaks <command>, or torch._dynamo.explain(model)(inputs).",
+                ),
+                Action::torch("Turn breaks into errors while fixing them: torch.compile(model, fullgraph=True)."),
             ],
             verify: proof::verify(case, share / 2.0),
         };

@@ -1,5 +1,7 @@
 //! `graph-input-copies`: before each replay of a CUDA graph, inputs are copied inside the device to where the graph reads them.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::calls_in_steps::at;
 use crate::measures::confidence;
@@ -118,18 +120,29 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
     let gain = case.at_worst(gain, &[Change::Work(chosen(but_longest), 0.0)], Share::default());
     let finding = Finding {
         code: CODE,
-        title: format!("{} device-to-device copies before each CUDA graph take {} of {}", crate::measures::gap::each(each), phrase::percent(share.mid), case.the_step()),
-        place: Place { kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()), ..Place::default() },
+        title: format!(
+            "{} device-to-device copies before each CUDA graph take {} of {}",
+            crate::measures::gap::each(each),
+            phrase::percent(share.mid),
+            case.the_step()
+        ),
+        place: Place {
+            kernel: Some(timeline.names.text(timeline::NameIndex(work.name[first])).to_owned()),
+            ..Place::default()
+        },
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+        certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
         evidence: vec![
             Evidence::at("the first such copy", None, work.start[first], work.end(first)),
             Evidence::said(format!("{} graph launches in the steps", phrase::count(graphs))),
         ],
         actions: vec![
-            "Write the inputs where the graph reads them: torch.add(a, b, out=static_input), or fill the static buffer from the host with one copy_.".into(),
-            "Merge small inputs: one static tensor for all of them, copied once, with views into it inside the graph.".into(),
+            Action::torch(
+                "Write the inputs where the graph reads them: torch.add(a, b, out=static_input), or fill the static buffer from the host with one copy_.",
+            ),
+            "Merge small inputs: one static tensor for all of them, copied once, with views into it inside the graph."
+                .into(),
         ],
         verify: proof::verify(case, gain.mid / 100.0),
     };

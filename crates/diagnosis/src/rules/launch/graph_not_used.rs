@@ -1,5 +1,6 @@
 //! `graph-not-used`: some steps replay a CUDA graph, others do the same work launch by launch.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -138,7 +139,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        confidence: confidence::of(&tally, case.threshold(MIN_SHARE)),
+        certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
         evidence,
         actions: vec![
             "Capture graphs for these batch sizes too (vLLM: --compilation-config '{\"cudagraph_capture_sizes\": [...]}'; SGLang: --cuda-graph-bs).".into(),

@@ -1,5 +1,6 @@
 //! `host-wait`: between two pieces of a step's work the GPU waits for the host, which does something else than launching.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
@@ -28,7 +29,7 @@ impl Rule for HostWait {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "In the middle of a step the GPU is idle for {min_share} of the step or more because the CPU runs other code.",
-            why: "A gap of more than 100 µs (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. The gain is at most all of this time, and at least the part of the one line that is named.",
+            why: "A gap of more than 100 µs (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. Where the CPU has not waited for the GPU in the step before, its code cannot need the GPU's results, and the next work can be launched first; where it has, the code may decide what is launched next: the advice says so and is half as sure. The gain is at most all of this time, and at least the part of the one line that is named.",
             needs: "GPU operations, and stack samples or recorded calls.",
             example: "GPU idle 34 % of the step between kernels: CPU mostly in sample_tokens (engine.py:88)",
         }
@@ -60,7 +61,8 @@ impl Rule for HostWait {
         let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "CPU runs other code, nothing is launched");
         finding.actions = vec![
-            "Launch the next GPU work before this code runs, or move it to another process.".into(),
+            Action::new("Launch the next GPU work before this code runs, or move it to another process.")
+                .needs([gap.runs_without_results(case)]),
             "Do it on the GPU, for the whole batch at once.".into(),
             "Prepare the next step while this one runs: a queue of one step is enough.".into(),
         ];
@@ -92,6 +94,14 @@ mod tests {
         assert_eq!(found[0].title, "GPU idle 25 % of the step between kernels: CPU mostly in choose (engine.py:88)");
         assert!(found[0].gain.unwrap().mid > 24.0 && found[0].actions.len() >= 2);
         assert!(found[0].evidence[1].track.is_some());
+    }
+
+    /// Code that runs after the CPU has waited for a result may need it.
+    #[test]
+    fn code_before_any_wait_needs_no_result() {
+        let of = |text: &str| found(&HostWait, text)[0].actions[0].applies();
+        assert_eq!(of(STEPS), 1.0);
+        assert_eq!(of(&STEPS.replace("kernel prefill", "api cudaStreamSynchronize 12us..13us\n kernel prefill")), 0.5);
     }
 
     #[test]

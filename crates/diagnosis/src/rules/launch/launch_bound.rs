@@ -1,10 +1,12 @@
 //! `launch-bound`: kernels are shorter than it takes to launch them, so the GPU waits for each launch.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::{capture, compiled, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use analysis::device::step_kernels::StepKernels;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::percentile;
@@ -33,7 +35,7 @@ impl Rule for LaunchBound {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Kernels are shorter than the time to launch them, and the GPU idles for {min_share} of the step or more waiting for launches.",
-            why: "When the CPU needs longer to launch a kernel than the GPU needs to run it, the queue is empty whenever a kernel ends. A gap shorter than 100 µs (or than four launches, where launching is slower) counts if the next launch came after the GPU was done, minus the cost of a synchronisation before it. A CUDA graph launches all kernels with one call; what remains are the gaps between kernels that are already queued, measured in this recording: they are subtracted from the low end of the gain.",
+            why: "When the CPU needs longer to launch a kernel than the GPU needs to run it, the queue is empty whenever a kernel ends. A gap shorter than 100 µs (or than four launches, where launching is slower) counts if the next launch came after the GPU was done, minus the cost of a synchronisation before it. A CUDA graph launches all kernels with one call, which needs launches that repeat from step to step with no wait and no copy of pageable memory between them: where the recording shows otherwise, the graph is not advised, and only an upper bound of the gain is given. What remains are the gaps between kernels that are already queued, measured in this recording: they are subtracted from the low end of the gain.",
             needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
             example: "GPU idle 61 % of the step: kernels take 3.10 µs but are launched every 9.80 µs",
         }
@@ -51,10 +53,7 @@ impl Rule for LaunchBound {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit {
-            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
-            whatif: Some("graph steps"),
-        })
+        Some(capture::EDIT)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -95,12 +94,19 @@ impl Rule for LaunchBound {
         let what = format!("{} gaps in which the next operation was not launched yet", phrase::count(sums.late));
         let gain = case.gain(&[Change::GraphSteps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
+        let own = |one: &&StepKernels| (one.process, one.ordinal) == (gap.device.process, gap.device.ordinal);
+        let needs = case.kernels().iter().find(own).map(|device| capture::of_steps(case, device)).unwrap_or_default();
+        let graph = Action::torch("Launch the step as one CUDA graph")
+            .by("model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).")
+            .needs(needs);
+        // Where it cannot be one graph, fewer launches are the way: how many fewer is not known.
+        let gain = if graph.fails().is_some() { gain.at_most() } else { gain };
         let mut finding = gap.finding_with(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, &what);
         finding.actions = vec![
-            "Launch the step as one CUDA graph: model = torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph(g).".into(),
-            "Fuse small operations: torch.compile(model).".into(),
-            "Increase the batch: more work per kernel costs little while launches are the limit.".into(),
+            graph,
+            Action::torch("Fuse small operations").by("torch.compile(model).").needs([compiled::not_yet(case)]),
+            "Increase the batch, if requests can share a step: more work per kernel costs little while launches are the limit.".into(),
         ];
         finding.into()
     }
@@ -144,6 +150,19 @@ mod tests {
     fn silent_when_the_gpu_is_the_slower_one_and_without_one() {
         silent(&LaunchBound, &steps(12, true));
         silent(&LaunchBound, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
+    }
+
+    /// A graph cannot hold a wait: what else makes fewer launches is advised, and no more is promised than the bound.
+    #[test]
+    fn no_graph_is_advised_where_the_step_synchronises() {
+        let plain = found(&LaunchBound, &steps(3, true));
+        assert!(plain[0].actions[0].contains("CUDA graph") && plain[0].actions[0].applies() == 1.0);
+        let waits = steps(3, true)
+            .replace("kernel add 105us..108us", "kernel add 105us..108us\n api cudaStreamSynchronize 108.5us..109us");
+        let found = found(&LaunchBound, &waits);
+        let gain = found[0].gain.unwrap();
+        assert_eq!(found[0].actions[0].fails(), Some("the step waits for the GPU once between its launches"));
+        assert!(gain.by == GainBy::Bounded && gain.low == 0.0 && gain.mid < plain[0].gain.unwrap().mid, "{gain:?}");
     }
 
     #[test]

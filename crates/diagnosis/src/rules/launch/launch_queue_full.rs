@@ -1,5 +1,6 @@
 //! `launch-queue-full`: the host is so far ahead that launching itself waits until the device has taken something from its queue.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{calls_in_steps, gap};
@@ -80,7 +81,7 @@ impl Rule for LaunchQueueFull {
             place: Place { api: Some(api.to_owned()), ..Place::default() },
             gain: None,
             severity: Severity::Info,
-            confidence: full.tally.repeats(),
+            certainty: Certainty::seen(full.tally.repeats()),
             evidence: vec![
                 Evidence::at(format!("longest, {}", phrase::duration(slice.dur)), None, slice.start, slice.end()),
                 Evidence::said(format!("{} calls blocked; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),

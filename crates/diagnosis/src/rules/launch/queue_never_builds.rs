@@ -1,8 +1,10 @@
 //! `queue-never-builds`: nearly every kernel finds the GPU idle, because the host never gets ahead of it.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::measures::gap;
 use crate::measures::proof;
+use crate::measures::{capture, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -81,14 +83,20 @@ impl Rule for QueueNeverBuilds {
             place: Place::default(),
             gain: None,
             severity: Severity::Low,
-            confidence: 1.0, // Counted.
+            certainty: Certainty::seen(1.0), // Counted.
             evidence: vec![
-                Evidence::said(format!("GPU idle {} of {}", phrase::percent(idle), case.steps_time())).number("idle", idle),
-                Evidence::said("a launch counts when its call returns after the preceding work has ended").number("share", share),
+                Evidence::said(format!("GPU idle {} of {}", phrase::percent(idle), case.steps_time()))
+                    .number("idle", idle),
+                Evidence::said("a launch counts when its call returns after the preceding work has ended")
+                    .number("share", share),
             ],
             actions: vec![
-                "Let the CPU run ahead: no .item(), .cpu(), print(tensor) or synchronize() between the launches of a step.".into(),
-                "Cut launch cost: CUDA graphs, torch.compile(model, mode=\"reduce-overhead\").".into(),
+                Action::torch(
+                    "Let the CPU run ahead: no .item(), .cpu(), print(tensor) or synchronize() between the launches of a step.",
+                ),
+                Action::torch("Cut launch cost")
+                    .by("CUDA graphs, torch.compile(model, mode=\"reduce-overhead\").")
+                    .needs(capture::without_waits(case)),
             ],
             verify: proof::verify(case, 0.0),
         };

@@ -1,10 +1,12 @@
 //! `short-kernel-gaps`: between kernels that are queued already the GPU loses time, because there are so many of them.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::{capture, compiled, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use analysis::device::step_kernels::StepKernels;
 use analysis::idle::Measure;
 use analysis::phrase;
 use analysis::place::Place;
@@ -57,10 +59,7 @@ impl Rule for ShortKernelGaps {
     }
 
     fn edit(&self) -> Option<Edit> {
-        Some(Edit {
-            what: "torch.compile(model, mode=\"reduce-overhead\"), or capture the step in a CUDA graph",
-            whatif: Some("graph steps"),
-        })
+        Some(capture::EDIT)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -95,9 +94,15 @@ impl Rule for ShortKernelGaps {
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
         let mut finding = gap.finding_with(case, CODE, title, Place::default(), gain);
         finding.evidence = gap.evidence(case, "the next kernel was launched but had not started");
+        let own = |one: &&StepKernels| (one.process, one.ordinal) == (gap.device.process, gap.device.ordinal);
+        let needs = case.kernels().iter().find(own).map(|device| capture::of_steps(case, device)).unwrap_or_default();
         finding.actions = vec![
-            "Fuse small kernels: torch.compile(model), or the library's fused operations.".into(),
-            "Replay the step as a CUDA graph, whose kernels start closer together: torch.compile(model, mode=\"reduce-overhead\").".into(),
+            Action::torch("Fuse small kernels")
+                .by("torch.compile(model), or the library's fused operations.")
+                .needs([compiled::not_yet(case)]),
+            Action::torch("Replay the step as a CUDA graph, whose kernels start closer together")
+                .by("torch.compile(model, mode=\"reduce-overhead\").")
+                .needs(needs),
         ];
         finding.into()
     }

@@ -1,6 +1,8 @@
 //! `input-pipeline`: the step waits for the workers of a DataLoader, which do not keep up.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
@@ -65,12 +67,12 @@ impl Rule for InputPipeline {
             place: found.place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: found.confidence,
+            certainty: Certainty::seen(found.confidence),
             evidence,
             actions: vec![
-                "Prefetch more: DataLoader(..., num_workers=2 * now, prefetch_factor=4, persistent_workers=True).".into(),
+                Action::torch("Prefetch more: DataLoader(..., num_workers=2 * now, prefetch_factor=4, persistent_workers=True)."),
                 "Give workers less to do: smaller images, decoding on the GPU, batches prepared once and cached on disk.".into(),
-                "Check whether workers compete for cores: torch.set_num_threads(1) in worker_init_fn.".into(),
+                Action::torch("Check whether workers compete for cores: torch.set_num_threads(1) in worker_init_fn."),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

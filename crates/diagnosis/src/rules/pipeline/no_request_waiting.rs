@@ -1,6 +1,7 @@
 //! `no-request-waiting`: the step waits for work, and nothing else of the program runs meanwhile: the load sets the pace, not the code.
 
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::measures::{gap, on_path};
@@ -11,7 +12,7 @@ use crate::rules::launch::host_wait;
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::{WAITS, is};
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::host::waits::{DEEPEST_WAIT, For, waits_for};
 use analysis::phrase;
 use analysis::steps::spans::Spans;
@@ -79,10 +80,10 @@ impl Rule for NoRequestWaiting {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
-        let all: Vec<&StepSample> = case.seen.all.iter().filter(|one| waits(one)).collect();
+        let all: Vec<&StepSample> = case.samples.all.iter().filter(|one| waits(one)).collect();
         let (busy, others, children) = (at_work(case), Others::find(case), unsampled_children(case));
         let quiet = all.iter().filter(|one| {
-            let (time, half) = (case.sample(one).time, case.seen.period_ns / 2);
+            let (time, half) = (case.sample(one).time, case.samples.period_ns / 2);
             busy.overlap(time, time.saturating_add(1)) == 0
                 && children.overlap(time, time.saturating_add(1)) == 0
                 && !others.run(case.track(one), time.saturating_sub(half), time.saturating_add(half))
@@ -106,7 +107,7 @@ impl Rule for NoRequestWaiting {
             place: found.place,
             gain: Some(gain),
             severity: Severity::Low,
-            confidence: found.confidence * quiet,
+            certainty: Certainty::seen(found.confidence * quiet),
             evidence,
             actions: vec![
                 "Send more concurrent requests before changing any code: the server has capacity left.".into(),

@@ -1,7 +1,8 @@
 //! `preprocess-before-first-kernel`: a step begins with work of the host, and the GPU has nothing to do until it is over.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::{ahead, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -35,7 +36,7 @@ impl Rule for PreprocessBeforeFirstKernel {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The CPU prepares for {min_share} of the step or more before the GPU gets its first work.",
-            why: "A step begins with the first CPU work, not with the first kernel: while the CPU tokenises, decodes images or pads, the GPU is idle. Tools that count from kernel to kernel do not show it. Counted is the time the CPU runs; the gain is at most all of it (prepared for the next step while this one runs), and at least the line that is named.",
+            why: "A step begins with the first CPU work, not with the first kernel: while the CPU tokenises, decodes images or pads, the GPU is idle. Tools that count from kernel to kernel do not show it. Counted is the time the CPU runs; the gain is at most all of it (prepared for the next step while this one runs), and at least the line that is named. Preparing ahead needs a next request and a second core: steps that mostly follow each other at once show the first, the machine's cores the second; where that is not shown, it is said with the advice, which then comes second.",
             needs: "Steps, GPU operations, and stack samples or recorded calls.",
             example: "GPU idle 58 % of the step before first kernel: CPU mostly in preprocess (vision.py:44)",
         }
@@ -78,13 +79,27 @@ impl Rule for PreprocessBeforeFirstKernel {
             && place.function.as_deref().is_some_and(|name| name.contains("::") || CudaCall::of(name).is_runtime());
         let mut finding = gap.finding(case, CODE, title, place, gain);
         finding.evidence = gap.evidence(case, "CPU runs before the first GPU work of the step");
+        let ahead = Action::new("Prepare the next request while the GPU works on this one: in another process or thread, with a queue in between.")
+            .needs([ahead::next_is_there(case), ahead::second_core(case)]);
+        let instead = match operator {
+            true => {
+                "Check whether later steps do it too: a first call allocates memory, loads code or creates a context, and belongs before the first request."
+            }
+            false => {
+                "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text."
+            }
+        };
         finding.actions = vec![
-            "Prepare the next request while the GPU works on this one: in another process or thread, with a queue in between.".into(),
-            "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text.".into(),
+            ahead,
+            match operator {
+                true => instead.into(),
+                false => Action::torch(instead),
+            },
             "Cache what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
         ];
-        if operator {
-            finding.actions[1] = "Check whether later steps do it too: a first call allocates memory, loads code or creates a context, and belongs before the first request.".into();
+        // What may not apply does not come first.
+        if finding.actions[0].applies() < 1.0 {
+            finding.actions.swap(0, 1);
         }
         finding.into()
     }
@@ -110,7 +125,10 @@ mod tests {
     #[test]
     fn an_operator_is_not_sent_to_a_tokenizer() {
         let text = "track main\n step r 0..10ms\n ccall aten::empty 0..8ms\n api cudaLaunchKernel 8ms..8.01ms\n stream 7\n kernel k 8.02ms..9.9ms";
-        let said = |text: &str| found(&PreprocessBeforeFirstKernel, text)[0].actions.join(" ");
+        let said = |text: &str| {
+            let found = found(&PreprocessBeforeFirstKernel, text);
+            found[0].actions.iter().map(ToString::to_string).collect::<String>()
+        };
         assert!(said(text).contains("later steps") && !said(text).contains("tokenizer"));
         assert!(said(STEPS).contains("tokenizer"));
     }
@@ -125,6 +143,18 @@ mod tests {
         );
         let gain = found[0].gain.unwrap();
         assert!(gain.mid > 58.0 && gain.low > 55.0, "{gain:?}");
+        assert!(found[0].actions[0].starts_with("Prepare the next request"));
+    }
+
+    /// Requests that come now and then: no next one is there to be prepared.
+    #[test]
+    fn preparing_ahead_needs_a_next_request() {
+        let found = found(&PreprocessBeforeFirstKernel, &STEPS.replace("every 400ms", "every 900ms"));
+        assert!(found[0].actions[0].starts_with("Do it on the GPU") && found[0].actions[0].applies() == 1.0);
+        assert_eq!(
+            found[0].actions[1].unknown().collect::<Vec<_>>(),
+            ["the next request is there while this one runs"]
+        );
     }
 
     #[test]

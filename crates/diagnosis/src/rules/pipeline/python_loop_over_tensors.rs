@@ -1,20 +1,21 @@
 //! `python-loop-over-tensors`: a Python loop launches the same few short kernels again and again, once for each element.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
-use crate::measures::{gap, roofline};
+use crate::measures::{gap, roofline, rounds};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::Graphs;
 use analysis::device::step_kernels::StepKernels;
-use analysis::frames::DEEP;
 use analysis::phrase;
 use analysis::stats::share::{Share, Tally};
 use replay::Change;
-use timeline::{StackIndex, TrackIndex};
+use timeline::TrackIndex;
 
 pub const CODE: RuleCode = RuleCode::new("python-loop-over-tensors");
 
@@ -31,11 +32,9 @@ const MAX_KERNEL_NS: Threshold = Threshold::new(
 );
 const MIN_ROUNDS: Threshold =
     Threshold::new(CODE, "min_rounds", 24.0, Unit::Count, "layers of a model repeat less often");
-/// A longer body does enough work in each round.
 const BODY: usize = 5;
-
-/// So much of a step is all of it.
-const ALL: f64 = 0.9;
+const MAX_KERNELS: Threshold =
+    Threshold::new(CODE, "max_kernels", BODY as f64, Unit::Count, "a longer body does enough work in each round");
 
 impl Rule for PythonLoopOverTensors {
     fn code(&self) -> RuleCode {
@@ -46,11 +45,15 @@ impl Rule for PythonLoopOverTensors {
         &[MIN_SHARE, MAX_KERNEL_NS, MIN_ROUNDS]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MAX_KERNELS]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "At most five kernels, each shorter than {max_kernel_ns}, are launched {min_rounds} times or more in a row, and that takes {min_share} of the step or more.",
-            why: "A Python loop over rows, experts or tokens pays per iteration what one batched operation pays once. Layers of a model repeat too, but fewer times and with more kernels each; where 90 % of the step are in an nn.Sequential, whose layers feed each other, they are not such a loop however many there are. The gain is the recorded steps replayed with the kernels of one iteration left, and one iteration's share of the CPU time between the first and the last launch; at worst all kernels stay, because one batched kernel may take as long as they do.",
-            needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
+            summary: "At most {max_kernels} kernels, each shorter than {max_kernel_ns}, are launched {min_rounds} times or more in a row, and that takes {min_share} of the step or more.",
+            why: "A Python loop over rows, experts or tokens pays per iteration what one batched operation pays once. Layers of a model repeat too, fewer times and with more kernels each; a deep chain of small layers looks the same. Kernels do not tell the two apart, the operators that launched them do (`--ops`): where they show that each iteration reads what the one before wrote, batching is not advised and no gain is given; where they show that none does, it is advised without a condition; without operators, or where values go to the CPU in between, the advice says what to check and is half as sure. The gain is the recorded steps replayed with the kernels of one iteration left, and one iteration's share of the CPU time between the first and the last launch; at worst all kernels stay, because one batched kernel may take as long as they do.",
+            needs: "GPU operations with their launch calls (`--gpu-detail launch`); operators (`--ops`) to know whether iterations depend on each other.",
             example: "Loop launches the same 4 kernels 48 times in a row: 63 % of the step, at route (moe.py:31)",
         }
     }
@@ -75,14 +78,11 @@ impl Rule for PythonLoopOverTensors {
         let Some((first, body, rounds)) = loops.longest.filter(|_| share.mid >= case.threshold(MIN_SHARE)) else {
             return Verdict::Silent;
         };
-        // A model that is nothing but layers. Loops over experts are a part of a step, also where an expert is an nn.Sequential.
-        if share.mid >= ALL && is_chain(case, &loops.stretches) {
-            return Verdict::Silent;
-        }
         let work = &case.timeline.gpu.work;
         let row = device.rows.iter().find(|row| row.name.0 == work.name[first as usize]);
         let place = row.map(|row| roofline::place(case, row)).unwrap_or_default();
         let count = loops.count as f64 / case.steps.count().max(1) as f64;
+        let independent = rounds::independent(case, &loops.again);
         let mut changes = vec![Change::Work(case.chosen_work(loops.again), 0.0)];
         let stretches: Vec<_> =
             loops.stretches.into_iter().filter(|one| case.chosen().is_none_or(|chosen| chosen.has(one.1))).collect();
@@ -101,46 +101,28 @@ impl Rule for PythonLoopOverTensors {
             place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: confidence::of(&loops.tally, case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&loops.tally, case.threshold(MIN_SHARE))),
             evidence: vec![
-                Evidence::at("the first iteration of the longest loop", None, work.start[first as usize], work.end(first as usize)),
+                Evidence::at(
+                    "the first iteration of the longest loop",
+                    None,
+                    work.start[first as usize],
+                    work.end(first as usize),
+                ),
                 Evidence::said(format!("{} such loops per step", gap::each(count))),
             ],
             actions: vec![
-                "Batch all iterations into one operation: torch.bmm or torch.baddbmm over stacked tensors, torch.stack, a mask instead of an if.".into(),
-                "Vectorise it with torch.vmap(function)(tensors); use torch._foreach_add_(list, other) for lists of tensors.".into(),
+                Action::torch("Batch all iterations into one operation")
+                    .by("torch.bmm or torch.baddbmm over stacked tensors, torch.stack, a mask instead of an if.")
+                    .needs([independent.clone()]),
+                Action::torch("Vectorise it")
+                    .by("torch.vmap(function)(tensors); torch._foreach_add_(list, other) for lists of tensors.")
+                    .needs([independent]),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
         finding.into()
     }
-}
-
-/// Whether most samples inside the loops are of modules that an nn.Sequential calls one after the other, with no function of the
-/// program between.
-fn is_chain(case: &Case, stretches: &[(TrackIndex, u64, u64)]) -> bool {
-    let timeline = case.timeline;
-    let mut sorted = stretches.to_vec();
-    sorted.sort_unstable();
-    let inside = |track: TrackIndex, time: u64| {
-        let after = sorted.partition_point(|one| (one.0, one.1) <= (track, time));
-        after.checked_sub(1).is_some_and(|place| sorted[place].0 == track && time < sorted[place].2)
-    };
-    let sequential = |stack: StackIndex| {
-        let home = case.frames.home(stack);
-        let above = timeline.stacks.walk(stack).take(DEEP).take_while(|(here, _)| *here != home);
-        let mut names = above.map(|(_, frame)| timeline.names.get(frame.name));
-        names.any(|name| name.file.ends_with("torch/nn/modules/container.py") && name.text.ends_with("forward"))
-    };
-    let (mut all, mut chained) = (0usize, 0);
-    for seen in &case.seen.all {
-        let sample = case.sample(seen);
-        if inside(case.track(seen), sample.time) {
-            all += 1;
-            chained += usize::from(sequential(sample.stack));
-        }
-    }
-    2 * chained > all
 }
 
 #[derive(Default)]
@@ -262,18 +244,40 @@ mod tests {
         silent(&PythonLoopOverTensors, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
     }
 
+    /// Layers that feed each other launch the same kernels in a row, too: without their data, batching is said with its condition and is half as sure.
     #[test]
-    fn layers_of_a_sequential_are_no_loop_but_a_loop_inside_one_is() {
-        let all = steps(&["gemm", "relu"], 200, 3);
-        let container = "forward@/usr/lib/python3/site-packages/torch/nn/modules/container.py:250";
-        let linear = "forward@/usr/lib/python3/site-packages/torch/nn/modules/linear.py:125";
-        let seen_as = |stack: &str| all.replace("main>route@moe.py:31", stack);
-        silent(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>{linear}")));
-        found(&PythonLoopOverTensors, &seen_as(&format!("main@app.py:3>{container}>route@moe.py:31>{linear}")));
-        // Experts that are such containers look the same, but are not all of the step.
-        let experts =
-            seen_as(&format!("main@app.py:3>{container}>{linear}")).replace("step r 0..10ms", "step r 0..18ms");
-        found(&PythonLoopOverTensors, &experts);
+    fn batching_is_advised_only_for_rounds_that_do_not_depend_on_each_other() {
+        let found = found(&PythonLoopOverTensors, &steps(&["gemm", "relu"], 200, 3));
+        for action in &found[0].actions {
+            assert_eq!(action.unknown().collect::<Vec<_>>(), ["the iterations are independent of each other"]);
+            assert_eq!(action.applies(), 0.5);
+        }
+    }
+
+    /// Steps of 40 rounds of two kernels, the last of which was looked at; `reads` says what the first operator of a round reads.
+    fn looked_at(reads: impl Fn(u64) -> u64) -> String {
+        let op = |name: &str, at: u64, from: u64, to: u64| {
+            format!(
+                "op aten::{name} {at}us..{}us args {{\"Input~Dims\":[[8]],\"device\":\"cuda:0\",\"in\":[{from}],\"out\":[{to}],\"at\":\"moe.py:31~route\",\"turn\":[0,0]}}\n",
+                at + 15
+            )
+        };
+        let round = |at: u64| {
+            op("mm", 400_010 + 80 * at, reads(at), 100 + 2 * at)
+                + &op("relu", 400_050 + 80 * at, 100 + 2 * at, 101 + 2 * at)
+        };
+        let ops: String = (0..40).map(round).collect();
+        steps(&["gemm", "relu"], 40, 3).replace("repeat 10 every 20ms", "repeat 21 every 20ms") + "\n" + &ops
+    }
+
+    #[test]
+    fn operators_tell_whether_iterations_depend_on_each_other() {
+        let of = |reads: &dyn Fn(u64) -> u64| found(&PythonLoopOverTensors, &looked_at(reads)).remove(0).actions;
+        assert!(of(&|_| 1).iter().all(|action| action.applies() == 1.0));
+        let chain = of(&|at| 99 + 2 * at);
+        assert!(chain.iter().all(|action| action.fails() == Some("each round uses what the one before it computed")));
+        // A value that nobody knows says nothing.
+        assert!(of(&|_| 0).iter().all(|action| action.applies() == 0.5));
     }
 
     #[test]

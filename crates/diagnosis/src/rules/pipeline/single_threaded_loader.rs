@@ -1,6 +1,8 @@
 //! `single-threaded-loader`: a DataLoader without workers makes every batch on the thread that serves, while the device waits.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::on_path;
 use crate::measures::proof;
@@ -83,11 +85,15 @@ impl Rule for SingleThreadedLoader {
             place: found.place,
             gain: Some(gain),
             severity: Severity::of(gain.share()),
-            confidence: found.confidence,
+            certainty: Certainty::seen(found.confidence),
             evidence,
             actions: vec![
-                format!("Make batches in worker processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."),
-                "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk.".into(),
+                Action::torch(format!(
+                    "Make batches in worker processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."
+                )),
+                Action::torch(
+                    "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk.",
+                ),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };

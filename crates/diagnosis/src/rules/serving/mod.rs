@@ -1,5 +1,6 @@
-//! The steps of an engine that serves language models: prefill, decode, sampling and scheduling.
+//! The steps of an engine that serves language models: padding, prefill, decode, sampling and scheduling.
 
+pub(crate) mod padding_waste;
 pub(crate) mod prefill_blocks_decode;
 pub(crate) mod sampler_share;
 pub(crate) mod scheduler_gap;
@@ -10,6 +11,11 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "serving",
     title: "Serving engines",
-    summary: "Steps of an LLM serving engine: prefill, decode, sampling and scheduling.",
-    rules: &[&sampler_share::SamplerShare, &prefill_blocks_decode::PrefillBlocksDecode, &scheduler_gap::SchedulerGap],
+    summary: "Steps of an LLM serving engine: padding, prefill, decode, sampling and scheduling.",
+    rules: &[
+        &padding_waste::PaddingWaste,
+        &sampler_share::SamplerShare,
+        &prefill_blocks_decode::PrefillBlocksDecode,
+        &scheduler_gap::SchedulerGap,
+    ],
 };

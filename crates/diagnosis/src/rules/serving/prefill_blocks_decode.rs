@@ -1,5 +1,6 @@
 //! `prefill-blocks-decode`: long prefill steps run between the decode steps of other requests, which wait meanwhile.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps::{self, Phase};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -84,7 +85,7 @@ impl Rule for PrefillBlocksDecode {
             place: Place::default(),
             gain: None,
             severity: Severity::Medium,
-            confidence: again(blocks.len()),
+            certainty: Certainty::seen(again(blocks.len())),
             evidence: vec![
                 Evidence::at(format!("longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
                 Evidence::said(format!("a decode step takes {} (median); prefill between decode steps takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),

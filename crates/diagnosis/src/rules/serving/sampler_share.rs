@@ -1,5 +1,6 @@
 //! `sampler-share`: choosing the next tokens takes a large part of the step.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::confidence;
 use crate::measures::proof;
@@ -57,7 +58,7 @@ impl Rule for SamplerShare {
             place,
             gain: None,
             severity: Severity::Low,
-            confidence: confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), case.threshold(MIN_SHARE)),
+            certainty: Certainty::seen(confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), case.threshold(MIN_SHARE))),
             evidence: vec![Evidence::said(format!("{} such kernels per step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
             actions: vec![
                 "Sort fewer values: apply top_k before top_p; use greedy decoding where it is enough.".into(),

@@ -1,5 +1,6 @@
 //! `scheduler-gap`: between two steps of a serving engine the device has nothing to do while the engine decides what comes next.
 
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::engine_steps;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -84,7 +85,7 @@ impl Rule for SchedulerGap {
             place: Place::default(),
             gain: None,
             severity: if share >= 0.2 { Severity::High } else { Severity::Medium },
-            confidence: again(count as usize),
+            certainty: Certainty::seen(again(count as usize)),
             evidence: vec![Evidence::at("the longest", Some(track), widest.0, widest.1).number("share", share)],
             actions: vec![
                 "Schedule the next batch while this one runs: vLLM --async-scheduling; SGLang's overlap scheduler is on unless --disable-overlap-schedule.".into(),

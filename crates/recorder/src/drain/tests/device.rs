@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::manifest::ProcessDevice;
+use trace::codes::MemoryOperation;
 use trace::device::{Allocation, Work};
 use trace::device_facts::DeviceFacts;
 
@@ -50,7 +51,10 @@ fn every_kind_of_record_becomes_its_row() {
     bench.push_work(Kind::Migration, Work { bytes: 4096, ..work(14) });
     let memory =
         Allocation { time: 9, address: 0x7f00_0000_0000, bytes: 512, memory: 3, correlation: 15, ..Default::default() };
-    for memory in [memory, Allocation { freed: true, pool: true, ..memory }] {
+    let freed = Allocation { operation: MemoryOperation::Free, pool: true, ..memory };
+    let failed = Allocation { operation: MemoryOperation::Failed, bytes: 1 << 40, address: 0, error: 2, ..memory };
+    let mapped = Allocation { operation: MemoryOperation::Map, handle: 77, ..memory };
+    for memory in [memory, freed, failed, mapped] {
         let (records, count) = memory.records();
         bench.ring.push_all(&records[..count]);
     }
@@ -76,7 +80,7 @@ fn every_kind_of_record_becomes_its_row() {
     assert!(bench.drain.close());
 
     let (gpu, memory, slices) = (bench.rows(Table::Gpu), bench.rows(Table::Allocations), bench.rows(Table::Slices));
-    assert_eq!((gpu.len(), memory.len(), slices.len()), (5, 2, 6), "{gpu:#?} {memory:#?} {slices:#?}");
+    assert_eq!((gpu.len(), memory.len(), slices.len()), (5, 4, 6), "{gpu:#?} {memory:#?} {slices:#?}");
     assert!(
         has(&gpu, &["kind: 1", "start_ns: 86000", "dur_ns: 700", "stream: 7", "block_x: 32", "bytes: null"]),
         "{gpu:#?}"
@@ -92,7 +96,12 @@ fn every_kind_of_record_becomes_its_row() {
         has(&memory, &["operation: 1", "address: 139637976727552", "bytes: 512", "memory: 3", "pool: 0"]),
         "{memory:#?}"
     );
-    assert!(has(&memory, &["operation: 2", "pool: 1", "correlation: 15"]), "{memory:#?}");
+    assert!(
+        has(&memory, &["operation: 2", "pool: 1", "correlation: 15", "handle: null", "error: null"]),
+        "{memory:#?}"
+    );
+    assert!(has(&memory, &["operation: 3", "bytes: 1099511627776", "handle: null", "error: 2"]), "{memory:#?}");
+    assert!(has(&memory, &["operation: 6", "bytes: 512", "handle: 77", "error: null"]), "{memory:#?}");
     assert!(has(&slices, &["kind: 7", "id: 11"]) && has(&slices, &["kind: 7", "id: null"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 8", "{\"domain\":\"x\"}"]) && has(&slices, &["kind: 10"]), "{slices:#?}");
     assert!(has(&slices, &["kind: 9", "id: 1"]) && has(&slices, &["kind: 1", "dur_ns: null"]), "{slices:#?}");
@@ -182,7 +191,7 @@ fn chunks_cut_work_in_two_and_nothing_is_lost_and_kernels_are_small() {
 }
 
 /// What a recorder that is killed leaves, seen by the next one.
-fn again(bench: &mut Bench) {
+pub(super) fn again(bench: &mut Bench) {
     let segment = bench.drain.attached[0].segment.clone();
     bench.drain.attached.clear();
     bench.drain.store = Store::open(&bench.root.join("trace")).unwrap();

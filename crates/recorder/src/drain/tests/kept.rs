@@ -4,7 +4,7 @@ use super::*;
 use crate::dictionary::Frame;
 use crate::journal::{JOURNAL, Journal};
 use crate::messages::{Message, Sample, channel};
-use trace::codes::{LossReason, Note, NoteCode};
+use trace::codes::{CollectorCode, LossReason, Note, NoteCode};
 use trace::event::EVENT_SIZE;
 
 /// A bench whose drain keeps a journal, as that of a recording does, and where its samplers send to.
@@ -39,7 +39,12 @@ fn a_kill_before_any_file_was_closed_leaves_samples_with_their_stacks_and_proces
     // Rows carry numbers of processes, which the manifest does not have yet.
     bench.drain.shared.processes.register(1, 0, 5, "init");
     outbox.send(sample(&bench, "decode", 11));
-    outbox.send(Message::Loss { process: 1, collector: "stacks", reason: LossReason::StackChanged, count: 4 });
+    outbox.send(Message::Loss {
+        process: 1,
+        collector: CollectorCode::Stacks,
+        reason: LossReason::StackChanged,
+        count: 4,
+    });
     bench.drain.shared.notes.add(Note::new(NoteCode::NoStacks).with("denied").of(3));
     bench.drain.turn();
     let manifest = recovered(&mut bench);

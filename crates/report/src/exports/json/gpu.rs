@@ -77,14 +77,19 @@ impl Events<'_> {
     }
 
     fn allocation(&mut self, allocation: &Allocation, out: &mut impl Write) -> io::Result<()> {
-        let operation = if allocation.freed { "free" } else { "malloc" };
-        let name = if allocation.freed { &b"\"free\""[..] } else { b"\"malloc\"" };
-        self.begin("memory_event", name, allocation.time, allocation.time);
+        let operation = allocation.operation.name();
+        self.begin("memory_event", format!("\"{operation}\"").as_bytes(), allocation.time, allocation.time);
         self.event.raw(r#""process_id":"#).signed(self.timeline.processes[allocation.process.0 as usize].pid);
         self.event.raw(r#","device_id":"#).number(allocation.device.into());
         self.event.raw(r#","operation":""#).raw(operation).raw(r#"","bytes":"#).number(allocation.bytes);
         self.event.raw(r#","address":""#).raw(&format!("{:#x}", allocation.address)).raw("\",\"pool\":");
         self.event.raw(if allocation.pool { "true" } else { "false" });
+        if allocation.handle != 0 {
+            self.event.raw(r#","handle":""#).raw(&format!("{:#x}\"", allocation.handle));
+        }
+        if allocation.error != 0 {
+            self.event.raw(r#","error":"#).number(allocation.error.into());
+        }
         self.event.raw(r#","numa_node":null,"numa_pages_migrated":null}}"#).send(out)
     }
 

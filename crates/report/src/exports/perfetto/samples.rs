@@ -19,11 +19,10 @@ pub fn write<W: Write>(
     }
     let rate = timeline.info.settings.rate_hz.map_or("at an unknown rate".to_owned(), |rate| format!("at {rate} Hz"));
     let name = format!("sampled stacks ({rate})");
-    let why =
-        "Seen from outside now and then: a slice runs from the first sample with the function to the first without.";
-    packets.describe(tracks::describe_child(tracks::stacks(thread), thread, 2, &name, why))?;
+    let why = format!("Sampled {rate}: a slice runs from the first sample with the function to the first without.");
+    packets.describe(tracks::describe_child(tracks::stacks(thread), thread, 2, &name, &why))?;
     let name = format!("sampled state ({rate})");
-    let why = "Whether the thread was running, and whether it held Python's lock, when it was looked at.";
+    let why = "Whether the thread was running, and whether it held the GIL, when it was sampled.";
     packets.describe(tracks::describe_child(tracks::state(thread), thread, 1, &name, why))?;
     states(timeline, thread, track, packets)?;
     stacks(timeline, thread, track, packets)

@@ -76,7 +76,7 @@ pub fn health<'a>(timeline: &'a Timeline, metrics: &'a Metrics, diagnosis: &'a D
         lines: diagnosis
             .health
             .iter()
-            .map(|line| Line { state: line.state.name(), label: line.label, text: &line.text })
+            .map(|line| Line { state: line.state.name(), label: line.label(), text: &line.text })
             .collect(),
     }
 }

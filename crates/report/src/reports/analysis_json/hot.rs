@@ -31,6 +31,14 @@ struct OfPart<'a> {
     line: Option<u32>,
     duration_us: Micros,
     percentage: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native_function: Option<OfNative<'a>>,
+}
+
+#[derive(Serialize)]
+struct OfNative<'a> {
+    function: &'a str,
+    library: &'a str,
 }
 
 #[derive(Serialize)]
@@ -148,6 +156,10 @@ fn part(part: &Part) -> OfPart<'_> {
         line: Some(part.line).filter(|line| *line > 0),
         duration_us: Micros::of(part.ns),
         percentage: (part.share * 1e5).round() / 1e3,
+        native_function: part
+            .native
+            .as_ref()
+            .map(|native| OfNative { function: &native.function, library: &native.library }),
     }
 }
 

@@ -3,10 +3,12 @@
 use super::gpu::{Device, Work};
 use super::health::Health;
 use super::hot::{Host, Recorded};
+use super::memory::Allocator;
+use super::operators::{Layers, Operators};
 use super::parts::{Category, Idle};
 use super::picture::{Slow, Waterfall};
 use super::times::{Micros, Steps, Summary};
-use diagnosis::{Diagnosis, Finding};
+use diagnosis::{Action, Diagnosis, Finding};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timeline::{Timeline, TrackIndex};
@@ -18,6 +20,7 @@ pub struct Analysis<'a> {
     pub bottleneck: Bottleneck<'a>,
     pub suggestions: Vec<Suggestion<'a>>,
     pub findings: Vec<Found<'a>>,
+    pub considered: Vec<Considered<'a>>,
     pub abstentions: Vec<Abstained<'a>>,
     pub summary: Summary,
     pub steps: Steps<'a>,
@@ -28,6 +31,15 @@ pub struct Analysis<'a> {
     /// Not there where no work of a device was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_work: Option<Work<'a>>,
+    /// Not there where none were recorded, or where a device does their work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operators: Option<Operators<'a>>,
+    /// The same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_layers: Option<Layers<'a>>,
+    /// Not there where nothing of a framework's allocator was recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<Allocator<'a>>,
     /// Not there where no work of a device was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay<'a>>,
@@ -96,9 +108,19 @@ pub struct Found<'a> {
     r#where: Where<'a>,
     gain_percent: Option<Gain>,
     confidence: f64,
+    certainty: Factors,
     evidence: Vec<Proof<'a>>,
-    actions: &'a [String],
+    actions: Vec<&'a str>,
     verify: &'a str,
+}
+
+/// What the confidence is the product of.
+#[derive(Serialize)]
+struct Factors {
+    seen: f64,
+    cause: f64,
+    fix: f64,
+    steps: f64,
 }
 
 #[derive(Serialize)]
@@ -117,6 +139,9 @@ struct Gain {
     mid: f64,
     high: f64,
     by: &'static str,
+    change: &'static str,
+    /// What the recording alone gives, where measured fixes corrected it.
+    derived: Option<[f64; 3]>,
 }
 
 /// Times are after the start of the recording. What a piece of proof does not have is left out: most are a sentence.
@@ -156,9 +181,9 @@ pub fn bottleneck(diagnosis: &Diagnosis) -> Bottleneck<'_> {
 /// The first thing to do about each finding, in the order of the findings; the other things stand with the finding.
 pub fn suggestions<'a>(timeline: &'a Timeline, diagnosis: &'a Diagnosis) -> Vec<Suggestion<'a>> {
     let with_action = diagnosis.findings.iter().filter_map(|finding| Some((finding, finding.actions.first()?)));
-    let suggestion = |(place, (finding, action)): (usize, (&'a Finding, &'a String))| Suggestion {
+    let suggestion = |(place, (finding, action)): (usize, (&'a Finding, &'a Action))| Suggestion {
         priority: place + 1,
-        action,
+        action: action.text(),
         rationale: &finding.title,
         impact: finding.severity.name(),
         estimated_improvement_percent: gain(finding),
@@ -183,15 +208,41 @@ pub fn finding<'a>(timeline: &'a Timeline, finding: &'a Finding) -> Found<'a> {
             api: place.api.as_deref(),
         },
         gain_percent: gain(finding),
-        confidence: finding.confidence,
+        confidence: finding.confidence(),
+        certainty: certainty(finding),
         evidence: evidence(timeline, finding),
-        actions: &finding.actions,
+        actions: finding.actions.iter().map(|action| action.text()).collect(),
         verify: &finding.verify,
     }
 }
 
+#[derive(Serialize)]
+pub struct Considered<'a> {
+    code: &'static str,
+    title: &'a str,
+    confidence: f64,
+    against: &'a str,
+}
+
+/// What else could be the cause, and what speaks against it.
+pub fn considered(diagnosis: &Diagnosis) -> Vec<Considered<'_>> {
+    let all = diagnosis.considered.iter();
+    all.map(|one| Considered {
+        code: one.code.as_str(),
+        title: &one.title,
+        confidence: one.confidence,
+        against: &one.against,
+    })
+    .collect()
+}
+
 pub fn abstention(abstention: &diagnosis::Abstention) -> Abstained<'_> {
     Abstained { code: abstention.code.as_str(), reason: &abstention.reason }
+}
+
+fn certainty(finding: &Finding) -> Factors {
+    let diagnosis::Certainty { seen, cause, fix, steps } = finding.certainty;
+    Factors { seen, cause, fix, steps }
 }
 
 fn gain(finding: &Finding) -> Option<Gain> {
@@ -202,6 +253,8 @@ fn gain(finding: &Finding) -> Option<Gain> {
         mid: hundredths(gain.mid),
         high: hundredths(gain.high),
         by: gain.by.name(),
+        change: gain.kind.name(),
+        derived: gain.derived.map(|derived| derived.map(hundredths)),
     })
 }
 

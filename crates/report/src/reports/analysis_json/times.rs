@@ -59,6 +59,47 @@ pub struct Steps<'a> {
     outliers: usize,
     unfinished: u64,
     overlapping: bool,
+    /// The part of what was recorded that lies in them.
+    share: Option<f64>,
+    runner_up: Option<RunnerUp<'a>>,
+    passed_over: Option<PassedOver<'a>>,
+    kinds: Vec<Kind<'a>>,
+    startup: Option<Startup>,
+}
+
+/// The next best reading of the recording.
+#[derive(Serialize)]
+struct RunnerUp<'a> {
+    name: &'a str,
+    source: &'static str,
+    count: u64,
+    share: f64,
+    differs: &'static str,
+}
+
+/// Marks that explain almost nothing.
+#[derive(Serialize)]
+struct PassedOver<'a> {
+    name: &'a str,
+    source: &'static str,
+    count: u64,
+    share: f64,
+}
+
+/// Another kind of steps.
+#[derive(Serialize)]
+struct Kind<'a> {
+    name: &'a str,
+    count: u64,
+    share: f64,
+    p50_us: Micros,
+}
+
+/// What comes before the first steady step.
+#[derive(Serialize)]
+struct Startup {
+    duration_us: Micros,
+    imports_us: Option<Micros>,
 }
 
 pub fn summary(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, devices: &[InSteps]) -> Summary {
@@ -102,7 +143,7 @@ pub fn steps<'a>(timeline: &Timeline, steps: &'a analysis::Steps, overlapping: b
         source: steps.source.name(),
         name: found.then_some(&steps.name),
         why: &steps.why,
-        confidence: found.then(|| (steps.confidence * 1e3).round() / 1e3),
+        confidence: found.then(|| thousandths(steps.confidence)),
         min_us: time(steps.min()),
         mean_us: time(steps.mean()),
         p50_us: time(steps.p50()),
@@ -115,5 +156,32 @@ pub fn steps<'a>(timeline: &Timeline, steps: &'a analysis::Steps, overlapping: b
         outliers: steps.steps.iter().filter(|step| step.outlier).count(),
         unfinished: steps.unfinished,
         overlapping,
+        share: steps.share.map(thousandths),
+        runner_up: steps.runner_up.as_ref().map(|other| RunnerUp {
+            name: &other.name,
+            source: other.source.name(),
+            count: other.count,
+            share: thousandths(other.share),
+            differs: other.differs.name(),
+        }),
+        passed_over: steps.passed_over.as_ref().map(|marks| PassedOver {
+            name: &marks.name,
+            source: marks.source.name(),
+            count: marks.count,
+            share: thousandths(marks.share),
+        }),
+        kinds: steps.kinds.iter().map(kind).collect(),
+        startup: steps.startup.map(|startup| Startup {
+            duration_us: Micros::of(startup.dur()),
+            imports_us: startup.imports_ns.map(Micros::of),
+        }),
     }
+}
+
+fn kind(kind: &analysis::steps::StepKind) -> Kind<'_> {
+    Kind { name: &kind.name, count: kind.count, share: thousandths(kind.share), p50_us: Micros::of(kind.p50_ns) }
+}
+
+fn thousandths(share: f64) -> f64 {
+    (share * 1e3).round() / 1e3
 }

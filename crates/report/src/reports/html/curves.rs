@@ -2,7 +2,7 @@
 
 use super::pack;
 use serde::Serialize;
-use timeline::{Counter, ProcessIndex, Timeline};
+use timeline::{Counter, ProcessIndex, Timeline, counters as counter_names};
 
 const MOST_POINTS: usize = 1500;
 
@@ -41,9 +41,9 @@ pub fn curves(timeline: &Timeline, process: Option<ProcessIndex>) -> Vec<(&'stat
     };
     let mut curves: Vec<(&'static str, &'static str, Points)> = Vec::new();
     for (name, title, unit) in [
-        ("rss_bytes", "memory (RSS)", "bytes"),
-        ("pss_bytes", "memory (PSS)", "bytes"),
-        ("swap_bytes", "swapped out", "bytes"),
+        (counter_names::RSS_BYTES, "memory (RSS)", "bytes"),
+        (counter_names::PSS_BYTES, "memory (PSS)", "bytes"),
+        (counter_names::SWAP_BYTES, "swapped out", "bytes"),
     ] {
         curves.extend(
             of(name)
@@ -52,9 +52,9 @@ pub fn curves(timeline: &Timeline, process: Option<ProcessIndex>) -> Vec<(&'stat
         );
     }
     for (name, title) in [
-        ("major_faults", "major faults a second"),
-        ("psi_memory_some_us", "memory pressure, µs a second"),
-        ("psi_cpu_some_us", "CPU pressure, µs a second"),
+        (counter_names::MAJOR_FAULTS, "major faults a second"),
+        (counter_names::PSI_MEMORY_SOME_US, "memory pressure, µs a second"),
+        (counter_names::PSI_CPU_SOME_US, "CPU pressure, µs a second"),
     ] {
         curves.extend(
             of(name)

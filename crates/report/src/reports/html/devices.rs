@@ -3,22 +3,22 @@
 use super::curves::{Curve, curve, level};
 use super::tracks::{Group, Lanes};
 use crate::streams::{counted_device, device_title};
-use timeline::{Counter, Timeline};
+use timeline::{Counter, Timeline, counters as counter_names};
 
 /// Name, title, unit, and how many of what was recorded make one.
-const MEMORY_USED: &str = "gpu_memory_used_bytes";
+const MEMORY_USED: &str = counter_names::GPU_MEMORY_USED_BYTES;
 const SHOWN: [(&str, &str, &str, f64); 11] = [
-    ("gpu_utilisation_percent", "utilisation (device's own)", "%", 1.0),
-    ("gpu_memory_bandwidth_utilisation_percent", "memory bandwidth in use", "%", 1.0),
+    (counter_names::GPU_UTILISATION_PERCENT, "utilisation (device's own)", "%", 1.0),
+    (counter_names::GPU_MEMORY_BANDWIDTH_UTILISATION_PERCENT, "memory bandwidth in use", "%", 1.0),
     (MEMORY_USED, "device memory in use", "bytes", 1.0),
-    ("gpu_sm_clock_mhz", "SM clock", "MHz", 1.0),
-    ("gpu_memory_clock_mhz", "memory clock", "MHz", 1.0),
-    ("gpu_power_mw", "power", "W", 1e3),
-    ("gpu_temperature_c", "temperature", "°C", 1.0),
-    ("gpu_throttle_reasons", "clocks held back", "reasons", 1.0),
-    ("gpu_pcie_rx_bytes_per_s", "PCIe, to the device", "bytes/s", 1.0),
-    ("gpu_pcie_tx_bytes_per_s", "PCIe, from the device", "bytes/s", 1.0),
-    ("gpu_ecc_uncorrected", "memory errors, not corrected", "", 1.0),
+    (counter_names::GPU_SM_CLOCK_MHZ, "SM clock", "MHz", 1.0),
+    (counter_names::GPU_MEMORY_CLOCK_MHZ, "memory clock", "MHz", 1.0),
+    (counter_names::GPU_POWER_MW, "power", "W", 1e3),
+    (counter_names::GPU_TEMPERATURE_C, "temperature", "°C", 1.0),
+    (counter_names::GPU_THROTTLE_REASONS, "clocks held back", "reasons", 1.0),
+    (counter_names::GPU_PCIE_RX_BYTES_PER_S, "PCIe, to the device", "bytes/s", 1.0),
+    (counter_names::GPU_PCIE_TX_BYTES_PER_S, "PCIe, from the device", "bytes/s", 1.0),
+    (counter_names::GPU_ECC_UNCORRECTED, "memory errors, not corrected", "", 1.0),
 ];
 
 /// NVML's bit for "nothing to do": no reason to look at the clock.
@@ -33,7 +33,7 @@ pub fn add(timeline: &Timeline, lanes: &mut Lanes) {
         let counters: Vec<&Counter> = of_machine().filter(|c| counted_device(c) == Some(number)).collect();
         let find = |name: &str| counters.iter().copied().find(|counter| &*counter.name == name);
         let first = lanes.counters.len();
-        let total = find("gpu_memory_total_bytes").and_then(|counter| counter.value.iter().max());
+        let total = find(counter_names::GPU_MEMORY_TOTAL_BYTES).and_then(|counter| counter.value.iter().max());
         for (name, title, unit, divisor) in SHOWN {
             let mut curve = find(name).and_then(|counter| shown(timeline, counter, title, unit, divisor));
             if let (MEMORY_USED, Some(curve), Some(total)) = (name, &mut curve, total) {

@@ -7,6 +7,7 @@ mod devices;
 mod gpu;
 mod lod;
 mod names;
+mod operators;
 mod pack;
 mod payload;
 mod picture;
@@ -25,7 +26,7 @@ use timeline::Timeline;
 const PAGE: &str = include_str!("../../assets/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");
 /// In the order that they depend on each other; joined into one module.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 13] = [
     include_str!("../../assets/data.js"),
     include_str!("../../assets/colours.js"),
     include_str!("../../assets/view.js"),
@@ -36,6 +37,7 @@ const MODULES: [&str; 12] = [
     include_str!("../../assets/flame.js"),
     include_str!("../../assets/tables.js"),
     include_str!("../../assets/gpu_tables.js"),
+    include_str!("../../assets/operators.js"),
     include_str!("../../assets/picture.js"),
     include_str!("../../assets/main.js"),
 ];

@@ -3,6 +3,7 @@
 use super::curves::Curve;
 use super::gpu::{self, Gpu};
 use super::names::PageNames;
+use super::operators::{self, Layers, Operators};
 use super::picture::{self, Picture, Slow};
 use super::samples::{self, Samples, Stacks};
 use super::steps::{self, Steps};
@@ -21,6 +22,7 @@ pub struct Payload {
     verdict: Verdict,
     cards: Vec<Card>,
     findings: Vec<Found>,
+    considered: Vec<Considered>,
     abstentions: Vec<Abstained>,
     health: Vec<Health>,
     picture: Option<Picture>,
@@ -35,6 +37,8 @@ pub struct Payload {
     counters: Vec<Curve>,
     devices: Vec<Device>,
     gpu: Option<Gpu>,
+    operators: Option<Operators>,
+    host_layers: Option<Layers>,
     stacks: Stacks,
     samples: Samples,
     steps: Steps,
@@ -101,6 +105,14 @@ pub struct Evidence {
     pub start: u64,
     pub end: u64,
     pub track: Option<usize>,
+}
+
+/// What else could be the cause, and what speaks against it.
+#[derive(Serialize)]
+pub struct Considered {
+    pub code: &'static str,
+    pub title: String,
+    pub against: String,
 }
 
 #[derive(Serialize)]
@@ -176,6 +188,7 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         verdict: words::verdict(diagnosis),
         cards: words::cards(metrics, diagnosis),
         findings: diagnosis.findings.iter().map(|finding| words::found(timeline, &shown, finding)).collect(),
+        considered: words::considered(diagnosis),
         abstentions: words::abstained(diagnosis),
         health,
         picture: picture::picture(timeline, diagnosis, &shown),
@@ -190,6 +203,8 @@ pub fn build(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis) -> P
         counters,
         devices,
         gpu,
+        operators: operators::operators(timeline, diagnosis),
+        host_layers: operators::layers(timeline, diagnosis),
         stacks,
         samples,
         steps: steps::steps(timeline, diagnosis),

@@ -1,7 +1,9 @@
 //! The words and tables of the page, from the metrics and the diagnosis.
 
 use super::names::short;
-use super::payload::{Abstained, Card, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Verdict, Where};
+use super::payload::{
+    Abstained, Card, Considered, Evidence, Found, Gain, Health, Meta, Part, Phase, Row, Scope, Verdict, Where,
+};
 use crate::reports::step_times;
 use crate::{gpu_words, units};
 use analysis::{Metrics, PartKind, Spread, StepSource};
@@ -19,9 +21,9 @@ pub fn meta(timeline: &Timeline) -> Meta {
     pythons.dedup();
     let host = &timeline.info.host;
     let mut parts =
-        vec![units::duration(timeline.duration()), units::counted(timeline.processes.len(), "process", "processes")];
+        vec![units::duration(timeline.duration()), units::counted(timeline.processes.len() as u64, "process")];
     parts.extend((!pythons.is_empty()).then(|| format!("Python {}", pythons.join(", "))));
-    parts.extend(host.cpu_count.map(|cores| units::counted(cores as usize, "core", "cores")));
+    parts.extend(host.cpu_count.map(|cores| units::counted(cores, "core")));
     parts.extend((!host.cpu_model.is_empty()).then(|| host.cpu_model.clone()));
     Meta { command: short(&timeline.info.command), context: parts.join(" · "), duration_ns: timeline.duration() }
 }
@@ -52,7 +54,7 @@ pub fn cards(metrics: &Metrics, diagnosis: &Diagnosis) -> Vec<Card> {
             value: format!(
                 "{}{}",
                 gpu_words::at_least(diagnosis, device),
-                units::percent(device.busy_ns, device.window_ns)
+                units::percent_of(device.busy_ns, device.window_ns)
             ),
         }));
         let kernels = gpu.devices.iter().map(|device| device.kernels).sum();
@@ -76,7 +78,7 @@ pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) ->
             api: finding.place.api.clone(),
         },
         gain: finding.gain.map(|gain| Gain { low: gain.low, mid: gain.mid, high: gain.high, by: gain.by.name() }),
-        confidence: finding.confidence,
+        confidence: finding.confidence(),
         evidence: finding
             .evidence
             .iter()
@@ -87,9 +89,18 @@ pub fn found(timeline: &Timeline, shown: &[Option<usize>], finding: &Finding) ->
                 track: evidence.track.and_then(|track| shown.get(track.0 as usize).copied().flatten()),
             })
             .collect(),
-        actions: finding.actions.clone(),
+        actions: finding.actions.iter().map(|action| action.text().to_owned()).collect(),
         verify: finding.verify.clone(),
     }
+}
+
+pub fn considered(diagnosis: &Diagnosis) -> Vec<Considered> {
+    let one = |one: &diagnosis::Considered| Considered {
+        code: one.code.as_str(),
+        title: one.title.clone(),
+        against: one.against.clone(),
+    };
+    diagnosis.considered.iter().map(one).collect()
 }
 
 pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
@@ -99,7 +110,7 @@ pub fn abstained(diagnosis: &Diagnosis) -> Vec<Abstained> {
 pub fn health(diagnosis: &Diagnosis) -> Vec<Health> {
     let line = |line: &diagnosis::HealthLine| Health {
         state: line.state.name(),
-        label: format!("{}:", line.label),
+        label: format!("{}:", line.label()),
         text: line.text.clone(),
     };
     diagnosis.health.iter().map(line).collect()
@@ -133,7 +144,7 @@ pub fn waterfall(diagnosis: &Diagnosis) -> Vec<Part> {
             (false, line) => format!("{}:{line}", short(file)),
         };
         // One line may run Python, native code and wait: the kind tells them apart.
-        if part.kind == PartKind::Python { at } else { format!("{at}, {}", part.kind.name()) }
+        part.doing().map_or_else(|| at.clone(), |doing| format!("{at}, {}", short(&doing)))
     };
     let part = |part: &analysis::Part| Part {
         label: short(&part.label),
@@ -145,7 +156,7 @@ pub fn waterfall(diagnosis: &Diagnosis) -> Vec<Part> {
     let mut parts: Vec<Part> = shown.iter().filter(|part| part.ns > 0).map(part).collect();
     let ns = rest.iter().map(|part| part.ns).sum();
     if ns > 0 {
-        let label = units::counted(rest.len(), "smaller part", "smaller parts");
+        let label = units::counted(rest.len() as u64, "smaller part");
         parts.push(Part { label, r#where: String::new(), ns, kind: "python" });
     }
     parts

@@ -2,7 +2,7 @@
 
 use super::code::{code, place};
 use super::words::prose;
-use crate::units::{counted, duration};
+use crate::units::{confidence, counted, duration};
 use analysis::{StepSource, phrase};
 use diagnosis::{Diagnosis, Evidence, Finding};
 use replay::Gain;
@@ -18,17 +18,31 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
     for (place, finding) in diagnosis.findings.iter().enumerate() {
         one(timeline, place + 1, finding, whole, out)?;
     }
+    considered(diagnosis, out)?;
     abstentions(diagnosis, out)
+}
+
+/// What else could be the cause, and what speaks against it.
+fn considered(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    if diagnosis.considered.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "### Also considered\n")?;
+    for one in &diagnosis.considered {
+        writeln!(out, "- `{}`: {}", one.code, prose(&one.against))?;
+    }
+    writeln!(out)
 }
 
 fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "### {number}. {}\n", prose(&finding.title))?;
     let gain = match finding.gain {
         Some(gain) => format!("gain **{}** of {whole}{}", range(gain), gain.by.proviso()),
+        None if analysis::memory::is_all(timeline) => "memory".into(),
         None => "gain unknown".into(),
     };
-    let (severity, sure) = (finding.severity.name(), confidence(finding.confidence));
-    writeln!(out, "`{}` · severity {severity} · {gain} · confidence {sure}\n", finding.code)?;
+    let (severity, sure) = (finding.severity.name(), confidence(finding.confidence()));
+    writeln!(out, "`{}` · severity {severity} · {gain} · confidence {sure}{}\n", finding.code, factors(finding))?;
     let at = places(finding);
     if !at.is_empty() {
         writeln!(out, "**Where:** {}\n", at.join(" · "))?;
@@ -39,15 +53,14 @@ fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: 
     }
     writeln!(out, "\n**What to do**\n")?;
     for action in &finding.actions {
-        writeln!(out, "- {}", prose(action))?;
+        writeln!(out, "- {}", prose(action.text()))?;
     }
     writeln!(out, "\n**How to verify:** {}\n", prose(&finding.verify))
 }
 
-/// Only what was counted is certain; an estimate never rounds up to it.
-pub fn confidence(confidence: f64) -> String {
-    let percent = confidence * 100.0;
-    if percent >= 99.5 && confidence < 1.0 { "over 99 %".into() } else { format!("{percent:.0} %") }
+/// What the confidence is made of, where anything but how surely it was seen is in doubt.
+fn factors(finding: &Finding) -> String {
+    finding.certainty.said().map(|said| format!(" ({said})")).unwrap_or_default()
 }
 
 /// `46 to 54 %`.
@@ -85,8 +98,8 @@ fn abstentions(diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     if diagnosis.abstentions.is_empty() {
         return Ok(());
     }
-    let rules = counted(diagnosis.abstentions.len(), "rule", "rules");
-    writeln!(out, "<details>\n<summary>{rules} skipped: data not recorded</summary>\n")?;
+    let rules = counted(diagnosis.abstentions.len() as u64, "rule");
+    writeln!(out, "<details>\n<summary>{rules} skipped, and why</summary>\n")?;
     for abstention in &diagnosis.abstentions {
         writeln!(out, "- `{}`: {}", abstention.code, prose(&abstention.reason))?;
     }

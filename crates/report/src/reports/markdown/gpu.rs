@@ -6,7 +6,7 @@ use super::table::{Table, bar};
 use super::words::prose;
 use crate::gpu_words::{at_least, causes, in_no_layer, kernel_ns, overhead, place, title, top, window};
 use crate::in_steps;
-use crate::units::{bytes, count, counted, duration, percent};
+use crate::units::{bytes, count, counted, duration, percent_of};
 use analysis::device::gpu::{GpuMetrics, KernelLayer};
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
@@ -24,11 +24,7 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, o
             writeln!(out, "- Launch to kernel: {p50} (median), {p95} (p95).")?;
             writeln!(out, "- Launch call: {} (median).", duration(launch.call_p50_ns))?;
         }
-        writeln!(
-            out,
-            "- Queue depth: at most {}.",
-            counted(launch.max_depth as usize, "GPU operation", "GPU operations")
-        )?;
+        writeln!(out, "- Queue depth: at most {}.", counted(launch.max_depth, "GPU operation"))?;
     }
     writeln!(out, "- Recording overhead: {}.\n", prose(&overhead(metrics)))?;
     kernels(timeline, metrics, out)?;
@@ -49,7 +45,7 @@ fn devices(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out
     ]);
     for device in &metrics.devices {
         let mean = in_steps::of(timeline, diagnosis, device);
-        let share = |ns: u64| percent(ns, device.window_ns);
+        let share = |ns: u64| percent_of(ns, device.window_ns);
         table.row([
             prose(&title(timeline, device)),
             format!("{}{} {}", at_least(diagnosis, device), share(device.busy_ns), window(diagnosis.steps.source)),
@@ -74,7 +70,7 @@ fn idle(timeline: &Timeline, diagnosis: &Diagnosis, metrics: &GpuMetrics, out: &
         let mut table = Table::new([" share", "", " per step", "cause", "mostly in"]);
         for one in causes {
             table.row([
-                percent(one.ns, device.window_ns),
+                percent_of(one.ns, device.window_ns),
                 bar(one.share),
                 duration(one.ns / steps),
                 one.cause.name().into(),
@@ -98,9 +94,10 @@ fn layer(layer: &KernelLayer) -> String {
 
 fn kernels(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new([" share", "", " total", " count", " mean", " p95", "kernel", "launched from", "layer"]);
+    let all = kernel_ns(metrics);
     for kernel in metrics.kernels.iter().take(TOP) {
         table.row([
-            format!("{:.1} %", 100.0 * kernel.share),
+            percent_of(kernel.total_ns, all),
             bar(kernel.share),
             duration(kernel.total_ns),
             count(kernel.count),
@@ -164,7 +161,7 @@ fn layers(timeline: &Timeline, metrics: &GpuMetrics, out: &mut impl Write) -> io
     ]);
     for layer in metrics.layers.iter().take(TOP) {
         table.row([
-            percent(layer.total_ns, all),
+            percent_of(layer.total_ns, all),
             bar(layer.total_ns as f64 / all.max(1) as f64),
             duration(layer.total_ns),
             count(layer.kernels),

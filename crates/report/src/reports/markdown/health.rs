@@ -4,27 +4,20 @@ use super::table::Table;
 use super::words::prose;
 use crate::units::count;
 use analysis::Metrics;
-use diagnosis::{Diagnosis, HealthState};
+use diagnosis::{Diagnosis, HealthLine, HealthState, HealthTopic};
 use std::io::{self, Write};
-
-/// The label of the lines about collectors that were not on.
-const NOT_RECORDED: &str = "not recorded";
 
 pub fn write(metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## Data quality\n")?;
     let mut table = Table::new(["", "", "what"]);
-    let mut absent: Vec<String> = metrics.absent.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
-    for line in &diagnosis.health {
-        // A collector that was off says less than what is missing for it.
-        let off = line.text.strip_suffix(": off").filter(|_| line.label == NOT_RECORDED);
-        if off.is_some_and(|collector| absent.iter().any(|text| text.starts_with(collector))) {
-            continue;
-        }
-        absent.retain(|text| !text.split_once(": ").is_some_and(|(_, why)| line.text.contains(why)));
-        table.row([state(line.state), prose(line.label), prose(&line.text)]);
+    // A collector that was off says less than what is missing for it; the reason that one left is said of the collector.
+    let lacking = |line: &HealthLine| line.off.is_some_and(|off| metrics.absent.iter().any(|one| one.collector == off));
+    for line in diagnosis.health.iter().filter(|line| !lacking(line)) {
+        table.row([state(line.state), prose(line.label()), prose(&line.text)]);
     }
-    for text in absent {
-        table.row([state(HealthState::Info), NOT_RECORDED.into(), prose(&text)]);
+    for absent in metrics.absent.iter().filter(|one| !one.reported) {
+        let text = format!("{}: {}", absent.what, absent.why);
+        table.row([state(HealthState::Info), HealthTopic::NotRecorded.label().into(), prose(&text)]);
     }
     table.write(out)?;
     losses(metrics, out)

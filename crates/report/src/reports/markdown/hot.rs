@@ -3,7 +3,7 @@
 use super::code::{code, short_place};
 use super::table::{Table, bar};
 use crate::reports::step_times;
-use crate::units::{count, counted, duration, percent};
+use crate::units::{count, counted, duration, percent_of};
 use analysis::{CallMetrics, Metrics, SampleMetrics, Spread};
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ fn section(out: &mut impl Write, title: &str, shown: usize, table: &Table, note:
 fn shares(samples: &SampleMetrics, own: u64, total: u64) -> [String; 4] {
     let time = samples.interval_ns.map_or(String::new(), |interval| duration(own.saturating_mul(interval)));
     let share = own as f64 / samples.active.max(1) as f64;
-    [percent(own, samples.active), bar(share), percent(total, samples.active), time]
+    [percent_of(own, samples.active), bar(share), percent_of(total, samples.active), time]
 }
 
 fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write) -> io::Result<()> {
@@ -61,9 +61,9 @@ fn functions(timeline: &Timeline, samples: &SampleMetrics, out: &mut impl Write)
     }
     let note = format!(
         "{} of running threads ({} of waiting ones excluded); {} held the GIL.",
-        counted(samples.active as usize, "sample", "samples"),
+        counted(samples.active, "sample"),
         count(samples.idle),
-        percent(samples.gil, samples.active)
+        percent_of(samples.gil, samples.active)
     );
     section(out, "Functions, by samples", samples.functions.len(), &table, &note)
 }
@@ -92,7 +92,7 @@ fn calls(timeline: &Timeline, calls: &CallMetrics, out: &mut impl Write) -> io::
             if function.c_function { "C function".into() } else { short_place(&name.file, name.line) },
         ]);
     }
-    let mut note = format!("{}.", counted(calls.count as usize, "call", "calls"));
+    let mut note = format!("{}.", counted(calls.count, "call"));
     if let Some(least) = timeline.info.settings.min_us.filter(|least| *least > 0) {
         note += &format!(" Those under {least} µs count as their caller's own time.");
     }

@@ -4,9 +4,9 @@
 use super::code::code;
 use super::words::prose;
 use crate::units::{bytes, counted, date, duration};
-use analysis::Metrics;
+use analysis::{Metrics, phrase};
 use std::io::{self, Write};
-use timeline::{Exit, State, Timeline};
+use timeline::{Exit, Timeline};
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "## How it was recorded\n")?;
@@ -43,8 +43,8 @@ fn machine(timeline: &Timeline) -> Vec<Option<String>> {
     vec![
         said(&host.hostname),
         said(&host.cpu_model),
-        host.cpu_count.map(|cores| counted(cores as usize, "core", "cores")),
-        host.numa_nodes.map(|nodes| counted(nodes as usize, "NUMA node", "NUMA nodes")),
+        host.cpu_count.map(|cores| counted(cores, "core")),
+        host.numa_nodes.map(|nodes| counted(nodes, "NUMA node")),
         host.ram_bytes.map(|ram| format!("{} of memory", bytes(ram))),
         (!host.kernel.is_empty()).then(|| prose(&format!("kernel {}", host.kernel))),
     ]
@@ -52,27 +52,20 @@ fn machine(timeline: &Timeline) -> Vec<Option<String>> {
 
 fn settings(timeline: &Timeline, metrics: &Metrics) -> Vec<Option<String>> {
     let info = &timeline.info;
-    let state = match info.state {
-        State::Complete => "complete",
-        State::Recording => "not finished",
-        State::Recovered => "recovered after the recorder was killed",
-        State::Cut { .. } => "truncated: only the beginning of the file is readable",
-        State::Unknown => "completeness unknown",
-    };
     let rate = info.settings.rate_hz.map(|rate| match rate {
         rate if rate > 0.0 => format!("stacks sampled {rate} times a second"),
         _ => "stacks not sampled".into(),
     });
     let calls = info.settings.calls.map(|calls| if calls { "calls recorded" } else { "calls not recorded" });
-    let events = metrics.slices + timeline.samples.len() + metrics.counter_points;
+    let events = metrics.slices + timeline.samples.len() + metrics.counter_points + timeline.memory.events.len();
     let clock = (!info.clock.source.is_empty())
         .then(|| prose(&format!("clock {}, accurate to {}", info.clock.source, duration(info.clock.residual_ns))));
     vec![
         (!info.version.is_empty()).then(|| prose(&format!("InferScope {}", info.version))),
-        Some(state.into()),
+        Some(phrase::completeness(info.state).into()),
         rate,
         calls.map(str::to_owned),
-        Some(counted(events, "event", "events")),
+        Some(counted(events as u64, "event")),
         clock,
     ]
 }

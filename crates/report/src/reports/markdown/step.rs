@@ -33,13 +33,13 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
         }
         _ if breakdown.overlapping => format!(
             "Steps overlap on a thread, so shares are of the time in which any step was open: {mean} for each of {}.",
-            counted(steps.count(), "step", "steps")
+            counted(steps.count() as u64, "step")
         ),
         _ if steps.count() == 1 => format!("One step, {mean}."),
-        _ => format!("Mean of {}: {mean}.", counted(steps.count(), "step", "steps")),
+        _ => format!("Mean of {}: {mean}.", counted(steps.count() as u64, "step")),
     };
     if breakdown.samples > 0 {
-        said += &format!(" Based on {}.", counted(breakdown.samples as usize, "stack sample", "stack samples"));
+        said += &format!(" Based on {}.", counted(breakdown.samples, "stack sample"));
     }
     writeln!(out, "{said}\n")?;
     parts(breakdown, out)?;
@@ -59,7 +59,7 @@ fn parts(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
             bar(part.share),
             duration(part.ns),
             if nameless(part) { part.label.clone() } else { code(&part.label) },
-            if nameless(part) { String::new() } else { part.kind.name().into() },
+            if nameless(part) { String::new() } else { kind(part) },
             short_place(&part.file, part.line),
         ]);
     }
@@ -70,6 +70,12 @@ fn parts(breakdown: &Breakdown, out: &mut impl Write) -> io::Result<()> {
         table.row([shares[shown.len()].clone(), bar(share), duration(time), what, String::new(), String::new()]);
     }
     table.write(out)
+}
+
+/// What it does, with the native function that most of it is in.
+fn kind(part: &Part) -> String {
+    let native = part.native.as_ref().map(|native| format!(" ({})", code(&native.said())));
+    format!("{}{}", part.kind.name(), native.unwrap_or_default())
 }
 
 /// A part that is a kind and nothing more.

@@ -7,7 +7,7 @@ use crate::gpu_words::{at_least, causes, how_named, in_no_layer, kernel_ns, over
 use crate::in_steps;
 use crate::style::Ink;
 use crate::table::Table;
-use crate::units::{bytes, count, counted, percent};
+use crate::units::{bytes, count, counted, percent_of};
 use analysis::device::gpu::GpuMetrics;
 use analysis::device::kernel_name;
 use diagnosis::Diagnosis;
@@ -19,7 +19,7 @@ impl Page<'_> {
         let mut table = Table::new(["", "busy", "kernels", "exposed copies", "idle before", "idle after", "device"]);
         for device in gpu.devices.iter().take(self.top) {
             let mean = in_steps::of(self.timeline, diagnosis, device);
-            let share = |ns: u64| percent(ns, device.window_ns);
+            let share = |ns: u64| percent_of(ns, device.window_ns);
             let busy = device.busy_ns as f64 / device.window_ns.max(1) as f64;
             let cells = [
                 (Ink::Bar, bar(busy, 10, self.style)),
@@ -53,7 +53,7 @@ impl Page<'_> {
             for one in causes.iter().take(self.top) {
                 let cells = [
                     (Ink::Bar, bar(one.share, 10, self.style)),
-                    (Ink::Plain, percent(one.ns, device.window_ns)),
+                    (Ink::Plain, percent_of(one.ns, device.window_ns)),
                     (Ink::Plain, self.time(one.ns / steps)),
                 ];
                 table.row(cells, one.cause.name(), &self.style.plain(&top(one)));
@@ -76,9 +76,7 @@ impl Page<'_> {
         }
         facts.push(format!("recording overhead {}", overhead(gpu)));
         if gpu.before_window > 0 {
-            facts.push(
-                counted(gpu.before_window as usize, "GPU operation", "GPU operations") + " from before the recording",
-            );
+            facts.push(counted(gpu.before_window, "GPU operation") + " from before the recording");
         }
         for line in self.style.lines(&facts, self.style.width.saturating_sub(2)) {
             writeln!(out, "  {}", self.style.ink(Ink::Faint, &line))?;
@@ -92,10 +90,11 @@ impl Page<'_> {
         }
         self.heading(out, "Kernels", &self.more(gpu.kernels.len(), "kernels"))?;
         let mut table = Table::new(["", "share", "total", "count", "mean", "p95", "kernel"]);
+        let all = kernel_ns(gpu);
         for kernel in gpu.kernels.iter().take(self.top) {
             let cells = [
                 (Ink::Bar, bar(kernel.share, 10, self.style)),
-                (Ink::Plain, format!("{:.1} %", 100.0 * kernel.share)),
+                (Ink::Plain, percent_of(kernel.total_ns, all)),
                 (Ink::Plain, self.time(kernel.total_ns)),
                 (Ink::Plain, count(kernel.count)),
                 (Ink::Plain, self.time(kernel.mean_ns)),
@@ -140,7 +139,7 @@ impl Page<'_> {
         for layer in gpu.layers.iter().take(self.top) {
             let cells = [
                 (Ink::Bar, bar(layer.total_ns as f64 / all.max(1) as f64, 10, self.style)),
-                (Ink::Plain, percent(layer.total_ns, all)),
+                (Ink::Plain, percent_of(layer.total_ns, all)),
                 (Ink::Plain, self.time(layer.total_ns)),
                 (Ink::Plain, count(layer.kernels)),
             ];

@@ -2,6 +2,8 @@
 //! pipe, and as wide as the place it goes to.
 
 mod gpu;
+mod memory;
+mod operators;
 mod parts;
 mod picture;
 mod spark;
@@ -28,16 +30,22 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let page = Page { timeline, metrics, top, style };
+    if analysis::memory::is_all(timeline) {
+        return page.memory_alone(out, diagnosis);
+    }
     page.head(out)?;
     page.answer(out, diagnosis)?;
     page.waterfall(out, diagnosis)?;
     page.slow_steps(out, diagnosis)?;
     page.findings(out, diagnosis)?;
     page.parts(out, diagnosis)?;
+    page.operators(out, diagnosis)?;
+    page.host_layers(out, diagnosis)?;
     page.curves(out)?;
     if let Some(gpu) = &diagnosis.gpu {
         page.gpu(out, diagnosis, gpu)?;
     }
+    page.memory(out, diagnosis)?;
     let steps = step_times::of(timeline, metrics, diagnosis);
     page.spreads(out, "Steps", &step_times::excluded(diagnosis), &steps)?;
     page.spreads(out, "Scopes", "", &metrics.scopes)?;
@@ -71,23 +79,42 @@ impl Page<'_> {
         writeln!(out, "\n{}{gap}{}", self.style.ink(Ink::Heading, title), self.style.ink(Ink::Faint, &note))
     }
 
+    /// A snapshot: there is nothing else to say of it.
+    fn memory_alone(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        let (info, style) = (&self.timeline.info, self.style);
+        writeln!(out, "{}", style.ink(Ink::Heading, &style.fit(&info.command, style.width)))?;
+        let mut facts = vec![counted(self.timeline.memory.events.len() as u64, "allocator event")];
+        facts.extend(
+            (self.timeline.duration() > 0 && !self.timeline.memory.ordered_only)
+                .then(|| duration(self.metrics.duration)),
+        );
+        facts.extend((info.created_unix_ns > 0).then(|| date(info.created_unix_ns)));
+        self.facts(out, &facts)?;
+        self.answer(out, diagnosis)?;
+        self.findings(out, diagnosis)?;
+        self.memory(out, diagnosis)?;
+        self.spreads(out, "Ranges", "", &self.metrics.scopes)?;
+        self.trust(out, diagnosis)?;
+        if self.timeline.notes.is_empty() { Ok(()) } else { self.missing(out) }
+    }
+
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
         let (info, style) = (&self.timeline.info, self.style);
         let command = if info.command.is_empty() { "a recording" } else { &info.command };
         writeln!(out, "{}", style.ink(Ink::Heading, &style.fit(command, style.width)))?;
         let mut facts = vec![format!("{} recorded", duration(self.metrics.duration))];
         facts.extend(info.exit.map(ended));
-        facts.push(counted(self.metrics.processes.len(), "process", "processes"));
-        facts.push(counted(self.metrics.threads.len(), "thread", "threads"));
-        facts.extend(self.metrics.samples.as_ref().map(|s| counted(s.taken as usize, "sample", "samples")));
+        facts.push(counted(self.metrics.processes.len() as u64, "process"));
+        facts.push(counted(self.metrics.threads.len() as u64, "thread"));
+        facts.extend(self.metrics.samples.as_ref().map(|s| counted(s.taken, "sample")));
         if self.metrics.slices > 0 {
-            facts.push(counted(self.metrics.slices, "slice", "slices"));
+            facts.push(counted(self.metrics.slices as u64, "slice"));
         }
         if !self.timeline.gpu.is_empty() {
             // The records of waits are none.
             let work = &self.timeline.gpu.work;
             let operations = (0..work.len()).filter(|index| work.kind(*index).is_busy()).count();
-            facts.push(counted(operations, "GPU operation", "GPU operations"));
+            facts.push(counted(operations as u64, "GPU operation"));
         }
         self.facts(out, &facts)?;
         let mut facts = Vec::new();
@@ -95,7 +122,7 @@ impl Page<'_> {
             facts.push(date(info.created_unix_ns));
         }
         facts.extend((!info.host.hostname.is_empty()).then(|| info.host.hostname.clone()));
-        let cores = info.host.cpu_count.map(|cores| counted(cores as usize, "core", "cores"));
+        let cores = info.host.cpu_count.map(|cores| counted(cores, "core"));
         facts.extend(cores);
         facts.extend((!info.host.cpu_model.is_empty()).then(|| info.host.cpu_model.clone()));
         // A recorder that was killed had not measured it.

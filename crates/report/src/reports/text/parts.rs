@@ -51,9 +51,10 @@ impl Page<'_> {
 /// Its line, and what it does there where that is not plain Python.
 fn about(part: &Part) -> String {
     let at = if part.file.is_empty() { String::new() } else { phrase::line(&part.place()) };
-    match part.kind.name() {
-        name if part.label == name || name == "Python" => at,
-        name if at.is_empty() => name.to_owned(),
-        name => format!("{at}, {name}"),
+    match part.doing() {
+        _ if part.label == part.kind.name() => at,
+        None => at,
+        Some(doing) if at.is_empty() => doing,
+        Some(doing) => format!("{at}, {doing}"),
     }
 }

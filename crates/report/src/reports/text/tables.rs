@@ -4,10 +4,10 @@ use super::Page;
 use super::spark::bar;
 use crate::style::Ink;
 use crate::table::Table;
-use crate::units::{bytes, count, counted, duration, percent};
+use crate::units::{bytes, count, counted, duration, percent_of};
 use analysis::{CallMetrics, SampleMetrics, Spread};
 use std::io::{self, Write};
-use timeline::{NameIndex, Timeline};
+use timeline::{CollectorCode, NameIndex, Timeline};
 
 /// Where a function is defined, as in a traceback.
 fn place(timeline: &Timeline, name: NameIndex, line: u32) -> String {
@@ -41,10 +41,10 @@ impl Page<'_> {
 
     pub(super) fn sampled_functions(&self, out: &mut impl Write, samples: &SampleMetrics) -> io::Result<()> {
         let dot = self.style.dot();
-        let held = percent(samples.gil, samples.active);
+        let held = percent_of(samples.gil, samples.active);
         let note = format!(
             "{} running{dot}{} idle, excluded{dot}{held} held the GIL",
-            counted(samples.active as usize, "sample", "samples"),
+            counted(samples.active, "sample"),
             count(samples.idle)
         );
         self.heading(out, "Whole recording: functions by samples", &note)?;
@@ -77,18 +77,23 @@ impl Page<'_> {
         let time = samples.interval_ns.map_or("-".into(), |interval| self.time(own.saturating_mul(interval)));
         [
             (Ink::Bar, bar(share, 10, self.style)),
-            (Ink::Plain, percent(own, samples.active)),
-            (Ink::Plain, percent(total, samples.active)),
+            (Ink::Plain, percent_of(own, samples.active)),
+            (Ink::Plain, percent_of(total, samples.active)),
             (Ink::Plain, time),
         ]
     }
 
     pub(super) fn calls(&self, out: &mut impl Write, calls: &CallMetrics) -> io::Result<()> {
-        let mut note = format!("{} recorded", counted(calls.count as usize, "call", "calls"));
+        let mut note = format!("{} recorded", counted(calls.count, "call"));
         if let Some(least) = self.timeline.info.settings.min_us.filter(|least| *least > 0) {
             note += &format!("; those under {least} µs count as their caller's own time");
         }
-        if self.metrics.losses.iter().any(|loss| matches!(loss.collector.as_str(), "calls" | "recorder")) {
+        if self
+            .metrics
+            .losses
+            .iter()
+            .any(|loss| loss.collector == CollectorCode::Calls || loss.collector == CollectorCode::Recorder)
+        {
             note += "; lost calls count as their caller's own time";
         }
         if calls.open > 0 {
@@ -159,7 +164,7 @@ impl Page<'_> {
                 thread.cpu_ns.map_or("-".into(), |time| self.time(time)),
                 thread.waited_ns.map_or("-".into(), |time| self.time(time)),
                 switches.map_or("-".into(), count),
-                if thread.samples > 0 { percent(thread.active_samples, thread.samples) } else { "-".into() },
+                if thread.samples > 0 { percent_of(thread.active_samples, thread.samples) } else { "-".into() },
             ];
             let name = if track.name.is_empty() { "(unnamed)" } else { &track.name };
             let process = self.timeline.process(track);

@@ -3,8 +3,9 @@
 use super::Page;
 use crate::escape::visible;
 use crate::style::{Ink, Style};
+use crate::units;
 use analysis::{StepSource, phrase};
-use diagnosis::{Diagnosis, Finding, HealthState, Severity};
+use diagnosis::{Diagnosis, Finding, HealthState, HealthTopic, Severity};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -27,14 +28,34 @@ impl Page<'_> {
         if diagnosis.findings.is_empty() {
             return Ok(());
         }
-        self.heading(out, "Findings", &format!("largest gain first, in percent of {}", whole(diagnosis)))?;
+        let note = match analysis::memory::is_all(self.timeline) {
+            true => "most severe first".to_owned(),
+            false => format!("largest gain first, in percent of {}", whole(diagnosis)),
+        };
+        self.heading(out, "Findings", &note)?;
         for finding in diagnosis.findings.iter().take(MOST) {
             self.finding(out, finding)?;
         }
         match diagnosis.findings.len().saturating_sub(MOST) {
-            0 => Ok(()),
-            more => writeln!(out, "  {}", self.style.ink(Ink::Faint, &format!("{more} more in the report"))),
+            0 => {}
+            more => writeln!(out, "  {}", self.style.ink(Ink::Faint, &format!("{more} more in the report")))?,
         }
+        self.considered(out, diagnosis)
+    }
+
+    /// What else could be the cause, and what speaks against it: one line each.
+    fn considered(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        if diagnosis.considered.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "  Also considered")?;
+        for one in &diagnosis.considered {
+            let text = format!("{}: {}", one.code, one.against);
+            for line in wrapped(self.style, &text, self.style.width.saturating_sub(4)) {
+                writeln!(out, "    {}", self.style.ink(Ink::Faint, &line))?;
+            }
+        }
+        Ok(())
     }
 
     fn finding(&self, out: &mut impl Write, finding: &Finding) -> io::Result<()> {
@@ -47,9 +68,10 @@ impl Page<'_> {
             writeln!(out, "  {mark} {}", style.ink(ink, &line))?;
         }
         let gain = finding.gain.map(|gain| format!("gain {}", phrase::saving(gain.share(), gain.by.proviso())));
-        let about = [Some(finding.code.to_string()), gain].into_iter().flatten().collect::<Vec<_>>();
+        let sure = finding.gain.map(|_| format!("confidence {}", confidence(finding)));
+        let about = [Some(finding.code.to_string()), gain, sure].into_iter().flatten().collect::<Vec<_>>();
         writeln!(out, "    {}", style.ink(Ink::Faint, &style.plain(&about.join(style.dot()))))?;
-        for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action, width)) {
+        for line in finding.actions.first().iter().flat_map(|action| wrapped(style, action.text(), width)) {
             writeln!(out, "    {line}")?;
         }
         Ok(())
@@ -57,12 +79,22 @@ impl Page<'_> {
 }
 
 /// What the box of health says of the numbers; what is missing is said apart.
-const TRUST: [&str; 7] = ["steps", "clock", "GPU clock", "pace", "overhead", "rules", "replay"];
+const TRUST: [HealthTopic; 9] = [
+    HealthTopic::Start,
+    HealthTopic::Steps,
+    HealthTopic::Clock,
+    HealthTopic::GpuClock,
+    HealthTopic::Pace,
+    HealthTopic::Overhead,
+    HealthTopic::Recorder,
+    HealthTopic::Rules,
+    HealthTopic::Replay,
+];
 
 impl Page<'_> {
     pub(super) fn trust(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         self.heading(out, "Data quality", "")?;
-        for line in diagnosis.health.iter().filter(|line| TRUST.contains(&line.label)) {
+        for line in diagnosis.health.iter().filter(|line| TRUST.contains(&line.topic)) {
             let (ink, mark) = match (line.state, self.style.unicode) {
                 (HealthState::Ok, true) => (Ink::Good, "✓"),
                 (HealthState::Ok, false) => (Ink::Good, "+"),
@@ -72,13 +104,22 @@ impl Page<'_> {
                 (HealthState::Bad, true) => (Ink::Warn, "✗"),
                 (HealthState::Bad, false) => (Ink::Warn, "x"),
             };
-            let text = format!("{}: {}", line.label, line.text);
+            let text = format!("{}: {}", line.label(), line.text);
             for (place, said) in wrapped(self.style, &text, self.style.width.saturating_sub(4)).iter().enumerate() {
                 let mark = if place == 0 { mark } else { " " };
                 writeln!(out, "  {} {said}", self.style.ink(ink, mark))?;
             }
         }
         Ok(())
+    }
+}
+
+/// With what leaves the most doubt, where that is more than how surely it was seen.
+fn confidence(finding: &Finding) -> String {
+    let sure = units::confidence(finding.confidence());
+    match finding.certainty.weakest() {
+        Some((factor, chance)) => format!("{sure} ({factor} {:.0} %)", 100.0 * chance),
+        None => sure,
     }
 }
 

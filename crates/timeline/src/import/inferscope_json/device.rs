@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::load::Loader;
 use crate::NameIndex;
-use crate::gpu::{Allocation, Job, Shape, Site, WorkExtra, WorkKind, detail};
+use crate::gpu::{Allocation, Job, MemoryOperation, Shape, Site, WorkExtra, WorkKind, detail};
 use crate::import::json::fields::{Raw, fields};
 
 /// The fields of an event's metadata that concern a device.
@@ -23,6 +23,8 @@ struct OfDevice<'a> {
     bytes: Raw<'a>,
     operation: Raw<'a>,
     address: Raw<'a>,
+    handle: Raw<'a>,
+    error: Raw<'a>,
     pool: Raw<'a>,
 }
 
@@ -44,6 +46,8 @@ impl<'a> OfDevice<'a> {
             "bytes" => found.bytes = value,
             "operation" => found.operation = value,
             "address" => found.address = value,
+            "handle" => found.handle = value,
+            "error" => found.error = value,
             "pool" => found.pool = value,
             _ => {}
         });
@@ -109,16 +113,17 @@ impl Loader {
     /// Memory of a device, and the copies that the format has no type for; the host's own memory is not shown yet.
     pub(super) fn memory(&mut self, event: &Event<'_>) {
         let of = OfDevice::of(event);
-        let freed = match of.operation.0 {
+        let operation = match of.operation.0 {
             _ if !of.device.given() => return *self.warnings.unshown.entry("memory_event").or_default() += 1,
-            r#""malloc""# => false,
-            r#""free""# => true,
             r#""memset""# => return self.work(event, WorkKind::Memset, 0),
             r#""migration""# => return self.work(event, WorkKind::Migration, 0),
             r#""d2d_copy""# => return self.work(event, WorkKind::Memcpy, detail::D2D),
             r#""p2p_copy""# => return self.work(event, WorkKind::Memcpy, detail::P2P),
             r#""copy""# => return self.work(event, WorkKind::Memcpy, 0),
-            _ => return *self.warnings.unshown.entry("memory_event").or_default() += 1,
+            other => match MemoryOperation::from_name(other.trim_matches('"')) {
+                Some(operation) => operation,
+                None => return *self.warnings.unshown.entry("memory_event").or_default() += 1,
+            },
         };
         let Some(time) = self.time(event) else { return };
         let process = self.places.process(&mut self.builder, event.process);
@@ -126,11 +131,13 @@ impl Loader {
             time,
             process,
             device: of.device.small(),
-            freed,
+            operation,
             pool: of.pool.truth(),
             memory: detail::DEVICE,
             address: address(of.address),
             bytes: of.bytes(),
+            handle: address(of.handle),
+            error: of.error.small(),
         });
     }
 }

@@ -189,6 +189,8 @@ fn kind_of_call(event: &Event<'_>) -> SliceKind {
         r#""nvtx""# => SliceKind::Nvtx,
         r#""layer""# => SliceKind::Layer,
         r#""overhead""# => SliceKind::Overhead,
+        r#""entry""# => SliceKind::Entry,
+        r#""op""# => SliceKind::Op,
         _ => SliceKind::Call,
     }
 }

@@ -58,7 +58,7 @@ pub fn read(path: &Path, limits: Limits, progress: &mut dyn FnMut(u64, u64)) -> 
         return Err(match stop {
             None => OpenError::Foreign { path: path.into(), looks_like: document.unlike() },
             Some(Stop::Input(source)) if !packed => unreadable(source),
-            Some(stop) => not_a_trace(format!("{} at {place}, before any event", what(&stop))),
+            Some(stop) => not_a_trace(format!("it {} at {place}, before any event", what(&stop))),
         });
     }
     if let Some(looks_like) = document.nothing_known() {

@@ -23,16 +23,17 @@ pub fn place(packed: bool, offset: u64) -> String {
     if packed { format!("byte {offset} of what it unpacks to") } else { format!("byte {offset}") }
 }
 
+/// What is wrong with a file, as the rest of a sentence about it.
 pub fn what(stop: &Stop) -> String {
     match stop {
-        Stop::Cut => "it ends too early,".into(),
-        Stop::Unexpected(byte) => format!("it is damaged (unexpected {:?})", char::from(*byte)),
-        Stop::Input(error) => format!("it cannot be read on ({error})"),
+        Stop::Cut => "ends too early,".into(),
+        Stop::Unexpected(byte) => format!("is damaged (unexpected {:?})", char::from(*byte)),
+        Stop::Input(error) => format!("cannot be read on ({error})"),
     }
 }
 
 /// The note of a file of which only the beginning could be read.
 pub fn cut_note(stop: &Stop, place: &str, events: u64) -> String {
     let kept = format!("{events} events before that were read, the rest is missing");
-    format!("The file {} at {place}: {kept}.", what(stop).trim_start_matches("it "))
+    format!("The file {} at {place}: {kept}.", what(stop))
 }

@@ -11,6 +11,7 @@ use crate::import::json::places::Places;
 use crate::import::json::{LATEST, MOST_EVENTS};
 use crate::{Builder, ProcessIndex, SliceExtra, SliceKind, TrackIndex};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace::counters;
 
 /// No event of a profiler that keeps all in memory lasts a day.
 const LONGEST: i64 = 86_400_000_000_000;
@@ -127,7 +128,9 @@ impl<'b> Loader<'b> {
             return;
         }
         let device = i32::try_from(args.device_id.small()).ok();
-        for (name, value) in [("torch_allocated_bytes", args.allocated), ("torch_reserved_bytes", args.reserved)] {
+        for (name, value) in
+            [(counters::TORCH_ALLOCATED_BYTES, args.allocated), (counters::TORCH_RESERVED_BYTES, args.reserved)]
+        {
             if let Some(value) = value.whole() {
                 self.builder.count(process, device, name, time, value);
             }

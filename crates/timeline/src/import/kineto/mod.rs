@@ -55,8 +55,8 @@ fn take(
     let place = place(packed, document.scan.offset);
     let loader = document.loader;
     if !document.has_events {
-        let why =
-            stop.map_or("it has no traceEvents".into(), |stop| format!("{} at {place}, before any event", what(&stop)));
+        let why = stop
+            .map_or("it has no traceEvents".into(), |stop| format!("it {} at {place}, before any event", what(&stop)));
         return Err(OpenError::NotATrace { path: path.into(), why });
     }
     if let Some(strange) = loader.warnings.strange().filter(|_| loader.known == 0) {

@@ -79,12 +79,10 @@ pub fn read_folder(
         return Err(error);
     }
     if read > 1 && clocks.contains(&false) {
-        all.notes.push(
-            "Some of the files do not say what their times count from: files may lie apart that ran together.".into(),
-        );
+        all.notes.push("Some files have no base timestamp: ranks may be misaligned.".into());
     }
     if clocks.iter().all(|absolute| *absolute) && apart(spans) {
-        all.notes.push("Between some of the files lies more than an hour: they are not of one run.".into());
+        all.notes.push("Some files are more than an hour apart: they are not from one run.".into());
     }
     for (rank, count) in ranks.iter().filter(|(_, count)| **count > 1) {
         all.notes

@@ -8,7 +8,7 @@ use crate::gpu::part::{close_up, pieces};
 use crate::names::{IdMap, Texts};
 use crate::parallel::{self, Task};
 use crate::slices::{Detail, OPEN, Slices};
-use crate::{Process, Samples, Track};
+use crate::{Process, Samples, Track, TrackIndex};
 use std::collections::HashMap;
 use trace::tables::{SliceKind, Table};
 
@@ -35,6 +35,13 @@ impl Loader {
             Track { process: thread.process, tid: thread.tid, name: thread.name.clone(), slices: 0..0, samples: 0..0 }
         };
         Tracks { all: order.iter().map(track).collect(), place }
+    }
+}
+
+impl Tracks {
+    /// Where a thread of the loader went.
+    pub fn of(&self, thread: u32) -> TrackIndex {
+        TrackIndex(self.place[thread as usize])
     }
 }
 

@@ -1,6 +1,7 @@
 //! Builds the `Timeline` out of the rows that `rows` and `events` take in. Whatever a row refers to that is not there
 //! becomes a placeholder and is counted.
 
+use super::blocks::BlockRows;
 use super::events::{SampleRows, SliceRows};
 use super::manifest::Manifest;
 use super::table::Rows as TableRows;
@@ -11,10 +12,8 @@ use crate::names::{IdMap, Texts};
 use crate::{Counter, Gpu, Loss, LossReason, NameIndex, Names, Note, Process, ProcessIndex, Stacks, State, Timeline};
 use std::collections::HashMap;
 use std::sync::Arc;
+use trace::codes::CollectorCode;
 use trace::tables::Table;
-
-/// Who lost what was recorded and is not shown.
-const READER: &str = "reader";
 
 /// What did not fit together, counted.
 #[derive(Default)]
@@ -26,6 +25,7 @@ pub struct RowWarnings {
     pub work_kinds: u64,
     pub work_times: u64,
     pub allocations: u64,
+    pub blocks: u64,
 }
 
 /// What is counted while rows are taken in, by the whole or by a part of them.
@@ -67,7 +67,7 @@ impl RowTally {
             let span = self.span.get_or_insert((time, time));
             *span = (span.0.min(time), span.1.max(time));
         }
-        let RowWarnings { names, stacks, kinds, times, work_kinds, work_times, allocations } = part.warnings;
+        let RowWarnings { names, stacks, kinds, times, work_kinds, work_times, allocations, blocks } = part.warnings;
         let odd = &mut self.warnings;
         odd.names += names;
         odd.stacks += stacks;
@@ -76,6 +76,7 @@ impl RowTally {
         odd.work_kinds += work_kinds;
         odd.work_times += work_times;
         odd.allocations += allocations;
+        odd.blocks += blocks;
     }
 }
 
@@ -106,6 +107,7 @@ pub struct Loader {
     pub losses: Vec<Loss>,
     pub work: Gather,
     pub allocations: Vec<Allocation>,
+    blocks: BlockRows,
 }
 
 impl Loader {
@@ -129,6 +131,7 @@ impl Loader {
             losses: Vec::new(),
             work: Gather::default(),
             allocations: Vec::new(),
+            blocks: BlockRows::default(),
         }
     }
 
@@ -145,6 +148,11 @@ impl Loader {
             Table::Counters => self.take_counters(rows),
             Table::Losses => self.take_losses(rows),
             Table::Allocations => self.take_allocations(rows),
+            Table::Blocks => {
+                let mut blocks = std::mem::take(&mut self.blocks);
+                blocks.take(self, rows);
+                self.blocks = blocks;
+            }
             // Slices and work are read by `groups`.
             Table::Slices | Table::Gpu | Table::Anchors => {}
         }
@@ -202,13 +210,20 @@ impl Loader {
         let reason = match table {
             Table::Samples => LossReason::SamplesBeyondTimeline,
             Table::Gpu => LossReason::WorkBeyondTimeline,
+            Table::Blocks => LossReason::BlocksBeyondTimeline,
             _ => LossReason::SlicesBeyondTimeline,
         };
         let known = self.losses.iter_mut().find(|loss| loss.reason == reason);
         match known {
             _ if rows == 0 => {}
             Some(loss) => loss.count = loss.count.saturating_add(rows),
-            None => self.losses.push(Loss { time: 0, process: None, collector: READER.into(), reason, count: rows }),
+            None => self.losses.push(Loss {
+                time: 0,
+                process: None,
+                collector: CollectorCode::Reader.into(),
+                reason,
+                count: rows,
+            }),
         }
     }
 
@@ -228,6 +243,7 @@ impl Loader {
         let tracks = self.tracks();
         let (slices, slice_track) = slices.into_rows(&self, &tracks, end);
         let (samples, sample_track) = samples.into_rows(&tracks);
+        let memory = std::mem::take(&mut self.blocks).into_memory(&tracks);
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
             notes.push(Note::sentence(
@@ -250,6 +266,7 @@ impl Loader {
             stacks: self.stacks,
             counters: self.counters,
             gpu,
+            memory,
             losses: self.losses,
             notes,
         };
@@ -277,6 +294,7 @@ impl RowWarnings {
             (self.work_kinds, "GPU operations of an unknown kind, skipped"),
             (self.work_times, "GPU operations with a missing or invalid time, skipped"),
             (self.allocations, "invalid GPU allocations, skipped"),
+            (self.blocks, "invalid allocator events, skipped"),
         ];
         let said = counted.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, what)| format!("{count} {what}.")).collect()

@@ -8,6 +8,7 @@ use crate::timeline::*;
 use crate::{Note, NoteCode};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use trace::codes::{CollectorCode, Condition};
 use trace::manifest as keys;
 
 /// 40,000 processes fit; more is not a manifest of ours, and is not taken into memory.
@@ -198,7 +199,8 @@ fn windows(of: &Object<'_>) -> Option<WindowedRecording> {
 /// The library that recorded the devices, in the collector's words; of several processes there may be several.
 fn cupti(processes: &[Process]) -> Option<String> {
     let states = processes.iter().flat_map(|process| &process.collectors);
-    let loaded = states.filter(|state| state.name == "gpu" && state.state == "on" && !state.reason.is_empty());
+    let loaded = states
+        .filter(|state| state.name == CollectorCode::Gpu && state.state == Condition::On && !state.reason.is_empty());
     let all: BTreeSet<&str> = loaded.map(|state| state.reason.as_str()).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" and "))
 }
@@ -228,8 +230,8 @@ fn process(process: &Object<'_>) -> Process {
             .list(keys::process::COLLECTORS)
             .map(Object)
             .map(|c| CollectorState {
-                name: c.text(keys::collector::NAME),
-                state: c.text(keys::collector::STATE),
+                name: c.text(keys::collector::NAME).into(),
+                state: c.text(keys::collector::STATE).into(),
                 reason: c.text(keys::collector::REASON),
                 own_ns: c.number(keys::collector::OWN_NS).unwrap_or(0),
                 residual_ns: c.number(keys::collector::RESIDUAL_NS).unwrap_or(0),

@@ -1,6 +1,7 @@
 //! Reads our own trace: a folder with manifest.json and Parquet tables. A file that is broken is left out and named in
 //! the notes; the rest opens.
 
+mod blocks;
 mod events;
 mod groups;
 mod load;
@@ -25,7 +26,7 @@ use trace::plain_file;
 use trace::tables::{self, MANIFEST, Table};
 
 /// Names come before what refers to them. Anchors are left: the recorder has already applied them.
-const ORDER: [Table; 9] = [
+const ORDER: [Table; 10] = [
     Table::Names,
     Table::Stacks,
     Table::Threads,
@@ -35,6 +36,7 @@ const ORDER: [Table; 9] = [
     Table::Losses,
     Table::Gpu,
     Table::Allocations,
+    Table::Blocks,
 ];
 
 /// A living recorder joins files while we read: those it has joined are looked for anew this often.

@@ -76,7 +76,7 @@ impl Loader {
             self.losses.push(Loss {
                 time: u64::try_from(times[row]).unwrap_or(0),
                 process,
-                collector: text(collectors.get(row)).into_owned(),
+                collector: (&*text(collectors.get(row))).into(),
                 reason: self.loss_reason(&text(reasons.get(row))),
                 count: u64::try_from(counts[row]).unwrap_or(0),
             });

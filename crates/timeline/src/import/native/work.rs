@@ -3,13 +3,9 @@
 use super::load::{Loader, RowTally};
 use super::table::Rows;
 use crate::gpu::part::{Columns, Part, Room};
-use crate::gpu::{Allocation, Job, Shape, Site, WorkExtra, WorkKind};
+use crate::gpu::{Allocation, Job, MemoryOperation, Shape, Site, WorkExtra, WorkKind};
 use crate::names::IdMap;
 use crate::{NameIndex, ProcessIndex};
-
-/// Operations of the table of allocations.
-const TAKEN: i32 = 1;
-const GIVEN_BACK: i32 = 2;
 
 /// The work of one row group.
 #[derive(Default)]
@@ -88,8 +84,10 @@ impl Loader {
         let (times, addresses, bytes) = (rows.longs("time_ns"), rows.longs("address"), rows.longs("bytes"));
         let (processes, devices, operations) = (rows.ints("process"), rows.ints("device"), rows.ints("operation"));
         let (memories, pools) = (rows.ints("memory"), rows.ints("pool"));
+        let (handles, errors) = (rows.longs("handle"), rows.ints("error"));
         for row in 0..rows.count {
-            let (Ok(1..), TAKEN | GIVEN_BACK) = (u64::try_from(times[row]), operations[row]) else {
+            let operation = MemoryOperation::from_i32(operations[row]);
+            let (Ok(1..), Some(operation)) = (u64::try_from(times[row]), operation) else {
                 self.seen.warnings.allocations += 1;
                 continue;
             };
@@ -97,11 +95,14 @@ impl Loader {
                 time: self.time(times[row]),
                 process: self.process(processes[row]),
                 device: devices[row] as u32,
-                freed: operations[row] == GIVEN_BACK,
+                operation,
                 pool: pools[row] != 0,
                 memory: memories[row] as u8,
                 address: addresses[row] as u64,
-                bytes: u64::try_from(bytes[row]).unwrap_or(0),
+                // A size of 2^63 and more is one all the same.
+                bytes: bytes[row] as u64,
+                handle: handles[row] as u64,
+                error: errors[row] as u32,
             };
             self.allocations.push(allocation);
         }

@@ -1,5 +1,7 @@
 //! Device work that is missing from the recording: launched work does not begin, and nothing that was recorded runs before it.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
 use crate::rule::Case;
@@ -42,9 +44,9 @@ pub fn finding(case: &Case) -> Option<Finding> {
         place: Place { api, ..Place::default() },
         gain: None,
         severity: Severity::Medium,
-        confidence: 1.0, // That it is measured: what it waits for is left open.
+        certainty: Certainty::seen(1.0), // That it is measured: what it waits for is left open.
         evidence,
-        actions: actions.map(str::to_owned).to_vec(),
+        actions: Action::all(actions),
         verify: "Record again: the GPU's idle time should have causes.".into(),
     })
 }

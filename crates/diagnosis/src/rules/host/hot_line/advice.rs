@@ -1,7 +1,10 @@
 //! What to do about a function that takes much of the steps: that depends on whether it is the driver's call, an operator, native code or Python.
 
 use super::calls::{Calls, Habit, LONG_NS};
+use super::element_reads::{self, ElementReads};
+use crate::measures::capture;
 use crate::rule::Case;
+use analysis::frames::NativeFunction;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
@@ -9,12 +12,20 @@ use timeline::NameIndex;
 use timeline::cuda_calls::{ApiClass, CudaCall};
 use timeline::gpu::detail;
 
-pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<String> {
+pub fn actions(
+    case: &Case,
+    place: &Place,
+    native: bool,
+    function: Option<&NativeFunction>,
+    calls: Calls,
+) -> Vec<String> {
     let name = place.function.as_deref().unwrap_or("");
     let (often, later) = match case.steps.source {
         StepSource::Whole => ("most times", "later calls too"),
         _ => ("in most steps", "later steps too"),
     };
+    // Where operators show that it is given something else every time, nothing can be kept of it.
+    let kept = could_be_kept(place) && inputs_differ(case, place) != Some(true);
     let operator = name.contains("::") && case.gpu().is_some();
     let call = CudaCall::of(name);
     let work = match native {
@@ -34,12 +45,27 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
             format!("Record {later}: a call takes far longer than a launch because it allocates memory, loads code or waits. What only the first one does belongs before the first request.")
         }
         true if operator => {
-            "Launch fewer operators: a CUDA graph, a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data."
-                .into()
+            let graph = if capture::nothing_waits(case) { "a CUDA graph, " } else { "" };
+            format!("Launch fewer operators: {graph}a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data.")
         }
-        true => format!("Batch more work per call of {}, or use smaller data or a narrower dtype.", called(name)),
+        true => {
+            let runs = function.map_or(String::new(), |function| format!(" It runs {}.", function.said()));
+            format!("Batch more work per call of {}, or use smaller data or a narrower dtype.{runs}", called(name))
+        }
+        // Native code with the GIL: the loops are not Python's.
+        false if function.is_some_and(|function| !is_interpreter(&function.library)) => {
+            let function = function.map_or(String::new(), NativeFunction::said);
+            let less = format!("less often or with less data: its time is in {function}, not in Python.");
+            match kept {
+                true => format!(
+                    "Cache the result of {} if it is the same every time (@functools.cache); else call it {less}",
+                    called(name)
+                ),
+                false => format!("Call {} {less}", called(name)),
+            }
+        }
         // Whether its result repeats is not recorded: both remedies are named, each with its condition.
-        false if could_be_kept(place) => format!(
+        false if kept => format!(
             "Cache the result of {} if it is the same every time (@functools.cache); else vectorise its Python loops.",
             called(name)
         ),
@@ -47,15 +73,38 @@ pub fn actions(case: &Case, place: &Place, native: bool, calls: Calls) -> Vec<St
             format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", called(name))
         }
     };
-    let again = place.function.as_deref().filter(|_| native && could_be_kept(place)).map(|function| {
+    let again = place.function.as_deref().filter(|_| native && kept).map(|function| {
         let before = if case.steps.source == StepSource::Whole { "" } else { " before the steps" };
         format!("If {function} gives the same result every time, call it once{before} and cache the result (@functools.cache).")
     });
+    [Some(work), again, count_calls(case, place)].into_iter().flatten().collect()
+}
+
+/// Of a function that makes a Python number of each element of a tensor.
+pub fn of_elements(case: &Case, place: &Place, reads: &ElementReads) -> Vec<String> {
+    let name = place.function.as_deref().filter(|name| !element_reads::is_read(name)).unwrap_or("");
+    let vectorise = format!(
+        "Vectorise {}: {}. Compute on whole tensors, or read all values once with tensor.tolist() and loop over the list.",
+        called(name),
+        reads.said()
+    );
+    [Some(vectorise), count_calls(case, place)].into_iter().flatten().collect()
+}
+
+fn inputs_differ(case: &Case, place: &Place) -> Option<bool> {
+    case.dataflow().inputs_differ(case.timeline, place.file.as_deref()?, place.function.as_deref()?)
+}
+
+fn count_calls(case: &Case, place: &Place) -> Option<String> {
     // A file of another tool was not recorded by a command of ours, and calls that were recorded are in the report.
     let ours = case.timeline.info.recorder.is_empty() && case.timeline.info.settings.calls != Some(true);
-    let count = (ours && is_python(place))
-        .then(|| format!("Count its calls: inferscope run --calls --include {} -- ...", module(place)));
-    [Some(work), again, count].into_iter().flatten().collect()
+    (ours && is_python(place))
+        .then(|| format!("Count its calls: inferscope run --calls --include {} -- ...", module(place)))
+}
+
+/// Python itself, whose functions are what Python code costs.
+fn is_interpreter(library: &str) -> bool {
+    library.starts_with("libpython") || library.starts_with("python")
 }
 
 /// Of a line that imports a module inside the steps.
@@ -92,8 +141,11 @@ fn of_call(case: &Case, name: &str, call: CudaCall) -> &'static str {
         ApiClass::Communication => "Check the other GPUs: the collective waits for the last of them.",
         ApiClass::Sync => "Check what the GPU does: this call waits for it.",
         ApiClass::Allocator => "Keep allocated memory: freeing it makes the driver wait for the GPU.",
-        ApiClass::Launch if call.is_launch() => {
+        ApiClass::Launch if call.is_launch() && (call.launches_graph() || capture::nothing_waits(case)) => {
             "Launch less often, with more work per launch: a larger batch, a CUDA graph with fewer nodes, fused kernels."
+        }
+        ApiClass::Launch if call.is_launch() => {
+            "Launch less often, with more work per launch: a larger batch, fused kernels."
         }
         ApiClass::Launch => CONTEXT,
     }

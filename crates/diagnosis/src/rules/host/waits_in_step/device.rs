@@ -1,6 +1,8 @@
 //! Waits for a device: recorded calls say how long, samples say which line makes them. What would be gained is not said here:
 //! that depends on what the device does meanwhile.
 
+use crate::action::Action;
+use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::pace::PACES;
 use crate::measures::proof;
@@ -8,7 +10,7 @@ use crate::measures::recorded;
 use crate::rule::Case;
 use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
-use analysis::host::seen::{Doing, StepSample};
+use analysis::host::step_samples::{Doing, StepSample};
 use analysis::idle::DeviceIdle;
 use analysis::origin::Recorder;
 use analysis::phrase;
@@ -45,15 +47,15 @@ pub fn finding(case: &Case) -> Option<Finding> {
         return None;
     }
     // Where no sample lies well inside such a call, those at its end show a line close by.
-    let (near, frame) = match line(case, call, READ_LATE_NS) {
-        Some((frame, true)) => ("at", Some(frame)),
-        Some((frame, false)) => ("mostly at", Some(frame)),
-        None => ("near", line(case, call, 0).map(|(frame, _)| frame)),
+    let (mut near, mut close_by, frame) = match line(case, call, READ_LATE_NS) {
+        Some((frame, true)) => ("", false, Some(frame)),
+        Some((frame, false)) => ("mostly ", false, Some(frame)),
+        None => ("near ", true, line(case, call, 0).map(|(frame, _)| frame)),
     };
     let mut place = frame.map_or_else(Place::default, |frame| case.place(frame));
-    let (mut near, longest) = (near, longest.first().filter(|_| frame.is_none()));
+    let longest = longest.first().filter(|_| frame.is_none());
     if let Some(around) = longest.and_then(|(track, slice)| around(case, *track, slice)) {
-        (near, place) = ("in", around);
+        (near, close_by, place) = ("in ", false, around);
     }
     let title = format!(
         "Waiting for the GPU takes {} of {}{}{}",
@@ -61,11 +63,11 @@ pub fn finding(case: &Case) -> Option<Finding> {
         case.the_step(),
         in_call(case.timeline.names.text(call), own, share.mid),
         match place.function {
-            Some(_) => format!(", {near} {}", phrase::line(&place)),
+            Some(_) => format!(" ({near}{})", phrase::line(&place)),
             None => String::new(),
         }
     );
-    if near == "near" {
+    if close_by {
         place = Place::default();
     }
     place.api = Some(case.timeline.names.text(call).to_owned());
@@ -76,16 +78,16 @@ pub fn finding(case: &Case) -> Option<Finding> {
         place,
         gain: None,
         severity: Severity::Info,
-        confidence: if recorded.count > 0 {
+        certainty: Certainty::seen(if recorded.count > 0 {
             recorded.tally.repeats()
         } else {
             share.surely_above(case.threshold(MIN_SHARE) / 2.0)
-        },
+        }),
         evidence: evidence(case, &recorded, share, busy),
         actions: {
             let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
             if case.timeline.names.call(call).copies() {
-                actions.push(COPY.into());
+                actions.push(Action::torch(COPY));
             }
             actions
         },
@@ -99,14 +101,14 @@ fn in_call(call: &str, own: f64, all: f64) -> String {
         // Copies that wait for less than half of their time count by that alone.
         _ if own <= 0.0 => String::new(),
         (own, all) if own == all => format!(" in {call}"),
-        (own, _) => format!(", mostly {call} ({own})"),
+        (own, _) => format!(": {own} in {call}"),
     }
 }
 
 /// The call in which most of the recorded waiting is spent.
 fn call(case: &Case) -> Option<NameIndex> {
     let mut times: HashMap<NameIndex, u64> = HashMap::new();
-    for (track, waits) in &case.seen.gpu {
+    for (track, waits) in &case.samples.gpu {
         // Launches that wait for room are told by launch-queue-full.
         for (start, end, name) in waits.iter().filter(|one| !is_launch(case, one.2)) {
             let sum = times.entry(*name).or_default();
@@ -124,7 +126,7 @@ fn is_launch(case: &Case, name: NameIndex) -> bool {
 /// Copies that return when all that the device had to do before them is done, by their start and name: how long they wait.
 fn copies_that_wait(case: &Case) -> HashMap<(u64, NameIndex), u64> {
     let is_copy = |name: NameIndex| case.timeline.names.call(name).copies();
-    let waits = case.seen.gpu.values().flatten().filter(|(_, _, name)| is_copy(*name));
+    let waits = case.samples.gpu.values().flatten().filter(|(_, _, name)| is_copy(*name));
     waits.map(|(start, end, name)| ((*start, *name), end - start)).collect()
 }
 
@@ -158,21 +160,25 @@ fn around(case: &Case, track: TrackIndex, call: &Slice) -> Option<Place> {
 }
 
 fn sampled_call(case: &Case) -> Option<NameIndex> {
-    let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu);
+    let waits = case.samples.all.iter().filter(|one| one.doing == Doing::Gpu);
     most(waits.map(|one| on_top(case, one)))
 }
 
+/// The call that waits, or what is on top: inside the call the driver has functions of its own.
 fn on_top(case: &Case, one: &StepSample) -> NameIndex {
-    case.timeline.stacks.frame(case.sample(one).stack).name
+    let stack = case.sample(one).stack;
+    let native = case.timeline.stacks.walk(stack).take_while(|(index, _)| *index != case.frames.python(stack));
+    let waits = native.map(|(_, frame)| frame.name).find(|name| case.frames.bits(*name) & is::WAITS_FOR_GPU != 0);
+    waits.unwrap_or_else(|| case.timeline.stacks.frame(stack).name)
 }
 
 /// The line of the program that most samples show in that call, of those that are so long before its end; and whether all of them do.
 fn line(case: &Case, call: NameIndex, before_end: u64) -> Option<(StackIndex, bool)> {
-    let in_call = |one: &&StepSample| match case.seen.device_wait(case.track(one), case.sample(one).time) {
+    let in_call = |one: &&StepSample| match case.samples.device_wait(case.track(one), case.sample(one).time) {
         Some((_, end, name)) => name == call && case.sample(one).time.saturating_add(before_end) <= end,
         None => on_top(case, one) == call,
     };
-    let waits = case.seen.all.iter().filter(|one| one.doing == Doing::Gpu).filter(in_call);
+    let waits = case.samples.all.iter().filter(|one| one.doing == Doing::Gpu).filter(in_call);
     let frames: Vec<StackIndex> = waits.map(|one| case.blame().frame(case, one)).filter(|frame| frame.0 != 0).collect();
     let of = |frame: &StackIndex| {
         let frame = case.timeline.stacks.frame(*frame);
@@ -251,18 +257,18 @@ const COPY: &str =
 /// More than half: most of what is waited for is the device's work.
 const HALF: f64 = 0.5;
 
-fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
+fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<Action> {
     match busy {
         Some(busy) if busy < HALF => vec![
-            "Wait less often: .item(), .cpu(), printing a tensor and torch.cuda.synchronize() each drain the GPU, which is then idle until the next launch arrives."
-                .into(),
-            "Copy results out with non_blocking=True into pinned memory, and read them one step later.".into(),
+            Action::torch("Wait less often: .item(), .cpu(), printing a tensor and torch.cuda.synchronize() each drain the GPU, which is then idle until the next launch arrives."),
+            Action::torch("Copy results out with non_blocking=True into pinned memory, and read them one step later."),
         ],
         Some(busy) if busy < PACES => vec![
             format!(
                 "Reduce the GPU work (see the kernel table) and start it sooner (see the idle table): the GPU is busy {} of the time.",
                 phrase::percent(busy)
-            ),
+            )
+            .into(),
         ],
         Some(_) if copies > HALF => vec![
             "Copy less, or overlap copies with kernels (see the copy table): the GPU is the bottleneck, and copies are most of its work.".into(),
@@ -276,7 +282,7 @@ fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<String> {
                 "profile with ProfilerActivity.CUDA.",
                 "nsys profile --trace=cuda,nvtx ...",
             );
-            vec![format!("Record the GPU too, to see what it does during the wait: {how}")]
+            vec![format!("Record the GPU too, to see what it does during the wait: {how}").into()]
         }
     }
 }
@@ -288,7 +294,7 @@ mod tests {
     #[test]
     fn a_call_is_named_with_what_it_has() {
         assert_eq!(in_call("wait", 0.92, 0.92), " in wait");
-        assert_eq!(in_call("wait", 0.47, 0.92), ", mostly wait (47 %)");
+        assert_eq!(in_call("wait", 0.47, 0.92), ": 47 % in wait");
         assert_eq!(in_call("wait", 0.0, 0.92), "");
     }
 }

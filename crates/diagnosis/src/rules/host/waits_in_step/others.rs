@@ -1,7 +1,7 @@
 //! What the program's other threads do while a step waits: where one of them runs, the step waits for work that somebody does.
 
 use crate::rule::Case;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use std::collections::{BTreeSet, HashMap};
 use timeline::{StackIndex, TrackIndex};
 
@@ -25,7 +25,7 @@ impl AtWork {
 pub fn at_work(case: &Case, waits: impl Fn(&StepSample) -> bool) -> AtWork {
     let mut found = AtWork::default();
     let mut stacks: HashMap<StackIndex, u64> = HashMap::new();
-    for wait in case.seen.all.iter().filter(|one| waits(one)) {
+    for wait in case.samples.all.iter().filter(|one| waits(one)) {
         for stack in running_beside(case, wait) {
             found.waits.insert(wait.sample);
             *stacks.entry(stack).or_default() += 1;
@@ -38,7 +38,7 @@ pub fn at_work(case: &Case, waits: impl Fn(&StepSample) -> bool) -> AtWork {
 /// Threads are read one after the other: what was seen within half a period of the wait was seen with it.
 fn running_beside<'c>(case: &'c Case, wait: &StepSample) -> impl Iterator<Item = StackIndex> + use<'c> {
     let (track, time, timeline) = (case.track(wait), case.sample(wait).time, case.timeline);
-    let (process, tolerance) = (timeline.tracks[track.0 as usize].process, case.seen.period_ns / 2);
+    let (process, tolerance) = (timeline.tracks[track.0 as usize].process, case.samples.period_ns / 2);
     let others = timeline.tracks.iter().zip(0..).filter(move |(other, number)| {
         other.process == process && TrackIndex(*number) != track && !other.samples.is_empty()
     });

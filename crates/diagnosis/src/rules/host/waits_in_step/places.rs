@@ -5,7 +5,7 @@ use super::MIN_SHARE;
 use crate::finding::Evidence;
 use crate::rule::Case;
 use analysis::host::blame::Blamed;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;

@@ -1,7 +1,7 @@
 //! The scope in which a step waits, where the program marks one: under an event loop no line of the program is on the stack.
 
 use crate::rule::Case;
-use analysis::host::seen::StepSample;
+use analysis::host::step_samples::StepSample;
 use std::collections::HashMap;
 use timeline::{NameIndex, SliceKind, TrackIndex};
 
@@ -10,7 +10,7 @@ pub fn of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Option<String> {
     let mut counts: HashMap<NameIndex, usize> = HashMap::new();
     let mut all = 0;
     for (track, _) in case.windows.tracks() {
-        let of_track = case.seen.all.iter().filter(|one| case.track(one) == track && fits(one));
+        let of_track = case.samples.all.iter().filter(|one| case.track(one) == track && fits(one));
         let times: Vec<u64> = of_track.map(|one| case.sample(one).time).collect();
         all += times.len();
         count(case, track, times, &mut counts);

@@ -185,7 +185,7 @@ const DEVICE: &str = "
 #[test]
 fn a_wait_for_the_device_is_named_with_its_call_and_line_however_busy_it_looks() {
     let found = found(&WaitsInStep, DEVICE);
-    assert_eq!(found[0].title, "Waiting for the GPU takes 75 % of the step in cudaStreamSynchronize, at app.py:12");
+    assert_eq!(found[0].title, "Waiting for the GPU takes 75 % of the step in cudaStreamSynchronize (app.py:12)");
     assert_eq!((found.len(), found[0].gain), (1, None));
     assert_eq!(found[0].place.api.as_deref(), Some("cudaStreamSynchronize"));
     assert!(found[0].evidence.iter().any(|one| one.text == "GPU busy 90 % of the steps' time"));
@@ -203,10 +203,10 @@ fn a_sample_at_the_end_of_a_call_does_not_say_who_called_it() {
         found(&WaitsInStep, &DEVICE.replace(late, &samples)).remove(0)
     };
     let near = with("");
-    assert!(near.title.ends_with("in cudaStreamSynchronize, near app.py:3"), "{}", near.title);
+    assert!(near.title.ends_with("in cudaStreamSynchronize (near app.py:3)"), "{}", near.title);
     assert_eq!(near.place.function, None);
     let sure = with("sample 20ms active gil main>wait:7");
-    assert!(sure.title.ends_with("in cudaStreamSynchronize, at app.py:7"), "{}", sure.title);
+    assert!(sure.title.ends_with("in cudaStreamSynchronize (app.py:7)"), "{}", sure.title);
 }
 
 /// A copy that returns when all before it is done waits as long as any synchronisation; the function around it is its place.
@@ -226,7 +226,7 @@ fn a_copy_that_waits_is_a_wait_and_has_the_function_around_it() {
           copy h2d 38ms..38.1ms 60 pageable
         end";
     let found = found(&WaitsInStep, text);
-    assert_eq!(found[0].title, "Waiting for the GPU takes 76 % of the step in cudaMemcpyAsync, in batch.py:7");
+    assert_eq!(found[0].title, "Waiting for the GPU takes 76 % of the step in cudaMemcpyAsync (in batch.py:7)");
     assert!(found[0].actions.last().unwrap().contains("non_blocking"));
     silent(&WaitsInStep, &text.replace("8ms..38.2ms", "8ms..8.2ms"));
 }
@@ -239,10 +239,7 @@ fn of_several_calls_that_wait_the_longest_is_named_with_its_own_part() {
         "api cudaStreamSynchronize 8ms..20ms\n api cudaDeviceSynchronize 20ms..38ms",
     );
     let found = found(&WaitsInStep, &both.replace("sync stream 8ms..38ms", ""));
-    assert_eq!(
-        found[0].title,
-        "Waiting for the GPU takes 75 % of the step, mostly cudaDeviceSynchronize (45 %), at app.py:12"
-    );
+    assert_eq!(found[0].title, "Waiting for the GPU takes 75 % of the step: 45 % in cudaDeviceSynchronize (app.py:12)");
 }
 
 #[test]
@@ -267,7 +264,7 @@ fn native_frames_tell_a_wait_for_the_device_where_calls_were_not_recorded() {
         &WaitsInStep,
         "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>generate:12>cudaStreamSynchronize@libcudart.so",
     );
-    assert!(found[0].title.ends_with("in cudaStreamSynchronize, at app.py:12"), "{}", found[0].title);
+    assert!(found[0].title.ends_with("in cudaStreamSynchronize (app.py:12)"), "{}", found[0].title);
 }
 
 #[test]
@@ -278,4 +275,32 @@ fn silent_when_the_step_runs() {
 #[test]
 fn abstains_without_samples() {
     abstains(&WaitsInStep, "track main\n step request 0..1s", "stacks not sampled");
+}
+
+/// The lock is taken in C, and no frame of it is seen: the thread that sleeps in one place while the step waits, and is elsewhere when it does not, has it.
+#[test]
+fn the_thread_that_holds_what_a_step_waits_for_is_named() {
+    let text = |during: &str, after: &str| {
+        format!(
+            "track main\n repeat 40 every 100ms\n step request 0..100ms\n samples 0..60ms every 10ms serve>lookup:14\n \
+             samples 60ms..100ms every 10ms active gil serve>work:5\n end\n track refresher\n repeat 40 every 100ms\n \
+             samples 0..60ms every 10ms run>{during}\n samples 60ms..100ms every 10ms run>{after}\n end"
+        )
+    };
+    let found = |text: &str| found(&WaitsInStep, text).remove(0);
+    let held = found(&text("update@cache.py:31", "pause@cache.py:50"));
+    assert_eq!(
+        held.title,
+        "Blocked for 60 % of the step in lookup (app.py:14), while another thread is in update (cache.py:31)"
+    );
+    let said =
+        "thread refresher is in update (cache.py:31) in 240 of 240 of these waits, and in 0 of 160 samples otherwise";
+    assert!(held.evidence.iter().any(|one| one.text == said && one.track.is_some()), "{:?}", held.evidence);
+    assert!(held.actions[0].contains("thread refresher, in update (cache.py:31)"), "{:?}", held.actions);
+    // A thread that is always there holds nothing.
+    let always = found(&text("pause@cache.py:50", "pause@cache.py:50"));
+    assert!(
+        !always.title.contains("another thread is")
+            && always.evidence.iter().all(|one| !one.text.contains("refresher"))
+    );
 }

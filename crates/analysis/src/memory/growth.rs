@@ -1,0 +1,148 @@
+//! Growth that survives: for each place that allocates, whether what it holds rises from step to step (or from part to part of a recording without
+//! steps), with a test that tells a trend from chance, and whether it still rises at the end.
+
+use super::lives::Lives;
+use super::who::{line, place};
+use crate::frames::Frames;
+use crate::place::Place;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use timeline::{NameIndex, StackIndex, Timeline};
+
+/// Parts of a recording without steps; and more steps than [`MOST_WINDOWS`] are put together.
+const PARTS: usize = 12;
+const MOST_WINDOWS: usize = 48;
+/// Fewer steps than this show no trend: of four values in order, one order in 24 is rising by chance.
+pub const LEAST_STEPS: usize = 5;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Growth {
+    pub place: Place,
+    pub stack: StackIndex,
+    /// Blocks allocated in the recording and alive at its end, and their bytes.
+    pub blocks: u64,
+    pub bytes: u64,
+    /// Blocks allocated in the recording.
+    pub allocated: u64,
+    /// Bytes held at the end of each window, beyond what was there before.
+    pub held: Vec<u64>,
+    /// Standard deviations by which the order of those values is more rising than chance (Mann and Kendall); and of the number of blocks: a cache that
+    /// replaces its blocks by larger ones holds no more of them.
+    pub trend: f64,
+    pub blocks_trend: f64,
+}
+
+impl Growth {
+    /// The least part of the growth that any third of the windows has: little where it all comes in one phase of the recording.
+    pub fn steady(&self) -> f64 {
+        let Some(last) = self.held.last().filter(|last| **last > 0) else { return 0.0 };
+        let at = |part: usize| self.held.get((self.held.len() * part / 3).saturating_sub(1)).copied().unwrap_or(0);
+        let thirds = [at(1), at(2).saturating_sub(at(1)), last.saturating_sub(at(2))];
+        thirds.into_iter().min().unwrap_or(0) as f64 / *last as f64
+    }
+
+    /// The part of the growth that the last third of the windows has: a third of it where it is steady, nothing where it has levelled off.
+    pub fn late(&self) -> f64 {
+        let (Some(last), Some(early)) = (self.held.last(), self.held.get(self.held.len() * 2 / 3)) else { return 0.0 };
+        if *last == 0 { 0.0 } else { last.saturating_sub(*early) as f64 / *last as f64 }
+    }
+}
+
+/// Ends of windows as places of events: steps where there are enough, else equal parts of the events.
+pub fn windows(events: usize, steps: &[(usize, usize)]) -> Vec<usize> {
+    let ends: Vec<usize> = match steps.len() >= LEAST_STEPS {
+        true => steps.iter().map(|step| step.1).collect(),
+        false => (1..=PARTS).map(|part| events * part / PARTS).collect(),
+    };
+    let every = ends.len().div_ceil(MOST_WINDOWS).max(1);
+    ends.iter().copied().rev().step_by(every).collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+/// Bytes and blocks that come in a window, less those that go.
+type Change = (i128, i128);
+
+/// Places that hold more at the end than before the first event, most growth first.
+pub fn of(timeline: &Timeline, frames: &Frames, lives: &Lives, windows: &[usize]) -> Vec<Growth> {
+    let window = |event: usize| windows.partition_point(|end| *end <= event);
+    let mut growing: HashMap<(NameIndex, u32), (Growth, Vec<Change>)> = HashMap::new();
+    for life in &lives.all {
+        let Some(start) = life.start else { continue };
+        let home = frames.home(life.stack);
+        let (growth, changes) = growing.entry(line(timeline, home)).or_insert_with(|| {
+            let place = place(timeline, home);
+            let (stack, held) = (life.stack, Vec::new());
+            let growth =
+                Growth { place, stack, blocks: 0, bytes: 0, allocated: 0, held, trend: 0.0, blocks_trend: 0.0 };
+            (growth, vec![(0, 0); windows.len() + 1])
+        });
+        growth.allocated += 1;
+        let mut change = |event: usize, sign: i128| {
+            let change = &mut changes[window(event)];
+            (change.0, change.1) = (change.0 + sign * i128::from(life.bytes), change.1 + sign);
+        };
+        change(start, 1);
+        match life.end {
+            Some(end) => change(end, -1),
+            None => {
+                growth.blocks += 1;
+                growth.bytes = growth.bytes.saturating_add(life.bytes);
+            }
+        }
+    }
+    let finished = growing.into_values().filter(|(growth, _)| growth.blocks > 0).map(|(growth, changes)| {
+        let held = summed(&changes[..windows.len()], |change| change.0);
+        let blocks = summed(&changes[..windows.len()], |change| change.1);
+        Growth { trend: trend(&held), blocks_trend: trend(&blocks), held, ..growth }
+    });
+    let mut all: Vec<Growth> = finished.collect();
+    all.sort_by_key(|growth| (Reverse(growth.bytes), growth.stack));
+    all
+}
+
+/// What there is after each window.
+fn summed(changes: &[Change], of: impl Fn(&Change) -> i128) -> Vec<u64> {
+    let mut sum = 0i128;
+    let add = |change: &Change| {
+        sum += of(change);
+        u64::try_from(sum.max(0)).unwrap_or(u64::MAX)
+    };
+    changes.iter().map(add).collect()
+}
+
+/// Mann and Kendall's test: pairs in rising order less pairs in falling order, in standard deviations of what chance gives.
+fn trend(values: &[u64]) -> f64 {
+    let mut score = 0i64;
+    for (at, early) in values.iter().enumerate() {
+        for late in &values[at + 1..] {
+            score += match late.cmp(early) {
+                std::cmp::Ordering::Greater => 1,
+                std::cmp::Ordering::Less => -1,
+                std::cmp::Ordering::Equal => 0,
+            };
+        }
+    }
+    let count = values.len() as f64;
+    let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
+    if deviation == 0.0 { 0.0 } else { (score - score.signum()) as f64 / deviation }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_is_told_from_chance() {
+        assert!(trend(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) > 4.0);
+        assert!(trend(&[5, 3, 8, 1, 9, 2, 7, 4, 6, 5, 3, 6]).abs() < 1.0);
+        assert_eq!((trend(&[]), trend(&[7]), trend(&[7; 12])), (0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn steps_are_windows_where_there_are_enough() {
+        assert_eq!(windows(120, &[]).len(), PARTS);
+        assert_eq!(windows(120, &[(0, 10), (10, 20)]), windows(120, &[]));
+        let steps: Vec<(usize, usize)> = (0..200).map(|at| (at * 3, at * 3 + 3)).collect();
+        let windows = windows(600, &steps);
+        assert!(windows.len() <= MOST_WINDOWS && windows.last() == Some(&600) && windows.is_sorted());
+    }
+}

@@ -1,0 +1,218 @@
+//! `leak`: what one place of the program holds of GPU memory grows from step to step, and is never freed.
+
+use crate::action::Action;
+use crate::certainty::Certainty;
+use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::allocators;
+use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
+use analysis::AllocatorMemory;
+use analysis::memory::growth::Growth;
+use analysis::phrase;
+
+pub const CODE: RuleCode = RuleCode::new("leak");
+
+pub struct Leak;
+
+const MIN_BLOCKS: Threshold =
+    Threshold::new(CODE, "min_blocks", 8.0, Unit::Count, "a handful of blocks is a buffer that was allocated late");
+const MIN_BYTES: Threshold =
+    Threshold::new(CODE, "min_bytes", 1_048_576.0, Unit::Bytes, "less takes days to matter, and every cache has it");
+const MIN_SHARE: Threshold =
+    Threshold::new(CODE, "min_share", 0.01, Unit::Share, "of the peak: less is not what fills a GPU");
+
+/// Standard deviations: chance gives a trend like this once in a hundred places.
+const TREND: f64 = 2.58;
+/// Steady growth has a third of it in the last third of the steps; a cache that fills up has less than half of that.
+const STILL_GROWS: f64 = 1.0 / 6.0;
+/// Without steps: the forward pass of a model in training keeps blocks from many lines, for the backward pass. A leak is of few.
+const MOST_PLACES: usize = 3;
+/// Without steps as many blocks could be those of the layers of one model.
+const MORE_BLOCKS: f64 = 2.0;
+
+impl Rule for Leak {
+    fn code(&self) -> RuleCode {
+        CODE
+    }
+
+    fn thresholds(&self) -> &'static [Threshold] {
+        &[MIN_BLOCKS, MIN_BYTES, MIN_SHARE]
+    }
+
+    fn docs(&self) -> RuleDocs {
+        RuleDocs {
+            summary: "GPU memory allocated by one line grows from step to step and is never freed: at least {min_blocks} blocks, {min_bytes} and {min_share} of the peak.",
+            why: "Tensors that something still refers to are never freed: a list of results, a closure, a cache without a limit, a graph kept for a backward pass. For each line that allocates, what it holds at the end of each step is tested for a trend (Mann and Kendall), as is the number of its blocks, and it must still grow in the last third: a cache that fills up is no leak, nor is one that replaces its blocks by larger ones. Without steps, equal parts of the recording are looked at, each third must have its part of the growth, and growth of more than a few lines is taken for activations that wait for their backward pass.",
+            needs: "Allocator events with stacks: a memory snapshot of PyTorch that was recorded with `torch.cuda.memory._record_memory_history()`.",
+            example: "GPU 0 memory grows by 4.00 MiB a step: 120 blocks never freed (handle, serve.py:44)",
+        }
+    }
+
+    fn look(&self, case: &Case) -> Verdict {
+        let all = allocators::with_events(case);
+        if all.is_empty() {
+            return allocators::not_recorded(case, allocators::EVENTS);
+        }
+        let found: Vec<Finding> = all.iter().flat_map(|one| of(case, one)).collect();
+        if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
+    }
+}
+
+fn of(case: &Case, one: &AllocatorMemory) -> Vec<Finding> {
+    let least = if one.steps > 0 { 1.0 } else { MORE_BLOCKS } * case.threshold(MIN_BLOCKS);
+    let bytes = case.threshold(MIN_BYTES).max(case.threshold(MIN_SHARE) * one.history.peak as f64);
+    let grows = |growth: &&Growth| {
+        growth.stack.0 != 0
+            && growth.blocks as f64 >= least
+            && growth.bytes as f64 >= bytes
+            && growth.trend >= TREND
+            && growth.blocks_trend >= TREND
+            && growth.late() >= STILL_GROWS
+            // Without steps, blocks that come in one phase are an optimizer's, or a cache's that is built once.
+            && (one.steps > 0 || growth.steady() >= STILL_GROWS)
+    };
+    let growing: Vec<&Growth> = one.growth.iter().filter(grows).collect();
+    if one.steps == 0 && growing.len() > MOST_PLACES {
+        return Vec::new();
+    }
+    growing.into_iter().take(MOST_PLACES).map(|growth| finding(case, one, growth)).collect()
+}
+
+fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
+    let name = allocators::name(case, one.allocator);
+    let rate = match one.steps {
+        0 => phrase::bytes(growth.bytes),
+        steps => format!("{} a step", phrase::bytes(growth.bytes / steps)),
+    };
+    let blocks = phrase::counted(growth.blocks, "block");
+    let parts = if one.steps > 0 { "steps" } else { "parts of the recording" };
+    let evidence = vec![
+        Evidence::said(format!(
+            "{} of {} allocated there are alive at the end: {}",
+            phrase::count(growth.blocks),
+            phrase::counted(growth.allocated, "block"),
+            phrase::bytes(growth.bytes)
+        ))
+        .number("bytes", growth.bytes as f64)
+        .number("blocks", growth.blocks as f64),
+        Evidence::said(format!(
+            "held after the {parts}: {}; the trend is {:.1} standard deviations from chance",
+            some(&growth.held),
+            growth.trend
+        ))
+        .number("trend", growth.trend),
+        Evidence::said(format!("the last third of the {parts} has {} of the growth", phrase::percent(growth.late()))),
+    ];
+    Finding {
+        code: CODE,
+        title: format!("{name} memory grows by {rate}: {blocks} never freed ({})", phrase::place(&growth.place)),
+        place: growth.place.clone(),
+        gain: None,
+        severity: Severity::High,
+        certainty: Certainty::seen(seen(one, growth)),
+        evidence,
+        actions: Action::all([
+            "Drop the tensors that this line allocates after use: keep numbers (.item()) or .detach().cpu() copies in lists, closures and caches instead.",
+            "Limit what keeps them: collections.deque(maxlen=…), functools.lru_cache(maxsize=…); under training, .detach() what outlives the step.",
+        ]),
+        verify: "Record again: held bytes are level after the first steps, and this finding is gone.".into(),
+    }
+}
+
+/// That the next window would rise again, from those that did; without steps, as far as growth is the same in all parts of the recording.
+fn seen(one: &AllocatorMemory, growth: &Growth) -> f64 {
+    let rises = growth.held.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
+    let again = (rises + 1.0) / (growth.held.len() as f64 + 1.0);
+    if one.steps > 0 { again } else { again * 3.0 * growth.steady() }
+}
+
+/// Some of the values, from first to last.
+fn some(held: &[u64]) -> String {
+    let every = held.len().div_ceil(5).max(1);
+    let values: Vec<String> = held.iter().rev().step_by(every).map(|bytes| phrase::bytes(*bytes)).collect();
+    values.into_iter().rev().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{abstains, found, silent};
+
+    const STEPS: &str = "track main\n repeat 20 every 1ms\n step request 0..900us\n";
+    /// A block that every step allocates and frees.
+    const TEMPORARY: &str = "block alloc 20us 64M at 1 main>forward@model.py:7\n block free 30us 64M at 1\n";
+
+    #[test]
+    fn a_list_that_keeps_results_is_found_with_its_line_and_rate() {
+        let text = format!("{STEPS}{TEMPORARY} block alloc 40us 4M at 2 each main>handle@serve.py:44\n end");
+        let found = found(&Leak, &text);
+        assert_eq!(
+            found[0].title,
+            "GPU 0 memory grows by 4.00 MiB a step: 20 blocks never freed (handle (serve.py:44))"
+        );
+        assert_eq!((found.len(), found[0].place.line, found[0].severity), (1, Some(44), Severity::High));
+    }
+
+    #[test]
+    fn a_cache_that_fills_up_is_none() {
+        let early = "track main\n repeat 8 every 1ms\n step request 0..900us\n block alloc 40us 4M at 2 each main>fill@cache.py:9\n end\n";
+        let late = format!("repeat 20 every 1ms\n step request 8ms..8900us\n {} end", TEMPORARY);
+        let shifted = late.replace("alloc 20us", "alloc 8020us").replace("free 30us", "free 8030us");
+        silent(&Leak, &format!("{early}{shifted}"));
+    }
+
+    /// A cache of one tensor that is concatenated to: more bytes, as many blocks.
+    #[test]
+    fn a_cache_that_replaces_its_blocks_is_none() {
+        let mut text = String::from("track main\n");
+        for step in 0..30u64 {
+            let at = step * 1000;
+            text += &format!("step decode {at}us..{}us\n", at + 900);
+            for layer in 0..10u64 {
+                let (new, old) = (2 + layer + 100 * (step % 2), 2 + layer + 100 * ((step + 1) % 2));
+                text += &format!("block alloc {}us {}M at {new} main>cat@cache.py:5\n", at + 10 + layer, step + 1);
+                if step > 0 {
+                    text += &format!("block free {}us {step}M at {old}\n", at + 10 + layer);
+                }
+            }
+        }
+        silent(&Leak, &text);
+    }
+
+    #[test]
+    fn temporaries_and_weights_are_none() {
+        silent(&Leak, &format!("{STEPS}{TEMPORARY} end"));
+        let weights = "repeat 40 every 1us\n block alloc 0us 8M at 9 each main>load@model.py:3\n end\n";
+        let shifted = TEMPORARY.replace("20us", "120us").replace("30us", "130us");
+        silent(&Leak, &format!("{weights}track main\n repeat 20 every 1ms\n step request 100us..900us\n{shifted} end"));
+    }
+
+    /// Without steps: one line that keeps blocks to the end is said with less confidence; many lines are a forward pass.
+    #[test]
+    fn without_steps_few_lines_are_a_leak_and_many_are_activations() {
+        let kept = |lines: u64| {
+            let mut text = String::from("repeat 40 every 1ms\n");
+            for line in 0..lines {
+                text += &format!("block alloc {}us 4M at {} each main>forward@model.py:{line}\n", line + 1, line + 1);
+            }
+            text + TEMPORARY + "end"
+        };
+        let found = found(&Leak, &kept(1));
+        assert!(found[0].title.starts_with("GPU 0 memory grows by 160 MiB: 40 blocks"));
+        silent(&Leak, &kept(6));
+    }
+
+    /// Without steps: blocks that all come in the last phase, as those of an optimizer's first step.
+    #[test]
+    fn one_phase_of_a_recording_is_no_leak() {
+        let early = "repeat 60 every 1ms\n block alloc 20us 64M at 1 main>forward@model.py:7\n block free 30us 64M at 1\n end\n";
+        let phase = "repeat 60 every 100us\n block alloc 60ms 4M at 9 each main>step@optimizer.py:76\n end";
+        silent(&Leak, &format!("{early}{phase}"));
+    }
+
+    #[test]
+    fn abstains_without_events() {
+        abstains(&Leak, "track main\n step request 0..40ms\n stream 7\n kernel gemm 1ms..2ms", "not recorded");
+    }
+}

@@ -1,0 +1,49 @@
+//! What frameworks' allocators hold: facts, then tables by use and by line.
+
+use super::table::{Table, bar};
+use super::words::prose;
+use crate::memory_words::{MOST_HOLDERS, facts, place};
+use crate::units::{bytes, count, percent_of};
+use diagnosis::Diagnosis;
+use std::io::{self, Write};
+use timeline::Timeline;
+
+pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    for one in &diagnosis.memory {
+        writeln!(out, "## Memory of {}\n", prose(&analysis::memory::name(timeline, one.allocator)))?;
+        for fact in facts(timeline, diagnosis, one) {
+            writeln!(out, "- {}", prose(&fact))?;
+        }
+        writeln!(out)?;
+        let events = one.history.allocs > 0;
+        let held = if events { &one.peak } else { &one.end };
+        let share = |size: u64| bar(size as f64 / held.bytes.max(1) as f64);
+        if events {
+            let mut table = Table::new([" share", "", " bytes", " blocks", "at the peak, by use"]);
+            for (category, size, blocks) in &held.by_category {
+                table.row([
+                    percent_of(*size, held.bytes),
+                    share(*size),
+                    bytes(*size),
+                    count(*blocks),
+                    category.said().into(),
+                ]);
+            }
+            table.write(out)?;
+        }
+        let heading = if events { "at the peak, by line" } else { "at the end, by line" };
+        let mut table = Table::new([" share", "", " bytes", " blocks", heading]);
+        for holder in held.by_place.iter().take(MOST_HOLDERS) {
+            let size = holder.bytes;
+            table.row([
+                percent_of(size, held.bytes),
+                share(size),
+                bytes(size),
+                count(holder.blocks),
+                prose(&place(holder)),
+            ]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}

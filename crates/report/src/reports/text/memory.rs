@@ -1,0 +1,62 @@
+//! What frameworks' allocators hold: in use, free and reserved; at the peak by what it is for and by the line that allocated it.
+
+use super::Page;
+use super::verdict::wrapped;
+use crate::memory_words::{MOST_HOLDERS, facts, place};
+use crate::style::Ink;
+use crate::table::Table;
+use crate::units::{bytes, count, percent_of};
+use analysis::AllocatorMemory;
+use diagnosis::Diagnosis;
+use std::io::{self, Write};
+
+impl Page<'_> {
+    pub(super) fn memory(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        for one in &diagnosis.memory {
+            let name = analysis::memory::name(self.timeline, one.allocator);
+            self.heading(out, &format!("Memory of {name}"), &self.timeline.memory.allocator(one.allocator).backend)?;
+            for fact in facts(self.timeline, diagnosis, one) {
+                for (at, line) in wrapped(self.style, &fact, self.style.width.saturating_sub(4)).iter().enumerate() {
+                    writeln!(out, "  {}{line}", if at == 0 { "" } else { "  " })?;
+                }
+            }
+            self.held(out, one)?;
+        }
+        Ok(())
+    }
+
+    fn held(&self, out: &mut impl Write, one: &AllocatorMemory) -> io::Result<()> {
+        // Without events the only moment is the end.
+        let (held, when) = if one.history.allocs > 0 { (&one.peak, "at the peak") } else { (&one.end, "at the end") };
+        if held.bytes == 0 {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let mut table = Table::new([
+            "share",
+            "bytes",
+            "blocks",
+            if one.history.allocs > 0 { "at the peak, by use" } else { "at the end, by use" },
+        ]);
+        let cells = |size: u64, blocks: u64| {
+            [percent_of(size, held.bytes), bytes(size), count(blocks)].map(|text| (Ink::Plain, text))
+        };
+        for (category, size, blocks) in &held.by_category {
+            table.row(cells(*size, *blocks), category.said(), "");
+        }
+        if one.history.allocs > 0 {
+            table.write(out, self.style)?;
+            writeln!(out)?;
+        }
+        let mut table = Table::new([
+            "share",
+            "bytes",
+            "blocks",
+            if when == "at the peak" { "at the peak, by line" } else { "at the end, by line" },
+        ]);
+        for holder in held.by_place.iter().take(self.top.min(MOST_HOLDERS)) {
+            table.row(cells(holder.bytes, holder.blocks), &place(holder), "");
+        }
+        table.write(out, self.style)
+    }
+}

@@ -1,0 +1,91 @@
+//! Reports of a snapshot of memory: what is held is said, and nothing of times that nobody measured; two are compared by line.
+
+use analysis::measure;
+use diagnosis::compare::{Side, memory::compare_memory};
+use diagnosis::{Options, diagnose};
+use report::Style;
+use report::comparison::{Titles, memory};
+use report::reports::{analysis_json, html, markdown, text};
+use serde_json::Value;
+use timeline::Timeline;
+
+const WEIGHTS: &str = "segment alloc 1us 64M at 1024M\n block alloc 1us 64M at 1024M main>load@model.py:3\n";
+const STEPS: &str =
+    "repeat 20 every 1ms\n block alloc 2us 8M at 2048M main>forward@model.py:9\n block free 9us 8M at 2048M\n";
+const STATE: &str =
+    "reserved 64M at 1024M\n holds 64M active main>load@model.py:3\n reserved 20M at 2048M\n holds 20M free";
+
+fn snapshot(text: &str) -> Timeline {
+    let mut timeline = Timeline::from_text(text).unwrap();
+    timeline.info.recorder = "torch.cuda.memory".into();
+    timeline.info.command = "PyTorch memory snapshot: a.pickle".into();
+    timeline
+}
+
+fn written(timeline: &Timeline) -> [String; 4] {
+    let (metrics, diagnosis) = (measure(timeline), diagnose(timeline, &Options::default()));
+    let mut out = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    text::write(timeline, &metrics, &diagnosis, 12, &Style::default(), &mut out[0]).unwrap();
+    markdown::write(timeline, &metrics, &diagnosis, &mut out[1]).unwrap();
+    analysis_json::write(timeline, &metrics, &diagnosis, &mut out[2]).unwrap();
+    html::write(timeline, &metrics, &diagnosis, &mut out[3]).unwrap();
+    out.map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn what_is_held_is_said_and_nothing_of_time() {
+    let timeline = snapshot(&format!("{WEIGHTS} segment alloc 1us 20M at 2048M\n{STEPS} end\n{STATE}"));
+    let [text, markdown, json, page] = written(&timeline);
+    for said in [&text, &markdown] {
+        assert!(said.contains("at the end: 64.0 MiB in use, 20.0 MiB free, 84.0 MiB reserved in 2 segments"), "{said}");
+        assert!(said.contains("peak: 72.0 MiB in use") && said.contains("model.py:3"), "{said}");
+        assert!(
+            said.contains("No problem found") && !said.contains("0 ns") && !said.contains("no stack samples"),
+            "{said}"
+        );
+    }
+    assert!(page.contains("</html>"));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let memory = &json["memory"][0];
+    assert_eq!(
+        (memory["peak_in_use_bytes"].as_u64(), memory["in_use_bytes"].as_u64()),
+        (Some(72 << 20), Some(64 << 20))
+    );
+    // Allocated in the recording and kept: without steps nobody knows that it is weights.
+    assert_eq!(memory["peak_by_use"][0]["use"], "cache");
+    assert_eq!(memory["peak_by_place"][0]["line"], 3);
+    assert_eq!(memory["simulated"]["unchanged_peak_bytes"], memory["peak_reserved_bytes"]);
+}
+
+#[test]
+fn a_snapshot_without_anything_says_so() {
+    let [text, markdown, json, _] = written(&snapshot(""));
+    assert!(
+        text.contains("The snapshot holds no memory.") && markdown.contains("The snapshot holds no memory."),
+        "{text}"
+    );
+    assert!(serde_json::from_str::<Value>(&json).unwrap()["memory"].is_null());
+}
+
+#[test]
+fn two_are_compared_by_line() {
+    let kept = "block alloc 500us 2M at 3 each main>handle@serve.py:31\n";
+    let a = snapshot(&format!("{WEIGHTS}{STEPS} end"));
+    let b = snapshot(&format!("{WEIGHTS}{STEPS}{kept} end"));
+    let (metrics, diagnoses) = ([measure(&a), measure(&b)], [&a, &b].map(|one| diagnose(one, &Options::default())));
+    let side = |timeline, at: usize| Side { timeline, metrics: &metrics[at], diagnosis: &diagnoses[at] };
+    let comparison = compare_memory(side(&a, 0), side(&b, 1));
+    assert_eq!(memory::answer(&comparison), "B has 40.0 MiB more in use than A; handle (serve.py:31) holds +40.0 MiB.");
+    let titles = Titles { a: "a.pickle", b: "b.pickle" };
+    let mut out = [Vec::new(), Vec::new(), Vec::new()];
+    memory::text(&comparison, &titles, 12, &Style::default(), &mut out[0]).unwrap();
+    memory::markdown(&comparison, &titles, 12, &mut out[1]).unwrap();
+    memory::json(&comparison, &titles, &mut out[2]).unwrap();
+    let [text, markdown, json] = out.map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(text.contains("0 to 20  handle (serve.py:31)") && markdown.contains("| 0 to 20 |"), "{text}\n{markdown}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (json["places"][0]["bytes"][1].as_u64(), json["places"][0]["blocks"][0].as_u64()),
+        (Some(40 << 20), Some(0))
+    );
+}
