@@ -63,17 +63,26 @@ def middle(finding: dict[str, Any]) -> float | None:
 
 
 def first(analysis: Analysis) -> dict[str, Any] | None:
-    """The first finding about the program that blames something; where none does, the first that only states."""
-    about = [one for one in analysis["findings"] if one["code"] not in PROFILE_HEALTH]
-    blames = [one for one in about if (middle(one) or 0.0) >= BLAME]
-    states = [one for one in about if middle(one) is None]
-    return next(iter(blames or states), None)
+    """The first finding about the program that blames something; where none does, the first that only states. A place beside
+    which all that is promised is little stands before it (`dwarfs` in crates/diagnosis/src/telling.rs), and is the verdict."""
+    about = about_the_program(analysis)
+    if about and about[0]["code"] == "hot-line" and middle(about[0]) is None:
+        return about[0]
+    return blamed(analysis) or next((one for one in about if middle(one) is None), None)
+
+
+def blamed(analysis: Analysis) -> dict[str, Any] | None:
+    """Whatever stands before it: a healthy program has none."""
+    return next((one for one in about_the_program(analysis) if (middle(one) or 0.0) >= BLAME), None)
+
+
+def about_the_program(analysis: Analysis) -> list[dict[str, Any]]:
+    return [one for one in analysis["findings"] if one["code"] not in PROFILE_HEALTH]
 
 
 def judge(program: Program, analysis: Analysis) -> Verdict:
-    found = first(analysis)
-    blamed = found is not None and middle(found) is not None
-    if program.expect == HEALTHY and not blamed:
+    found = blamed(analysis) if program.expect == HEALTHY else first(analysis)
+    if program.expect == HEALTHY and found is None:
         # What sets the pace may be said of a healthy program: that is no blame.
         said, right, confidence = HEALTHY, True, analysis["bottleneck"]["confidence"]
     else:

@@ -95,11 +95,11 @@ def wrong(program: RealProgram, how: str, analysis: dict[str, Any]) -> list[str]
 def wrong_first(program: RealProgram, analysis: dict[str, Any]) -> list[str]:
     """Who else uses the machine is said first where that is so, and right: here it is asked what comes after that."""
     about = [one for one in analysis["findings"] if one["code"] not in seeds_judge.MACHINE]
+    if not program.first:
+        blamed = judge.blamed({"findings": about})
+        return [f"healthy, and blamed: {blamed['title']}"] if blamed else []
     first = judge.first({"findings": about})
     said = first["title"] if first else "nothing"
-    if not program.first:
-        promises = first is not None and judge.middle(first) is not None
-        return [f"healthy, and blamed: {said}"] if promises else []
     if first is None or first["code"] not in program.first:
         return [f"first: {said}; right would be {' or '.join(program.first)}"]
     function = (first.get("where") or {}).get("function") or ""

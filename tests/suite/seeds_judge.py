@@ -103,10 +103,10 @@ def verdict(row: Row) -> Row:
     """`right` is None where it cannot be asked, with the reason."""
     if "error" in row:
         return {"right": None, "why": "failed", "said": None, "confidence": None, "gain": None, "measured": None}
-    first = judge.first(row)
-    gain = first.get("gain_percent") if first else None
-    blamed = first is not None and gain is not None
     wanted = accepted(row)
+    first = judge.blamed(row) if wanted == [] else judge.first(row)
+    gain = first.get("gain_percent") if first else None
+    blamed = gain is not None
     if wanted is None:
         return {
             "right": None,
@@ -117,8 +117,8 @@ def verdict(row: Row) -> Row:
             "measured": None,
         }
     if not wanted:
-        said = first["code"] if first and blamed else judge.HEALTHY
-        right = not blamed
+        said = first["code"] if first else judge.HEALTHY
+        right = first is None
     else:
         said = first["code"] if first else judge.HEALTHY
         right = said in wanted

@@ -55,6 +55,13 @@ class Judging(unittest.TestCase):
         much = finding("short-kernel-gaps", 20.0)
         self.assertFalse(judge.judge(bound, analysis(much, finding("compute-bound", None))).right)
 
+    def test_a_place_that_stands_before_all_promises_is_the_verdict(self) -> None:
+        hot = Program("hot", "hot-line")
+        said = analysis(finding("hot-line", None), finding("host-wait", 11.0))
+        self.assertTrue(judge.judge(hot, said).right)
+        # And what is promised after it is blame all the same.
+        self.assertFalse(judge.judge(FINE, said).right)
+
     def test_a_healthy_program_may_be_described_but_not_blamed(self) -> None:
         self.assertTrue(judge.judge(FINE, analysis(finding("kernel-hotspot", None))).right)
         blamed = judge.judge(FINE, analysis(finding("host-wait", 12.0)))

@@ -47,7 +47,7 @@ pub struct Options<'a> {
 pub struct Diagnosis {
     pub steps: Steps,
     pub breakdown: Breakdown,
-    /// Most to gain first; what has no gain after that, most severe first.
+    /// Most to gain first, after a place beside which that is little; what has no gain after that, most severe first.
     pub findings: Vec<Finding>,
     /// Rules that could not look.
     pub abstentions: Vec<Abstention>,
@@ -102,7 +102,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let (findings, relations) = (reordered(findings, &order), relations.reordered(&order));
     let findings = confidence::settled(&case, findings, &relations);
     let considered = considered::for_the_answer(&case, &findings, &relations);
-    let findings = said_once(&case, findings);
+    let findings = telling::most_telling_first(&case, said_once(&case, findings));
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings);
     let answer = match analysis::memory::is_all(timeline) {

@@ -75,7 +75,8 @@ const SMALL: f64 = 4.0;
 /// The place that has most of the step, where what of it could be saved is not known and what is known to be saved is little beside
 /// it: that little is no answer to where the time goes. With it, the little, if that is worth a word.
 pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, Option<&'a Finding>)> {
-    let small = findings.first().filter(|finding| finding.gain.is_some())?;
+    let unmeasured = |finding: &Finding| finding.code == hot_line::CODE && finding.gain.is_none();
+    let small = findings.iter().find(|finding| !unmeasured(finding)).filter(|finding| finding.gain.is_some())?;
     let gain = small.gain.map_or(0.0, |gain| gain.mid);
     let functions = case.breakdown.functions();
     let share = |finding: &Finding| {
@@ -83,9 +84,18 @@ pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, 
         let same = |label: &str, of: &str| Some(label) == function && of == file.unwrap_or_default();
         functions.iter().filter(|part| same(&part.label, &part.file)).map(|part| part.share).sum::<f64>()
     };
-    let hot = findings.iter().filter(|finding| finding.code == hot_line::CODE && finding.gain.is_none());
+    let hot = findings.iter().filter(|finding| unmeasured(finding));
     let hot = hot.filter(|_| busiest(case) <= MOST).find(|finding| share(finding) > MOST)?;
     (SMALL * gain < 100.0 * share(hot)).then_some((hot, Some(small).filter(|_| gain >= LEAST)))
+}
+
+/// The findings with such a place first: what the answer names stands at the top of the list, too.
+pub fn most_telling_first(case: &Case, mut findings: Vec<Finding>) -> Vec<Finding> {
+    let hot = dwarfs(case, &findings).and_then(|(hot, _)| findings.iter().position(|one| std::ptr::eq(one, hot)));
+    if let Some(at) = hot {
+        findings[..=at].rotate_right(1);
+    }
+    findings
 }
 
 /// What the busiest device does meanwhile, where the thread was not seen.

@@ -241,6 +241,25 @@ fn a_step_that_is_one_function_is_told_so_without_a_promise() {
     assert_eq!(diagnosis.findings[0].gain, None);
 }
 
+/// What could be saved of the function that has most of the step is not known: what is known to be saved beside it is little, and comes second.
+#[test]
+fn the_list_begins_with_what_the_answer_names() {
+    let diagnosis = of("track main
+        repeat 40 every 60ms
+          step r 0..55ms
+          samples 1ms..50ms every 1ms active gil main>work@a.py:7
+          samples 50ms..55ms every 500us active gil main>rest@a.py:9
+        end");
+    let said: Vec<_> =
+        diagnosis.findings.iter().map(|one| (one.place.function.as_deref(), one.gain.is_some())).collect();
+    assert_eq!(said[..2], [(Some("work"), false), (Some("rest"), true)]);
+    assert!(
+        diagnosis.answer[1].starts_with("work takes 82 % of the step (a.py:7). Next: rest takes"),
+        "{:?}",
+        diagnosis.answer
+    );
+}
+
 #[test]
 fn the_answer_names_both_places_of_a_function_that_waits_in_two() {
     let diagnosis = of("track main
