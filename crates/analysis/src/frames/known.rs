@@ -115,6 +115,16 @@ const BEGIN: [(&str, &str); 2] =
 /// Where Python keeps what is not the program's own.
 const LIBRARY: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 
+/// Files that stand for what somebody typed, and not for code that a library generated (`<string>`, `<eval_with_key>.3`).
+const TYPED: [&str; 4] = ["<stdin>", "<console>", "<ipython-input", "<input>"];
+
+/// Libraries in which a tensor framework runs its operators, by the beginning of the file's name.
+const OPERATOR_LIBRARIES: [&str; 7] =
+    ["libtorch", "libc10", "libjax", "xla_extension", "libtensorflow", "_pywrap_tensorflow", "onnxruntime_pybind11"];
+
+/// And the Python between a model's code and them.
+const OPERATOR_FILES: [&str; 4] = ["torch/nn/", "torch/functional.py", "torch/_tensor.py", "torch/_ops.py"];
+
 pub fn bits(name: &Name, call: CudaCall) -> u16 {
     let (file, text) = (&*name.file, &*name.text);
     let python = file.ends_with(".py") || file.ends_with(".pyx") || file.ends_with(".ipynb") || file.starts_with('<');
@@ -122,14 +132,17 @@ pub fn bits(name: &Name, call: CudaCall) -> u16 {
         let known = |end: &str| text.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('.'));
         let device = if waits_for_device(call) { is::WAITS_FOR_GPU } else { 0 };
         let speaks = if text.starts_with("nccl") || text.starts_with("gloo::") { is::COMMUNICATES } else { 0 };
-        let bits = is::NATIVE | device | speaks;
+        let library = file.rsplit('/').next().unwrap_or(file);
+        let operates = OPERATOR_LIBRARIES.iter().any(|start| library.starts_with(start));
+        let bits = is::NATIVE | device | speaks | if operates { is::OPERATOR } else { 0 };
         return NATIVE.iter().filter(|(end, _)| known(end)).fold(bits, |bits, known| bits | known.1);
     }
     let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
     let last = text.rsplit('.').next().unwrap_or(text);
     let mut bits = 0;
     // torch.profiler writes paths from where Python found them.
-    if LIBRARY.iter().any(|part| file.contains(part)) || file.starts_with("<frozen") || file.starts_with("torch/") {
+    let generated = file.starts_with('<') && !TYPED.iter().any(|start| file.starts_with(start));
+    if LIBRARY.iter().any(|part| file.contains(part)) || generated || file.starts_with("torch/") {
         bits |= is::LIBRARY;
     }
     if last.starts_with('<') && last != "<module>" {
@@ -157,6 +170,9 @@ pub fn bits(name: &Name, call: CudaCall) -> u16 {
     }
     if COMMUNICATE.iter().any(|end| named(end)) {
         bits |= is::COMMUNICATES | is::LIBRARY;
+    }
+    if bits & is::LIBRARY != 0 && OPERATOR_FILES.iter().any(|at| part(at)) {
+        bits |= is::OPERATOR;
     }
     bits
 }
@@ -212,6 +228,29 @@ mod tests {
             assert_eq!(of(text, file), is::LIBRARY);
         }
         assert_eq!(of("all_reduce", "torch/distributed/distributed_c10d.py"), is::LIBRARY | is::COMMUNICATES);
+    }
+
+    #[test]
+    fn what_runs_operators_is_known() {
+        let packages = "/usr/lib/python3.12/site-packages";
+        assert_eq!(
+            of("at::native::linear", &format!("{packages}/torch/lib/libtorch_cpu.so")),
+            is::NATIVE | is::OPERATOR
+        );
+        assert_eq!(of("Linear.forward", &format!("{packages}/torch/nn/modules/linear.py")), is::LIBRARY | is::OPERATOR);
+        assert_eq!(of("PyObject_GetAttr", "/usr/lib/libpython3.12.so.1.0"), is::NATIVE);
+        assert_eq!(of("Dataset.__getitem__", &format!("{packages}/torch/utils/data/dataset.py")), is::LIBRARY);
+        assert_eq!(of("forward", "/srv/torch/nn/mine.py"), 0);
+    }
+
+    #[test]
+    fn generated_code_is_no_code_of_the_program() {
+        for file in ["<string>", "<eval_with_key>.3", "<attrs generated init app.Config>"] {
+            assert_eq!(of("__init__", file), is::LIBRARY, "{file}");
+        }
+        for file in ["<stdin>", "<ipython-input-3-0a>"] {
+            assert_eq!(of("work", file), 0, "{file}");
+        }
     }
 
     #[test]

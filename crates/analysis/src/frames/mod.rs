@@ -34,6 +34,8 @@ pub mod is {
     pub const IMPORTS: u16 = 1 << 12;
     /// What multiprocessing begins a process with: the frame below it is its command line, and no line of the program.
     pub const BEGINS_PROCESS: u16 = 1 << 13;
+    /// Runs an operator of a tensor framework, or stands between a model's code and one.
+    pub const OPERATOR: u16 = 1 << 14;
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
 

@@ -18,6 +18,7 @@ use analysis::host::step_samples::Doing;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
+use analysis::steps::StepSource;
 use timeline::{CollectorCode, Condition, SliceKind};
 
 pub const CODE: RuleCode = RuleCode::new("gc-pauses");
@@ -64,6 +65,9 @@ impl Rule for GcPauses {
     }
 
     fn look(&self, case: &Case) -> Verdict {
+        if only_starts(case) {
+            return Verdict::Abstain("little but start-up was recorded: its collections end with it".into());
+        }
         let pauses = recorded::inside(case, |slice| slice.kind == SliceKind::Gc);
         if pauses.count == 0 {
             let states = || {
@@ -90,6 +94,12 @@ impl Rule for GcPauses {
         }
         Verdict::Silent
     }
+}
+
+/// Without steps, and importing modules for most of the recording up to its end: else what comes after the imports is looked at alone.
+fn only_starts(case: &Case) -> bool {
+    let whole = case.steps.source == StepSource::Whole && case.steps.startup.is_none();
+    whole && case.imports().is_some_and(|(share, _)| share.mid > 0.5)
 }
 
 fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
@@ -206,6 +216,20 @@ mod tests {
             garbage.evidence
         );
         assert!((old.gain.unwrap().mid - 10.0).abs() < 0.1);
+    }
+
+    /// A program that ends while it imports: freezing its heap afterwards changes nothing.
+    #[test]
+    fn collections_of_imports_are_nothing_to_fix() {
+        let import = "_find_and_load@/usr/lib/python3.12/importlib/_bootstrap.py:1360>\
+            <module>@/usr/lib/python3.12/site-packages/numpy/__init__.py:114";
+        let text = |stack: &str| {
+            format!(
+                "track main\n samples 0..600ms every 10ms active gil <module>:1>{stack}\n gc 2 100ms..150ms\n end 600ms"
+            )
+        };
+        abstains(&GcPauses, &text(import), "little but start-up was recorded");
+        found(&GcPauses, &text("work:5"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
             example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
@@ -86,7 +86,7 @@ struct Hot {
     place: Place,
     share: Share,
     gain: Gain,
-    /// Most of it is native code that runs without the GIL.
+    /// Most of it is native code that runs without the GIL, or operators of a framework.
     native: bool,
     /// The native function that most of it is in.
     function: Option<NativeFunction>,
@@ -113,7 +113,7 @@ fn sampled(case: &Case) -> Verdict {
         let (share, _) = case.share(fits);
         let imports = case.samples.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
         let imports = imports.count() as u64 * 2 > function.count;
-        let native = case.samples.all.iter().filter(|one| fits(one) && one.doing == Doing::Native).count() as u64;
+        let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
             place: place(case, &function),
             share,
@@ -130,6 +130,11 @@ fn sampled(case: &Case) -> Verdict {
         })
     });
     verdict(case, found.collect())
+}
+
+/// Without the GIL; or in an operator that keeps it, as small ones do.
+fn is_native(case: &Case, one: &StepSample) -> bool {
+    one.doing == Doing::Native || case.frames.on_top(case.sample(one).stack) & is::OPERATOR != 0
 }
 
 fn native_function_of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Option<NativeFunction> {
@@ -236,7 +241,9 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         let part = phrase::percent(function.share);
         evidence.push(Evidence::said(format!("native function: {} ({part} of these samples)", function.said())));
     }
-    let saves = !native && of_running < case.threshold(MAX_SHARE);
+    let element_reads = if imports { None } else { element_reads::of(case, &place) };
+    // What reads a tensor element by element has a fix, though each read is an operator.
+    let saves = (!native || element_reads.is_some()) && of_running < case.threshold(MAX_SHARE);
     if !saves {
         let why = match native {
             true => "native code: the recording does not show how much of it could be saved",
@@ -250,7 +257,6 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     if saves {
         evidence.extend(proof::unseen(share, &gain));
     }
-    let element_reads = if imports { None } else { element_reads::of(case, &place) };
     if let Some(reads) = &element_reads {
         evidence.push(Evidence::said(format!("{} in it", reads.said())).number("reads", reads.count as f64));
     }

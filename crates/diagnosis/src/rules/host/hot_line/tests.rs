@@ -33,6 +33,28 @@ fn names_the_function_of_the_program_and_its_hottest_line() {
     assert!(found[0].evidence.iter().any(|one| one.track.is_some() && one.start.is_some()));
 }
 
+/// Small operators keep the GIL: they are the model all the same, and nothing shows that they could be saved. What Python itself does could.
+#[test]
+fn operators_promise_nothing_whoever_has_the_gil() {
+    let steps = |above: &str| {
+        format!(
+            "track main\n repeat 40 every 50ms\n step r 0..40ms\n samples 0..20ms every 2ms active gil serve>score:20{above}\n \
+             samples 20ms..40ms every 2ms active gil serve>decode:90\n end"
+        )
+    };
+    let promises = |above: &str| {
+        let found = found(&HotLine, &steps(above));
+        found.iter().find(|one| one.place.function.as_deref() == Some("score")).unwrap().gain.is_some()
+    };
+    let torch = "/usr/lib/python3.12/site-packages/torch";
+    assert!(promises(""));
+    assert!(promises(">PyDict_GetItem@/usr/lib/libpython3.12.so.1.0:0"));
+    assert!(!promises(&format!(">at::native::linear@{torch}/lib/libtorch_cpu.so:0")));
+    assert!(!promises(&format!(
+        ">Linear.forward@{torch}/nn/modules/linear.py:9>PyDict_GetItem@/usr/lib/libpython3.12.so.1.0:0"
+    )));
+}
+
 /// Half of a function at one line and half at another: the next recording may have it the other way round.
 #[test]
 fn a_line_is_named_only_where_it_clearly_leads() {
