@@ -5,10 +5,9 @@
 
 use crate::certainty::Certainty;
 use crate::finding::Finding;
-use crate::rank::sets_pace;
 use crate::relation::{Relation, Relations};
 use crate::rule::Case;
-use crate::rules;
+use crate::rules::{self, health};
 use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
 use analysis::stats::share::Share;
@@ -22,8 +21,9 @@ pub fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
     let one = |finding: Finding| {
         let known = finding.certainty;
         let Some(gain) = finding.gain else {
-            // What is said of the recording is true whatever its steps are.
-            let steps = if sets_pace(&finding) { steps } else { 1.0 };
+            // What is said of the recording is true whatever its steps are; a share of the steps is not.
+            let of_recording = rules::family(finding.code).is_some_and(|family| family.name == health::FAMILY.name);
+            let steps = if of_recording { 1.0 } else { steps };
             return Finding { certainty: Certainty { steps, ..known }, ..finding };
         };
         let by = if case.replayed(&gain) { replay } else { recorded };

@@ -81,7 +81,12 @@ pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, 
     let functions = case.breakdown.functions();
     let share = |finding: &Finding| {
         let (function, file) = (finding.place.function.as_deref(), finding.place.file.as_deref());
-        let same = |label: &str, of: &str| Some(label) == function && of == file.unwrap_or_default();
+        // Comprehensions and functions inside it have rows of their own there.
+        let belongs = |label: &str| {
+            let rest = function.and_then(|function| label.strip_prefix(function));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(".<locals>."))
+        };
+        let same = |label: &str, of: &str| belongs(label) && of == file.unwrap_or_default();
         functions.iter().filter(|part| same(&part.label, &part.file)).map(|part| part.share).sum::<f64>()
     };
     let hot = findings.iter().filter(|finding| unmeasured(finding));

@@ -5,6 +5,7 @@ pub mod breakdown;
 pub mod full_queue;
 pub mod gil;
 pub mod layers;
+pub mod model_calls;
 pub mod series;
 pub mod step_samples;
 pub mod waits;

@@ -57,6 +57,11 @@ pub struct Candidate {
     pub turns: Option<Turns>,
 }
 
+/// Whether an entry of this name is a call of a request handler, and not of a model.
+pub fn is_request(name: &str) -> bool {
+    name.split(' ').next() == Some("request")
+}
+
 /// Where among the candidates a slice belongs, and its label.
 pub fn place_of(timeline: &Timeline, called: &mut Called, index: usize) -> Option<(Place, u32)> {
     let slices = &timeline.slices;
@@ -103,7 +108,7 @@ fn chosen(called: &Called, counts: &Counts) -> Vec<Candidate> {
         let mut here: Vec<(usize, &Counted)> = counts[place as usize].iter().enumerate().filter(fits).collect();
         here.sort_by_key(|(label, one)| (u64::MAX - one.total, *label));
         // An entry's name is its kind, a space, and what was called.
-        let is_request = |label: usize| called.labels[label].text.split(' ').next() == Some("request");
+        let is_request = |label: usize| is_request(&called.labels[label].text);
         all.extend(here.into_iter().take(MEASURED).map(|(label, _)| Candidate {
             place,
             label: label as u32,

@@ -24,6 +24,8 @@ mod turns;
 mod whole;
 pub mod windows;
 
+pub use candidates::is_request;
+
 use crate::phrase;
 use crate::stats::percentile;
 use startup::Startup;

@@ -15,6 +15,7 @@ use crate::threshold::{Threshold, Unit};
 use analysis::frames::{NativeFunction, is, native_function};
 use analysis::host::blame::{self, Blamed};
 use analysis::host::breakdown::{Part, PartKind};
+use analysis::host::model_calls::ModelCalls;
 use analysis::host::step_samples::{Doing, StepSample};
 use analysis::phrase;
 use analysis::place::Place;
@@ -41,11 +42,13 @@ const MAX_SHARE: Threshold = Threshold::new(
     "max_share",
     0.8,
     Unit::Share,
-    "a function that is nearly everything that runs is the work itself: then no gain is given",
+    "a function that is nearly everything that runs is the work itself, unless the calls of models are seen to lie elsewhere: then no gain is given",
 );
 
 /// More of them would not be hot.
 const MOST: usize = 3;
+/// One part of so many in calls of models: a stack that is read late shows the next call.
+const BESIDE: u64 = 10;
 
 impl Rule for HotLine {
     fn code(&self) -> RuleCode {
@@ -59,7 +62,7 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs, unless the step is seen to call its models elsewhere. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
             needs: "Stack samples inside the steps (at least 20), or recorded calls (`--calls`).",
             example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
@@ -98,6 +101,8 @@ struct Hot {
     of_line: f64,
     /// Of all that runs in the steps, 0 to 1.
     of_running: f64,
+    /// Models are called in the steps, and hardly any of it lies in such a call.
+    is_beside_models: bool,
     confidence: f64,
     evidence: Vec<Evidence>,
     calls: Calls,
@@ -107,12 +112,16 @@ fn sampled(case: &Case) -> Verdict {
     let runs = |one: &StepSample| runs(case, one);
     let running = case.samples.all.iter().filter(|one| runs(one)).count() as f64;
     let functions = blame::functions(case, runs).into_iter().take(MOST);
+    let models = ModelCalls::inside_steps(case);
     let found = functions.filter_map(|function| {
         let name = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
         let fits = |one: &StepSample| runs(one) && name(one) == function.name;
         let (share, _) = case.share(fits);
         let imports = case.samples.all.iter().filter(|one| fits(one) && case.frames.imports(case.sample(one).stack));
         let imports = imports.count() as u64 * 2 > function.count;
+        let in_model = models
+            .as_ref()
+            .map(|models| case.samples.all.iter().filter(|one| fits(one) && models.holds(case, one)).count() as u64);
         let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
             place: place(case, &function),
@@ -124,6 +133,7 @@ fn sampled(case: &Case) -> Verdict {
             imports,
             of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
             of_running: function.count as f64 / running.max(1.0),
+            is_beside_models: in_model.is_some_and(|count| count * BESIDE < function.count),
             confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
             calls: Calls::default(),
@@ -203,6 +213,7 @@ fn by_calls(case: &Case) -> Verdict {
             // The line of a recorded call is where its function is defined.
             of_line: 1.0,
             of_running: part.share / running.max(part.share),
+            is_beside_models: false,
             confidence: again(case.windows.all().len()),
             evidence: vec![match calls.count {
                 0 => evidence,
@@ -231,6 +242,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         imports,
         of_line,
         of_running,
+        is_beside_models,
         confidence,
         mut evidence,
         calls,
@@ -243,7 +255,8 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     }
     let element_reads = if imports { None } else { element_reads::of(case, &place) };
     // What reads a tensor element by element has a fix, though each read is an operator.
-    let saves = (!native || element_reads.is_some()) && of_running < case.threshold(MAX_SHARE);
+    let is_the_work = of_running >= case.threshold(MAX_SHARE) && !is_beside_models;
+    let saves = (!native || element_reads.is_some()) && !is_the_work;
     if !saves {
         let why = match native {
             true => "native code: the recording does not show how much of it could be saved",

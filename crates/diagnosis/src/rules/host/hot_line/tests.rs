@@ -368,3 +368,21 @@ fn caching_is_advised_only_where_inputs_do_not_differ() {
     let kept = |inputs| found(&HotLine, &turns(inputs))[0].actions.iter().any(|action| action.contains("functools"));
     assert!(kept([1, 1]) && !kept([1, 2]) && kept([0, 0]));
 }
+
+/// What is nearly everything is the work itself, unless the steps are seen to call their model elsewhere.
+#[test]
+fn what_lies_beside_the_calls_of_models_is_not_the_work() {
+    let gain = |entry: &str| {
+        let text = format!(
+            "track main\n repeat 40 every 50ms\n step r 0..40ms\n {entry}\n \
+             samples 0..36ms every 2ms active gil serve>encode:20\n samples 36ms..40ms every 2ms active gil serve>forward:80\n end"
+        );
+        let found = found(&HotLine, &text);
+        assert_eq!(found[0].place.function.as_deref(), Some("encode"));
+        found[0].gain.map(|gain| gain.mid)
+    };
+    assert!(gain("entry model~Net 36ms..40ms").is_some_and(|mid| mid > 80.0));
+    assert_eq!(gain(""), None);
+    assert_eq!(gain("entry model~Net 0..40ms"), None);
+    assert_eq!(gain("entry request 36ms..40ms"), None);
+}
