@@ -67,7 +67,11 @@ impl Rule for CpuMemoryPressure {
                 "neither memory pressure nor page faults recorded",
             ));
         }
-        let stalled = some.as_ref().is_some_and(|growth| growth.tally.mid() >= case.threshold(MIN_SHARE));
+        let stalled = some.as_ref().is_some_and(|growth| {
+            let level = case.threshold(MIN_SHARE);
+            // A few stalls in few steps are as likely chance: that is no finding.
+            growth.tally.mid() >= level && growth.tally.measured().surely_above(level / 2.0) >= 0.5
+        });
         // One a step: then it is part of what the steps do, and not of loading.
         let often = faults.as_ref().is_some_and(|growth| growth.tally.part >= case.steps.count().max(10) as f64);
         if stalled || some.is_none() && often {

@@ -7,7 +7,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
-use crate::rules::host::hot_line;
+use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::{host_wait, module_loading};
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
@@ -43,7 +43,13 @@ impl Rule for CompileInRequest {
     }
 
     fn explains(&self) -> &'static [RuleCode] {
-        &[hot_line::CODE, host_wait::CODE, preprocess_before_first_kernel::CODE, module_loading::CODE]
+        &[
+            hot_line::CODE,
+            waits_in_step::CODE,
+            host_wait::CODE,
+            preprocess_before_first_kernel::CODE,
+            module_loading::CODE,
+        ]
     }
 
     fn bottleneck(&self) -> Option<BottleneckKind> {
