@@ -122,6 +122,9 @@ const TYPED: [&str; 4] = ["<stdin>", "<console>", "<ipython-input", "<input>"];
 const OPERATOR_LIBRARIES: [&str; 7] =
     ["libtorch", "libc10", "libjax", "xla_extension", "libtensorflow", "_pywrap_tensorflow", "onnxruntime_pybind11"];
 
+/// Functions of theirs that go through lists and tuples of Python: `torch.tensor([...])`.
+const FROM_VALUES: [&str; 4] = ["internal_new_from_data", "recursive_store", "infer_scalar_type", "compute_sizes"];
+
 /// And the Python between a model's code and them.
 const OPERATOR_FILES: [&str; 4] = ["torch/nn/", "torch/functional.py", "torch/_tensor.py", "torch/_ops.py"];
 
@@ -134,7 +137,9 @@ pub fn bits(name: &Name, call: CudaCall) -> u16 {
         let speaks = if text.starts_with("nccl") || text.starts_with("gloo::") { is::COMMUNICATES } else { 0 };
         let library = file.rsplit('/').next().unwrap_or(file);
         let operates = OPERATOR_LIBRARIES.iter().any(|start| library.starts_with(start));
-        let bits = is::NATIVE | device | speaks | if operates { is::OPERATOR } else { 0 };
+        let values = FROM_VALUES.iter().any(|name| text.contains(name));
+        let operator = if operates && values { is::FROM_VALUES } else { 0 } | if operates { is::OPERATOR } else { 0 };
+        let bits = is::NATIVE | device | speaks | operator;
         return NATIVE.iter().filter(|(end, _)| known(end)).fold(bits, |bits, known| bits | known.1);
     }
     let named = |end: &str| file.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('/'));
@@ -238,6 +243,10 @@ mod tests {
             is::NATIVE | is::OPERATOR
         );
         assert_eq!(of("Linear.forward", &format!("{packages}/torch/nn/modules/linear.py")), is::LIBRARY | is::OPERATOR);
+        assert_eq!(
+            of("torch::utils::internal_new_from_data", &format!("{packages}/torch/lib/libtorch_python.so")),
+            is::NATIVE | is::OPERATOR | is::FROM_VALUES
+        );
         assert_eq!(of("PyObject_GetAttr", "/usr/lib/libpython3.12.so.1.0"), is::NATIVE);
         assert_eq!(of("Dataset.__getitem__", &format!("{packages}/torch/utils/data/dataset.py")), is::LIBRARY);
         assert_eq!(of("forward", "/srv/torch/nn/mine.py"), 0);

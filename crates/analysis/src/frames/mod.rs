@@ -36,6 +36,8 @@ pub mod is {
     pub const BEGINS_PROCESS: u16 = 1 << 13;
     /// Runs an operator of a tensor framework, or stands between a model's code and one.
     pub const OPERATOR: u16 = 1 << 14;
+    /// Makes a tensor of Python's values, one by one.
+    pub const FROM_VALUES: u16 = 1 << 15;
 }
 pub const WAITS: u16 = is::WAITS_FOR_LOCK | is::WAITS_FOR_IO | is::WAITS_FOR_GPU;
 

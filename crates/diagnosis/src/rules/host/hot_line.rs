@@ -142,9 +142,10 @@ fn sampled(case: &Case) -> Verdict {
     verdict(case, found.collect())
 }
 
-/// Without the GIL; or in an operator that keeps it, as small ones do.
+/// Without the GIL; or in an operator that keeps it, as small ones do. Making a tensor of a list, value by value, is Python's work.
 fn is_native(case: &Case, one: &StepSample) -> bool {
-    one.doing == Doing::Native || case.frames.on_top(case.sample(one).stack) & is::OPERATOR != 0
+    let top = case.frames.on_top(case.sample(one).stack) & (is::OPERATOR | is::FROM_VALUES);
+    one.doing == Doing::Native || top == is::OPERATOR
 }
 
 fn native_function_of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Option<NativeFunction> {

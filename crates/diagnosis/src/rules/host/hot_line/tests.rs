@@ -50,6 +50,9 @@ fn operators_promise_nothing_whoever_has_the_gil() {
     assert!(promises(""));
     assert!(promises(">PyDict_GetItem@/usr/lib/libpython3.12.so.1.0:0"));
     assert!(!promises(&format!(">at::native::linear@{torch}/lib/libtorch_cpu.so:0")));
+    assert!(promises(&format!(
+        ">torch::utils::recursive_store@{torch}/lib/libtorch_python.so:0>isinstance@{torch}/lib/libtorch_python.so:0"
+    )));
     assert!(!promises(&format!(
         ">Linear.forward@{torch}/nn/modules/linear.py:9>PyDict_GetItem@/usr/lib/libpython3.12.so.1.0:0"
     )));
