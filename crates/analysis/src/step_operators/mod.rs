@@ -1,6 +1,7 @@
 //! The operators of a step by their own time, from the few steps in which operators were recorded: which operator, on what shapes, from
 //! which line, in which module. These steps are slower for it and in no other figure; an operator's own time has nothing of that in it, for
-//! it is taken around the operator alone.
+//! it is taken around the operator alone. Calls alike take about the same time: one in which the thread lost its core counts as the longest
+//! of the others.
 
 mod family;
 mod shapes;
@@ -13,6 +14,7 @@ use crate::device::gpu::KernelLayer;
 use crate::device::ops::{What, cost_of};
 use crate::operators::{Look, Op, signature};
 use crate::place::Place;
+use crate::stats::percentile;
 use crate::steps::{StepSource, Steps};
 use std::collections::BTreeMap;
 use timeline::{NameIndex, Timeline};
@@ -79,10 +81,8 @@ impl StepOperators {
         let turns = turns::find(steps, looks);
         let number = turns.all.len() as u64;
         let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
-        let mut all: u64 = 0;
         for ops in &turns.all {
             for (op, own_ns) in own_times(ops) {
-                all = all.saturating_add(own_ns);
                 let text = op.args(timeline);
                 let key = Key { name: op.name, dims: shapes::dims(text), types: shapes::types(text), at: op.at };
                 groups.entry(key).or_default().add(op, own_ns);
@@ -91,6 +91,7 @@ impl StepOperators {
         if number == 0 || groups.is_empty() {
             return None;
         }
+        let all = groups.values_mut().map(Group::settle).fold(0, u64::saturating_add);
         let row = |(key, group): (Key, Group)| group.row(timeline, &key, number, all);
         let mut rows: Vec<OperatorRow> = groups.into_iter().map(row).collect();
         rows.sort_by(|a, b| b.ns.cmp(&a.ns).then(b.calls.total_cmp(&a.calls)));
@@ -132,6 +133,8 @@ struct Key<'a> {
 #[derive(Default)]
 struct Group<'a> {
     calls: u64,
+    /// Of each call.
+    times: Vec<u64>,
     ns: u64,
     modules: BTreeMap<&'a str, u64>,
     /// The arguments of one of them.
@@ -141,11 +144,26 @@ struct Group<'a> {
 impl<'a> Group<'a> {
     fn add(&mut self, op: &Op<'a>, own_ns: u64) {
         self.calls += 1;
-        self.ns = self.ns.saturating_add(own_ns);
+        self.times.push(own_ns);
         self.slice = op.slice;
         if !op.module.is_empty() {
             *self.modules.entry(op.module).or_default() += 1;
         }
+    }
+
+    /// The time of all calls, none beyond the outer fence of the others: three times the distance of the quartiles above the upper one (Tukey).
+    fn settle(&mut self) -> u64 {
+        self.times.sort_unstable();
+        let most = match self.times.len() >= ENOUGH_CALLS {
+            true => {
+                let (lower, upper) = (percentile(&self.times, 25), percentile(&self.times, 75));
+                upper.saturating_add(upper.saturating_sub(lower).saturating_mul(3))
+            }
+            false => u64::MAX,
+        };
+        self.ns = self.times.iter().map(|time| *time.min(&most)).fold(0, u64::saturating_add);
+        self.times = Vec::new();
+        self.ns
     }
 
     fn row(self, timeline: &Timeline, key: &Key, turns: u64, all: u64) -> OperatorRow {
@@ -166,6 +184,9 @@ impl<'a> Group<'a> {
         }
     }
 }
+
+/// With fewer, one of them moves the quartiles.
+const ENOUGH_CALLS: usize = 4;
 
 /// What counts in floating-point operations. In inference mode PyTorch runs some operators whole that it else takes apart.
 fn computes(name: &str) -> Option<What> {

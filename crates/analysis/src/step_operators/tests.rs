@@ -111,3 +111,15 @@ fn turns_inside_a_step_are_not_taken_for_the_step() {
     let (_, without) = table("track main\n step r 0..1ms");
     assert_eq!(without, None);
 }
+
+#[test]
+fn one_call_in_which_the_thread_lost_its_core_is_not_believed() {
+    let at = "\"at\":\"m.py:7~f\",\"module\":\"\"";
+    let of = |last: u64| {
+        let calls = [(0, 100), (1000, 1104), (2000, 2098), (3000, last)];
+        let ops: Vec<_> = calls.iter().map(|(start, end)| ("relu", *start, *end, "[2,8]", at)).collect();
+        table(&looked(&ops)).1.unwrap().ns
+    };
+    assert!(of(9000) < 450_000, "{}", of(9000));
+    assert_eq!(of(3102), 404_000);
+}
