@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,8 @@ from ._errors import MemoryProfilingError
 from ._oom import OOMExceptionClassification, classify_oom_exception
 
 _LONGEST_MESSAGE = 4000
+#: On an exception: its bundle, or nothing where none was written.
+_HANDLED = "_inferscope_bundle"
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,17 @@ class OOMCapture:
 
     def handle(self, exc: BaseException) -> str | None:
         found = classify_oom_exception(exc)
-        if found.is_oom:
+        if found.is_oom and found.exception is not None:
+            # It passes through every statement around it: one death is one bundle.
+            known = getattr(found.exception, _HANDLED, None)
+            if known is not None:
+                self.bundle = known or None
+                return self.bundle
             told = {"reason": "out_of_memory", "exception": found.reason, **(self._metadata or {})}
             self._record("error", self._context, told)
             self.bundle = self._recorder.handle(exc, self._context, self._metadata)
+            with suppress(AttributeError, TypeError):
+                setattr(found.exception, _HANDLED, self.bundle or "")
         return self.bundle
 
     def __enter__(self) -> OOMCapture:
