@@ -58,6 +58,8 @@ def test_a_forked_child_is_not_tracked_and_does_not_hinder(tmp_path):
         print(tracker.get_statistics()["ended"])
         """,
         tmp_path,
+        # From Python 3.12 on a fork beside any thread is warned of.
+        PYTHONWARNINGS="ignore::DeprecationWarning",
     )
     assert said.splitlines() == ["[False, False, True, True] 0", "no other child", "None"]
 

@@ -119,6 +119,8 @@ def test_thresholds_change_while_it_runs_and_contradictions_are_refused(tmp_path
     for wrong in ({"warning": 0.9, "critical": 0.9}, {"warning": 0}, {"critical": 1.5}, {"warning": float("nan")}):
         with pytest.raises(ValueError, match="threshold"):
             MemoryTracker(**wrong)
+    with pytest.raises(TypeError, match="all devices are tracked"):
+        MemoryTracker("cuda:0")
     for wrong in ({"sampling_interval": 0.001}, {"hold": -1}, {"max_events": 0}):
         with pytest.raises(ValueError, match="must be"):
             MemoryTracker(**wrong)
@@ -205,7 +207,7 @@ def test_a_burst_of_events_never_makes_the_program_wait(quiet):
         child = quiet.get_events("start")[0].metadata["tracker_pid"]
         os.kill(child, signal.SIGSTOP)
         try:
-            sent = [quiet.record_event("allocation", "x" * 400) for _ in range(2000)]
+            sent = [quiet.record_event("allocation", "x" * 400) for _ in range(4000)]
         finally:
             os.kill(child, signal.SIGCONT)
         assert sent[0] and not sent[-1], "the pipe is full, and what it does not take is counted"

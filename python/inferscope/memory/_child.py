@@ -4,6 +4,7 @@ the program wait."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import IO
 
 from .. import _binary
@@ -19,6 +21,8 @@ from ._errors import MemoryProfilingError, TrackingError
 # Written to a pipe as a whole or not at all (PIPE_BUF of Linux).
 LONGEST_LINE = 4096
 _CHUNK = 1 << 16
+# `fcntl` names it from Python 3.10 on, where the C library that built it did.
+_F_SETPIPE_SZ = 1031
 # Starts a command in the background with our ends of its pipes, and ends at once: the command is init's then.
 _SHELL = 'exec 3<&0; "$@" <&3 3<&- &'
 _PYTHON = "import os, sys\nif not os.fork(): os.execv(sys.argv[1], sys.argv[1:])"
@@ -77,6 +81,10 @@ class Child:
         finally:
             os.close(requests)
             os.close(events)
+        for pipe in (self._requests, self._events):
+            # Room for some seconds in which one of both is busy; with less it works, too.
+            with suppress(OSError):
+                fcntl.fcntl(pipe, _F_SETPIPE_SZ, 1 << 20)
         # A tracker that is stopped must not stop the program.
         os.set_blocking(self._requests, False)
         self._rest = b""

@@ -131,7 +131,7 @@ class Measurement:
 
     def _look(self) -> MemorySnapshot:
         try:
-            sample = self._collector.sample()
+            sample = self._collector.quick()
         except Exception:
             sample = DeviceMemorySample(device_id=-1)
         return MemorySnapshot.of(sample, self._name)

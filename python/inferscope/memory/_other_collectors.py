@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from ._collector import (
@@ -129,32 +130,43 @@ class CPUCollector(DeviceMemoryCollector):
             limits=("what Python objects take, by line: use memray or tracemalloc for that",),
         )
 
-    def sample(self) -> DeviceMemorySample:
-        status, machine = _kilobytes("/proc/self/status"), _kilobytes("/proc/meminfo")
-        if "VmRSS" not in status:
+    def quick(self) -> DeviceMemorySample:
+        """Without the machine's memory, which takes the kernel longer to count than the process's own."""
+        status = _read("/proc/self/status")
+        resident = _kilobytes(status, b"VmRSS:")
+        if resident is None:
             raise DeviceUnavailable(self.unavailable() or "/proc/self/status does not tell this process's memory")
-        total, free = machine.get("MemTotal"), machine.get("MemAvailable")
+        peak, virtual = _kilobytes(status, b"VmHWM:"), _kilobytes(status, b"VmSize:")
         return DeviceMemorySample(
             device_id=-1,
-            allocated_bytes=status["VmRSS"],
+            allocated_bytes=resident,
+            # The kernel counts the peak less often.
+            peak_bytes=None if peak is None else max(peak, resident),
+            details={} if virtual is None else {"vms": virtual},
+        )
+
+    def sample(self) -> DeviceMemorySample:
+        machine = _read("/proc/meminfo")
+        total, free = _kilobytes(machine, b"MemTotal:"), _kilobytes(machine, b"MemAvailable:")
+        return replace(
+            self.quick(),
             used_bytes=total - free if total is not None and free is not None else None,
             free_bytes=free,
             total_bytes=total,
-            peak_bytes=status.get("VmHWM"),
-            details={"vms": status.get("VmSize", 0)},
         )
 
 
-def _kilobytes(path: str) -> dict[str, int]:
-    """Its lines that are numbers of kilobytes, in bytes."""
-    found = {}
+def _read(path: str) -> bytes:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            for line in file:
-                name, _, rest = line.partition(":")
-                words = rest.split()
-                if len(words) == 2 and words[1] == "kB" and words[0].isdigit():
-                    found[name] = int(words[0]) * 1024
+        with open(path, "rb", buffering=0) as file:
+            # As a line of its own, so that the first is found as the others are.
+            return b"\n" + file.read()
     except OSError:
-        pass
-    return found
+        return b""
+
+
+def _kilobytes(text: bytes, name: bytes) -> int | None:
+    """The number of kilobytes behind a name, in bytes."""
+    _, found, rest = text.partition(b"\n" + name)
+    words = rest[:64].split(None, 2)
+    return int(words[0]) * 1024 if found and len(words) > 1 and words[1] == b"kB" else None

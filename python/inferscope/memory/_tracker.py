@@ -52,6 +52,11 @@ class MemoryTracker:
         oom_max_dumps: int = 5,
         oom_max_total_mb: int = 256,
     ) -> None:
+        if not isinstance(sampling_interval, (int, float)):
+            raise TypeError(
+                f"sampling_interval must be a number of seconds, got {sampling_interval!r:.40}; "
+                "all devices are tracked, none is named"
+            )
         if not _SHORTEST_INTERVAL_S <= sampling_interval <= 86_400:
             raise ValueError(f"sampling_interval must be between 0.01 and 86400 seconds, got {sampling_interval}")
         if not 0 <= hold <= 86_400:
@@ -142,7 +147,8 @@ class MemoryTracker:
 
     def _heard(self, event: TelemetryEvent) -> None:
         self._history.add(event)
-        self.flight_recorder.record_event(event.to_dict())
+        if self.flight_recorder.config.enabled:
+            self.flight_recorder.record_event(event.to_dict())
         if event.event_type == "sample":
             session = self._session
             if event.collector == HOST and session is not None:

@@ -95,6 +95,7 @@ pub struct Stream {
 impl Stream {
     /// The stream, and who puts an event into it.
     pub fn new() -> (Stream, impl FnMut(&Event) + 'static) {
+        block(END);
         let (events, lines) = sync_channel::<Vec<u8>>(MOST_WAITING);
         let (asked, requests) = sync_channel(MOST_WAITING);
         let missed = Arc::new(Missed::default());
@@ -122,7 +123,7 @@ impl Stream {
             std::thread::spawn(move || {
                 read(BufReader::new(io::stdin()), &asked, &missed, || wake(libc::SIGURG));
                 // The program ended, or wants no more.
-                wake(libc::SIGTERM);
+                wake(END);
             });
         }
         self.requests.try_iter().collect()
@@ -133,6 +134,20 @@ impl Stream {
         if let Some(written) = self.written {
             _ = written.recv_timeout(LAST_WORDS);
         }
+    }
+}
+
+/// By this we tell ourselves that nobody has anything to say any more.
+const END: i32 = libc::SIGTERM;
+
+/// In this thread, for good: it may come when nobody takes signals any more, and the last event is still to be written.
+fn block(signal: i32) {
+    // SAFETY: the set is plain data that the calls fill and read.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
     }
 }
 
