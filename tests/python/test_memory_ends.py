@@ -107,3 +107,11 @@ def test_a_tracker_that_is_killed_is_said_and_the_program_goes_on(quiet):
     with quiet.phase("goes on"):
         pass
     quiet.stop_tracking()
+
+
+def test_it_starts_without_a_shell(quiet, monkeypatch):
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != "/bin/sh" and access(path, mode))
+    with quiet:
+        assert quiet.sample_now().pid == os.getpid()
+    assert kinds(load_telemetry_events(quiet.output))[-1] == "stop"

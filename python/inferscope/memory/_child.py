@@ -50,7 +50,8 @@ def answer(arguments: Sequence[str]) -> str:
 
 def _why(said: str) -> str:
     lines = [line.removeprefix("inferscope: ").strip() for line in said.splitlines() if line.strip()]
-    return " ".join(lines) or "the inferscope command ended without a message"
+    # The hint is for the command line; here it is an argument of the same name.
+    return " ".join(lines).replace("--output", "output=...") or "the inferscope command ended without a message"
 
 
 class Child:
