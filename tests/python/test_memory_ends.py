@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 from inferscope.memory import MemoryTracker, Plugins, load_telemetry_events
@@ -115,3 +116,25 @@ def test_it_starts_without_a_shell(quiet, monkeypatch):
     with quiet:
         assert quiet.sample_now().pid == os.getpid()
     assert kinds(load_telemetry_events(quiet.output))[-1] == "stop"
+
+
+def test_starting_and_stopping_leaves_nothing_behind():
+    def open_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    def several():
+        tracker = MemoryTracker(3600.0, output=None, plugins=Plugins())
+        for _ in range(3):
+            tracker.start_tracking()
+            tracker.sample_now(60)
+            tracker.stop_tracking()
+        children.append(tracker.get_events("start")[-1].metadata["tracker_pid"])
+
+    before, children = (open_files(), threading.active_count()), []
+    threads = [threading.Thread(target=several) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (open_files(), threading.active_count()) == before and len(children) == 4
+    wait_until(lambda: not any(is_alive(child) for child in children))

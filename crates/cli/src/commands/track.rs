@@ -146,6 +146,7 @@ pub fn run(settings: &Settings, track: &Track, keeps: bool) -> Result<Ending, Fa
         identity: Identity::of(|name| std::env::var(name).ok()),
         interval_ms: track.interval.as_millis() as u64,
     };
+    let stream = track.stream.then(Stream::new);
     let mut collectors: Vec<Box<dyn MemoryCollector>> = vec![Box::new(HostCollector::default())];
     match DeviceCollector::find() {
         Ok(devices) => collectors.push(Box::new(devices)),
@@ -153,8 +154,7 @@ pub fn run(settings: &Settings, track: &Track, keeps: bool) -> Result<Ending, Fa
         Err(why) => settings.say(format_args!("only host memory is tracked: {why}")),
     }
     let mut tracker = Tracker::new(tracked, thresholds, collectors, sink);
-    let stream = track.stream.then(|| {
-        let (stream, put) = Stream::new();
+    let stream = stream.map(|(stream, put)| {
         tracker.listen(put);
         stream
     });

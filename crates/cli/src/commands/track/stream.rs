@@ -93,9 +93,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream, and who puts an event into it.
+    /// The stream, and who puts an event into it. Make it before anything else that may start a thread.
     pub fn new() -> (Stream, impl FnMut(&Event) + 'static) {
-        block(END);
+        block([END, HEARD]);
         let (events, lines) = sync_channel::<Vec<u8>>(MOST_WAITING);
         let (asked, requests) = sync_channel(MOST_WAITING);
         let missed = Arc::new(Missed::default());
@@ -121,7 +121,7 @@ impl Stream {
             });
             let missed = Arc::clone(&self.missed);
             std::thread::spawn(move || {
-                read(BufReader::new(io::stdin()), &asked, &missed, || wake(libc::SIGURG));
+                read(BufReader::new(io::stdin()), &asked, &missed, || wake(HEARD));
                 // The program ended, or wants no more.
                 wake(END);
             });
@@ -139,14 +139,16 @@ impl Stream {
 
 /// By this we tell ourselves that nobody has anything to say any more.
 const END: i32 = libc::SIGTERM;
+/// And by this, that a line came. Nobody else minds it.
+const HEARD: i32 = libc::SIGURG;
 
-/// In this thread, for good: it may come when nobody takes signals any more, and the last event is still to be written.
-fn block(signal: i32) {
+/// In this thread and those that it starts, for good: it may come when nobody takes signals any more, and the last event is still to be written.
+fn block(signals: [i32; 2]) {
     // SAFETY: the set is plain data that the calls fill and read.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
+        signals.iter().for_each(|signal| _ = libc::sigaddset(&mut set, *signal));
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
     }
 }
