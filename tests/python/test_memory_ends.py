@@ -138,3 +138,19 @@ def test_starting_and_stopping_leaves_nothing_behind():
         thread.join()
     assert (open_files(), threading.active_count()) == before and len(children) == 4
     wait_until(lambda: not any(is_alive(child) for child in children))
+
+
+def test_a_callback_that_never_returns_does_not_keep_the_program(quiet, monkeypatch):
+    monkeypatch.setattr("inferscope.memory._session._STOP_S", 0.01)
+    goes_on = threading.Event()
+    quiet.add_event_callback(lambda event: goes_on.wait())
+    quiet.start_tracking()
+    stuck = quiet._session
+    quiet.record_event("cleanup", "while it is stuck")
+    quiet.stop_tracking()
+    assert not quiet.is_tracking
+    goes_on.set()
+    wait_until(lambda: quiet.get_statistics()["not_delivered"] > 0 and not stuck._thread.is_alive())
+    assert "while it is stuck" in [event.context for event in load_telemetry_events(quiet.output)]
+    quiet.start_tracking()
+    assert quiet.sample_now().event_type == "sample", "and it can start again"

@@ -28,6 +28,9 @@ class Session:
         self._latest: TelemetryEvent | None = None
         self.not_sent = 0
         self.unreadable = 0
+        #: Events that came when nobody waited for them any more: callbacks took too long.
+        self.not_delivered = 0
+        self._given_up = False
         #: What the tracker said about itself in the end.
         self.last: Mapping[str, Any] = {}
         #: Why it ended without being asked to.
@@ -46,7 +49,7 @@ class Session:
 
     @property
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._given_up
 
     @property
     def is_this_thread(self) -> bool:
@@ -70,6 +73,9 @@ class Session:
             event = TelemetryEvent.from_dict(json.loads(line))
             if event.event_type == "stop":
                 self.last = event.metadata
+            if self._given_up:
+                self.not_delivered += 1
+                return
             self._heard(event)
             if event.event_type == "sample" and event.collector == HOST:
                 with self._arrival:
@@ -98,12 +104,13 @@ class Session:
             return self._latest
 
     def stop(self) -> None:
-        """Returns when it has ended, after what it was told so far."""
+        """Returns when it has ended, after what it was told so far; where callbacks take too long, without the rest."""
         with self._sending:
             self._child.end()
         # A callback may stop the tracker that calls it: its thread ends by itself then.
         if not self.is_this_thread:
             self._thread.join(_STOP_S)
+            self._given_up = self._thread.is_alive()
 
     def abandon(self) -> None:
         """In a forked child, where the thread does not exist and its locks may be held for ever."""

@@ -244,6 +244,7 @@ class MemoryTracker:
             "plugin_errors": 0 if self._plugins is None else self._plugins.errors,
             "not_sent": 0 if session is None else session.not_sent,
             "unreadable": 0 if session is None else session.unreadable,
+            "not_delivered": 0 if session is None else session.not_delivered,
             **{name: last.get(name) for name in names},
         }
 
