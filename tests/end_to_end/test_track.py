@@ -187,3 +187,28 @@ def test_info_tells_the_machine_without_starting_anything():
     assert done.returncode == 0 and "This machine" in done.stdout and "GPUs" in done.stdout
     told = json.loads(inferscope("info", "--format", "json").stdout)
     assert told["cpu_count"] >= 1 and told["ram_total_bytes"] > told["ram_available_bytes"] > 0
+
+
+def test_a_program_that_reads_the_stream_is_told_everything(tmp_path):
+    said = [
+        {"do": "event", "type": "phase_enter", "time_ns": 1, "collector": "mine", "context": "load"},
+        {"do": "sample"},
+        {"do": "event", "type": "party", "time_ns": 1, "collector": "mine"},
+        {"do": "thresholds", "warning": 0.9, "critical": 0.5},
+    ]
+    lines = "".join(json.dumps(one) + "\n" for one in said) + "nonsense\n"
+    folder = tmp_path / "telemetry"
+    # Seldom, so that there are two samples: the first, and the one that is asked for.
+    options = ["--stream", "--interval", "3600", "--pid", os.getpid(), "--output", folder]
+    done = inferscope("track", *options, input=lines.encode())
+    assert done.returncode == 0, done.stderr
+    streamed = [json.loads(line) for line in done.stdout.splitlines()]
+    host = [event["event_type"] for event in streamed if event["device_id"] < 0]
+    assert (host[0], sorted(host[1:-1]), host[-1]) == ("start", ["phase_enter", "sample", "sample"], "stop")
+    assert streamed[-1]["metadata"]["requests_refused"] == 3
+    assert events(folder) == streamed, "the files hold the same"
+
+
+def test_a_stream_is_of_a_process_that_runs(tmp_path):
+    done = inferscope("track", "--stream", "--", "true")
+    assert done.returncode == 2 and "cannot be used with" in done.stderr

@@ -6,6 +6,7 @@ use crate::event::{Counters, Event, EventType, Source};
 use crate::identity::Identity;
 use crate::sink::Sink;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,15 +25,36 @@ pub struct Tracker {
     tracked: Tracked,
     thresholds: Thresholds,
     collectors: Vec<Box<dyn MemoryCollector>>,
-    sources: BTreeMap<(&'static str, i64), Arc<Source>>,
-    alerts: BTreeMap<i64, Alerts>,
+    sources: BTreeMap<(Cow<'static, str>, i64), Arc<Source>>,
+    /// By device: who measures how full it is, and its alerts. Two that measure the same device would say everything twice.
+    alerts: BTreeMap<i64, (Arc<str>, Alerts)>,
     peaks: BTreeMap<i64, u64>,
     /// Collectors that gave nothing the last time.
     silent: Vec<&'static str>,
     sink: Option<Sink>,
     /// The last events, for a bundle.
     recent: VecDeque<Event>,
+    /// Who else wants every event.
+    listener: Option<Listener>,
 }
+
+type Listener = Box<dyn FnMut(&Event)>;
+
+/// What the tracked program itself says: a phase that begins, or counters that only its framework knows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    pub time_ns: u64,
+    pub kind: EventType,
+    pub collector: String,
+    pub device_id: i64,
+    pub counters: Counters,
+    pub context: Option<String>,
+    /// A JSON object.
+    pub metadata: Option<String>,
+}
+
+/// A program that makes up a collector for each event must not fill the memory.
+const MOST_SOURCES: usize = 256;
 
 /// Five minutes at ten a second and one device.
 const MOST_RECENT: usize = 3_000;
@@ -64,7 +86,47 @@ impl Tracker {
             silent: Vec::new(),
             sink,
             recent: VecDeque::new(),
+            listener: None,
         }
+    }
+
+    /// Every event from now on also goes to `each`.
+    pub fn listen(&mut self, each: impl FnMut(&Event) + 'static) {
+        self.listener = Some(Box::new(each));
+    }
+
+    /// Other thresholds from now on. Err: why they cannot be followed; the ones before stay.
+    pub fn set_thresholds(&mut self, thresholds: Thresholds) -> Result<(), String> {
+        if let Some(why) = thresholds.contradiction() {
+            return Err(why);
+        }
+        self.thresholds = thresholds;
+        self.alerts.clear();
+        Ok(())
+    }
+
+    pub fn thresholds(&self) -> Thresholds {
+        self.thresholds
+    }
+
+    /// An event of the tracked program's own. Err: why it cannot be true.
+    pub fn tell(&mut self, told: Told) -> Result<(), &'static str> {
+        if let Some(why) = told.counters.contradiction() {
+            return Err(why);
+        }
+        if self.sources.len() >= MOST_SOURCES {
+            self.sources.clear();
+        }
+        let Told { time_ns, kind, collector, device_id, counters, context, metadata } = told;
+        let name: Arc<str> = collector.as_str().into();
+        let source = self.source(collector, device_id);
+        let context = context.map(Into::into);
+        let metadata = metadata.map(Into::into);
+        self.keep(Event { time_ns, kind, source: Arc::clone(&source), counters, context, metadata });
+        if kind == EventType::Sample {
+            self.judge(&name, source, counters, time_ns);
+        }
+        Ok(())
     }
 
     pub fn sink(&self) -> Option<&Sink> {
@@ -130,11 +192,7 @@ impl Tracker {
                 self.keep(event(EventType::Peak, None));
             }
         }
-        let share = reading.counters.share_used()?;
-        let thresholds = self.thresholds;
-        let kind =
-            self.alerts.entry(reading.device_id).or_insert_with(|| Alerts::new(thresholds)).see(time_ns, share)?;
-        self.keep(event(kind, Some(json!({ "share_used": share }).to_string().into())));
+        let (kind, share) = self.judge(collector, source, reading.counters, time_ns)?;
         Some(Alert {
             kind,
             device_id: reading.device_id,
@@ -142,6 +200,27 @@ impl Tracker {
             share,
             counters: reading.counters,
         })
+    }
+
+    /// Whether a sample is an alert, which is kept, and the share of the memory that is used.
+    fn judge(
+        &mut self,
+        collector: &str,
+        source: Arc<Source>,
+        counters: Counters,
+        time_ns: u64,
+    ) -> Option<(EventType, f64)> {
+        let share = counters.share_used()?;
+        let thresholds = self.thresholds;
+        let first = || (collector.into(), Alerts::new(thresholds));
+        let (measures, alerts) = self.alerts.entry(source.device_id).or_insert_with(first);
+        if **measures != *collector {
+            return None;
+        }
+        let kind = alerts.see(time_ns, share)?;
+        let metadata = Some(json!({ "share_used": share }).to_string().into());
+        self.keep(Event { time_ns, kind, source, counters, context: None, metadata });
+        Some((kind, share))
     }
 
     /// A collector that falls silent, or speaks again, is an event.
@@ -164,26 +243,30 @@ impl Tracker {
         if let Some(sink) = &mut self.sink {
             sink.append(&event);
         }
+        if let Some(listener) = &mut self.listener {
+            listener(&event);
+        }
         if self.recent.len() == MOST_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(event);
     }
 
-    fn source(&mut self, collector: &'static str, device_id: i64) -> Arc<Source> {
+    fn source(&mut self, collector: impl Into<Cow<'static, str>>, device_id: i64) -> Arc<Source> {
+        let collector = collector.into();
         let Tracked { pid, host, session, identity, interval_ms } = &self.tracked;
-        let made = || {
+        let made = |(collector, device_id): &(Cow<'static, str>, i64)| {
             Arc::new(Source {
-                collector: collector.to_owned(),
+                collector: collector.to_string(),
                 sampling_interval_ms: *interval_ms,
                 pid: *pid,
                 host: host.clone(),
-                device_id,
+                device_id: *device_id,
                 session: session.clone(),
                 identity: identity.clone(),
             })
         };
-        Arc::clone(self.sources.entry((collector, device_id)).or_insert_with(made))
+        Arc::clone(self.sources.entry((collector, device_id)).or_insert_with_key(made))
     }
 }
 
@@ -216,12 +299,60 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rounds_become_events_and_alerts() {
-        let script = Script([Some(50), Some(85), Some(86), None, Some(97)].into());
+    fn tracker(script: &[Option<u64>]) -> Tracker {
+        let script = Script(script.iter().copied().collect());
         let tracked =
             Tracked { pid: 1, host: "h".into(), session: "s".into(), identity: Identity::default(), interval_ms: 100 };
-        let mut tracker = Tracker::new(tracked, Thresholds::default(), vec![Box::new(script)], None);
+        Tracker::new(tracked, Thresholds::default(), vec![Box::new(script)], None)
+    }
+
+    fn told(kind: EventType, collector: &str, device_id: i64, used: u64) -> Told {
+        Told {
+            time_ns: 9,
+            kind,
+            collector: collector.into(),
+            device_id,
+            counters: Counters { used: Some(used), total: Some(100), ..Counters::default() },
+            context: Some("load".into()),
+            metadata: None,
+        }
+    }
+
+    #[test]
+    fn what_the_program_says_is_kept_and_heard() {
+        let mut tracker = tracker(&[Some(85)]);
+        let heard = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let into = std::rc::Rc::clone(&heard);
+        tracker.listen(move |event| into.borrow_mut().push((event.kind, event.source.device_id)));
+        tracker.round(1, &[1]);
+        use EventType::{PhaseEnter, Sample, Warning};
+        tracker.tell(told(PhaseEnter, "phases", -1, 99)).unwrap();
+        // The device is measured from outside already; another is not.
+        tracker.tell(told(Sample, "framework", 0, 99)).unwrap();
+        tracker.tell(told(Sample, "framework", 1, 85)).unwrap();
+        assert!(tracker.tell(told(Sample, "framework", 1, 101)).is_err());
+        let expected = [(Sample, 0), (Warning, 0), (PhaseEnter, -1), (Sample, 0), (Sample, 1), (Warning, 1)];
+        assert_eq!(*heard.borrow(), expected);
+        assert_eq!(tracker.recent().count(), 6);
+    }
+
+    #[test]
+    fn thresholds_change_while_it_runs_and_sources_are_bounded() {
+        let mut tracker = tracker(&[]);
+        let none = Thresholds { warning: Some(0.9), critical: Some(0.8), ..Thresholds::default() };
+        assert!(tracker.set_thresholds(none).is_err());
+        tracker.set_thresholds(Thresholds { warning: Some(0.1), ..Thresholds::default() }).unwrap();
+        for number in 0..1000 {
+            tracker.tell(told(EventType::Sample, &format!("made-up-{number}"), 3, 20)).unwrap();
+        }
+        assert!(tracker.sources.len() <= MOST_SOURCES);
+        let alerts = tracker.recent().filter(|event| event.kind == EventType::Warning).count();
+        assert_eq!(alerts, 1, "one collector measures a device");
+    }
+
+    #[test]
+    fn rounds_become_events_and_alerts() {
+        let mut tracker = tracker(&[Some(50), Some(85), Some(86), None, Some(97)]);
         let said: Vec<EventType> =
             (0..5).flat_map(|round| tracker.round(round, &[1]).1).map(|alert| alert.kind).collect();
         assert_eq!(said, [EventType::Warning, EventType::Critical]);

@@ -1,6 +1,8 @@
 //! `inferscope track` and `inferscope monitor`: memory of a command, a process or the whole machine, sampled from outside. `track` keeps it and
 //! explains a death by memory; `monitor` only shows it.
 
+mod stream;
+
 use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
@@ -13,7 +15,9 @@ use report::telemetry::{PostMortem, sentences};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use stream::{Request, Stream};
 use telemetry::alerts::Thresholds;
 use telemetry::bundle::{Bundle, Death, Retention};
 use telemetry::collect::{DeviceCollector, HostCollector, MemoryCollector, Reading};
@@ -63,6 +67,10 @@ pub struct Track {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
+    /// Print each event as a JSON line, and take phases and counters as JSON lines on stdin, until it ends
+    #[arg(long, conflicts_with = "argv")]
+    stream: bool,
+
     /// The command and its arguments [default: the whole machine]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     argv: Vec<OsString>,
@@ -109,6 +117,7 @@ struct Session<'a> {
     group: Group,
     kills_before: Option<u64>,
     last: Vec<Reading>,
+    stream: Option<Stream>,
 }
 
 pub fn run(settings: &Settings, track: &Track, keeps: bool) -> Result<Ending, Failure> {
@@ -137,26 +146,36 @@ pub fn run(settings: &Settings, track: &Track, keeps: bool) -> Result<Ending, Fa
         identity: Identity::of(|name| std::env::var(name).ok()),
         interval_ms: track.interval.as_millis() as u64,
     };
+    let stream = track.stream.then(Stream::new);
     let mut collectors: Vec<Box<dyn MemoryCollector>> = vec![Box::new(HostCollector::default())];
     match DeviceCollector::find() {
         Ok(devices) => collectors.push(Box::new(devices)),
+        Err(_) if track.stream => {}
         Err(why) => settings.say(format_args!("only host memory is tracked: {why}")),
     }
-    let tracker = Tracker::new(tracked, thresholds, collectors, sink);
+    let mut tracker = Tracker::new(tracked, thresholds, collectors, sink);
+    let stream = stream.map(|(stream, put)| {
+        tracker.listen(put);
+        stream
+    });
     let mut session = Session {
         tracker,
         settings,
         interval: track.interval,
         next: Instant::now(),
-        shows: !keeps,
+        shows: !keeps && !track.stream,
         began_ns,
         group: Group::default(),
         kills_before: None,
         last: Vec::new(),
+        stream,
     };
-    session.tracker.mark(EventType::Start, began_ns, json!({}));
+    let tracker_pid = track.stream.then(|| json!({ "tracker_pid": std::process::id() }));
+    session.tracker.mark(EventType::Start, began_ns, tracker_pid.unwrap_or_else(|| json!({})));
     let ending = session.follow(track, &folder)?;
-    session.tracker.mark(EventType::Stop, now_ns(), json!({}));
+    session.answer(track.pid);
+    let missed = session.missed();
+    session.tracker.mark(EventType::Stop, now_ns(), missed);
     session.conclude(keeps.then_some(&folder));
     Ok(ending)
 }
@@ -194,21 +213,67 @@ impl Session<'_> {
 
     /// A round, if it is time for one; until when the next can wait.
     fn tend(&mut self, root: Option<u32>) -> Duration {
+        self.answer(root);
         let now = Instant::now();
         if now >= self.next {
-            let pids = root.map(readings::with_children).unwrap_or_default();
-            let (readings, alerts) = self.tracker.round(now_ns(), &pids);
-            alerts.iter().for_each(|alert| self.settings.say(said(alert)));
-            if self.shows {
-                readings.iter().for_each(|reading| self.settings.say(shown(reading)));
-            }
-            if !readings.is_empty() {
-                self.last = readings;
-            }
+            self.sample(root);
             // What was missed is not made up for.
             self.next = (self.next + self.interval).max(now);
         }
         self.next.saturating_duration_since(Instant::now())
+    }
+
+    fn sample(&mut self, root: Option<u32>) {
+        let mut pids = root.map(readings::with_children).unwrap_or_default();
+        // Whoever streams is started by the program, and is no part of it.
+        pids.retain(|pid| *pid != std::process::id());
+        let (readings, alerts) = self.tracker.round(now_ns(), &pids);
+        if self.stream.is_none() {
+            alerts.iter().for_each(|alert| self.settings.say(said(alert)));
+        }
+        if self.shows {
+            readings.iter().for_each(|reading| self.settings.say(shown(reading)));
+        }
+        if !readings.is_empty() {
+            self.last = readings;
+        }
+    }
+
+    /// Does what the tracked program asks for.
+    fn answer(&mut self, root: Option<u32>) {
+        let Some(stream) = &mut self.stream else { return };
+        let requests = stream.requests();
+        let mut refused = 0;
+        for request in requests {
+            let done = match request {
+                Request::Sample => {
+                    self.sample(root);
+                    true
+                }
+                Request::Event(said) => said.told().is_some_and(|told| self.tracker.tell(told).is_ok()),
+                Request::Thresholds { warning, critical } => {
+                    let thresholds = Thresholds { warning, critical, ..self.tracker.thresholds() };
+                    self.tracker.set_thresholds(thresholds).is_ok()
+                }
+            };
+            refused += u64::from(!done);
+        }
+        if let Some(stream) = &self.stream {
+            stream.missed.refused.fetch_add(refused, Ordering::Relaxed);
+        }
+    }
+
+    /// What a streaming tracker could not keep or pass on.
+    fn missed(&self) -> serde_json::Value {
+        let Some(Stream { missed, .. }) = &self.stream else { return json!({}) };
+        let sink = self.tracker.sink();
+        json!({
+            "events_written": sink.map(|sink| sink.written),
+            "events_lost": sink.map(|sink| sink.lost),
+            "why_lost": sink.and_then(|sink| sink.why_lost.clone()),
+            "events_not_streamed": missed.not_streamed.load(Ordering::Relaxed),
+            "requests_refused": missed.refused.load(Ordering::Relaxed),
+        })
     }
 
     /// The command was killed: writes the bundle, if it was for memory.
@@ -246,7 +311,11 @@ impl Session<'_> {
         }
     }
 
-    fn conclude(&self, folder: Option<&Path>) {
+    fn conclude(mut self, folder: Option<&Path>) {
+        if let Some(stream) = self.stream.take() {
+            self.tracker.listen(|_| ());
+            stream.finish();
+        }
         let (Some(folder), Some(sink)) = (folder, self.tracker.sink()) else { return };
         if sink.lost > 0 {
             let why = sink.why_lost.as_deref().unwrap_or_default();
