@@ -70,8 +70,7 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
 
 /// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.
 fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
-    let count = case.windows.all().len() as f64;
-    let repeats = (count + 1.0) / (count + 2.0);
+    let repeats = case.windows.repeats();
     match device::at_work(case) {
         Some(sure) => (BottleneckKind::Gpu, sure * repeats),
         None => (BottleneckKind::Sync, repeats),
@@ -82,9 +81,8 @@ fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
 fn by_parts(case: &Case) -> (BottleneckKind, f64) {
     let share = |kind| case.breakdown.share(kind);
     let runs = share(PartKind::Python) + share(PartKind::Native) + share(PartKind::Gc) + share(PartKind::Descheduled);
-    let count = case.windows.all().len() as f64;
     match runs > HALF {
-        true => (BottleneckKind::Cpu, runs * (count + 1.0) / (count + 2.0)),
+        true => (BottleneckKind::Cpu, runs * case.windows.repeats()),
         false => (BottleneckKind::Unknown, 0.0),
     }
 }

@@ -134,8 +134,8 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         (function.count >= 3).then_some(place)
     });
     let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
-    // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
-    let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
+    // A pause that was measured is there; whether the next recording has it is what the steps with most of it say.
+    let again = pauses.tally.repeats();
     let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
     let collections = collections::inside(case);
     let freezing = collections.freezing();
@@ -285,6 +285,19 @@ mod tests {
         let found = found(&GcPauses, &format!("{steps} gc 2 110ms..130ms"));
         assert!(found[0].gain.unwrap().mid < 1.0 && found[0].confidence() < 0.7);
         silent(&GcPauses, &format!("{steps} gc 2 110ms..112ms"));
+    }
+
+    /// Short pauses in every step, and one that is nearly all of their time: it was seen once.
+    #[test]
+    fn one_long_pause_is_not_seen_in_all_steps() {
+        let with = |long: &str| {
+            let text =
+                format!("track main\n repeat 14 every 50ms\n step request 0..40ms\n gc 0 1ms..1100us\n end\n {long}");
+            found(&GcPauses, &text)[0].confidence()
+        };
+        assert!(with("gc 2 205ms..239ms") < 0.7, "{}", with("gc 2 205ms..239ms"));
+        let each: String = (0..14).map(|at| format!("gc 2 {}ms..{}ms\n", 50 * at + 5, 50 * at + 9)).collect();
+        assert!(with(&each) > 0.9);
     }
 
     #[test]

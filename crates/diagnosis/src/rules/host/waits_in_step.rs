@@ -179,7 +179,6 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
         .iter()
         .filter(|part| part.kind == PartKind::Waiting && part.share >= case.threshold(MIN_SHARE))
         .take(MOST);
-    let steps = case.windows.all().len() as f64;
     let found: Vec<Finding> = device
         .into_iter()
         .chain(waits.map(|part| {
@@ -194,7 +193,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
                 gain: Some(share.into()),
                 severity: Severity::of(share),
                 // Laplace's rule, as for everything measured.
-                certainty: Certainty::seen((steps + 1.0) / (steps + 2.0)),
+                certainty: Certainty::seen(case.windows.repeats()),
                 evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
                 verify: proof::verify(case, share.mid),
             }
