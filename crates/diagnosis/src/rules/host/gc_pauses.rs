@@ -181,6 +181,7 @@ fn actions(case: &Case, collections: &Collections, freezing: Precondition, calle
             "call it between steps, while nothing waits"
         };
         Action::new(format!("Remove gc.collect(){at}, or {instead}: Python collects by itself what it has to."))
+            .by_hand()
     });
     let rest = [
         Action::new("Freeze the heap after loading, before the first step")
