@@ -45,6 +45,10 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         true => by_samples(case),
         false => (BottleneckKind::Unknown, 0.0),
     };
+    let (kind, confidence) = match known(findings, telling) {
+        Some(known) if kind == BottleneckKind::Unknown => known,
+        _ => (kind, confidence),
+    };
     let pressure =
         findings.iter().find(|finding| finding.code == cpu_memory_pressure::CODE).and_then(|finding| finding.gain);
     let (kind, confidence) = match pressure {
@@ -66,6 +70,14 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         None => "no timed events recorded".into(),
     });
     Bottleneck { kind, primary_cause, confidence, evidence }
+}
+
+/// What the rule stands for that explains most of the steps; or another rule that speaks of the same place.
+fn known(findings: &[Finding], telling: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
+    let most = telling.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 100.0 * HALF))?;
+    let there = findings.iter().filter(|finding| finding.place.function.is_some() && finding.place == most.place);
+    let (kind, _) = std::iter::once(most).chain(there).find_map(device::told)?;
+    Some((kind, most.confidence()))
 }
 
 /// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.

@@ -14,7 +14,7 @@ use analysis::phrase;
 const LEAST_GAIN: f64 = 10.0;
 
 /// What the finding's rule stands for.
-fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
+pub fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
     let kind = rules::find(finding.code)?.bottleneck()?;
     Some((kind, finding.confidence()))
 }
