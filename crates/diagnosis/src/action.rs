@@ -33,12 +33,19 @@ pub struct Action {
     brief: String,
     basis: Basis,
     needs: Vec<Precondition>,
+    by_hand: bool,
 }
 
 impl Action {
     pub fn new(text: impl Into<String>) -> Action {
         let text = text.into();
-        Action { brief: text.trim_end_matches('.').to_owned(), text, basis: Basis::Anything, needs: Vec::new() }
+        Action {
+            brief: text.trim_end_matches('.').to_owned(),
+            text,
+            basis: Basis::Anything,
+            needs: Vec::new(),
+            by_hand: false,
+        }
     }
 
     /// One that only a program with PyTorch can do.
@@ -66,6 +73,15 @@ impl Action {
     pub fn needs(mut self, all: impl IntoIterator<Item = Precondition>) -> Action {
         self.needs.extend(all.into_iter().filter(|one| *one != Precondition::Holds));
         self
+    }
+
+    /// One that `verify` cannot switch: what its rule's fix does is another.
+    pub fn by_hand(self) -> Action {
+        Action { by_hand: true, ..self }
+    }
+
+    pub fn is_by_hand(&self) -> bool {
+        self.by_hand
     }
 
     /// The same conditions for another way to do it.

@@ -13,15 +13,21 @@ use timeline::Timeline;
 pub fn fitted(timeline: &Timeline, findings: Vec<Finding>) -> Vec<Finding> {
     let (python, torch) = (is_python(timeline), !without_torch(timeline));
     let one = |finding: Finding| {
-        // What is switched is what the first action says.
-        let first_fails = finding.actions.first().is_some_and(|action| action.fails().is_some());
+        // What is switched is what the first action says that can be.
+        let by_hand = finding.actions.first().is_some_and(Action::is_by_hand);
+        let switch = finding.actions.iter().find(|action| !action.is_by_hand());
+        let fails = switch.is_some_and(|action| action.fails().is_some());
+        let what = match switch.filter(|_| by_hand) {
+            Some(action) => format!("another fix ({})", action.brief()),
+            None => "it".to_owned(),
+        };
         let finding = possible(finding);
         let actions = if torch { finding.actions } else { no_torch::instead(finding.code, &finding.actions) };
         let actions = actions.into_iter().map(Action::said).collect();
-        let switched = python && !first_fails && rules::find(finding.code).is_some_and(|rule| rule.fix().is_some());
+        let switched = python && !fails && rules::find(finding.code).is_some_and(|rule| rule.fix().is_some());
         let verify = match switched {
             true => format!(
-                "{} Or try it without editing code: inferscope verify --fix {} -- COMMAND.",
+                "{} Or try {what} without editing code: inferscope verify --fix {} -- COMMAND.",
                 finding.verify, finding.code
             ),
             false => finding.verify,

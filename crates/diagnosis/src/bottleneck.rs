@@ -45,6 +45,10 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         true => by_samples(case),
         false => (BottleneckKind::Unknown, 0.0),
     };
+    let (kind, confidence) = match known(findings, telling) {
+        Some(known) if kind == BottleneckKind::Unknown => known,
+        _ => (kind, confidence),
+    };
     let pressure =
         findings.iter().find(|finding| finding.code == cpu_memory_pressure::CODE).and_then(|finding| finding.gain);
     let (kind, confidence) = match pressure {
@@ -68,10 +72,17 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
     Bottleneck { kind, primary_cause, confidence, evidence }
 }
 
+/// What the rule stands for that explains most of the steps; or another rule that speaks of the same place.
+fn known(findings: &[Finding], telling: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
+    let most = telling.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 100.0 * HALF))?;
+    let there = findings.iter().filter(|finding| finding.place.function.is_some() && finding.place == most.place);
+    let (kind, _) = std::iter::once(most).chain(there).find_map(device::told)?;
+    Some((kind, most.confidence()))
+}
+
 /// The host waits for the device: the device sets the pace where it is at work meanwhile, else the waiting itself does.
 fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
-    let count = case.windows.all().len() as f64;
-    let repeats = (count + 1.0) / (count + 2.0);
+    let repeats = case.windows.repeats();
     match device::at_work(case) {
         Some(sure) => (BottleneckKind::Gpu, sure * repeats),
         None => (BottleneckKind::Sync, repeats),
@@ -82,9 +93,8 @@ fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
 fn by_parts(case: &Case) -> (BottleneckKind, f64) {
     let share = |kind| case.breakdown.share(kind);
     let runs = share(PartKind::Python) + share(PartKind::Native) + share(PartKind::Gc) + share(PartKind::Descheduled);
-    let count = case.windows.all().len() as f64;
     match runs > HALF {
-        true => (BottleneckKind::Cpu, runs * (count + 1.0) / (count + 2.0)),
+        true => (BottleneckKind::Cpu, runs * case.windows.repeats()),
         false => (BottleneckKind::Unknown, 0.0),
     }
 }

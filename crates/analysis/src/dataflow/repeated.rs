@@ -10,6 +10,8 @@ use timeline::NameIndex;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Repeated<'a> {
     pub ops: OpSet,
+    /// Those of them that read parameters.
+    pub of_params: OpSet,
     /// The lines that make it, most time first.
     pub lines: Vec<(&'a str, u64)>,
     /// Its operators in order, each once, with its arguments.
@@ -133,6 +135,7 @@ impl<'a> Lines<'a> {
             let line = self.by_line.entry(op.at).or_default();
             line.ops.add(&before[*place]);
             line.ops.add(op);
+            [&before[*place], op].into_iter().filter(|op| !op.params.is_empty()).for_each(|op| line.of_params.add(op));
             line.same_input |= same_input;
             if self.named.insert((op.at, op.name, op.signature)) {
                 line.names.push((op.name, op.signature));
@@ -167,6 +170,7 @@ impl<'a> Lines<'a> {
         for (at, line) in std::mem::take(&mut self.by_line) {
             let group = groups.entry(self.stands_for(at)).or_default();
             group.ops.join(&line.ops);
+            group.of_params.join(&line.of_params);
             group.lines.push((at, line.ops.ns()));
             group.names.extend(&line.names);
             group.same_input |= line.same_input;

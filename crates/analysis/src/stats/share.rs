@@ -41,8 +41,6 @@ pub struct Tally {
     pub part: f64,
     pub whole: f64,
     pub stretches: u64,
-    /// Stretches with a part.
-    seen: u64,
     part_squared: f64,
     product: f64,
     whole_squared: f64,
@@ -54,7 +52,6 @@ impl Tally {
             self.part += part;
             self.whole += whole;
             self.stretches += 1;
-            self.seen += u64::from(part > 0.0);
             self.part_squared += part * part;
             self.product += part * whole;
             self.whole_squared += whole * whole;
@@ -65,7 +62,6 @@ impl Tally {
         self.part += other.part;
         self.whole += other.whole;
         self.stretches += other.stretches;
-        self.seen += other.seen;
         self.part_squared += other.part_squared;
         self.product += other.product;
         self.whole_squared += other.whole_squared;
@@ -103,15 +99,24 @@ impl Tally {
         Share { low: (mid - error).max(0.0), mid, high: (mid + error).min(1.0) }
     }
 
-    /// How sure it is that this is no accident: by the stretches in which it was seen.
+    /// How sure it is that this is no accident: by the stretches in which it was seen, of which those with little of it count for little.
     pub fn repeats(&self) -> f64 {
-        again(self.seen as usize)
+        laplace(self.effective())
+    }
+
+    /// So many stretches with the same part each would tell as much: (Σx)²/Σx². All of it in one counts as one, wherever traces of it are.
+    pub fn effective(&self) -> f64 {
+        if self.part_squared > 0.0 { self.part * self.part / self.part_squared } else { 0.0 }
     }
 }
 
 /// Laplace's rule: what was seen each of so many times is seen the next time with this chance.
 pub fn again(times: usize) -> f64 {
-    (times as f64 + 1.0) / (times as f64 + 2.0)
+    laplace(times as f64)
+}
+
+fn laplace(times: f64) -> f64 {
+    (times + 1.0) / (times + 2.0)
 }
 
 pub fn wilson(mid: f64, count: f64) -> Share {
@@ -173,6 +178,11 @@ mod tests {
         // A stretch in which it did not happen is no proof of it.
         assert_eq!(of(&[1.0, 0.0, 0.0]), of(&[1.0]));
         assert!(of(&[]) < of(&[1.0]) && of(&[1.0]) < of(&[1.0, 1.0]) && of(&[1.0; 1000]) < 1.0);
+        assert_eq!(of(&[3.0; 14]), again(14));
+        // Nearly all of it in one of them: that was seen once.
+        let mut one = [0.1; 14];
+        one[3] = 9.0;
+        assert!(of(&one) < again(1) + 0.05, "{}", of(&one));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The time that the steps take, as stretches that do not overlap, per track or across tracks, and how much of any span
 //! lies in them.
 
+use crate::stats::share::Tally;
 use crate::steps::{StepSource, Steps};
 use std::ops::Range;
 use timeline::{Timeline, TrackIndex};
@@ -82,6 +83,13 @@ impl StepSpans {
 
     pub fn total(&self) -> u64 {
         u64::try_from(self.before.last().copied().unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Laplace's rule of what was seen in all of them: a window counts for as much as it is long.
+    pub fn repeats(&self) -> f64 {
+        let mut lengths = Tally::default();
+        self.all.iter().map(|window| (window.end - window.start) as f64).for_each(|length| lengths.add(length, length));
+        lengths.repeats()
     }
 
     /// The tracks that have windows, each with where they are.

@@ -14,7 +14,7 @@ use analysis::phrase;
 const LEAST_GAIN: f64 = 10.0;
 
 /// What the finding's rule stands for.
-fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
+pub fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
     let kind = rules::find(finding.code)?.bottleneck()?;
     Some((kind, finding.confidence()))
 }
@@ -26,8 +26,7 @@ pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<
     if let Some(kind) = cause.filter(|finding| finding.gain.is_some()).and_then(told) {
         return Some(kind);
     }
-    let count = case.windows.all().len() as f64;
-    let repeats = (count + 1.0) / (count + 2.0);
+    let repeats = case.windows.repeats();
     let share = |ns: u64| ns as f64 / device.window_ns as f64;
     if share(device.busy_ns) > HALF {
         let metrics =

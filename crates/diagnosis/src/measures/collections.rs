@@ -4,11 +4,18 @@
 use crate::action::Precondition;
 use crate::rule::Case;
 use analysis::phrase;
-use timeline::{Slice, SliceKind};
+use std::collections::{HashMap, HashSet};
+use timeline::{ProcessIndex, Slice, SliceKind};
 
 /// Freeing an object took 0.1 to 0.5 µs where it was measured (CPython 3.12), ten times as long as passing a live one: with the larger figure, what is
 /// said to be spent on freeing is at most too much.
 const FREED_NS: f64 = 500.0;
+
+const MIDDLE: u64 = 1;
+const FULL: u64 = 2;
+
+/// One alone may be the end of the program, or a record that was lost before it.
+const SEVERAL: u64 = 2;
 
 /// More than this of the time is most of it.
 const MOST: f64 = 0.5;
@@ -22,10 +29,14 @@ pub struct Collections {
     /// Objects that were freed. None: not recorded.
     collected: Option<u64>,
     old_collected: u64,
+    /// Full ones that the program asked for, and the time in them.
+    asked: u64,
+    asked_ns: f64,
 }
 
 pub fn inside(case: &Case) -> Collections {
     let mut all = Collections::default();
+    let asked = asked_for(case);
     for (track, range) in case.windows.tracks() {
         let windows = &case.windows.all()[range];
         let process = case.timeline.tracks[track.0 as usize].process;
@@ -36,10 +47,40 @@ pub fn inside(case: &Case) -> Collections {
             let inside = windows.get(place).is_some_and(|window| window.start < slice.end());
             if slice.kind == SliceKind::Gc && inside {
                 all.add(&slice, case.timeline.slices.args(index).unwrap_or_default(), old);
+                if asked.contains(&index) {
+                    all.asked += 1;
+                    all.asked_ns += slice.dur as f64;
+                }
             }
         }
     }
     all
+}
+
+/// The slices of full collections that Python did not begin by itself. It begins one only when a collection of the middle generation has just made that
+/// one due, whatever the thresholds are: any other collection before a full one, and the program called `gc.collect()`. Since Python 3.14 it may pass old
+/// objects only in parts (then there are no young collections), and no full one is its own.
+fn asked_for(case: &Case) -> HashSet<usize> {
+    let slices = &case.timeline.slices;
+    let mut pauses: HashMap<ProcessIndex, Vec<(u64, usize, u64)>> = HashMap::new();
+    for track in &case.timeline.tracks {
+        for index in track.slices.clone().filter(|index| slices.kind(*index) == SliceKind::Gc) {
+            let generation = number(slices.args(index).unwrap_or_default(), "generation");
+            if let Some(generation) = generation {
+                pauses.entry(track.process).or_default().push((slices.start[index], index, generation));
+            }
+        }
+    }
+    let mut asked = HashSet::new();
+    for (process, mut pauses) in pauses {
+        pauses.sort_unstable();
+        let in_parts = oldest(&case.timeline.processes[process.0 as usize].python) < FULL;
+        let in_parts = in_parts && pauses.iter().all(|(_, _, generation)| *generation > 0);
+        // What was before the first is not known.
+        let full = pauses.windows(2).filter(|two| two[1].2 >= FULL && (in_parts || two[0].2 != MIDDLE));
+        asked.extend(full.map(|two| two[1].1));
+    }
+    asked
 }
 
 /// The least generation of what lives long. Since Python 3.14 the collector passes the old ones in parts, which it calls 1.
@@ -65,6 +106,19 @@ impl Collections {
     pub fn freeing(&self) -> Option<f64> {
         let collected = self.collected? as f64;
         Some((collected * FREED_NS / self.ns.max(1.0)).min(1.0))
+    }
+
+    /// How many full collections the program asked for (`gc.collect()`), where most of the time is theirs.
+    pub fn asked(&self) -> Option<u64> {
+        (self.asked >= SEVERAL && self.asked_ns > MOST * self.ns).then_some(self.asked)
+    }
+
+    /// What collecting less often by itself needs.
+    pub fn by_thresholds(&self) -> Precondition {
+        match self.asked() {
+            Some(_) => Precondition::Fails("gc.collect() collects whatever the thresholds are".into()),
+            None => Precondition::Holds,
+        }
     }
 
     /// What `gc.freeze()` needs: that the time goes into objects that live on, and not into garbage.
@@ -126,6 +180,31 @@ mod tests {
         for young in [r#"{"generation":0,"collected":5,"uncollectable":0}"#, r#"{"generation":1}"#] {
             assert!(matches!(of(young).freezing(), Precondition::Fails(why) if why.starts_with("100 %")));
         }
+    }
+
+    /// Ten steps with the pauses of these generations in each.
+    fn with(python: &str, generations: &[u64]) -> Option<u64> {
+        let pause = |(at, generation): (usize, &u64)| {
+            let (at, took) = (5 + 3 * at, if *generation == 2 { 2000 } else { 10 });
+            format!("gc 0 {at}ms..{}us args {{\"generation\":{generation}}}\n", 1000 * at + took)
+        };
+        let pauses: String = generations.iter().enumerate().map(pause).collect();
+        let text = format!("track main\n repeat 10 every 50ms\n step r 0..40ms\n {pauses} end");
+        let mut timeline = Timeline::from_text(&text).unwrap();
+        timeline.processes[0].python = python.into();
+        inside(&Case::new(&timeline, None)).asked()
+    }
+
+    #[test]
+    fn full_collections_without_those_that_make_them_due_were_asked_for() {
+        // The first one of all: what was before it is not known.
+        assert_eq!(with("3.12.1", &[2]), Some(9));
+        assert_eq!(with("3.12.1", &[0, 0, 2]), Some(10));
+        // Eleven young ones make the middle one due, as many of these the full one: with other thresholds, other numbers.
+        assert_eq!(with("3.12.1", &[0, 0, 1, 2]), None);
+        assert_eq!(with("3.14.0", &[1, 2]), Some(10));
+        assert_eq!(with("3.14.0", &[0, 0, 1, 2]), None);
+        assert_eq!(with("3.12.1", &[0, 1]), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod collectives;
 pub mod compiled;
 pub mod confidence;
 pub mod engine_steps;
+pub mod free_cores;
 pub mod gap;
 pub mod gpu_clock;
 pub mod on_link;

@@ -168,3 +168,27 @@ fn a_place_with_most_of_the_step_is_named_before_a_small_gain() {
     let large = collects("60ms");
     assert!(large.answer[1].starts_with("Garbage collection takes 6"), "{:?}", large.answer);
 }
+
+/// The threads of a compiler work while the step's own thread waits for them: what it waits for is told by its rule.
+#[test]
+fn steps_that_wait_for_a_compiler_are_bound_by_it() {
+    let compiler = "/usr/lib/python3.12/site-packages/jax/_src/compiler.py";
+    let text = format!(
+        "track main\n repeat 20 every 100ms\n step r 0..100ms\n \
+         samples 0..90ms every 5ms main:3>encode@app.py:9>backend_compile@{compiler}:353\n \
+         samples 90ms..100ms every 5ms active gil main:3>reply@app.py:2\n end"
+    );
+    assert_eq!(first(&of(&text)), ("compile-in-request", BottleneckKind::Cpu));
+}
+
+/// A callback that sleeps: two rules speak of its line, and one of them knows what that means.
+#[test]
+fn a_blocked_event_loop_is_sync_bound() {
+    let asyncio = "/usr/lib/python3.12/asyncio";
+    let on_loop = format!("main:3>run_forever@{asyncio}/base_events.py:600>_run@{asyncio}/events.py:80");
+    let text = format!(
+        "track main\n repeat 20 every 200ms\n step r 0..200ms\n samples 0..180ms every 10ms {on_loop}>look_up@app.py:30\n \
+         samples 180ms..200ms every 10ms active gil {on_loop}>reply@app.py:40\n end"
+    );
+    assert_eq!(first(&of(&text)), ("waits-in-step", BottleneckKind::Sync));
+}

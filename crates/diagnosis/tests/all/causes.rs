@@ -105,11 +105,19 @@ fn what_is_compiled_is_not_told_to_be_compiled() {
 /// What is switched by `verify` is what was advised: freezing the heap is not tried where it frees nothing.
 #[test]
 fn a_fix_that_does_not_apply_is_not_offered_to_verify() {
-    let text = |collected: u64| {
+    let text = |before: u64, collected: u64| {
         let args = format!("{{\"generation\":2,\"collected\":{collected},\"uncollectable\":0}}");
-        format!("track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 2 10ms..20ms args {args}\n end")
+        format!(
+            "track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 1 9ms..9001us args {{\"generation\":{before}}}\n gc 2 10ms..20ms args {args}\n end"
+        )
     };
-    let (old, garbage) = (of(&text(10)), of(&text(50_000)));
+    let (old, garbage) = (of(&text(1, 10)), of(&text(1, 50_000)));
+    // Asked for by the program: to remove the call is first, and freezing can be tried.
+    let (asked, both) = (of(&text(0, 10)), of(&text(0, 50_000)));
+    let asked = finding(&asked, "gc-pauses");
+    assert!(asked.actions[0].contains("Remove gc.collect()"), "{:?}", asked.actions);
+    assert!(asked.verify.contains("try another fix (Freeze the heap"), "{}", asked.verify);
+    assert!(!finding(&both, "gc-pauses").verify.contains("--fix"));
     let (old, garbage) = (finding(&old, "gc-pauses"), finding(&garbage, "gc-pauses"));
     assert!(old.verify.contains("verify --fix gc-pauses") && old.actions[0].contains("gc.freeze"));
     assert!(!garbage.verify.contains("--fix"), "{}", garbage.verify);

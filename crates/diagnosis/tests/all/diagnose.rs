@@ -34,7 +34,7 @@ fn the_answer_names_the_line_and_the_number() {
         diagnosis.findings[0].gain.unwrap().derived.map(|derived| derived.map(f64::round)),
         Some([46.0, 50.0, 54.0])
     );
-    assert!(first.starts_with("First: Cache the result of compile_pattern if"), "{first}");
+    assert!(first.starts_with("First: Vectorise compile_pattern"), "{first}");
     assert_eq!(diagnosis.bottleneck.kind, BottleneckKind::Cpu);
     assert!(diagnosis.bottleneck.confidence > 0.9);
     let codes: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.code.as_str()).collect();

@@ -13,6 +13,7 @@ use crate::rules::launch::{host_wait, launch_bound};
 use crate::threshold::{Threshold, Unit};
 use analysis::dataflow::{self, Repeated};
 use analysis::phrase;
+use timeline::NameIndex;
 
 pub const CODE: RuleCode = RuleCode::new("repeated-work");
 
@@ -20,6 +21,8 @@ pub struct RepeatedWork;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "computing it once is a small edit: little is worth it");
+/// More than this of the time is most of it.
+const MAIN: f64 = 0.5;
 /// More of them say the same.
 const MOST: usize = 3;
 
@@ -95,7 +98,6 @@ fn finding(case: &Case, group: &Repeated, cost: &Cost) -> Finding {
             "every step has the same input here: only what comes from parameters and constants is counted",
         ));
     }
-    let converts = group.names.iter().any(|(name, _)| dataflow::converts(case.timeline.names.text(*name)));
     let gain = cost.gain;
     Finding {
         code: CODE,
@@ -110,20 +112,31 @@ fn finding(case: &Case, group: &Repeated, cost: &Cost) -> Finding {
         severity: Severity::of(gain.map_or(cost.share, |gain| gain.share())),
         certainty: Certainty::seen(operators::confidence(&group.ops)),
         evidence,
-        actions: Action::all(actions(converts)),
+        actions: actions(converts(case, group)),
         verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
     }
 }
 
-fn actions(converts: bool) -> Vec<Action> {
+/// The share of its time that converts weights to another type.
+fn converts(case: &Case, group: &Repeated) -> f64 {
+    let slices = &case.timeline.slices;
+    let ns = |of: &[usize]| of.iter().map(|slice| slices.dur[*slice] as f64).sum::<f64>();
+    let is_conversion = |slice: &usize| dataflow::converts(case.timeline.names.text(NameIndex(slices.name[*slice])));
+    let conversions: Vec<usize> = group.of_params.slices.iter().copied().filter(is_conversion).collect();
+    ns(&conversions) / ns(&group.ops.slices).max(1.0)
+}
+
+/// What most of the time needs comes first.
+fn actions(converts: f64) -> Vec<Action> {
     let once = "Compute it once and keep it: self.register_buffer(\"mask\", mask, persistent=False) in __init__, and slice it in forward.";
     let convert = Action::torch(
         "Convert weights once after loading, model.to(torch.bfloat16), instead of in every forward or by autocast.",
     );
     let state = "If it depends on a size, cache it by that size: functools.lru_cache on the function that builds it.";
     match converts {
-        true => vec![convert, once.into(), state.into()],
-        false => [once, state].map(Action::from).to_vec(),
+        part if part > MAIN => vec![convert, once.into(), state.into()],
+        part if part > 0.0 => vec![once.into(), state.into(), convert],
+        _ => [once, state].map(Action::from).to_vec(),
     }
 }
 
@@ -155,6 +168,50 @@ mod tests {
         assert_eq!(found[0].title, "Same result every step: ones take 12 % of the step (m.py:3)");
         assert!((found[0].gain.unwrap().mid - 12.0).abs() < 0.1, "{:?}", found[0].gain);
         assert_eq!(found[0].place.function.as_deref(), Some("mask"));
+    }
+
+    /// A conversion among what builds a mask, and one of a weight that takes most of the time.
+    #[test]
+    fn begins_with_what_most_of_the_time_needs() {
+        let of = |us: u64, params: &str| {
+            let turn = |turn: u64, at: u64| {
+                let op = |name: &str, at: u64, us: u64, of: &str, out: u64| {
+                    format!(
+                        "op aten::{name} {at}us..{}us args {{\"Output~Dims\":[[64,64]],\"device\":\"cpu\",{of},\"out\":[{out}],\"at\":\"m.py:3~mask\",\"turn\":[0,{turn}]}}\n",
+                        at + us
+                    )
+                };
+                let base = 10 + 10 * turn;
+                format!(
+                    "step r {at}us..{}us\n {}{}{}",
+                    at + 2000,
+                    op("ones", at + 10, 100, "\"in\":[]", base),
+                    op("_to_copy", at + 200, us, &format!("\"in\":[7]{params}"), base + 1),
+                    op("mul", at + 900, 20, &format!("\"in\":[{base},{}]", base + 1), base + 2)
+                )
+            };
+            let last = |turn: u64, at: u64| {
+                format!(
+                    "op aten::mm {at}us..{}us args {{\"device\":\"cpu\",\"in\":[{}],\"out\":[{}],\"at\":\"m.py:9~forward\",\"turn\":[0,{turn}]}}\n",
+                    at + 90,
+                    50 + turn,
+                    60 + turn
+                )
+            };
+            let text = format!(
+                "track main\n repeat 20 every 3ms\n step r 0..1ms\n end\n{}{}{}{}",
+                turn(0, 100_000),
+                last(0, 101_500),
+                turn(1, 103_000),
+                last(1, 104_500)
+            );
+            let found = found(&RepeatedWork, &text).remove(0);
+            found.actions.iter().map(|one| one.text().split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(300, ",\"params\":[7]"), ["Convert", "Compute", "If"]);
+        assert_eq!(of(20, ",\"params\":[7]"), ["Compute", "If", "Convert"]);
+        // No weight is converted.
+        assert_eq!(of(300, ""), ["Compute", "If"]);
     }
 
     #[test]

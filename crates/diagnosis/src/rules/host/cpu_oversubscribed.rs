@@ -93,15 +93,15 @@ impl Rule for CpuOversubscribed {
     }
 }
 
-pub(super) struct Thread {
+pub(crate) struct Thread {
     process: ProcessIndex,
     tid: i32,
-    pub(super) ran: f64,
-    pub(super) waited: f64,
+    pub(crate) ran: f64,
+    pub(crate) waited: f64,
 }
 
 /// What every thread ran and waited while a step was open anywhere.
-pub(super) fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
+pub(crate) fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
     let mut all: HashMap<(ProcessIndex, i32), (Option<f64>, Option<f64>)> = HashMap::new();
     let evenly = |_, _| None;
     for counter in &case.timeline.counters {

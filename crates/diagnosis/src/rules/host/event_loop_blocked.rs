@@ -1,6 +1,7 @@
 //! `event-loop-blocked`: one callback keeps the asyncio event loop, and every other task waits.
 
 use crate::action::Action;
+use crate::bottleneck_kind::BottleneckKind;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -44,6 +45,10 @@ impl Rule for EventLoopBlocked {
             needs: "Stack samples of a thread that runs asyncio (or uvloop).",
             example: "resize (images.py:40) blocks the event loop 12 times, for up to 230 ms",
         }
+    }
+
+    fn bottleneck(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Sync)
     }
 
     fn look(&self, case: &Case) -> Verdict {
@@ -216,7 +221,8 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
     }
 }
 
-fn actions(place: &Place) -> Vec<String> {
+/// What to do about a function that keeps the loop.
+pub fn actions(place: &Place) -> Vec<String> {
     let function = place.function.as_deref().unwrap_or("it");
     vec![
         format!("Run it outside the loop: await asyncio.to_thread({function}, ...)."),

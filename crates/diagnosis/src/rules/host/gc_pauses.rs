@@ -4,7 +4,7 @@ use crate::action::{Action, Precondition};
 use crate::bottleneck_kind::BottleneckKind;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::measures::collections;
+use crate::measures::collections::{self, Collections};
 use crate::measures::proof;
 use crate::measures::recorded::{self, Recorded};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -46,7 +46,7 @@ impl Rule for GcPauses {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Garbage collection takes {min_share} of the steps, or a single pause {min_step_share} of the median step.",
-            why: "The collector traverses every live container object, so a service with a large heap pays for all of it again and again. Pauses are recorded exactly, on the thread they stop, with their generation and how many objects they freed. `gc.freeze()` is advised where most of the time goes through old generations and little of it frees anything; where the collector frees the program's own garbage, freezing does not help, and the gain is only bounded. Else the gain is their share of the steps; the p99 gains more than the mean.",
+            why: "The collector traverses every live container object, so a service with a large heap pays for all of it again and again. Pauses are recorded exactly, on the thread they stop, with their generation and how many objects they freed. `gc.freeze()` is advised where most of the time goes through old generations and little of it frees anything; where the collector frees the program's own garbage, freezing does not help, and the gain is only bounded. A full collection that the younger ones before it did not make due was asked for: then the call of `gc.collect()` is what to remove, and thresholds change nothing. Else the gain is their share of the steps; the p99 gains more than the mean.",
             needs: "Garbage collector pauses (collector `gc`, on by default under `inferscope run`).",
             example: "Garbage collection takes 4.1 % of the step: 38 pauses, longest 61.0 ms",
         }
@@ -120,9 +120,13 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)
     }));
     let triggers = blame::functions(case, |one| one.doing == Doing::Gc);
+    let sampled: u64 = triggers.iter().map(|function| function.count).sum();
+    let mut caller = None;
     let place = triggers.first().and_then(|function| {
-        let (frame, _) = function.lines.first()?;
+        let (frame, count) = function.lines.first()?;
         let place = case.place(*frame);
+        // What makes one due by itself may be any line.
+        caller = (*count >= 3 && count * 2 > sampled).then(|| place.clone());
         let text =
             format!("most often sampled in {}: {} samples", phrase::place(&place), phrase::count(function.count));
         evidence.push(Evidence::said(text).number("samples", function.count as f64));
@@ -130,14 +134,20 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         (function.count >= 3).then_some(place)
     });
     let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
-    // A pause that was measured is there; whether the next recording has it is what the number of steps with it says.
-    let again = (pauses.windows as f64 + 1.0) / (pauses.windows as f64 + 2.0);
+    // A pause that was measured is there; whether the next recording has it is what the steps with most of it say.
+    let again = pauses.tally.repeats();
     let gain = case.gain_of_slices(|slice| slice.kind == SliceKind::Gc, share);
     let collections = collections::inside(case);
     let freezing = collections.freezing();
     if let Some(freed) = collections.freeing() {
         let text = format!("at most {} of it frees what the program threw away", phrase::percent(freed));
         evidence.push(Evidence::said(text).number("freeing", freed));
+    }
+    let asked = collections.asked();
+    if let Some(asked) = asked {
+        let text =
+            format!("{} of them were asked for by gc.collect(): nothing else made them due", phrase::count(asked));
+        evidence.push(Evidence::said(text).number("asked", asked as f64));
     }
     let garbage = matches!(freezing, Precondition::Fails(_));
     // Garbage is freed one way or the other: what goes is what the program no longer makes, or what is not looked for as often.
@@ -156,19 +166,37 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         severity: Severity::of(gain.share()),
         certainty: Certainty::seen(again),
         evidence,
-        actions: vec![
-            Action::new("Freeze the heap after loading, before the first step")
-                .by("import gc; gc.collect(); gc.freeze() (frozen objects are never traversed again).")
-                .needs([freezing]),
-            match garbage {
-                true => "Create fewer objects that refer to each other in cycles: break the cycles, or reuse the objects; what has no cycle is freed at once.",
-                false => "Create fewer long-lived container objects (arrays or bytes instead of lists of objects).",
-            }
-            .into(),
-            "Collect less often: gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.".into(),
-        ],
+        actions: actions(case, &collections, freezing, caller.as_ref()),
         verify: proof::verify(case, gain.mid / 100.0),
     }
+}
+
+fn actions(case: &Case, collections: &Collections, freezing: Precondition, caller: Option<&Place>) -> Vec<Action> {
+    let garbage = matches!(freezing, Precondition::Fails(_));
+    let remove = collections.asked().map(|_| {
+        let at = caller.map(|place| format!(" in {}", phrase::place(place))).unwrap_or_default();
+        let instead = if case.steps.source == StepSource::Whole {
+            "call it less often"
+        } else {
+            "call it between steps, while nothing waits"
+        };
+        Action::new(format!("Remove gc.collect(){at}, or {instead}: Python collects by itself what it has to."))
+            .by_hand()
+    });
+    let rest = [
+        Action::new("Freeze the heap after loading, before the first step")
+            .by("import gc; gc.collect(); gc.freeze() (frozen objects are never traversed again).")
+            .needs([freezing]),
+        match garbage {
+            true => "Create fewer objects that refer to each other in cycles: break the cycles, or reuse the objects; what has no cycle is freed at once.",
+            false => "Create fewer long-lived container objects (arrays or bytes instead of lists of objects).",
+        }
+        .into(),
+        Action::new("Collect less often")
+            .by("gc.set_threshold(50_000, 50, 100), or gc.disable() and gc.collect() between steps.")
+            .needs([collections.by_thresholds()]),
+    ];
+    remove.into_iter().chain(rest).collect()
 }
 
 #[cfg(test)]
@@ -198,7 +226,7 @@ mod tests {
     fn freezing_is_not_advised_for_garbage() {
         let of = |collected: u64, generation: u64| {
             let args = format!("{{\"generation\":{generation},\"collected\":{collected},\"uncollectable\":0}}");
-            let text = "track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 2 10ms..14ms args ARGS\n end";
+            let text = "track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 1 9ms..9001us args {\"generation\":1}\n gc 2 10ms..14ms args ARGS\n end";
             found(&GcPauses, &text.replace("ARGS", &args)).remove(0)
         };
         let (old, garbage, young) = (of(10, 2), of(6_000, 2), of(10, 0));
@@ -216,6 +244,26 @@ mod tests {
             garbage.evidence
         );
         assert!((old.gain.unwrap().mid - 10.0).abs() < 0.1);
+    }
+
+    /// `gc.collect()` after every request: no collection of the middle generation was due.
+    #[test]
+    fn a_call_of_the_collector_is_to_be_removed() {
+        let of = |before: u64| {
+            let text = "track main\n repeat 20 every 50ms\n step request 0..40ms\n gc 0 5ms..5010us args {\"generation\":BEFORE}\n
+                samples 0..40ms every 1ms active gil serve:4>clean_up@app.py:9\n gc 2 10ms..14ms args {\"generation\":2}\n end";
+            found(&GcPauses, &text.replace("BEFORE", &before.to_string())).remove(0)
+        };
+        let (asked, due) = (of(0), of(1));
+        assert!(
+            asked.actions[0].starts_with("Remove gc.collect() in clean_up (app.py:9), or call it between steps"),
+            "{:?}",
+            asked.actions
+        );
+        assert!(asked.actions[1].contains("gc.freeze"), "{:?}", asked.actions);
+        let fails = |one: &Finding| one.actions.last().unwrap().fails().is_some();
+        assert!(fails(&asked) && !fails(&due), "{:?}", asked.actions);
+        assert!(due.actions[0].contains("gc.freeze"), "{:?}", due.actions);
     }
 
     /// A program that ends while it imports: freezing its heap afterwards changes nothing.
@@ -238,6 +286,19 @@ mod tests {
         let found = found(&GcPauses, &format!("{steps} gc 2 110ms..130ms"));
         assert!(found[0].gain.unwrap().mid < 1.0 && found[0].confidence() < 0.7);
         silent(&GcPauses, &format!("{steps} gc 2 110ms..112ms"));
+    }
+
+    /// Short pauses in every step, and one that is nearly all of their time: it was seen once.
+    #[test]
+    fn one_long_pause_is_not_seen_in_all_steps() {
+        let with = |long: &str| {
+            let text =
+                format!("track main\n repeat 14 every 50ms\n step request 0..40ms\n gc 0 1ms..1100us\n end\n {long}");
+            found(&GcPauses, &text)[0].confidence()
+        };
+        assert!(with("gc 2 205ms..239ms") < 0.7, "{}", with("gc 2 205ms..239ms"));
+        let each: String = (0..14).map(|at| format!("gc 2 {}ms..{}ms\n", 50 * at + 5, 50 * at + 9)).collect();
+        assert!(with(&each) > 0.9);
     }
 
     #[test]

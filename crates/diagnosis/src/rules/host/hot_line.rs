@@ -4,6 +4,7 @@ mod advice;
 mod calls;
 mod element_reads;
 mod operators;
+mod own_time;
 
 use crate::action::Action;
 use crate::certainty::Certainty;

@@ -12,7 +12,9 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::host::event_loop_blocked;
 use crate::threshold::{Threshold, Unit};
+use analysis::frames::is;
 use analysis::host::blame;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::{Doing, StepSample};
@@ -101,6 +103,9 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
         actions[0] =
             format!("Start what \"{scope}\" awaits earlier, batch its requests, or keep its connections open.");
     }
+    if wait == For::Unknown && fits_on_loop(case, &fits) {
+        actions.splice(..1, event_loop_blocked::actions(&place));
+    }
     let at_work = if wait == For::Lock { others::at_work(case, &fits) } else { AtWork::default() };
     let count: u64 = tops.values().sum();
     if let Some(stack) = at_work.stack.filter(|_| 2 * at_work.count() > count) {
@@ -162,6 +167,16 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
 }
 
 /// What somebody does meanwhile has to be done: surely gained is only the wait in which nobody runs, and at best all of it.
+/// Whether most of these waits are inside callbacks of an event loop, which runs nothing else meanwhile.
+fn fits_on_loop(case: &Case, fits: &impl Fn(&StepSample) -> bool) -> bool {
+    let (mut on_loop, mut all) = (0u64, 0u64);
+    for one in case.samples.all.iter().filter(|one| fits(one)) {
+        all += 1;
+        on_loop += u64::from(case.frames.on_path(case.blame().frame(case, one), is::EVENT_LOOP));
+    }
+    2 * on_loop > all
+}
+
 fn gain(case: &Case, share: Share, waits: impl Fn(&StepSample) -> bool, at_work: &AtWork) -> Gain {
     let all = case.gain_of_samples(&waits, share);
     if at_work.count() == 0 {
@@ -179,7 +194,6 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
         .iter()
         .filter(|part| part.kind == PartKind::Waiting && part.share >= case.threshold(MIN_SHARE))
         .take(MOST);
-    let steps = case.windows.all().len() as f64;
     let found: Vec<Finding> = device
         .into_iter()
         .chain(waits.map(|part| {
@@ -194,7 +208,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
                 gain: Some(share.into()),
                 severity: Severity::of(share),
                 // Laplace's rule, as for everything measured.
-                certainty: Certainty::seen((steps + 1.0) / (steps + 2.0)),
+                certainty: Certainty::seen(case.windows.repeats()),
                 evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
                 verify: proof::verify(case, share.mid),
             }

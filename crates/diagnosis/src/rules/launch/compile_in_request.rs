@@ -11,12 +11,14 @@ use crate::rules::host::{hot_line, waits_in_step};
 use crate::rules::launch::{host_wait, module_loading};
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
-use analysis::frames::is;
+use analysis::frames::{DEEP, is};
 use analysis::host::blame;
 use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::place::Place;
 use replay::gain::Gain;
+use std::collections::HashSet;
+use timeline::StackIndex;
 
 pub const CODE: RuleCode = RuleCode::new("compile-in-request");
 
@@ -35,7 +37,7 @@ impl Rule for CompileInRequest {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "torch.compile, Triton or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
+            summary: "torch.compile, Triton, JAX or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
             why: "A new shape, a new dtype or a failing guard makes torch.compile recompile, and a kernel without a cached choice is autotuned: seconds inside somebody's request. The rule looks for functions of the compilers on sampled stacks, in steps that are not warm-up. The gain is their share of step time, including unsampled time around them.",
             needs: "Stack samples inside the steps (at least 20).",
             example: "Compilation takes 12 % of the step, triggered by forward (model.py:31), in 4 of 200 steps",
@@ -103,16 +105,73 @@ impl Rule for CompileInRequest {
             severity: Severity::of(gain.share()),
             certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage()),
             evidence,
-            actions: vec![
-                Action::torch(
-                    "Find what triggers recompilation: TORCH_LOGS=recompiles,guards; then use torch.compile(model, dynamic=True) or mark_dynamic for the dimension that varies.",
-                ),
-                "Pad inputs to a few fixed shapes and run each shape once before the first request.".into(),
-                "Cache compiled code across runs: TORCHINDUCTOR_FX_GRAPH_CACHE=1, TRITON_CACHE_DIR.".into(),
-            ],
+            actions: Compilers::of(case, compiles).actions(),
             verify: proof::verify(case, gain.mid / 100.0),
         };
         finding.into()
+    }
+}
+
+/// The compilers that the samples that fit are in, each by the settings that it has.
+#[derive(Default)]
+struct Compilers {
+    torch: bool,
+    triton: bool,
+    jax: bool,
+    extension: bool,
+}
+
+impl Compilers {
+    fn of(case: &Case, fits: impl Fn(&StepSample) -> bool) -> Compilers {
+        let mut compilers = Compilers::default();
+        let fitting = case.samples.all.iter().filter(|one| fits(one));
+        let stacks: HashSet<StackIndex> = fitting.map(|one| case.sample(one).stack).collect();
+        for stack in stacks {
+            for (_, frame) in case.timeline.stacks.walk(stack).take(DEEP) {
+                let name = case.timeline.names.get(frame.name);
+                if case.frames.bits(frame.name) & is::COMPILES != 0 {
+                    compilers.add(&name.file);
+                }
+            }
+        }
+        compilers
+    }
+
+    fn add(&mut self, file: &str) {
+        let below = |folder: &str| file.starts_with(folder) || file.contains(&format!("/{folder}"));
+        match () {
+            () if file.ends_with("torch/utils/cpp_extension.py") => self.extension = true,
+            () if below("torch/") => self.torch = true,
+            () if below("triton/") => self.triton = true,
+            () if below("jax/") => self.jax = true,
+            () => {}
+        }
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let of_shapes = self.torch || self.triton || self.jax;
+        let mut caches = Vec::new();
+        caches.extend(self.torch.then_some("TORCHINDUCTOR_FX_GRAPH_CACHE=1"));
+        // Inductor compiles what it makes by Triton.
+        caches.extend((self.torch || self.triton).then_some("TRITON_CACHE_DIR"));
+        caches.extend(self.jax.then_some("jax.config.update(\"jax_compilation_cache_dir\", FOLDER)"));
+        caches.extend(self.extension.then_some("TORCH_EXTENSIONS_DIR"));
+        let triggers = self.torch.then(|| {
+            Action::torch(
+                "Find what triggers recompilation: TORCH_LOGS=recompiles,guards; then use torch.compile(model, dynamic=True) or mark_dynamic for the dimension that varies.",
+            )
+        });
+        let pad =
+            of_shapes.then_some("Pad inputs to a few fixed shapes and run each shape once before the first request.");
+        let build = self
+            .extension
+            .then_some("Build the extension before the first request: import it, or call load() at start-up.");
+        let traced = self.jax.then_some(
+            "Find what triggers recompilation: JAX_LOG_COMPILES=1; pass what varies as an array, not as a static argument.",
+        );
+        let cache = (!caches.is_empty()).then(|| format!("Cache compiled code across runs: {}.", caches.join(", ")));
+        let plain = [pad, build, traced].into_iter().flatten().map(Action::from);
+        triggers.into_iter().chain(plain).chain(cache.map(Action::from)).collect()
     }
 }
 
@@ -141,6 +200,25 @@ mod tests {
             "Compilation takes 20 % of the step, triggered by forward (model.py:31), in 5 of 25 steps"
         );
         assert!(found[0].gain.unwrap().low < 20.0 && found[0].actions.len() >= 2);
+    }
+
+    /// A program of JAX has none of the settings of torch.compile, and the other way round.
+    #[test]
+    fn the_settings_are_those_of_the_compiler_that_runs() {
+        let of = |on_top: &str| found(&CompileInRequest, &steps(on_top)).remove(0).actions;
+        let says = |actions: &[Action], text: &str| actions.iter().any(|action| action.contains(text));
+        let jax = of("backend_compile@/usr/lib/python3.12/site-packages/jax/_src/compiler.py:9");
+        assert!(jax[0].starts_with("Pad inputs") && says(&jax, "jax_compilation_cache_dir"), "{jax:?}");
+        assert!(!says(&jax, "TORCH") && !says(&jax, "TRITON"), "{jax:?}");
+        let torch = of(&format!("_compile@{SITE}/_dynamo/convert_frame.py:900"));
+        assert!(
+            torch[0].contains("TORCH_LOGS") && says(&torch, "TRITON_CACHE_DIR") && !says(&torch, "jax"),
+            "{torch:?}"
+        );
+        let triton = of("make_ir@/usr/lib/python3.12/site-packages/triton/compiler/compiler.py:9");
+        assert!(!says(&triton, "TORCH") && says(&triton, "TRITON_CACHE_DIR"), "{triton:?}");
+        let extension = of(&format!("load@{SITE}/utils/cpp_extension.py:9"));
+        assert!(extension[0].starts_with("Build the extension") && !says(&extension, "Pad"), "{extension:?}");
     }
 
     #[test]

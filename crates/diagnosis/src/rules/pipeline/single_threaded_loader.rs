@@ -1,9 +1,10 @@
 //! `single-threaded-loader`: a DataLoader without workers makes every batch on the thread that serves, while the device waits.
 
-use crate::action::Action;
+use crate::action::{Action, Precondition};
 use crate::bottleneck_kind::BottleneckKind;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::free_cores;
 use crate::measures::on_path;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -61,16 +62,34 @@ impl Rule for SingleThreadedLoader {
             Ok(found) => found,
             Err(verdict) => return verdict,
         };
-        let workers =
-            case.timeline.info.host.cpu_count.map_or(WORKERS / 2, |cores| cores.saturating_sub(1).clamp(1, WORKERS));
         let load = found.share.mid;
+        let cores = free_cores::find(case);
+        let workers = match &cores {
+            Some(cores) => (cores.for_moved(load) as u64).clamp(1, WORKERS),
+            None => {
+                case.timeline.info.host.cpu_count.map_or(WORKERS / 2, |all| all.saturating_sub(1).clamp(1, WORKERS))
+            }
+        };
+        let room = match &cores {
+            Some(cores) => cores.one_more(load),
+            None if case.timeline.info.host.cpu_count == Some(1) => {
+                Precondition::Fails("the machine has one core".into())
+            }
+            None => Precondition::Holds,
+        };
         let left = ((load / workers as f64 - (1.0 - load)) / load).clamp(0.0, 1.0);
         let gain = found.gain(case, left);
+        // Without workers, what less work in a batch saves.
+        let gain = if room == Precondition::Holds { gain } else { gain.at_most() };
+        let device = case.gpu().is_some();
         let mut evidence = found.evidence;
-        evidence.push(Evidence::said(format!(
-            "{workers} workers would make a batch in {} of a step each",
-            phrase::percent(load / workers as f64)
-        )));
+        if room == Precondition::Holds {
+            evidence.push(Evidence::said(format!(
+                "{} would make a batch in {} of a step each",
+                phrase::counted(workers, "worker"),
+                phrase::percent(load / workers as f64)
+            )));
+        }
         let finding = Finding {
             code: CODE,
             title: format!(
@@ -88,12 +107,20 @@ impl Rule for SingleThreadedLoader {
             certainty: Certainty::seen(found.confidence),
             evidence,
             actions: vec![
-                Action::torch(format!(
-                    "Make batches in worker processes: DataLoader(..., num_workers={workers}, pin_memory=True, persistent_workers=True)."
-                )),
-                Action::torch(
-                    "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk.",
-                ),
+                Action::torch("Make batches in worker processes")
+                    .by(&format!(
+                        "DataLoader(..., num_workers={workers}, {}persistent_workers=True).",
+                        if device { "pin_memory=True, " } else { "" }
+                    ))
+                    .needs([room]),
+                Action::torch(match device {
+                    true => {
+                        "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk."
+                    }
+                    false => {
+                        "Do less per batch: cache prepared tensors on disk, decode to the size that the model takes."
+                    }
+                }),
             ],
             verify: proof::verify(case, gain.mid / 100.0),
         };
@@ -129,6 +156,32 @@ mod tests {
         );
         assert!(found[0].actions[0].contains("num_workers=8"));
         assert!((found[0].gain.unwrap().mid - 60.0).abs() < 1.0, "{:?}", found[0].gain);
+    }
+
+    /// Pinned memory is for copies to a device, and workers need cores that nobody uses.
+    #[test]
+    fn what_is_advised_fits_the_machine() {
+        let of = |more: &str| {
+            found(&SingleThreadedLoader, &steps(FETCH).replacen(" track main\n", &format!(" track main\n{more}"), 1))
+                .remove(0)
+        };
+        let busy = |cpus: u64, other: &str, waits: &str| {
+            let thread = |ran: &str, waits: &str| {
+                format!(
+                    "counter cpu_ns 0..2s every 100ms grows {ran}\n counter runqueue_wait_ns 0..2s every 100ms grows {waits}\n"
+                )
+            };
+            let (main, other) = (thread("100ms", waits), thread(other, "0ms"));
+            of(&format!("{main}track other\n {other}host cpus {cpus}\n track main\n"))
+        };
+        assert!(!of("").actions.iter().any(|one| one.contains("pin_memory") || one.contains("GPU")));
+        let device = of("stream 7\n kernel k 1ms..2ms\n track main\n");
+        assert!(device.actions[0].contains("num_workers=8, pin_memory=True"), "{:?}", device.actions);
+        let free = busy(4, "1ms", "1ms");
+        assert!(free.actions[0].contains("num_workers=3") && free.actions[0].applies() == 1.0, "{:?}", free.actions);
+        for none in [busy(4, "1ms", "80ms"), busy(2, "95ms", "1ms")] {
+            assert_eq!((none.actions[0].applies(), none.gain.unwrap().low), (0.0, 0.0), "{:?}", none.actions);
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use super::calls::{Calls, Habit, LONG_NS};
 use super::element_reads::{self, ElementReads};
+use super::own_time::OwnTime;
+use crate::action::{Action, Precondition};
 use crate::measures::capture;
 use crate::rule::Case;
 use analysis::frames::NativeFunction;
@@ -18,66 +20,94 @@ pub fn actions(
     native: bool,
     function: Option<&NativeFunction>,
     calls: Calls,
-) -> Vec<String> {
+) -> Vec<Action> {
     let name = place.function.as_deref().unwrap_or("");
     let (often, later) = match case.steps.source {
         StepSource::Whole => ("most times", "later calls too"),
         _ => ("in most steps", "later steps too"),
     };
-    // Where operators show that it is given something else every time, nothing can be kept of it.
-    let kept = could_be_kept(place) && inputs_differ(case, place) != Some(true);
     let operator = name.contains("::") && case.gpu().is_some();
     let call = CudaCall::of(name);
-    let work = match native {
-        true if call.is_api() && call.allocates() => {
+    let native_work = match native {
+        false => None,
+        true if call.is_api() && call.allocates() => Some(
             "Reuse allocated memory (do not empty caches between requests), and run every shape once before the first request."
-                .into()
-        }
-        true if call.is_api() => of_call(case, name, call).into(),
+                .into(),
+        ),
+        true if call.is_api() => Some(of_call(case, name, call).into()),
         // What goes to other ranks without the driver waits more than it computes.
-        true if operator && calls.habit == Habit::OnHost && !name.starts_with("c10d") => {
-            format!("Move its data to the GPU once and compute there, or precompute: it takes this long {often}, launches nothing and computes on the CPU.")
-        }
-        true if operator && calls.habit == Habit::LongInMost => {
-            format!("Keep its data on the GPU, and check what it calls: it takes far longer than a launch {often}, working on the CPU before or between its launches.")
-        }
-        true if operator && calls.each_ns >= LONG_NS => {
-            format!("Record {later}: a call takes far longer than a launch because it allocates memory, loads code or waits. What only the first one does belongs before the first request.")
-        }
+        true if operator && calls.habit == Habit::OnHost && !name.starts_with("c10d") => Some(format!(
+            "Move its data to the GPU once and compute there, or precompute: it takes this long {often}, launches nothing and computes on the CPU."
+        )),
+        true if operator && calls.habit == Habit::LongInMost => Some(format!(
+            "Keep its data on the GPU, and check what it calls: it takes far longer than a launch {often}, working on the CPU before or between its launches."
+        )),
+        true if operator && calls.each_ns >= LONG_NS => Some(format!(
+            "Record {later}: a call takes far longer than a launch because it allocates memory, loads code or waits. What only the first one does belongs before the first request."
+        )),
         true if operator => {
             let graph = if capture::nothing_waits(case) { "a CUDA graph, " } else { "" };
-            format!("Launch fewer operators: {graph}a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data.")
+            Some(format!(
+                "Launch fewer operators: {graph}a larger batch, or fusion by a compiler. An operator's CPU cost does not depend on the size of the data."
+            ))
         }
         true => {
             let runs = function.map_or(String::new(), |function| format!(" It runs {}.", function.said()));
-            format!("Batch more work per call of {}, or use smaller data or a narrower dtype.{runs}", called(name))
-        }
-        // Native code with the GIL: the loops are not Python's.
-        false if function.is_some_and(|function| !is_interpreter(&function.library)) => {
-            let function = function.map_or(String::new(), NativeFunction::said);
-            let less = format!("less often or with less data: its time is in {function}, not in Python.");
-            match kept {
-                true => format!(
-                    "Cache the result of {} if it is the same every time (@functools.cache); else call it {less}",
-                    called(name)
-                ),
-                false => format!("Call {} {less}", called(name)),
-            }
-        }
-        // Whether its result repeats is not recorded: both remedies are named, each with its condition.
-        false if kept => format!(
-            "Cache the result of {} if it is the same every time (@functools.cache); else vectorise its Python loops.",
-            called(name)
-        ),
-        false => {
-            format!("Vectorise {}: replace Python loops with calls over whole arrays or strings.", called(name))
+            Some(format!("Batch more work per call of {}, or use smaller data or a narrower dtype.{runs}", called(name)))
         }
     };
-    let again = place.function.as_deref().filter(|_| native && kept).map(|function| {
-        let before = if case.steps.source == StepSource::Whole { "" } else { " before the steps" };
-        format!("If {function} gives the same result every time, call it once{before} and cache the result (@functools.cache).")
+    let mut actions: Vec<Action> = match native_work {
+        Some(work) => vec![work.into()],
+        // Native code with the GIL: the loops are not Python's.
+        None => match function.filter(|function| !is_interpreter(&function.library)) {
+            Some(function) => vec![Action::new(format!(
+                "Call {} less often or with less data: its time is in {}, not in Python.",
+                called(name),
+                function.said()
+            ))],
+            None => of_python(case, place, name),
+        },
+    };
+    if let Some(keeping) = keeping(case, place, native) {
+        // What is known to repeat need not be made faster.
+        let known = keeping.applies() >= 1.0;
+        actions.insert(if known { 0 } else { actions.len() }, keeping);
+    }
+    actions.extend(count_calls(case, place).map(Action::from));
+    actions
+}
+
+/// Of a function whose time is Python's: its own loops, or what it calls.
+fn of_python(case: &Case, place: &Place, name: &str) -> Vec<Action> {
+    let time = OwnTime::of(case, place);
+    let vectorise = Action::new(format!(
+        "Vectorise {}: replace Python loops with calls over whole arrays or strings.",
+        called(name)
+    ))
+    .needs([time.is_own()]);
+    let call = time.called().map(|(callee, said)| {
+        Action::new(format!("Call {callee} less often, or with more data per call: {said} of this time is in it."))
+            .needs([Precondition::Unknown("calls of it can be left out or batched".into())])
     });
-    [Some(work), again, count_calls(case, place)].into_iter().flatten().collect()
+    call.into_iter().chain([vectorise]).collect()
+}
+
+/// To keep the result of a function, where it may be the same every time: operators show whether it is given the same.
+fn keeping(case: &Case, place: &Place, native: bool) -> Option<Action> {
+    let function = place.function.as_deref().filter(|_| could_be_kept(place))?;
+    let condition = match inputs_differ(case, place) {
+        Some(true) => Precondition::Fails("its inputs differ from step to step".into()),
+        Some(false) => Precondition::Holds,
+        None => Precondition::Unknown(format!("{function} gives the same result every time")),
+    };
+    let keep = match native {
+        true if case.steps.source != StepSource::Whole => {
+            format!("Call {function} once before the steps and cache the result (@functools.cache).")
+        }
+        true => format!("Call {function} once and cache the result (@functools.cache)."),
+        false => format!("Cache the result of {function} (@functools.cache)."),
+    };
+    Some(Action::new(keep).needs([condition]))
 }
 
 /// Of a function that makes a Python number of each element of a tensor.

@@ -2,9 +2,9 @@
 //! them: a call of a model is already one batch, and how to make it faster depends on its operators.
 
 use crate::finding::Evidence;
+use crate::measures::free_cores;
 use crate::measures::operators::outer_line;
 use crate::rule::Case;
-use crate::rules::host::cpu_oversubscribed;
 use analysis::host::step_samples::StepSample;
 use analysis::phrase;
 use analysis::step_operators::Family;
@@ -19,9 +19,6 @@ const SMALL_NS: u64 = 20_000;
 const MANY: f64 = 50.0;
 /// The part of the cores below which more threads could help.
 const FEW_CORES: f64 = 0.6;
-
-/// Threads that wait longer than this part of their time on a core do not get more by being more.
-const MOST_WAITED: f64 = 0.1;
 
 pub struct HotOperators {
     /// Places in the table, most time first.
@@ -149,15 +146,10 @@ fn of_family(case: &Case, family: Family, first: &OperatorRow, names: &str) -> V
 
 /// Where most cores have nothing to do while a step runs, and its threads get those that they ask for.
 fn more_threads(case: &Case) -> Option<String> {
-    let cores = case.timeline.info.host.cpu_count.filter(|count| *count > 1)?;
-    let steps = case.windows.across(|_| true);
-    let threads = cpu_oversubscribed::threads(case, &steps);
-    let ran: f64 = threads.iter().map(|one| one.ran).sum();
-    let busy = ran / (steps.total().max(1)) as f64;
-    let waited: f64 = threads.iter().map(|one| one.waited).sum();
-    let gets_them = waited <= MOST_WAITED * ran;
-    (!threads.is_empty() && gets_them && busy < FEW_CORES * cores as f64).then(|| {
-        format!("Use more threads: {busy:.1} of {cores} cores are busy in the steps. Check torch.get_num_threads() and OMP_NUM_THREADS.")
+    let cores = free_cores::find(case)?;
+    let (all, busy) = (cores.all, cores.busy);
+    (cores.gets_them() && busy < FEW_CORES * all as f64).then(|| {
+        format!("Use more threads: {busy:.1} of {all} cores are busy in the steps. Check torch.get_num_threads() and OMP_NUM_THREADS.")
     })
 }
 

@@ -115,10 +115,8 @@ fn without_steps_none_is_spoken_of() {
         &HotLine,
         "track main\n samples 0..600ms every 10ms active gil <module>:6>work:4\n samples 600ms..1s every 10ms <module>:7",
     );
-    assert_eq!(
-        said[0].actions[0],
-        "Cache the result of work if it is the same every time (@functools.cache); else vectorise its Python loops."
-    );
+    assert_eq!(said[0].actions[0], "Vectorise work: replace Python loops with calls over whole arrays or strings.");
+    assert_eq!(said[0].actions[1], "Cache the result of work (@functools.cache).");
     assert!(said[0].evidence.iter().any(|one| one.text.starts_with("nearly everything the program runs")), "{said:?}");
     assert!(!said[0].actions.iter().any(|action| action.contains("step")), "{:?}", said[0].actions);
 }
@@ -323,7 +321,7 @@ fn native_code_with_the_gil_is_not_told_from_python_by_the_gil_alone() {
         found(&HotLine, &text)[0].actions[0].clone()
     };
     assert!(of("/p/_json.cpython-312-x86_64-linux-gnu.so").contains("its time is in _json: scan"));
-    assert!(of("/usr/lib/libpython3.12.so.1.0").starts_with("Cache the result of decode"));
+    assert!(of("/usr/lib/libpython3.12.so.1.0").starts_with("Vectorise decode"));
 }
 
 /// A function that makes a number of each element is a loop to be vectorised, whether samples or calls show its time.
@@ -344,9 +342,9 @@ fn element_reads_are_counted_and_vectorised() {
     // Its callers do not make them, and seven are no loop.
     let other = recorded
         .replace("call decode@app.py:9 0..30ms", "call decode@app.py:9 0..30ms\n call reply@app.py:2 900us..30ms");
-    assert!(of(&other)[0].starts_with("Cache the result of decode"));
+    assert!(of(&other)[0].starts_with("Vectorise decode: replace Python loops"));
     let few: String = items.split_inclusive('\n').take(7).collect();
-    assert!(of(&recorded.replace(&items, &few))[0].starts_with("Cache the result of decode"));
+    assert!(of(&recorded.replace(&items, &few))[0].starts_with("Vectorise decode: replace Python loops"));
 }
 
 /// The second look has other inputs in each turn: what it computes cannot be kept.
@@ -368,8 +366,37 @@ fn caching_is_advised_only_where_inputs_do_not_differ() {
             op(1)
         )
     };
-    let kept = |inputs| found(&HotLine, &turns(inputs))[0].actions.iter().any(|action| action.contains("functools"));
-    assert!(kept([1, 1]) && !kept([1, 2]) && kept([0, 0]));
+    let kept = |text: &str| {
+        let actions = found(&HotLine, text).remove(0).actions;
+        let at = actions.iter().position(|action| action.contains("functools")).unwrap();
+        (at, actions[at].applies())
+    };
+    // First where the inputs are the same, and not at all where they differ.
+    assert_eq!([[1, 1], [1, 2]].map(|inputs| kept(&turns(inputs))), [(0, 1.0), (1, 0.0)]);
+    let unknown = format!(
+        "{STEP} samples 0..30ms every 2ms active gil serve@app.py:4>decode@app.py:9\n samples 30ms..40ms every 2ms active gil serve@app.py:4>reply@app.py:2\n end"
+    );
+    assert_eq!(kept(&unknown), (1, 0.5));
+}
+
+/// A function that only calls what takes the time has no loops to vectorise: what it calls is named.
+#[test]
+fn vectorising_is_advised_where_the_time_is_in_its_own_lines() {
+    let of = |above: &str| {
+        let text = format!(
+            "{STEP} samples 0..30ms every 2ms active gil serve@app.py:4>decode@app.py:9{above}\n \
+             samples 30ms..40ms every 2ms active gil serve@app.py:4>reply@app.py:2\n end"
+        );
+        found(&HotLine, &text).remove(0).actions
+    };
+    let own = of("");
+    assert!(own[0].starts_with("Vectorise decode") && own[0].applies() == 1.0, "{own:?}");
+    assert_eq!(of("><listcomp>@app.py:10")[0], own[0]);
+    let library = "/usr/lib/python3.12/site-packages/shop";
+    let called = of(&format!(">predict@{library}/tree.py:7>walk@{library}/tree.py:30"));
+    let first = "Call predict (tree.py) less often, or with more data per call: 100 % of this time is in it.";
+    assert!(called[0] == first && called[0].applies() == 0.5, "{called:?}");
+    assert_eq!(called[1].fails(), Some("100 % of its time is in what it calls"));
 }
 
 /// What is nearly everything is the work itself, unless the steps are seen to call their model elsewhere.

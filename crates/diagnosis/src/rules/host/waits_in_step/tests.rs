@@ -28,6 +28,25 @@ fn steps(samples: &str) -> String {
     format!("track main\n repeat 40 every 100ms\n step request 0..100ms\n {samples}\n end")
 }
 
+/// A callback that sleeps keeps every other request waiting: first it leaves the loop.
+#[test]
+fn what_blocks_the_event_loop_is_sent_to_a_thread() {
+    let of = |below: &str| {
+        let found = found(
+            &WaitsInStep,
+            &steps(&format!(
+                "samples 0..80ms every 10ms {below}handle:21>look_up:8\n samples 80ms..100ms every 10ms active gil {below}handle:22"
+            )),
+        );
+        found[0].actions[0].text().to_owned()
+    };
+    let on_loop = of(
+        "main:3>run_forever@/usr/lib/python3.12/asyncio/base_events.py:600>_run@/usr/lib/python3.12/asyncio/events.py:80>",
+    );
+    assert_eq!(on_loop, "Run it outside the loop: await asyncio.to_thread(look_up, ...).");
+    assert!(of("main:3>").starts_with("Check what blocks in line 8"));
+}
+
 #[test]
 fn a_function_that_waits_in_two_places_has_a_finding_for_each() {
     let found = found(
