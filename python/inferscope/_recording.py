@@ -154,8 +154,11 @@ def begin_if_asked() -> None:
         enable = os.environ.get("INFERSCOPE_ENABLE")
         if reason is not None and enable:
             _start_if(enable)
-        elif reason and os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace"):
-            print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
+        elif reason:
+            from . import _settings
+
+            if _settings.verbose():
+                print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
     except Exception as error:
         _warn(f"nothing is recorded: {error}")
 

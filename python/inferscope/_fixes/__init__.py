@@ -1,5 +1,6 @@
 """A fix that `inferscope verify` tries in this process: `INFERSCOPE_FIX` names it. What became of it is written into
-the recording under a kind of its own: the program goes on whatever happens here, and nobody measures a fix that was not there.
+the recording under a kind of its own: the program goes on whatever happens here, and nobody measures a fix that was not
+there.
 
 What each one does is in `process` and `torch_settings`; the command's table is in crates/diagnosis/src/fixes.rs."""
 
