@@ -40,5 +40,6 @@ pub use trace::codes::{
     CollectorCode, Condition, FixMoment, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled,
 };
 pub use trace::counters;
+pub use trace::quantity;
 pub use trace::spelling::edits;
 pub use trace::tables::SliceKind;
