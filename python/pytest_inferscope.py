@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def inferscope_check(tmp_path_factory: pytest.TempPathFactory) -> Checks:
-    """Records a block and fails the test when a limit is passed, or cannot be decided, as `inferscope check` does.
+    """Records a block and fails the test when a limit is passed or undecided, as `inferscope check` does.
 
     def test_decode(inferscope_check):
         with inferscope_check(max_kernels=400, max_implicit_syncs=0, min_gpu_busy="60%"):

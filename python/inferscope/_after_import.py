@@ -40,7 +40,7 @@ def _call(then: "Callable[[], None]") -> None:
     try:
         then()
     except Exception as error:
-        import os
+        from . import _settings
 
-        if os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace"):
+        if _settings.verbose():
             print(f"inferscope: {then.__module__}: {error!r}", file=sys.stderr)

@@ -69,8 +69,8 @@ def start(
     :param include: Record only calls in these modules, packages or path patterns (default: all)
     :param exclude: Skip calls in these modules, packages or path patterns (default: none)
     :param min_us: Skip calls shorter than this
-    :param trace_size_mb: Shared memory per process; CUDA programs use as much again, up to 64. Reduced automatically if
-        memory limits are low.
+    :param trace_size_mb: Shared memory per process; CUDA programs use as much again, up to 64 MiB. Reduced
+        automatically if memory limits are low.
     :param memory_hz: Memory and thread readings per second; 0 turns them off
     :param gpu_detail: CUDA detail: off, kernel (GPU work only), launch (and its launch calls), all (every CUDA call)
     :param overhead_budget: Record CUDA in windows so that recording slows the program by at most this on average; auto:
@@ -154,8 +154,11 @@ def begin_if_asked() -> None:
         enable = os.environ.get("INFERSCOPE_ENABLE")
         if reason is not None and enable:
             _start_if(enable)
-        elif reason and os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace"):
-            print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
+        elif reason:
+            from . import _settings
+
+            if _settings.verbose():
+                print(f"inferscope: this process is not recorded: {reason}", file=sys.stderr)
     except Exception as error:
         _warn(f"nothing is recorded: {error}")
 

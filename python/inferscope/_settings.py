@@ -36,6 +36,11 @@ def variables(told: bytes) -> dict[str, str]:
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
+def verbose() -> bool:
+    """Whether what is only of interest to whoever looks for a fault is said, too."""
+    return os.environ.get("INFERSCOPE_LOG_LEVEL", "").lower() in ("debug", "trace")
+
+
 def truth(text: str) -> bool | None:
     """Yes or no; None for any other word."""
     word = text.lower()

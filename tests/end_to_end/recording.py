@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 INFERSCOPE = Path(sys.executable).with_name("inferscope")
 REPOSITORY = Path(__file__).resolve().parents[2]
-SCOPE, STEP, MARK, CALL, C_CALL, RECORDING_WINDOW = 1, 2, 3, 4, 5, 11
+SCOPE, STEP, MARK, CALL, C_CALL, RECORDING_WINDOW, FIX = 1, 2, 3, 4, 5, 11, 14
 # Generous: these machines have few cores and much else to do, and a hang is what it is for.
 PATIENCE_S = 120
 # A million rows are about a gigabyte of Python objects. A recording that can grow with the machine's speed would take

@@ -43,7 +43,7 @@ def test_stacks_threads_and_memory_of_a_running_process(busy, tmp_path):
     assert trace.manifest["processes"][0]["pid"] == busy.pid
     # What it marks was not looked for: nobody is told that it marks nothing.
     assert trace.manifest["attached"] is True
-    assert "cannot record it: use" in trace.report and "none in the program" not in trace.report
+    assert "records from outside only: use" in trace.report and "none in the program" not in trace.report
     assert "hot_loop" in trace.report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from recording import MARK, RECORDING_WINDOW, SCOPE, STEP, Recorded, Trace, inferscope
+from recording import FIX, MARK, RECORDING_WINDOW, SCOPE, STEP, Recorded, Trace, inferscope
 
 # What 0.1.0 wrote as marks, losses and notes, and what this version writes as codes.
 WORDS = [
@@ -14,6 +14,8 @@ WORDS = [
     "on",
     "off",
     "recording-window",
+    "inferscope.fix",
+    "fix",
     "stacks that could not be read because they changed meanwhile",
     "stack-changed",
     "no stacks: no Python process was seen",
@@ -37,7 +39,7 @@ def program(words: list[str]) -> str:
         for number in range(10):
             with step("request"):
                 for word in words:
-                    mark_event(word, metadata={{"what": word}})
+                    mark_event(word, metadata={{"what": word, "state": "applied"}})
                     with scope(word, tags={{"code": word}}): pass
                 work()
     """
@@ -54,6 +56,7 @@ def test_names_like_our_own_words_mean_nothing(script, record):
     assert sorted(trace.texts(SCOPE)) == sorted(WORDS * 10)
     assert len(trace.texts(STEP)) == 10
     assert trace.texts(RECORDING_WINDOW) == []
+    assert trace.texts(FIX) == []
     assert trace.lost() == 0
     noted, usual = ([note["code"] for note in one.trace.manifest["notes"]] for one in (ours, plain))
     assert noted == usual

@@ -8,7 +8,7 @@ import signal
 import sys
 
 import pytest
-from recording import PATIENCE_S, environment, inferscope, until
+from recording import FIX, MARK, PATIENCE_S, environment, inferscope, until
 
 # Every step walks a large heap, unless that was frozen: what is left then is a small part of it.
 COLLECTING = """
@@ -136,6 +136,26 @@ def test_what_could_not_be_applied_is_not_measured(script, fix, reason):
     code, out, err = verify("--fix", fix, "--rounds", "2", "--", script("import gc; gc.disable(); print(1)"))
     assert (code, out) == (1, "")
     assert f"{fix} was not applied, so nothing was measured: {reason}" in err
+
+
+def test_a_mark_of_the_program_never_says_that_a_fix_was_applied(script):
+    program = script("""
+        from inferscope import mark_event
+        for name in ("inferscope.fix", "fix", "applied"):
+            mark_event(name, metadata={"state": "applied", "what": "by a mark of the program"})
+    """)
+    code, out, err = verify("--fix", "tf32", "--rounds", "2", "--", program)
+    assert (code, out) == (1, "")
+    assert "tf32 was not applied, so nothing was measured: PyTorch was never imported" in err
+
+
+def test_what_became_of_a_fix_is_recorded_under_a_kind_of_its_own(script, record):
+    run = record(script("print(1)"), env=environment(INFERSCOPE_FIX="tf32"))
+    moments = run.trace.slices(FIX)
+    told = [(row["id"], row["text"]) for row in sorted(moments, key=lambda row: row["start_ns"])]
+    assert told == [(1, "the program begins"), (3, "PyTorch was never imported"), (2, "the program ends")]
+    assert run.trace.texts(MARK) == []
+    assert run.trace.lost() == 0
 
 
 def test_a_switch_that_fails_does_the_program_no_harm(script):

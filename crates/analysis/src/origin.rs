@@ -81,7 +81,7 @@ impl Outside {
     /// Why something that is recorded from inside is missing.
     pub fn why(self) -> &'static str {
         match self {
-            Outside::Attached => "`attach` cannot record it: use `inferscope run`",
+            Outside::Attached => "`attach` records from outside only: use `inferscope run`",
             Outside::KeptOut => "collectors not loaded in the program",
             Outside::Unknown => {
                 "nothing recorded inside the program: it was attached to, or the collectors were not loaded"

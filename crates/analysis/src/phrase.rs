@@ -4,28 +4,48 @@ use crate::place::Place;
 use crate::stats::share::Share;
 use timeline::{State, Timeline, TrackIndex};
 
-/// `850 ns`, `1.23 µs`, `45.6 ms`, `7.89 s`, `12 min 05 s`, `3 h 07 min`.
-pub fn duration(nanos: u64) -> String {
-    const SECOND: u64 = 1_000_000_000;
-    match nanos {
-        0..1_000 => format!("{nanos} ns"),
-        1_000..999_500 => three(nanos as f64 / 1e3, "µs"),
-        999_500..999_500_000 => three(nanos as f64 / 1e6, "ms"),
-        999_500_000..600_000_000_000 => three(nanos as f64 / 1e9, "s"),
-        _ if nanos < 3600 * SECOND => format!("{} min {:02} s", nanos / SECOND / 60, nanos / SECOND % 60),
-        _ => format!("{} h {:02} min", nanos / SECOND / 3600, nanos / SECOND / 60 % 60),
-    }
-}
+pub use timeline::quantity::{bytes, duration};
 
 /// A fraction as a percentage.
 pub fn percent(fraction: f64) -> String {
     format!("{} %", digits(fraction))
 }
 
+/// What is there, and would read as nothing.
+const LEAST: f64 = 0.001;
+const LESS: &str = "<0.1 %";
+
+/// [`percent`] in a table, where what is there but small does not read as nothing.
+pub fn percent_or_less(fraction: f64) -> String {
+    if fraction > 0.0 && fraction < LEAST { LESS.into() } else { percent(fraction) }
+}
+
 /// A part of a whole in a table, where one decimal lines a column up: `12.3 %`; `<0.1 %` for what is there but small.
 pub fn percent_of(part: u64, whole: u64) -> String {
-    let share = part as f64 * 100.0 / whole.max(1) as f64;
-    if part > 0 && share < 0.1 { "<0.1 %".into() } else { format!("{share:.1} %") }
+    let share = part as f64 / whole.max(1) as f64;
+    if part > 0 && share < LEAST { LESS.into() } else { format!("{:.1} %", share * 100.0) }
+}
+
+/// A change as a part of what it was before: `+12.5 %`, `−36.4 %`, `0.0 %`.
+pub fn change(fraction: f64) -> String {
+    format!("{} %", signed(fraction))
+}
+
+/// The same without the unit, where several stand together: `−16.4`, `+3.0`, `+150`.
+pub fn signed(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let digits = if percent.abs() >= 99.95 { 0 } else { 1 };
+    let text = format!("{:.digits$}", percent.abs());
+    match percent {
+        _ if text.trim_matches(['0', '.']).is_empty() => text,
+        _ if percent < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+/// A difference of two durations: `+11.8 ms`, `−3.00 µs`.
+pub fn longer(nanos: i64) -> String {
+    format!("{}{}", if nanos < 0 { "−" } else { "+" }, duration(nanos.unsigned_abs()))
 }
 
 pub fn percent_range(share: Share) -> String {
@@ -101,25 +121,6 @@ pub fn counted(number: u64, word: &str) -> String {
     format!("{} {stem}{plural}", count(number))
 }
 
-/// `512 B`, `1.00 KiB`, `3.21 GiB`.
-pub fn bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 999.5 && unit < UNITS.len() - 1 {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { three(value, UNITS[unit]) }
-}
-
-const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-
-/// Three digits are as many as anybody compares.
-fn three(value: f64, unit: &str) -> String {
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {unit}")
-}
-
 /// The end of a path by which people know a file. `__init__.py` alone says nothing.
 pub fn short_file(file: &str) -> &str {
     let last = file.rsplit('/').next().unwrap_or(file);
@@ -182,10 +183,6 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(
-            [0, 999, 1_500, 41_234_000, 9_999_000_000].map(duration),
-            ["0 ns", "999 ns", "1.50 µs", "41.2 ms", "10.0 s"]
-        );
         assert_eq!([0.0, 0.004, 0.0314, 0.31, 1.0].map(percent), ["0 %", "0.4 %", "3.1 %", "31 %", "100 %"]);
         assert_eq!([7, 1_000, 1_234_567].map(count), ["7", "1,000", "1,234,567"]);
         assert_eq!(
@@ -193,8 +190,14 @@ mod tests {
             ["1 batch", "3 batches", "2 steps", "2 copies"]
         );
         assert_eq!([percent_of(1, 3), percent_of(0, 0), percent_of(1, 1_000_000)], ["33.3 %", "0.0 %", "<0.1 %"]);
-        assert_eq!([bytes(0), bytes(999), bytes(1024), bytes(3 << 30)], ["0 B", "999 B", "1.00 KiB", "3.00 GiB"]);
-        assert_eq!(bytes(u64::MAX), "16384 PiB");
+    }
+
+    #[test]
+    fn a_change_has_the_one_minus_sign() {
+        let changes = [-0.364, 0.125, 0.0, -0.00004, 1.5, 27.0].map(change);
+        assert_eq!(changes, ["−36.4 %", "+12.5 %", "0.0 %", "0.0 %", "+150 %", "+2700 %"]);
+        assert_eq!([longer(11_800_000), longer(-3_000), longer(0)], ["+11.8 ms", "−3.00 µs", "+0 ns"]);
+        assert_eq!([percent_or_less(0.0), percent_or_less(0.0007), percent_or_less(0.02)], ["0 %", "<0.1 %", "2.0 %"]);
     }
 
     #[test]
@@ -205,26 +208,6 @@ mod tests {
             [saving_of(exact, "the time", ""), saving_of(wide, "the time", "")],
             ["20 % of the time", "59 % of the time (range 54–66)"]
         );
-    }
-
-    #[test]
-    fn durations_keep_three_digits() {
-        let cases = [
-            (0, "0 ns"),
-            (999, "999 ns"),
-            (1_234, "1.23 µs"),
-            (999_499, "999 µs"),
-            (999_500, "1.00 ms"),
-            (45_600_000, "45.6 ms"),
-            (7_890_000_000, "7.89 s"),
-            (599_900_000_000, "600 s"),
-            (725_000_000_000, "12 min 05 s"),
-            (11_220_000_000_000, "3 h 07 min"),
-            (u64::MAX, "5124095 h 34 min"),
-        ];
-        for (nanos, text) in cases {
-            assert_eq!(duration(nanos), text);
-        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! more. The recorder, which must stay small, leaves the allocator as it is.
 
 use crate::unfinished;
+use analysis::phrase;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -43,9 +44,9 @@ pub fn limit(asked: Option<u64>) {
     };
     when_none_is_left(
         &format!(
-            "not enough memory: this trace takes more than the {} MB that reading it may take. Allow more with \
+            "not enough memory: this trace takes more than the {} that reading it may take. Allow more with \
              --max-memory-mb (or `ulimit -v`), or read it where there is more.",
-            allowed >> 20
+            phrase::bytes(allowed)
         ),
         1,
     );

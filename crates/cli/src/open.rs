@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::memory;
 use crate::newest;
 use crate::terminal::Progress;
+use analysis::phrase;
 use recorder::{Completed, TraceCopy, Unfinished};
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
@@ -117,7 +118,10 @@ pub fn read(settings: &Settings, path: &Path) -> Result<Timeline, Failure> {
     drop(progress);
     settings.debug(|| {
         let (slices, samples) = (timeline.slices.len(), timeline.samples.len());
-        format!("read {slices} slices and {samples} samples in {:?}", before.elapsed())
+        format!(
+            "read {slices} slices and {samples} samples in {}",
+            phrase::duration(before.elapsed().as_nanos() as u64)
+        )
     });
     Ok(timeline)
 }

@@ -1,5 +1,6 @@
 //! What every YAML file of the user has in common: how much of it is read, and how a mistake in its syntax is told.
 
+use analysis::phrase;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,7 +15,7 @@ pub fn text(path: &Path, file: io::Result<File>, what: &str) -> Result<String, S
     let mut text = String::new();
     file.map_err(unreadable)?.take(LARGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LARGEST {
-        return Err(format!("{shown} is larger than 1 MB: not a {what} file"));
+        return Err(format!("{shown} is larger than {}: not a {what} file", phrase::bytes(LARGEST)));
     }
     Ok(text)
 }

@@ -1,9 +1,9 @@
-//! What the command says is written in plain words: no text in any crate has a phrase of `diagnosis/tests/plain_words.txt`, and the help of
-//! every command reads as in tests/help.txt. To write that again: `WRITE_SNAPSHOTS=1 cargo test -p inferscope-cli --test all words`.
+//! What we say is written in plain words: no text in any crate or in the Python package and no page of the documentation has a phrase of
+//! `diagnosis/tests/plain_words.txt`, and the help of every command reads as in tests/help.txt. To write that again: `WRITE_SNAPSHOTS=1 cargo test -p inferscope-cli --test all words`.
 
 use crate::architecture::sources;
 use crate::support::Place;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the sentences of old traces as they were written then.
 const OLD_SENTENCES: &str = "before_codes.rs";
@@ -11,8 +11,7 @@ const OLD_SENTENCES: &str = "before_codes.rs";
 #[test]
 fn no_text_has_a_banned_phrase() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let banned = std::fs::read_to_string(crates.join("diagnosis/tests/plain_words.txt")).unwrap();
-    let banned: Vec<&str> = banned.lines().filter(|line| !line.starts_with('#')).collect();
+    let banned = Banned::read();
     let mut texts = 0;
     for entry in std::fs::read_dir(&crates).unwrap() {
         let crate_folder = entry.unwrap().path();
@@ -21,12 +20,58 @@ fn no_text_has_a_banned_phrase() {
         for (file, code) in files.iter().filter(|(file, _)| file != OLD_SENTENCES) {
             for text in literals(code) {
                 texts += 1;
-                let found = banned.iter().find(|phrase| text.contains(**phrase));
-                assert!(found.is_none(), "\"{}\" in {}, {file}: {text}", found.unwrap(), crate_folder.display());
+                banned.refuse(&crate_folder.join(file), &text);
             }
         }
     }
     assert!(texts > 5_000, "{texts}");
+}
+
+#[test]
+fn no_page_and_no_text_of_the_package_has_a_banned_phrase() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let banned = Banned::read();
+    let (mut pages, mut modules) = (vec![root.join("README.md")], Vec::new());
+    files(&root.join("docs"), "md", &mut pages);
+    files(&root.join("python"), "py", &mut modules);
+    // How things work inside is written for those who work on it.
+    pages.retain(|page| !page.starts_with(root.join("docs/internals")));
+    assert!(pages.len() > 25 && modules.len() > 25, "{} pages, {} modules", pages.len(), modules.len());
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        text.lines().for_each(|line| banned.refuse(&page, line));
+    }
+    for module in modules {
+        let code = std::fs::read_to_string(&module).unwrap();
+        let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
+        literals(&code.join("\n")).iter().for_each(|text| banned.refuse(&module, text));
+    }
+}
+
+struct Banned(Vec<String>);
+
+impl Banned {
+    fn read() -> Banned {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../diagnosis/tests/plain_words.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        Banned(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
+    }
+
+    fn refuse(&self, file: &Path, text: &str) {
+        let found = self.0.iter().find(|phrase| text.contains(phrase.as_str()));
+        assert!(found.is_none(), "\"{}\" in {}: {text}", found.unwrap(), file.display());
+    }
+}
+
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path.extension().is_some_and(|own| own == ending) {
+            found.push(path);
+        }
+    }
 }
 
 /// The texts between quotes, lines that go on in the next joined as the compiler does.

@@ -19,6 +19,7 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Exactly, where `phrase` rounds: it is what was set, and what a file would have to say.
     pub fn say(self, value: f64) -> String {
         // Without what binary fractions leave over: 7.000000000000001.
         let plain = |value: f64| ((value * 1e6).round() / 1e6).to_string();

@@ -17,6 +17,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use trace::codes::{Note, NoteCode};
+use trace::quantity::bytes;
 use trace::segment::SUFFIX;
 use trace::settings::cuda_size_mb;
 use trace::tables::{LOCK, MANIFEST, parse_file_name};
@@ -183,7 +184,7 @@ fn make_segments(settings: &Settings, trace: &Path) -> io::Result<(PathBuf, Opti
         }
     }
     let why = free.map_or("is not usable".into(), |free| {
-        format!("has only {} MB free, and one process may need {} MB", free >> 20, wanted >> 20)
+        format!("has only {} free, and one process may need {}", bytes(free), bytes(wanted))
     });
     let note = Note::new(NoteCode::SegmentsOnDisk).with(why);
     Ok((make(trace.join("segments"))?, Some(note)))

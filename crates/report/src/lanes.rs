@@ -44,7 +44,7 @@ pub fn walk<E>(timeline: &Timeline, track: &Track, mut each: impl FnMut(Edge) ->
 /// A moment: of our own, or of NVTX.
 pub fn is_mark(slice: &Slice) -> bool {
     match slice.kind {
-        SliceKind::Mark | SliceKind::RecordingWindow => true,
+        SliceKind::Mark | SliceKind::RecordingWindow | SliceKind::Fix => true,
         kind => kind == SliceKind::Nvtx && slice.dur == 0 && !slice.open,
     }
 }

@@ -51,11 +51,6 @@ pub fn recorded(layers: &HostLayers) -> String {
     }
 }
 
-/// A share that is not nothing does not read as nothing.
-pub fn percent(share: f64) -> String {
-    if share > 0.0 && share < 0.0005 { "<0.1 %".into() } else { phrase::percent(share) }
-}
-
 /// What a layer has in a call of its model, on average.
 pub struct InCall {
     pub calls: f64,

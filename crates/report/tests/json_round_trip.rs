@@ -43,6 +43,8 @@ const PAUSES: &str = "
     samples 0..40us every 3us active main>serve>tokenise@service.py:44
     track other
     scope never 20us..
+    fix waiting 21us PyTorch was never imported
+    fix applied 22us
     counter rss_bytes 0..40us every 10us grows 3
     note the first\\line
     loss stacks 7 stack-changed";

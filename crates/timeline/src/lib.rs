@@ -36,7 +36,10 @@ pub use timeline::{
     Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
     Timeline, Track, TrackIndex, WindowedRecording,
 };
-pub use trace::codes::{CollectorCode, Condition, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled};
+pub use trace::codes::{
+    CollectorCode, Condition, FixMoment, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled,
+};
 pub use trace::counters;
+pub use trace::quantity;
 pub use trace::spelling::edits;
 pub use trace::tables::SliceKind;

@@ -29,9 +29,9 @@ pub enum OpenError {
     #[error("{0} is damaged: {what}, and no table beside it can be read", file.display())]
     Damaged { file: PathBuf, what: String },
     #[error(
-        "{0} unpacks to more than {1} MB, which is all that a packed trace may become: if you trust it, allow more with \
+        "{0} unpacks to more than {1}, which is all that a packed trace may become: if you trust it, allow more with \
          --max-unpacked-mb",
-        path.display(), most >> 20
+        path.display(), trace::quantity::bytes(*most)
     )]
     TooLarge { path: PathBuf, most: u64 },
     #[error("cannot read {0}: {source}", path.display())]

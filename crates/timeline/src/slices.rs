@@ -2,7 +2,7 @@
 //! They are sorted by track, start, and longer first, so that a parent comes before its children; [`crate::Track::slices`] says
 //! where a track's are.
 
-use crate::{NameIndex, OverheadKind, RecordingWindow, SliceKind, parallel, sort};
+use crate::{FixMoment, NameIndex, OverheadKind, RecordingWindow, SliceKind, parallel, sort};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -118,8 +118,8 @@ impl Slices {
         self.details.shrink_to_fit();
     }
 
-    /// Unique among the scopes and steps of a process, the correlation of a CUDA call, the code of an overhead or of a turn of
-    /// recording in windows; 0: none.
+    /// Unique among the scopes and steps of a process, the correlation of a CUDA call, the code of an overhead, of a turn of
+    /// recording in windows or of a fix; 0: none.
     #[inline]
     pub fn id(&self, index: usize) -> u32 {
         self.id.get(index).copied().unwrap_or(0)
@@ -134,6 +134,12 @@ impl Slices {
     pub fn recording_window(&self, index: usize) -> Option<RecordingWindow> {
         let is_turn = self.kind(index) == SliceKind::RecordingWindow;
         RecordingWindow::from_i32(self.id(index) as i32).filter(|_| is_turn)
+    }
+
+    /// What became of a fix that was tried; None for every other slice.
+    pub fn fix(&self, index: usize) -> Option<FixMoment> {
+        let is_fix = self.kind(index) == SliceKind::Fix;
+        FixMoment::from_i32(self.id(index) as i32).filter(|_| is_fix)
     }
 
     /// Makes another kind of slice of it, with this id.

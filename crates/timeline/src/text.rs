@@ -14,15 +14,15 @@
 //!
 //! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
-//! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, `fix MOMENT TIME [TEXT]`, and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 mod memory;
 
 use crate::builder::{Builder, SliceExtra};
 use crate::{
-    CollectorState, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow, SliceKind,
-    StackIndex, State, Timeline, TrackIndex, WindowedRecording,
+    CollectorState, FixMoment, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow,
+    SliceKind, StackIndex, State, Timeline, TrackIndex, WindowedRecording,
 };
 
 impl Timeline {
@@ -172,6 +172,11 @@ impl Reader {
                 let (span, id) = (format!("{at}..{at}"), (window as u32).to_string());
                 self.slice(SliceKind::RecordingWindow, window.said(), &span, offset, &["id", &id])?;
             }
+            ("fix", [moment, at, said @ ..]) => {
+                let moment = FixMoment::from_name(moment).ok_or("not a moment of a fix")?;
+                let (span, id) = (format!("{at}..{at}"), (moment as u32).to_string());
+                self.slice(SliceKind::Fix, &said.join(" "), &span, offset, &["id", &id])?;
+            }
             // Without arguments as JSON it is one of torch.profiler's (see `device`).
             ("op", [name, span, "args", ..]) => self.slice(SliceKind::Op, name, span, offset, rest)?,
             ("step" | "scope" | "call" | "ccall" | "nvtx" | "layer" | "entry", [name, span, ..]) => {
@@ -281,6 +286,7 @@ pub(crate) fn slice_kind(word: &str) -> Option<SliceKind> {
         "window" => SliceKind::RecordingWindow,
         "entry" => SliceKind::Entry,
         "op" => SliceKind::Op,
+        "fix" => SliceKind::Fix,
         _ => return None,
     })
 }

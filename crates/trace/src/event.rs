@@ -68,6 +68,8 @@ pub enum Kind {
     Op = 28,
     /// A block of a framework's allocator: see [`crate::block`].
     Block = 29,
+    /// A moment of a fix that is tried: `time`, `extra` is a [`crate::codes::FixMoment`], the name says more.
+    Fix = 30,
 }
 
 impl Kind {
@@ -107,6 +109,7 @@ impl Kind {
             27 => Kind::EntryEnd,
             28 => Kind::Op,
             29 => Kind::Block,
+            30 => Kind::Fix,
             _ => return None,
         })
     }

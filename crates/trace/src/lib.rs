@@ -15,6 +15,7 @@ pub mod gc_pause;
 pub mod manifest;
 pub mod names;
 pub mod plain_file;
+pub mod quantity;
 pub mod ring;
 pub mod segment;
 pub mod settings;

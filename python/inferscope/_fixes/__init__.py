@@ -1,5 +1,6 @@
 """A fix that `inferscope verify` tries in this process: `INFERSCOPE_FIX` names it. What became of it is written into
-the recording as marks: the program goes on whatever happens here, and nobody measures a fix that was not there.
+the recording under a kind of its own: the program goes on whatever happens here, and nobody measures a fix that was not
+there.
 
 What each one does is in `process` and `torch_settings`; the command's table is in crates/diagnosis/src/fixes.rs."""
 
@@ -12,17 +13,17 @@ from .. import _native
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal
 
-_MARK = "inferscope.fix"
 _TORCH = ("tf32", "sdpa", "channels-last", "cudnn-benchmark", "pinned-copies")
 # An error's text may be a page; a sentence is what the command shows.
 _LONGEST = 300
 _begun: list[str] = []
 
 
-def say(state: str, what: str = "") -> None:
+def say(moment: Literal["begin", "end", "waiting", "applied", "failed"], what: str) -> None:
     """`applied` when the fix is at work, `waiting` for what has to happen first, `failed` if it cannot be."""
-    _native.mark_event(_MARK, {"state": state, "what": what[:_LONGEST]})
+    _native.fix_moment(moment, what[:_LONGEST])
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
@@ -45,9 +46,9 @@ def begin() -> None:
     _begun.append(name)
     import atexit
 
-    say("begin")
+    say("begin", "the program begins")
     # The first to be registered is the last to be called: the program's own end is part of its time.
-    atexit.register(say, "end")
+    atexit.register(say, "end", "the program ends")
     if name != "none":
         guarded(_start)(name, os.environ.get("INFERSCOPE_FIX_VALUE", ""))
 

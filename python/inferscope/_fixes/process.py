@@ -1,5 +1,5 @@
-"""The fixes that need no PyTorch: the garbage collector, CPUs, and settings in the environment, of which it
-is only looked whether anybody here reads them."""
+"""The fixes that need no PyTorch: the garbage collector, CPUs, and settings in the environment, where all that is
+checked is whether anybody here reads them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _POOLS = ("libgomp", "libomp", "libiomp", "openblas", "libmkl", "libblis")
 
 
 def _threads(value: str) -> None:
-    """The command has set the variables; what is looked at is whether any library here reads them."""
+    """The command has set the variables; what is checked is whether any library here reads them."""
     import atexit
 
     from .._after_import import after_import

@@ -1,4 +1,4 @@
-"""Which `nn.Module` is at work, for a few calls of each model: its ranges name the kernels launched meanwhile, and the
+"""Which `nn.Module` is at work, for a few calls of each model: its ranges name the kernels launched in them, and the
 analysis recognises the same kernels in all other calls. How modules are called is in `names`, how we look in
 `watch`, whose calls are worth it in `calls`.
 

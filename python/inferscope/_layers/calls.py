@@ -1,4 +1,4 @@
-"""How often each model was called while layers were looked at, and so whose next call is still worth a look and when a
+"""How often each model was called while layers were recorded, and so whose next call is still worth a look and when a
 look has seen enough. A model is what is called from outside any other module: a program may have several."""
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Calls:
         return known.calls < _CALLS or known.here == 0
 
     def seen(self, root: Any, whole: bool) -> None:
-        """A call of a model was looked at, and its kernels were recorded as a whole or in part."""
+        """The layers of a call of a model, and its kernels, were recorded as a whole or in part."""
         self._total += 1
         self._quiet = 0
         if root is None:

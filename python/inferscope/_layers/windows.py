@@ -1,5 +1,5 @@
 """Whether the GPU is recorded at this moment, asked of the library that records it. With an overhead budget it is so in
-windows only: layers that are looked at between them would name nothing."""
+windows only: layers that are recorded between them would name nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecordingWindows:
         return int(self._ask())
 
     def wait_open(self) -> None:
-        """Returns when no window is being waited for any more. Other threads run meanwhile."""
+        """Returns when no window is being waited for any more. Other threads run in that time."""
         window = self.now()
         while window % 2:
             self._wait(window, _LONGEST_WAIT_MS)

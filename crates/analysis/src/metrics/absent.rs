@@ -105,8 +105,11 @@ mod tests {
         let of = |before: &str| why(&format!("{before}{seen}"), "scopes, steps and marks");
         assert_eq!(of("collector scopes on\n"), "none in the program (from inferscope import scope, step)");
         assert_eq!(of(""), "none in the program (from inferscope import scope, step)");
-        assert_eq!(of("attached\n collector stacks on\n"), "`attach` cannot record it: use `inferscope run`");
-        assert_eq!(why(&format!("attached\n{seen}"), "calls"), "`attach` cannot record it: use `inferscope run`");
+        assert_eq!(of("attached\n collector stacks on\n"), "`attach` records from outside only: use `inferscope run`");
+        assert_eq!(
+            why(&format!("attached\n{seen}"), "calls"),
+            "`attach` records from outside only: use `inferscope run`"
+        );
         let note = "note not-injected it~was~started~with~-I\n";
         assert_eq!(of(&format!("collector stacks on\n {note}")), "collectors not loaded in the program");
         assert!(of("collector stacks on\n").starts_with("nothing recorded inside the program"));

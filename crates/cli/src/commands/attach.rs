@@ -5,6 +5,7 @@ use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::finish::{check_report, finish, without_memory};
+use analysis::phrase;
 
 pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     // In the environment or a file they may be meant for other recordings; whoever types one waits for what never comes.
@@ -17,7 +18,7 @@ pub fn run(settings: &Settings, attach: &Attach) -> Result<Ending, Failure> {
     let rules = crate::rule_file::load(settings, None)?;
     check_report(settings, attach.report.as_deref())?;
     let until = match attach.duration {
-        Some(duration) => format!("for {duration:?}"),
+        Some(duration) => format!("for {}", phrase::duration(duration.as_nanos() as u64)),
         None => "until it ends, or Ctrl-C".into(),
     };
     let begun = || settings.say(format_args!("recording process {} {until}", attach.pid));

@@ -43,7 +43,10 @@ enum Action {
         rules: Option<PathBuf>,
     },
     /// Check a rules file and print every error with its line
-    Check { file: PathBuf },
+    Check {
+        /// Your rules file
+        file: PathBuf,
+    },
 }
 
 pub fn run(settings: &Settings, rules: &Rules) -> Result<Ending, Failure> {

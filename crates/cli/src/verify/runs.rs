@@ -12,11 +12,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use timeline::{SliceKind, Timeline};
+use timeline::{FixMoment, Timeline};
 use trace::settings::internal;
 
-/// The mark by which the Python package says what became of the fix. The same word is in the package (`_fixes/`).
-const MARK: &str = "inferscope.fix";
 /// Of what a failed command said.
 const LAST_LINES: usize = 5;
 
@@ -91,7 +89,7 @@ impl Runner<'_> {
             run.args(["--overhead-budget", "none"]);
             // What a file or the environment may ask for, and no flag takes back.
             run.envs([("INFERSCOPE_CALLS", "false"), ("INFERSCOPE_LAYERS", "false")]);
-            // Has the package mark the moment when the program begins, in both sorts of runs.
+            // Has the package say when the program begins, in both sorts of runs.
             run.env(internal::FIX, "none");
         }
         run.envs(variables.iter().cloned()).arg("--").args(self.argv);
@@ -141,12 +139,11 @@ fn times(timeline: &Timeline, step: Option<&str>) -> Result<RunTimes, Failure> {
         return Err(crate::step_name::not_found(timeline, missing, "the recorded run"));
     }
     let marked = steps.source != StepSource::Whole && steps.count() > 0;
-    // Loading an interpreter and our own collectors is no part of the program. Without Python there are no such marks.
-    let of =
-        |wanted: &'static str| marks(timeline).filter(move |(_, _, said)| said.state == wanted).map(|(at, _, _)| at);
-    let began = of("begin").min().unwrap_or(timeline.start);
+    // Loading an interpreter and our own collectors is no part of the program. Without Python nothing says where it begins.
+    let of = |wanted: FixMoment| moments(timeline).filter(move |(.., said, _)| *said == wanted).map(|(at, ..)| at);
+    let began = of(FixMoment::Begin).min().unwrap_or(timeline.start);
     let noticed = timeline.processes.iter().filter_map(|process| process.ended_ns).max().unwrap_or(timeline.end);
-    let ended = of("end").max().unwrap_or(noticed);
+    let ended = of(FixMoment::End).max().unwrap_or(noticed);
     Ok(RunTimes {
         step: if marked { steps.name.clone() } else { String::new() },
         steps: if marked { steps.count() } else { 0 },
@@ -156,36 +153,26 @@ fn times(timeline: &Timeline, step: Option<&str>) -> Result<RunTimes, Failure> {
     })
 }
 
-/// What the package writes with its marks: `begin` and `end` of a process, else what became of the fix.
-#[derive(serde::Deserialize)]
-struct Said {
-    state: String,
-    #[serde(default)]
-    what: String,
-}
-
-/// The marks of the package: when, in which process, what.
-fn marks(timeline: &Timeline) -> impl Iterator<Item = (u64, u32, Said)> {
+/// What the package says of the fix: when, in which process, what, and in which words.
+fn moments(timeline: &Timeline) -> impl Iterator<Item = (u64, u32, FixMoment, &str)> {
     timeline.tracks.iter().flat_map(move |track| {
-        let ours = track.slices.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::Mark);
-        ours.filter_map(move |index| {
-            let slice = timeline.slices.get(index);
-            let args = (timeline.names.text(slice.name) == MARK).then(|| timeline.slices.args(index))??;
-            Some((slice.start, track.process.0, serde_json::from_str(args).ok()?))
+        track.slices.clone().filter_map(move |index| {
+            let (moment, slice) = (timeline.slices.fix(index)?, timeline.slices.get(index));
+            Some((slice.start, track.process.0, moment, timeline.names.text(slice.name)))
         })
     })
 }
 
 /// The last word of every process; one that has it is enough.
 fn state(timeline: &Timeline) -> FixState {
-    let mut all: Vec<_> = marks(timeline).collect();
-    all.sort_by_key(|(at, process, _)| (*process, *at));
+    let mut all: Vec<_> = moments(timeline).collect();
+    all.sort_by_key(|(at, process, ..)| (*process, *at));
     let mut last: Vec<(u32, FixState)> = Vec::new();
-    for (_, process, said) in all {
-        let state = match said.state.as_str() {
-            "begin" | "end" => continue,
-            "applied" => FixState::Applied(said.what),
-            _ => FixState::NotApplied(said.what),
+    for (_, process, moment, said) in all {
+        let state = match moment {
+            FixMoment::Begin | FixMoment::End => continue,
+            FixMoment::Applied => FixState::Applied(said.to_owned()),
+            FixMoment::Waiting | FixMoment::Failed => FixState::NotApplied(said.to_owned()),
         };
         match last.last_mut() {
             Some((known, last)) if *known == process => *last = state,
@@ -194,4 +181,33 @@ fn state(timeline: &Timeline) -> FixState {
     }
     let applied = last.iter().find(|(_, state)| matches!(state, FixState::Applied(_)));
     applied.or(last.first()).map_or(FixState::Unknown, |(_, state)| state.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_fix_is_known_by_its_kind() {
+        let told = Timeline::from_text(
+            "track main\nfix begin 1\nfix waiting 2 nothing yet\nfix applied 3 it is on\nfix end 9",
+        )
+        .unwrap();
+        assert_eq!(state(&told), FixState::Applied("it is on".into()));
+        assert_eq!(times(&told, None).unwrap().process_ns, 8.0);
+        let failed = Timeline::from_text("track main\nfix applied 3 it was on\nfix failed 4 no more").unwrap();
+        assert_eq!(state(&failed), FixState::NotApplied("no more".into()));
+    }
+
+    #[test]
+    fn a_mark_of_the_program_says_nothing_of_a_fix() {
+        let plain = Timeline::from_text("track main\nfix begin 1\nfix waiting 2 nothing yet\nfix end 9").unwrap();
+        let marked = Timeline::from_text(
+            "track main\nfix begin 1\nfix waiting 2 nothing yet\nmark inferscope.fix 3\nmark applied 4\nfix end 9\nmark end 9",
+        )
+        .unwrap();
+        assert_eq!(state(&marked), state(&plain));
+        assert_eq!(times(&marked, None).unwrap().process_ns, times(&plain, None).unwrap().process_ns);
+        assert_eq!(state(&Timeline::from_text("track main\nmark inferscope.fix 3").unwrap()), FixState::Unknown);
+    }
 }

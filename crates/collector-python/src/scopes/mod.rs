@@ -13,10 +13,11 @@ pub use record::begin_ids;
 use super::arguments::{Imported, arguments};
 use super::gil::Gil;
 use super::refs::{decref, incref, none, xdecref};
-use super::text::name_of;
+use super::text::{name_of, with_text};
 use pyo3::ffi::*;
 use std::ffi::CStr;
 use std::ptr;
+use trace::codes::FixMoment;
 use trace::status::Collector;
 use trace::{Kind, clock};
 use workload::guard::guarded;
@@ -159,6 +160,22 @@ unsafe fn mark(session: &'static Session, name: *mut PyObject, metadata: *mut Py
     }
 }
 
+/// What the package says of a fix that is tried, by the name of its moment. A moment that is in no list is counted by the recorder.
+unsafe extern "C" fn fix_moment(_: *mut PyObject, args: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by CPython, with what the package gives it: two `str`.
+    unsafe {
+        if let (2, Some(session)) = (count, session::current()) {
+            guarded(Collector::Scopes, (), || {
+                let moment =
+                    with_text(*args, |moment, _| FixMoment::from_name(moment).map_or(0, |moment| moment as u32));
+                let said = *args.add(1);
+                record::fix(session, (said, name_of(session, said)), moment);
+            });
+        }
+        none()
+    }
+}
+
 /// The id of the scope that this context is in, 0 for none.
 ///
 /// # Safety
@@ -182,10 +199,16 @@ const fn function(name: &'static CStr, pointer: PyCFunctionFastWithKeywords, doc
     }
 }
 
-static FUNCTIONS: Gil<[PyMethodDef; 4]> = Gil::new([
+static FUNCTIONS: Gil<[PyMethodDef; 5]> = Gil::new([
     function(c"scope", new_scope, super::docs::SCOPE),
     function(c"step", new_step, super::docs::STEP),
     function(c"mark_event", mark_event, super::docs::MARK_EVENT),
+    PyMethodDef {
+        ml_name: c"fix_moment".as_ptr(),
+        ml_meth: PyMethodDefPointer { PyCFunctionFast: fix_moment },
+        ml_flags: METH_FASTCALL,
+        ml_doc: ptr::null(),
+    },
     PyMethodDef::zeroed(),
 ]);
 

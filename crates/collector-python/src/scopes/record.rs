@@ -70,6 +70,15 @@ pub unsafe fn mark(session: &'static Session, name: Name, parent: u32, args: Opt
     unsafe { write(session, Kind::Mark, name, args, Some(now), u64::from(parent), 0) };
 }
 
+/// Writes a moment of a fix that is tried.
+///
+/// # Safety
+/// As for [`begin`].
+pub unsafe fn fix(session: &'static Session, name: Name, moment: u32) {
+    // SAFETY: by the caller's promise.
+    unsafe { write(session, Kind::Fix, name, None, Some(clock::now()), 0, moment) };
+}
+
 #[inline(always)]
 unsafe fn write(
     session: &'static Session,

@@ -78,7 +78,7 @@ fn facts(timeline: &Timeline) -> BTreeMap<(u8, String), String> {
     say(3, "recorded by", if info.recorder.is_empty() { "InferScope".into() } else { info.recorder.clone() });
     say(3, "InferScope", info.version.clone());
     let on = timeline.processes.iter().flat_map(|process| &process.collectors).filter(|one| one.state == Condition::On);
-    say(3, "collectors at work", joined(on.map(|one| one.name.to_string()).collect()));
+    say(3, "active collectors", joined(on.map(|one| one.name.to_string()).collect()));
     say(3, "stack samples a second", info.settings.rate_hz.map(|rate| rate.to_string()).unwrap_or_default());
     say(3, "calls recorded", info.settings.calls.map(|calls| calls.to_string()).unwrap_or_default());
     say(3, "calls shorter than this left out, µs", number(info.settings.min_us));

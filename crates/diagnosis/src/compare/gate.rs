@@ -4,6 +4,7 @@
 use super::{Comparison, relative};
 use crate::named::noise::Noise;
 use crate::named::{self, METRICS, Unit};
+use analysis::phrase;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gate {
@@ -105,7 +106,7 @@ impl Gate {
         let over = match self.limit {
             Limit::Share(limit) => match relative(a, b) {
                 Some(share) => {
-                    said += &format!(" ({:+.1} %)", 100.0 * share);
+                    said += &format!(" ({})", phrase::change(share));
                     self.over(share, limit)
                 }
                 // From nothing to something is more than any share.

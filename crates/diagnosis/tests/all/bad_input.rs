@@ -220,6 +220,7 @@ fn timelines_at_random() {
         SliceKind::Overhead,
         SliceKind::Entry,
         SliceKind::Op,
+        SliceKind::Fix,
     ];
     let operators = ["aten::item", "aten::cat", "aten::to", "aten::copy_", "aten::mm", "aten::zeros", "aten::_softmax"];
     let calls = ["cudaLaunchKernel", "cudaStreamSynchronize", "cudaStreamBeginCapture", "cudaStreamEndCapture"];

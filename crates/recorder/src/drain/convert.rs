@@ -7,7 +7,7 @@ use super::pairing::{Begun, push};
 use crate::store::CallFields;
 use trace::NameId;
 use trace::clock::{Mapping, Ticks};
-use trace::codes::{CollectorCode, LossReason, OverheadKind, RecordingWindow};
+use trace::codes::{CollectorCode, FixMoment, LossReason, OverheadKind, RecordingWindow};
 use trace::event::{Event, Kind};
 use trace::gc_pause::{Found, GcPause};
 use trace::tables::{SliceKind, Table};
@@ -69,6 +69,9 @@ impl Attached {
             Kind::Block if new_block => return self.block(&event, gathered.numbers(), mapping, sink),
             Kind::Block => return,
             Kind::RecordingWindow => return self.recording_window(&event, mapping, sink),
+            Kind::Fix if FixMoment::from_i32(event.extra as i32).is_none() => {
+                return sink.losses.add(self.process, CollectorCode::Recorder, LossReason::UnknownRecord, 1);
+            }
             _ => {}
         }
         let name = match (event.name, &gathered.name) {
@@ -124,6 +127,7 @@ impl Attached {
             Kind::LayerEnd => (SliceKind::Layer, event.value, None, Some(event.time)),
             Kind::EntryEnd => (SliceKind::Entry, event.value, None, Some(event.time)),
             Kind::Mark => (SliceKind::Mark, event.time, parent(event.value), Some(event.time)),
+            Kind::Fix => (SliceKind::Fix, event.time, None, Some(event.time)),
             Kind::Call => (SliceKind::Call, event.time, None, whole),
             Kind::CCall => (SliceKind::CCall, event.time, None, whole),
             Kind::Gc => (SliceKind::Gc, event.time, None, whole),
@@ -148,6 +152,7 @@ impl Attached {
                 let id = OverheadKind::from_cupti(event.extra) as i32;
                 push(rows, self.process, Some(id), &begun, end.map(time));
             }
+            (Kind::Fix, end) => push(rows, self.process, Some(id), &begun, end.map(time)),
             (_, end) => push(rows, self.process, None, &begun, end.map(time)),
         }
     }

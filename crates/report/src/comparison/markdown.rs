@@ -7,6 +7,7 @@ use crate::reports::markdown::code::{code, short_place};
 use crate::reports::markdown::table::Table;
 use crate::reports::markdown::words::prose;
 use crate::units::{count, duration};
+use analysis::phrase;
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{Change, Comparison, GateResult, Group, relative};
 use diagnosis::named::{METRICS, Unit};
@@ -64,7 +65,7 @@ fn metrics(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
         let Some(change) = comparison.metrics.iter().find(|change| change.name() == name) else { continue };
         let Some((a, b)) = change.values() else { continue };
         let unit = METRICS[change.metric].unit;
-        let by = relative(a, b).map_or("new".into(), |share| format!("{:+.1} %", 100.0 * share));
+        let by = relative(a, b).map_or("new".into(), phrase::change);
         table.row([code(name), unit.say(a), unit.say(b), by, mark(metric_noise(change), a == b).into()]);
     }
     table.write(out)

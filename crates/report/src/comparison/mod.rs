@@ -9,8 +9,8 @@ use crate::escape::visible;
 use crate::style::{Ink, Style};
 use crate::table::Table;
 use crate::units::{count, duration};
-use analysis::PartKind;
 use analysis::device::kernel_name;
+use analysis::{PartKind, phrase};
 use diagnosis::compare::gate::GateState;
 use diagnosis::compare::{Change, Comparison, GateResult, Group, MetricChange, relative};
 use diagnosis::named::{METRICS, Unit, noise::Noise};
@@ -70,7 +70,7 @@ pub fn answer(comparison: &Comparison) -> String {
     };
     let what = if comparison.whole { "The recording".to_owned() } else { format!("A step \"{}\"", comparison.step) };
     let (from, to) = (Unit::Milliseconds.say(a), Unit::Milliseconds.say(b));
-    let by = relative(a, b).map(|share| format!(" ({:+.1} %)", 100.0 * share)).unwrap_or_default();
+    let by = relative(a, b).map(|share| format!(" ({})", phrase::change(share))).unwrap_or_default();
     // Of what is certain and what is not, the first comes first.
     let real = || real(comparison, a.max(b)).map(|real| format!("Real change: {real}. ")).unwrap_or_default();
     match change.noise {
@@ -179,8 +179,7 @@ pub(crate) fn name(change: &Change) -> &str {
 }
 
 pub(crate) fn signed(ns: f64) -> String {
-    let sign = if ns.round() < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", duration(ns.abs().round() as u64))
+    phrase::longer(ns.round() as i64)
 }
 
 struct Page<'a> {
@@ -219,11 +218,11 @@ impl Page<'_> {
             let Some(change) = self.comparison.metrics.iter().find(|change| change.name() == name) else { continue };
             let Some((a, b)) = change.values() else { continue };
             let unit = METRICS[change.metric].unit;
-            let by = relative(a, b).map_or("new".into(), |share| format!("{:+.1} %", 100.0 * share));
+            let by = relative(a, b).map_or("new".into(), phrase::change);
             let cells = [
                 (Ink::Plain, self.style.plain(&unit.say(a))),
                 (Ink::Plain, self.style.plain(&unit.say(b))),
-                (Ink::Plain, by),
+                (Ink::Plain, self.style.plain(&by)),
                 self.mark(metric_noise(change), a == b),
             ];
             table.row(cells, name, "");

@@ -19,7 +19,7 @@ use crate::units::{self, bytes, count, counted, duration, percent_of};
 use analysis::{Metrics, StepSource};
 use code::code;
 use diagnosis::{Diagnosis, HealthState};
-pub(crate) use picture::{more, number};
+pub(crate) use picture::number;
 use std::io::{self, Write};
 use table::Table;
 use timeline::Timeline;

@@ -136,17 +136,10 @@ fn sentence(predicted: Option<PredictedGain>, measured: Interval, outcome: Outco
 
 /// A fraction in percent, with its sign: `−16.4`, `+3.0`. Two wild runs give intervals without an end, which is all to say.
 fn number(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    if percent > 1000.0 {
+    if fraction > 10.0 {
         return "over +1000".into();
     }
-    let digits = if percent.abs() >= 99.95 { 0 } else { 1 };
-    let text = format!("{:.digits$}", percent.abs());
-    match percent {
-        _ if text.trim_matches(['0', '.']).is_empty() => "0.0".into(),
-        _ if percent < 0.0 => format!("−{text}"),
-        _ => format!("+{text}"),
-    }
+    phrase::signed(fraction)
 }
 
 #[cfg(test)]

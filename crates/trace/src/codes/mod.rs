@@ -2,6 +2,7 @@
 //! on them; [`crate::wording`] makes sentences of them. A program that happens to use our words in a name of its own says nothing by it.
 
 mod collector;
+mod fix;
 mod gpu_windows;
 mod loss;
 mod memory;
@@ -11,6 +12,7 @@ mod spelled;
 mod window;
 
 pub use collector::{CollectorCode, Condition};
+pub use fix::FixMoment;
 pub use gpu_windows::GpuWindows;
 pub use loss::LossReason;
 pub use memory::{BlockOperation, MemoryOperation};
@@ -101,6 +103,7 @@ mod tests {
         comes_back!(MemoryOperation);
         comes_back!(BlockOperation);
         comes_back!(NoteCode);
+        comes_back!(FixMoment);
         comes_back!(OverheadKind);
         comes_back!(RecordingWindow);
     }

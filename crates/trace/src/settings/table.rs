@@ -92,8 +92,8 @@ settings! {
                 .flag("--min-us", "MICROSECONDS").key("calls_min_us").inside_only();
         /// Shared memory for the records of each process's Python part; its CUDA library may use as much again, up to 64 MB.
         trace_size_mb: u32 = 100,
-            recording(whole(1, MOST_TRACE_SIZE_MB, "64 GB"), "Shared memory per process; CUDA programs use as much again, up to 64")
-                .flag("--trace-size-mb", "MB").told()
+            recording(whole(1, MOST_TRACE_SIZE_MB, "64 GiB"), "Shared memory per process; CUDA programs use as much again, up to 64 MiB")
+                .flag("--trace-size-mb", "MIB").told()
                 .detail("Reduced automatically if memory limits are low.");
         /// How often /proc is read. 0: never.
         memory_hz: f64 = 10.0,
@@ -147,12 +147,12 @@ settings! {
         /// 0: what is free when reading starts.
         max_memory_mb: u64 = 0,
             Setting::new(Commands::Reading, whole(0, MOST_MB, "0 for what is free"), "Maximum memory for reading a trace")
-                .flag("--max-memory-mb", "MB").default_is("what is free")
+                .flag("--max-memory-mb", "MIB").default_is("what is free")
                 .detail("0 is what is free when it starts.");
         /// A trace of torch.profiler that unpacks to more needs as much memory, too.
         max_unpacked_mb: u64 = 16 << 10,
             Setting::new(Commands::Reading, whole(1, MOST_MB, "of any file"), "Maximum unpacked size of a gzip file")
-                .flag("--max-unpacked-mb", "MB");
+                .flag("--max-unpacked-mb", "MIB");
         color: String = "auto".into(),
             Setting::new(Commands::Every, Accepts::OneOf(&["auto", "always", "never"]), "When to use colour: {range}")
                 .flag("--color", "WHEN");

@@ -26,6 +26,8 @@ pub enum SliceKind {
     Entry = 12,
     /// An operator of a framework, with shapes and data flow in its args; only in steps that were looked at.
     Op = 13,
+    /// What became of a fix that is tried, a moment; its id is a [`crate::codes::FixMoment`].
+    Fix = 14,
 }
 
 impl SliceKind {
@@ -44,6 +46,7 @@ impl SliceKind {
             11 => SliceKind::RecordingWindow,
             12 => SliceKind::Entry,
             13 => SliceKind::Op,
+            14 => SliceKind::Fix,
             _ => return None,
         })
     }
@@ -63,6 +66,7 @@ impl SliceKind {
             SliceKind::RecordingWindow => "recording-window",
             SliceKind::Entry => "entry",
             SliceKind::Op => "op",
+            SliceKind::Fix => "fix",
         }
     }
 }

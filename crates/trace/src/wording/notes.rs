@@ -1,6 +1,7 @@
 //! What each note says. The arguments are named where they are used.
 
 use crate::codes::{Note, NoteCode};
+use crate::quantity;
 
 impl Note {
     pub fn said(&self) -> String {
@@ -88,8 +89,8 @@ impl Note {
             LastSamplesLost => format!("the last samples are lost: {first}"),
             SmallerSegment => format!(
                 "{} of shared memory instead of {} for {}: {}",
-                mebibytes(first),
-                mebibytes(second),
+                size(first),
+                size(second),
                 self.who("processes"),
                 limit(third)
             ),
@@ -169,9 +170,8 @@ fn taken(missing: &str, variable: &str, path: &str, by: &str) -> String {
     format!("{missing}: {variable} is already set to {path}{by}; unset it to record with inferscope")
 }
 
-fn mebibytes(bytes: &str) -> String {
-    let bytes: u64 = bytes.parse().unwrap_or(0);
-    format!("{} MiB", (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0)
+fn size(bytes: &str) -> String {
+    quantity::bytes(bytes.parse().unwrap_or(0))
 }
 
 /// Why a segment is smaller than asked for.

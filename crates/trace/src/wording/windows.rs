@@ -1,6 +1,7 @@
 //! The note on a GPU that was recorded in windows: how much of the time, what that costs, or why the cost is not known.
 
 use crate::codes::GpuWindows;
+use crate::quantity;
 
 impl GpuWindows {
     pub(super) fn said(&self) -> String {
@@ -22,7 +23,7 @@ impl GpuWindows {
         let windows = if self.count == 1 { "1 window".to_owned() } else { format!("{} windows", self.count) };
         let long = match self.step_ns {
             0 => String::new(),
-            step => format!(" long enough for steps of {:.1} s", step as f64 / 1e9),
+            step => format!(" long enough for steps of {}", quantity::duration(step)),
         };
         format!(
             "GPU work was recorded for {share} of the time, in {windows}{long}, to cost at most {budget}: {cost}{how}"
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(GpuWindows::of(&note.args), Some(windows));
         assert_eq!(
             note.said(),
-            "GPU work was recorded for 25 % of the time, in 7 windows long enough for steps of 3.0 s, to cost at most 2.0 %: \
+            "GPU work was recorded for 25 % of the time, in 7 windows long enough for steps of 3.00 s, to cost at most 2.0 %: \
              recording slows the program by 8.1 %"
         );
         let older = Note::new(NoteCode::GpuWindows).with("GPU work was recorded for 9 % of the time");

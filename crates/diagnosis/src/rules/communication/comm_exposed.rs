@@ -39,7 +39,7 @@ impl Rule for CommExposed {
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "Collectives with no other kernel beside them take {min_share} of the step or more.",
+            summary: "Collectives that overlap no other kernel take {min_share} of the step or more.",
             why: "While a collective runs alone, the GPU computes nothing. Splitting the work, so that one part is computed while the other is exchanged, hides it. At best all of that time is hidden, as far as there are kernels to overlap it with; at worst none of it (the next kernel needs the result); half of it in the middle.",
             needs: "GPU operations.",
             example: "Exposed collectives take 31 % of the step, mostly ncclDevKernel_AllReduce_Sum_bf16_RING_LL",

@@ -39,7 +39,7 @@ impl Rule for RepeatedWork {
         RuleDocs {
             summary: "Operators whose inputs are the same every step take {min_share} of the step or more.",
             why: "In two steps in a row every operator is recorded with the values that it reads and writes. One that runs at the same line, on the same sizes and scalars, and reads only values that are the same in both steps (parameters, what was there before and nobody wrote to, constants such as `torch.ones`, and results of operators like itself) gives the same result: a mask built anew, weights converted again. What draws random numbers, what changes state that lives on, and what is changed afterwards does not count. Where a program gives the same input in every step, only what comes from parameters and constants counts. The gain is the recorded steps without these operators.",
-            needs: "Operators (`--ops`, on by default for PyTorch), with two steps in a row looked at.",
+            needs: "Operators (`--ops`, on by default for PyTorch), recorded in two steps in a row.",
             example: "Same result every step: ones, triu and 1 more take 12 % of the step (model.py:31)",
         }
     }

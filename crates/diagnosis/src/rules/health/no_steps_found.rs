@@ -146,7 +146,11 @@ mod tests {
         let attached = found(&NoStepsFound, &format!("attached\n {seen}"));
         assert_eq!(attached[0].title, "`attach` cannot see step markers; percentages cover the whole recording");
         assert!(attached[0].actions[0].contains("inferscope run"), "{:?}", attached[0].actions);
-        assert!(attached[0].evidence[0].text.starts_with("`attach` cannot record it"), "{:?}", attached[0].evidence);
+        assert!(
+            attached[0].evidence[0].text.starts_with("`attach` records from outside only"),
+            "{:?}",
+            attached[0].evidence
+        );
         let kept_out = found(&NoStepsFound, &format!("collector stacks on\n note not-injected -I\n {seen}"));
         assert!(kept_out[0].title.contains("collectors not loaded in the program"), "{}", kept_out[0].title);
         assert!(kept_out[0].actions.iter().all(|action| !action.contains("with step")), "{:?}", kept_out[0].actions);

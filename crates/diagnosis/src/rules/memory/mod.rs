@@ -1,4 +1,4 @@
-//! What frameworks' allocators hold of device memory: growth, holes, what is reserved in vain, and how near the end is.
+//! What frameworks' allocators hold of device memory: growth, holes, what is reserved and unused, and how near the end is.
 
 pub(crate) mod allocator_retries;
 pub(crate) mod cudamalloc_in_steady_state;
@@ -15,7 +15,7 @@ use crate::rule::Family;
 pub const FAMILY: Family = Family {
     name: "memory",
     title: "GPU memory",
-    summary: "What PyTorch's allocator holds: leaks, fragmentation, memory reserved in vain, and how close it is to the limit.",
+    summary: "What PyTorch's allocator holds: leaks, fragmentation, unused reserved memory, and how close it is to the limit.",
     rules: &[
         &leak::Leak,
         &oom_near_miss::OomNearMiss,

@@ -110,6 +110,12 @@ impl<'a> Events<'a> {
                 self.event.raw(r#","window":"#).text(window);
                 self.finish(&slice, args, out)
             }
+            SliceKind::Fix => {
+                self.instant(self.names.get(slice.name), slice.start, "fix");
+                self.place(track);
+                self.event.raw(r#","fix":"#).text(self.timeline.slices.fix(index).map_or("", |moment| moment.name()));
+                self.finish(&slice, args, out)
+            }
             _ => {
                 let around = open.nested.last().filter(|scope| slice.end() <= scope.0).map(|scope| scope.1);
                 let parent = around.filter(|_| slice.start >= open.tangled_until);

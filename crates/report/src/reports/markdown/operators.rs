@@ -2,9 +2,10 @@
 
 use super::code::{code, short_place};
 use super::table::{Table, bar};
-use crate::operator_words::{basis, calls, in_call, percent, recorded, share, whole};
+use crate::operator_words::{basis, calls, in_call, recorded, share};
 use crate::units::{count, duration};
 use analysis::device::gpu::KernelLayer;
+use analysis::phrase::percent_or_less;
 use diagnosis::Diagnosis;
 use std::io::{self, Write};
 use timeline::Timeline;
@@ -22,7 +23,7 @@ fn of(all: usize) -> String {
 
 fn operators(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let Some(operators) = &diagnosis.operators else { return Ok(()) };
-    let share_of = if whole(operators) == "of step" { " of step" } else { " of operators" };
+    let share_of = if operators.all_of_step().is_some() { " of step" } else { " of operators" };
     let mut table = Table::new([
         share_of,
         "",
@@ -41,7 +42,7 @@ fn operators(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
         let shapes = if row.shapes.is_empty() { String::new() } else { code(&row.shapes) };
         let file = row.place.file.as_deref().unwrap_or("");
         table.row([
-            percent(part),
+            percent_or_less(part),
             bar(part),
             duration(row.ns),
             calls(row.calls),
@@ -72,7 +73,14 @@ fn layers(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> i
     for layer in layers.rows.iter().take(TOP) {
         let (part, mean) = (layers.share(layer), in_call(layer));
         let name = code(timeline.names.text(layer.name));
-        table.row([percent(part), bar(part), duration(mean.own_ns), duration(mean.total_ns), calls(mean.calls), name]);
+        table.row([
+            percent_or_less(part),
+            bar(part),
+            duration(mean.own_ns),
+            duration(mean.total_ns),
+            calls(mean.calls),
+            name,
+        ]);
     }
     writeln!(out, "## Layers, by own CPU time\n\nMean of {}{}:\n", recorded(layers), of(layers.rows.len()))?;
     table.write(out)

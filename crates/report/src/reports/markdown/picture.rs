@@ -5,6 +5,7 @@ use super::table::Table;
 use super::words::prose;
 use crate::picture::{drawn, legend, said, several, title};
 use crate::units::{count, duration};
+use analysis::phrase::longer;
 use analysis::slow_steps::{Difference, slowest};
 use analysis::waterfall::Waterfall;
 use diagnosis::Diagnosis;
@@ -44,7 +45,7 @@ pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) ->
     }
     let mut table = Table::new([" difference", " slow", " typical", "what", "where"]);
     for one in slow.differences.iter().take(MOST) {
-        table.row([more(one.more_ns()), duration(one.slow_ns), duration(one.usual_ns), one.what.clone(), place(one)]);
+        table.row([longer(one.more_ns()), duration(one.slow_ns), duration(one.usual_ns), one.what.clone(), place(one)]);
     }
     table.write(out)?;
     let mut facts: Vec<String> = slow
@@ -56,11 +57,6 @@ pub fn slow(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) ->
     let when: Vec<String> = slowest(&diagnosis.steps, slow).take(3).map(|step| since(step.start)).collect();
     facts.push(format!("the slowest start at {}", when.join(", ")));
     writeln!(out, "Per step: {}.\n", facts.join("; "))
-}
-
-/// `+11.8 ms`.
-pub fn more(ns: i64) -> String {
-    format!("{}{}", if ns < 0 { "−" } else { "+" }, duration(ns.unsigned_abs()))
 }
 
 /// A mean of counts: whole where it is.

@@ -27,7 +27,8 @@ impl Page<'_> {
 
     fn held(&self, out: &mut impl Write, one: &AllocatorMemory) -> io::Result<()> {
         // Without events the only moment is the end.
-        let (held, when) = if one.history.allocs > 0 { (&one.peak, "at the peak") } else { (&one.end, "at the end") };
+        let at_peak = one.history.allocs > 0;
+        let held = if at_peak { &one.peak } else { &one.end };
         if held.bytes == 0 {
             return Ok(());
         }
@@ -36,7 +37,7 @@ impl Page<'_> {
             "share",
             "bytes",
             "blocks",
-            if one.history.allocs > 0 { "at the peak, by use" } else { "at the end, by use" },
+            if at_peak { "at the peak, by use" } else { "at the end, by use" },
         ]);
         let cells = |size: u64, blocks: u64| {
             [percent_of(size, held.bytes), bytes(size), count(blocks)].map(|text| (Ink::Plain, text))
@@ -44,7 +45,7 @@ impl Page<'_> {
         for (category, size, blocks) in &held.by_category {
             table.row(cells(*size, *blocks), category.said(), "");
         }
-        if one.history.allocs > 0 {
+        if at_peak {
             table.write(out, self.style)?;
             writeln!(out)?;
         }
@@ -52,7 +53,7 @@ impl Page<'_> {
             "share",
             "bytes",
             "blocks",
-            if when == "at the peak" { "at the peak, by line" } else { "at the end, by line" },
+            if at_peak { "at the peak, by line" } else { "at the end, by line" },
         ]);
         for holder in held.by_place.iter().take(self.top.min(MOST_HOLDERS)) {
             table.row(cells(holder.bytes, holder.blocks), &place(holder), "");

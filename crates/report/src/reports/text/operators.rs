@@ -3,7 +3,7 @@
 
 use super::Page;
 use super::spark::bar;
-use crate::operator_words::{basis, calls, in_call, named, percent, recorded, share, whole};
+use crate::operator_words::{basis, calls, in_call, named, recorded, share, whole};
 use crate::style::Ink;
 use crate::table::Table;
 use analysis::phrase;
@@ -21,7 +21,7 @@ impl Page<'_> {
             let part = share(operators, row);
             let cells = [
                 (Ink::Bar, bar(part, 10, self.style)),
-                (Ink::Plain, percent(part)),
+                (Ink::Plain, phrase::percent_or_less(part)),
                 (Ink::Plain, self.time(row.ns)),
                 (Ink::Plain, calls(row.calls)),
                 (Ink::Plain, row.gflops().map_or("-".into(), |speed| format!("{speed:.1}"))),
@@ -47,7 +47,7 @@ impl Page<'_> {
             let (part, mean) = (layers.share(layer), in_call(layer));
             let cells = [
                 (Ink::Bar, bar(part, 10, self.style)),
-                (Ink::Plain, percent(part)),
+                (Ink::Plain, phrase::percent_or_less(part)),
                 (Ink::Plain, self.time(mean.own_ns)),
                 (Ink::Plain, self.time(mean.total_ns)),
                 (Ink::Plain, calls(mean.calls)),

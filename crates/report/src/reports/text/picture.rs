@@ -3,7 +3,7 @@
 use super::Page;
 use super::verdict::wrapped;
 use crate::picture::{drawn, legend, said, several, title};
-use crate::reports::markdown::{more, number};
+use crate::reports::markdown::number;
 use crate::style::{Ink, left};
 use crate::table::Table;
 use analysis::phrase;
@@ -58,7 +58,7 @@ impl Page<'_> {
         }
         let mut table = Table::new(["difference", "slow", "typical", "what"]);
         for one in slow.differences.iter().take(self.top.min(8)) {
-            let cells = [self.style.plain(&more(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
+            let cells = [self.style.plain(&phrase::longer(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
             let at = &one.place;
             let name = at.kernel.clone().or(at.api.clone());
             let place = name.unwrap_or_else(|| match at.function.is_some() || at.file.is_some() {

@@ -27,6 +27,7 @@ pub struct Event<'a> {
     pub stack: Raw<'a>,
     pub value: Raw<'a>,
     pub window: Raw<'a>,
+    pub fix: Raw<'a>,
     pub overhead: Raw<'a>,
     pub metadata: Raw<'a>,
     start: Raw<'a>,
@@ -69,6 +70,7 @@ impl<'a> Event<'a> {
                 "stack" => event.stack = value,
                 "value" => event.value = value,
                 "window" => event.window = value,
+                "fix" => event.fix = value,
                 "overhead" => event.overhead = value,
                 _ => {}
             })?;

@@ -11,7 +11,8 @@ use crate::import::json::places::Places;
 use crate::import::json::{LONGEST_ARGS, MOST_EVENTS};
 use crate::names::IdMap;
 use crate::{
-    Builder, NameIndex, OverheadKind, RecordingWindow, SliceExtra, SliceKind, StackIndex, State, Timeline, TrackIndex,
+    Builder, FixMoment, NameIndex, OverheadKind, RecordingWindow, SliceExtra, SliceKind, StackIndex, State, Timeline,
+    TrackIndex,
 };
 
 #[derive(Default)]
@@ -116,6 +117,15 @@ impl Loader {
                 let (track, name) = (self.track(event), self.name(event));
                 let more = SliceExtra { id: window as u32, ..SliceExtra::default() };
                 self.builder.slice(track, SliceKind::RecordingWindow, name, time, 0, more);
+            }
+            r#""fix""# => {
+                let Some(moment) = event.fix.text().and_then(|moment| FixMoment::from_name(&moment)) else {
+                    self.warnings.values += 1;
+                    return;
+                };
+                let (track, name) = (self.track(event), self.name(event));
+                let more = SliceExtra { id: moment as u32, ..SliceExtra::default() };
+                self.builder.slice(track, SliceKind::Fix, name, time, 0, more);
             }
             _ => {
                 let (track, name, args) = (self.track(event), self.name(event), self.args(event));

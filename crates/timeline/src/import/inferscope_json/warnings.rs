@@ -59,7 +59,7 @@ impl JsonWarnings {
         let counted = [
             (self.unknown_more, "events of other unknown types, skipped"),
             (self.unreadable, "events that are not valid JSON objects, skipped"),
-            (self.long, "events larger than 16 MB, skipped"),
+            (self.long, "events larger than 16 MiB, skipped"),
             (self.too_many, "events beyond what a timeline can hold, skipped"),
             (self.times, "events with a missing or invalid timestamp, skipped"),
             (self.ends, "events that end before they start, or at an invalid time: their duration is used, if any"),

@@ -50,7 +50,7 @@ impl KinetoWarnings {
         let counted = [
             (self.unknown_more, "events of other unknown categories, skipped"),
             (self.unreadable, "events that are not valid JSON objects, skipped"),
-            (self.long, "events larger than 16 MB, skipped"),
+            (self.long, "events larger than 16 MiB, skipped"),
             (self.too_many, "events beyond what a timeline can hold, skipped"),
             (self.times, "events with a missing or invalid timestamp, skipped"),
             (self.lengths, "events with a negative or absurd duration, shown as instants"),

@@ -125,7 +125,8 @@ impl SlicePart {
             if any_args && let Some(bytes) = args.get(row) {
                 detail.args = self.texts.index(&text(Some(bytes))) + 1;
             }
-            let open = !dur_levels.is_empty() && dur_levels[row] == 0 && kind != SliceKind::Mark;
+            let moment = matches!(kind, SliceKind::Mark | SliceKind::RecordingWindow | SliceKind::Fix);
+            let open = !dur_levels.is_empty() && dur_levels[row] == 0 && !moment;
             if starts[row] < 0 {
                 let row = if open { Err(self.open.len()) } else { Ok(self.filled) };
                 self.unplaced.push(Unplaced { row, first });

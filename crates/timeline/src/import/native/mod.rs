@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use trace::plain_file;
+use trace::quantity;
 use trace::tables::{self, MANIFEST, Table};
 
 /// Names come before what refers to them. Anchors are left: the recorder has already applied them.
@@ -167,7 +168,7 @@ fn read_manifest(folder: &Path, entries: usize, tables: bool) -> Result<(Manifes
         .read_to_end(&mut bytes)
         .map_err(|source| OpenError::Unreadable { path: path.clone(), source })?;
     let parsed = if bytes.len() as u64 > manifest::LARGEST {
-        Err(Refused::Damaged(format!("manifest.json is larger than {} MB", manifest::LARGEST >> 20)))
+        Err(Refused::Damaged(format!("manifest.json is larger than {}", quantity::bytes(manifest::LARGEST))))
     } else {
         manifest::parse(&bytes)
     };
