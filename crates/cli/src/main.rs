@@ -20,6 +20,7 @@ mod memory;
 mod newest;
 mod open;
 mod output;
+mod post_mortem;
 mod rule_file;
 mod step_name;
 mod terminal;

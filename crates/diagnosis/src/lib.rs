@@ -64,6 +64,8 @@ pub mod user_rules;
 
 mod diagnose;
 
+pub mod failed_request;
+
 pub mod compare;
 
 pub mod verify;

@@ -5,6 +5,7 @@ pub mod alerts;
 pub mod bundle;
 pub mod collect;
 pub mod csv;
+pub mod death;
 pub mod event;
 pub mod identity;
 pub mod json;

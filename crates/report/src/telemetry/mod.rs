@@ -1,7 +1,8 @@
 //! Memory telemetry in words: why a process died of memory, and tables of what was asked.
 
+pub mod failed_request;
 mod post_mortem;
 mod tables;
 
-pub use post_mortem::{PostMortem, sentences};
+pub use post_mortem::{PostMortem, ended_while_full, sentences};
 pub use tables::{events, summaries};
