@@ -3,7 +3,6 @@ that dies of memory is explained."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import INFERSCOPE, PATIENCE_S, environment
+from recording import INFERSCOPE, PATIENCE_S, environment, memory_group
 from recording import inferscope as run_command
 
 GROWS = """
@@ -119,20 +118,6 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     damaged.write_bytes(b"not telemetry at all")
     done = inferscope("query", "summary", damaged.parent)
     assert done.returncode == 5 and "damaged at byte 0" in done.stderr
-
-
-@contextlib.contextmanager
-def memory_group(limit: int):
-    """A control group with that much memory, of whichever version the machine has."""
-    name = f"inferscope-test-{os.getpid()}"
-    old, new = Path("/sys/fs/cgroup/memory") / name, Path("/sys/fs/cgroup") / name
-    folder = old if old.parent.is_dir() else new
-    folder.mkdir()
-    try:
-        (folder / ("memory.limit_in_bytes" if folder == old else "memory.max")).write_text(str(limit))
-        yield folder / "cgroup.procs"
-    finally:
-        folder.rmdir()
 
 
 @pytest.mark.serial

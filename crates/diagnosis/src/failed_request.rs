@@ -271,36 +271,39 @@ mod tests {
         last(&timeline, &diagnose(&timeline, &Options::default()))
     }
 
-    /// Four segments with holes of 9 MiB; 16 MiB are asked for.
-    fn fragmented(more: &str) -> String {
+    /// Eight segments of 20 MiB with two blocks of 9 MiB each; 16 MiB are asked for.
+    fn split(more: &str) -> String {
         let mut text = String::from("device 0 GPU\n track main\n repeat 3 every 10ms\n step request 1ms..9ms\n end\n");
-        for round in 0..4u64 {
-            let at = 100 * (round + 1);
-            text += &format!("alloc {}us {} at {}\n", 40_000 + round * 10, 20 << 20, at << 20);
-            text += &format!("block alloc {}us 9M at {at}M\n", 40_001 + round * 10);
-            text += &format!("block alloc {}us 9M at {}M\n", 40_002 + round * 10, at + 9);
-        }
-        for round in 0..4u64 {
-            text += &format!("block free {}us 9M at {}M\n", 41_000 + round, 100 * (round + 1));
+        for round in 0..8u64 {
+            let (at, time) = (100 * (round + 1), 40_000 + round * 10);
+            text += &format!("alloc {time}us {} at {}\n", 20 << 20, at << 20);
+            text += &format!("block alloc {}us 9M at {at}M main>load@model.py:3\n", time + 1);
+            text += &format!("block alloc {}us 9M at {}M\n", time + 2, at + 9);
         }
         format!("{text} failed 41500us 20971520 error 2\n oom 41600us 16M free 0\n{more}")
     }
 
     #[test]
-    fn the_allocators_failure_has_its_holes_and_what_was_taken() {
-        let found = of(&fragmented("")).unwrap();
+    fn the_allocators_failure_has_its_holes_its_holders_and_what_would_have_helped() {
+        let found = of(&split("")).unwrap();
         assert_eq!((found.asked, found.bytes, found.failures), (Asked::Allocator, 16 << 20, 1));
-        assert_eq!((found.taken, found.allocated), (Some(80 << 20), Some(36 << 20)));
-        let holes = found.holes.unwrap();
-        assert_eq!((holes.free, holes.count, holes.largest), (44 << 20, 8, 9 << 20));
+        assert_eq!((found.taken, found.allocated), (Some(160 << 20), Some(144 << 20)));
+        assert_eq!(found.holes, Ok(Holes { free: 16 << 20, count: 8, largest: 2 << 20 }));
         assert_eq!((found.stage, found.went_on), (Stage::RunTime(3), false));
-        assert!(matches!(found.setting, Ok(_)), "{:?}", found.setting);
+        assert_eq!((found.holders.len(), found.holders[0].bytes), (1, 72 << 20));
+        assert_eq!(found.setting, Ok(Some(Setting::ExpandableSegments)), "the ends of the segments are one piece");
+    }
+
+    #[test]
+    fn no_setting_is_named_where_there_is_not_enough() {
+        let found = of(&split("").replace("oom 41600us 16M", "oom 41600us 40M")).unwrap();
+        assert_eq!(found.setting, Ok(None));
     }
 
     #[test]
     fn a_program_that_is_given_memory_later_went_on() {
-        assert!(of(&fragmented("block alloc 42ms 1M at 100M")).unwrap().went_on);
-        assert!(of(&fragmented("alloc 42ms 4096 at 4096")).unwrap().went_on);
+        assert!(of(&split("block alloc 42ms 1M at 100M")).unwrap().went_on);
+        assert!(of(&split("alloc 42ms 4096 at 4096")).unwrap().went_on);
     }
 
     #[test]
