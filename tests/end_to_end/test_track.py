@@ -62,6 +62,20 @@ def test_what_was_written_is_read_again_in_every_form(script, tmp_path):
     assert table[0].startswith("timestamp_ns,event_type") and len(table) > 3
 
 
+def test_analyze_shows_telemetry_with_its_alerts(script, tmp_path):
+    folder = tmp_path / "telemetry"
+    options = ("--interval", "0.02", "--warn", "0.01%", "--critical", "off", "--output", folder)
+    inferscope("track", *options, "--", "python3", script(GROWS))
+    shown = inferscope("analyze", folder)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("Memory telemetry:") and "memory never ran out" in shown.stdout
+    assert "warning (host" in shown.stdout
+    told = json.loads(inferscope("analyze", folder, "--format", "json").stdout)
+    assert told["sessions"][0]["events"] > 2 and {alert["event_type"] for alert in told["alerts"]} == {"warning"}
+    refused = inferscope("analyze", folder, "--format", "html")
+    assert refused.returncode == 2 and "--format json" in refused.stderr
+
+
 def test_ranks_come_from_the_launcher(script, tmp_path):
     folder = tmp_path / "telemetry"
     environ = environment() | {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}

@@ -5,4 +5,4 @@ mod post_mortem;
 mod tables;
 
 pub use post_mortem::{PostMortem, ended_while_full, sentences};
-pub use tables::{events, summaries};
+pub use tables::{events, overview, summaries};
