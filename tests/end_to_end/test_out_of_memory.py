@@ -224,3 +224,48 @@ def test_a_bundle_beside_traces_is_taken_for_none(tmp_path, script):
     (bundle / "manifest.json").write_text("{}", encoding="utf-8")
     done = inferscope("analyze", cwd=tmp_path)
     assert done.returncode == 0 and b"oom_dump" not in done.stderr, done.stderr
+
+
+def test_diagnose_writes_a_folder_and_fails_on_a_risk(gpu, trace, tmp_path):
+    play(gpu, f"\n    do('malloc bytes=4096 address=0x7e00000000')\n    {FAILS}sys.exit(1)")
+    folder = tmp_path / "diagnosis"
+    done = inferscope("diagnose", trace, "--output", folder, "--fail-on", "risk")
+    assert done.returncode == 3 and b"memory ran out" in done.stdout, done.stderr
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "diagnostic_summary.json",
+        "environment.json",
+        "manifest.json",
+        "report.json",
+        "telemetry_timeline.json",
+    ]
+    summary = json.loads((folder / "diagnostic_summary.json").read_text(encoding="utf-8"))
+    assert (summary["backend"], summary["peak_bytes"], summary["num_ooms"]) == ("cuda", 4096, 1)
+    assert summary["risk_flags"] == {
+        "oom_occurred": True,
+        "high_utilization": False,
+        "fragmentation_warning": False,
+    }
+    assert json.loads((folder / "report.json").read_text(encoding="utf-8"))["analysis_version"]
+    again = inferscope("diagnose", trace, "--output", folder)
+    assert again.returncode == 1 and b"it is there already" in again.stderr
+
+
+def test_diagnose_of_telemetry_without_a_risk_is_fine(script, tmp_path):
+    telemetry = tmp_path / "telemetry"
+    program = script("held = bytearray(8 << 20)")
+    options = ("--warn", "off", "--critical", "off", "--output", telemetry)
+    assert inferscope("track", *options, "--", "python3", program).returncode == 0
+    folder = tmp_path / "diagnosis"
+    done = inferscope("diagnose", telemetry, "--output", folder)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((folder / "diagnostic_summary.json").read_text(encoding="utf-8"))
+    assert summary["backend"] == "host" and summary["num_ooms"] == 0
+    events = json.loads((folder / "telemetry_timeline.json").read_text(encoding="utf-8"))["events"]
+    assert events[0]["event_type"] == "start" and events[-1]["event_type"] == "stop"
+
+
+def test_diagnose_of_a_recording_without_gpu_memory_says_so(record, script, trace, tmp_path):
+    record(script("pass"))
+    done = inferscope("diagnose", trace, "--output", tmp_path / "diagnosis")
+    assert done.returncode == 5 and b"no GPU memory in it" in done.stderr
+    assert not (tmp_path / "diagnosis").exists()

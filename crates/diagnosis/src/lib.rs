@@ -66,6 +66,8 @@ mod diagnose;
 
 pub mod failed_request;
 
+pub mod memory_figures;
+
 pub mod compare;
 
 pub mod verify;

@@ -159,7 +159,7 @@ fn retain(folder: &Path, newest: &Path, retention: Retention) {
 }
 
 /// `20261118T141530Z`.
-fn utc(time_ns: u64) -> String {
+pub(crate) fn utc(time_ns: u64) -> String {
     let seconds = (time_ns / 1_000_000_000) as libc::time_t;
     // SAFETY: plain data that the call fills from a number.
     let time = unsafe {

@@ -10,6 +10,7 @@ pub mod event;
 pub mod identity;
 pub mod json;
 pub mod query;
+pub mod risk;
 pub mod sink;
 pub mod track;
 

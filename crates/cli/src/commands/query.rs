@@ -241,7 +241,7 @@ fn list(
 }
 
 /// Every event of a folder or file.
-fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+pub fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::bad_input(format_args!("{}: {why}", path.display()));
     let metadata = std::fs::metadata(path).map_err(|error| {
         failed(&error)

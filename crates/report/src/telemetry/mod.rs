@@ -2,7 +2,9 @@
 
 pub mod failed_request;
 mod post_mortem;
+mod risk;
 mod tables;
 
 pub use post_mortem::{PostMortem, ended_while_full, sentences};
+pub use risk::{advice, diagnosis};
 pub use tables::{events, overview, summaries};
