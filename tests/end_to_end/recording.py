@@ -37,6 +37,20 @@ def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_S) 
     return value
 
 
+@contextlib.contextmanager
+def memory_group(limit: int):
+    """A control group with that much memory, of whichever version the machine has."""
+    name = f"inferscope-test-{os.getpid()}"
+    old, new = Path("/sys/fs/cgroup/memory") / name, Path("/sys/fs/cgroup") / name
+    folder = old if old.parent.is_dir() else new
+    folder.mkdir()
+    try:
+        (folder / ("memory.limit_in_bytes" if folder == old else "memory.max")).write_text(str(limit))
+        yield folder / "cgroup.procs"
+    finally:
+        folder.rmdir()
+
+
 @dataclass
 class Trace:
     """A trace's folder, read the way docs/trace-format.md tells anybody to read it."""

@@ -3,7 +3,6 @@ that dies of memory is explained."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recording import INFERSCOPE, PATIENCE_S, environment
+from recording import INFERSCOPE, PATIENCE_S, environment, memory_group
 from recording import inferscope as run_command
 
 GROWS = """
@@ -61,6 +60,20 @@ def test_what_was_written_is_read_again_in_every_form(script, tmp_path):
     assert events(exported) == events(folder)
     table = inferscope("query", "events", folder, "--type", "sample", "--format", "csv").stdout.splitlines()
     assert table[0].startswith("timestamp_ns,event_type") and len(table) > 3
+
+
+def test_analyze_shows_telemetry_with_its_alerts(script, tmp_path):
+    folder = tmp_path / "telemetry"
+    options = ("--interval", "0.02", "--warn", "0.01%", "--critical", "off", "--output", folder)
+    inferscope("track", *options, "--", "python3", script(GROWS))
+    shown = inferscope("analyze", folder)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("Memory telemetry:") and "memory never ran out" in shown.stdout
+    assert "warning (host" in shown.stdout
+    told = json.loads(inferscope("analyze", folder, "--format", "json").stdout)
+    assert told["sessions"][0]["events"] > 2 and {alert["event_type"] for alert in told["alerts"]} == {"warning"}
+    refused = inferscope("analyze", folder, "--format", "html")
+    assert refused.returncode == 2 and "--format json" in refused.stderr
 
 
 def test_ranks_come_from_the_launcher(script, tmp_path):
@@ -119,20 +132,6 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
     damaged.write_bytes(b"not telemetry at all")
     done = inferscope("query", "summary", damaged.parent)
     assert done.returncode == 5 and "damaged at byte 0" in done.stderr
-
-
-@contextlib.contextmanager
-def memory_group(limit: int):
-    """A control group with that much memory, of whichever version the machine has."""
-    name = f"inferscope-test-{os.getpid()}"
-    old, new = Path("/sys/fs/cgroup/memory") / name, Path("/sys/fs/cgroup") / name
-    folder = old if old.parent.is_dir() else new
-    folder.mkdir()
-    try:
-        (folder / ("memory.limit_in_bytes" if folder == old else "memory.max")).write_text(str(limit))
-        yield folder / "cgroup.procs"
-    finally:
-        folder.rmdir()
 
 
 @pytest.mark.serial

@@ -55,6 +55,8 @@ pub enum Command {
     Monitor(commands::track::Track),
     /// Query memory telemetry: sessions, events, alerts, OOMs
     Query(commands::query::Query),
+    /// Write figures, risks and advice about memory to a folder
+    Diagnose(commands::diagnose::Diagnose),
     /// Show this machine, its GPUs and the installed frameworks
     Info(commands::info::Info),
     /// Show what can be recorded on this machine, and why something cannot

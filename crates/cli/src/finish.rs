@@ -18,6 +18,8 @@ pub struct Finished {
     pub report: Option<PathBuf>,
     /// All that was asked for was written.
     pub whole: bool,
+    /// None: the trace cannot be read.
+    pub verdict: Option<Verdict>,
 }
 
 /// A report that cannot be written is told before anything is recorded for it.
@@ -46,23 +48,23 @@ pub fn finish(settings: &Settings, trace: &Path, notes: &[String], extra: Option
         format!("interrupted before the report was written; to see it, run `inferscope analyze {}`", quoted(trace));
     let _last_words = (!settings.quiet()).then(|| LastWords::new(&place));
     match try_finish(settings, trace, extra, rules) {
-        Ok((report, whole)) => Finished { report: Some(report), whole },
+        Ok((report, whole, verdict)) => Finished { report: Some(report), whole, verdict: Some(verdict) },
         Err(failure) => {
             terminal::say(format_args!("no report: {}", failure.message()));
             notes.iter().for_each(|note| settings.say(note));
             settings.say(format_args!("the trace is in {}", trace.display()));
-            Finished { report: None, whole: extra.is_none() }
+            Finished { report: None, whole: extra.is_none(), verdict: None }
         }
     }
 }
 
-/// Where the report is, and whether the one that was asked for is there too.
+/// Where the report is, whether the one that was asked for is there too, and what they are of.
 fn try_finish(
     settings: &Settings,
     trace: &Path,
     extra: Option<&Path>,
     rules: &RuleFile,
-) -> Result<(PathBuf, bool), Failure> {
+) -> Result<(PathBuf, bool, Verdict), Failure> {
     // Somebody waits for it.
     crate::memory::keep_what_is_freed();
     let verdict = Verdict::of(open::read(settings, trace)?, None, rules)?;
@@ -80,7 +82,7 @@ fn try_finish(
     }
     kept?;
     tell(settings, &verdict, trace, &page);
-    Ok((report, wanted.is_ok()))
+    Ok((report, wanted.is_ok(), verdict))
 }
 
 fn tell(settings: &Settings, verdict: &Verdict, trace: &Path, page: &Path) {

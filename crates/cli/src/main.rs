@@ -20,6 +20,7 @@ mod memory;
 mod newest;
 mod open;
 mod output;
+mod post_mortem;
 mod rule_file;
 mod step_name;
 mod terminal;
@@ -59,6 +60,7 @@ fn run(arguments: Arguments) -> Result<Ending, Failure> {
         Command::Track(track) => commands::track::run(&Settings::load(base)?, track, true),
         Command::Monitor(track) => commands::track::run(&Settings::load(base)?, track, false),
         Command::Query(query) => commands::query::run(&Settings::load(base)?, query),
+        Command::Diagnose(diagnose) => commands::diagnose::run(&Settings::load(base)?, diagnose),
         Command::Info(info) => commands::info::run(&Settings::load(base)?, info),
         Command::Doctor => commands::doctor::run(&Settings::load(base)?),
         Command::Config(config) => commands::config::run(&Settings::load(base)?, config),

@@ -50,8 +50,9 @@ fn traces_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(|path| is_trace(path))
 }
 
+/// The bundle of a program that died of memory lies beside its trace, and has a manifest, too.
 fn is_trace(path: &Path) -> bool {
-    path.join(MANIFEST).is_file()
+    path.join(MANIFEST).is_file() && !telemetry::bundle::is_bundle(path)
 }
 
 fn began(trace: &Path) -> Option<SystemTime> {

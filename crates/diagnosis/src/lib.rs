@@ -64,6 +64,10 @@ pub mod user_rules;
 
 mod diagnose;
 
+pub mod failed_request;
+
+pub mod memory_figures;
+
 pub mod compare;
 
 pub mod verify;

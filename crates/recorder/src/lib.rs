@@ -80,6 +80,11 @@ use trace::codes::{Note, NoteCode};
 
 /// Starts a command and records it until it ends. Signals and the exit pass through.
 pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> {
+    run_and(settings, command, |_| ())
+}
+
+/// The same; `meanwhile` is called with the command's pid some times a second, and must be quick.
+pub fn run_and(settings: &Settings, command: &[OsString], mut meanwhile: impl FnMut(u32)) -> Result<Outcome, Error> {
     let command = Command::resolve(command)?;
     if let Some(outer) = launch::outer_recorder() {
         return run_unrecorded(&command, outer);
@@ -106,9 +111,13 @@ pub fn run(settings: &Settings, command: &[OsString]) -> Result<Outcome, Error> 
             return Err(error);
         }
     };
-    supervisor.watches(running.pid());
+    let pid = running.pid();
+    supervisor.watches(pid);
     remember(settings, &trace);
-    let exit = running.wait(&mut signals, || supervisor.tend());
+    let exit = running.wait(&mut signals, || {
+        meanwhile(pid);
+        supervisor.tend()
+    });
     Ok(supervisor.finish(Some(exit)).remove_segments())
 }
 

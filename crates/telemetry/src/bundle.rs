@@ -1,6 +1,7 @@
 //! The bundle of a process that died of memory: a folder that explains it to somebody who was not there, and holds no secret. The oldest bundles go
 //! when there are too many.
 
+use crate::death::Death;
 use crate::event::{Event, EventType};
 use crate::json;
 use serde_json::{Value, json};
@@ -8,24 +9,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-
-/// Why the process is believed to have died of memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Death {
-    /// The kernel killed it because its control group had no memory left.
-    GroupLimit { limit: u64 },
-    /// SIGKILL while memory was nearly full: the kernel's OOM killer, or somebody else.
-    KilledWhileFull { share_percent: u8 },
-}
-
-impl Death {
-    fn reason(&self) -> &'static str {
-        match self {
-            Death::GroupLimit { .. } => "cgroup_oom",
-            Death::KilledWhileFull { .. } => "killed_while_memory_full",
-        }
-    }
-}
 
 /// What is written.
 pub struct Bundle<'a> {
@@ -40,6 +23,8 @@ pub struct Bundle<'a> {
     pub events: Vec<&'a Event>,
     /// The post-mortem, a sentence each.
     pub sentences: Vec<String>,
+    /// The request for memory that failed, in numbers. Null: none was seen.
+    pub failed_request: Value,
     /// Of the environment only what is on the list below is kept.
     pub variables: Vec<(String, String)>,
 }
@@ -76,6 +61,11 @@ const ALLOWED: [&str; 14] = [
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 ];
+
+/// Whether a folder of this name is a bundle: they lie beside traces.
+pub fn is_bundle(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
 
 impl Bundle<'_> {
     /// Writes it into `folder` and returns where it is. It appears whole or not at all.
@@ -117,6 +107,7 @@ impl Bundle<'_> {
             "began_ns": self.began_ns,
             "died_ns": self.time_ns,
             "post_mortem": self.sentences,
+            "failed_request": self.failed_request,
             "last_sample": last.map(|event| Value::Object(json::object(event))),
         });
         let allowed = |(name, _): &&(String, String)| ALLOWED.contains(&name.as_str());
@@ -144,9 +135,8 @@ impl Bundle<'_> {
 /// The oldest go first; the newest always stays.
 fn retain(folder: &Path, newest: &Path, retention: Retention) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bundle = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let mut found: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| bundle(path) && path != newest).collect();
+        entries.map(|entry| entry.path()).filter(|path| is_bundle(path) && path != newest).collect();
     // Names begin with the time.
     found.sort();
     let size = |path: &Path| -> u64 {
@@ -169,7 +159,7 @@ fn retain(folder: &Path, newest: &Path, retention: Retention) {
 }
 
 /// `20261118T141530Z`.
-fn utc(time_ns: u64) -> String {
+pub(crate) fn utc(time_ns: u64) -> String {
     let seconds = (time_ns / 1_000_000_000) as libc::time_t;
     // SAFETY: plain data that the call fills from a number.
     let time = unsafe {
@@ -201,6 +191,7 @@ mod tests {
             began_ns: 0,
             events: Vec::new(),
             sentences: vec!["It had no memory left.".into()],
+            failed_request: Value::Null,
             variables: vec![("RANK".into(), "3".into()), ("AWS_SECRET_ACCESS_KEY".into(), "hidden".into())],
         }
     }

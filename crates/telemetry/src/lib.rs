@@ -5,10 +5,12 @@ pub mod alerts;
 pub mod bundle;
 pub mod collect;
 pub mod csv;
+pub mod death;
 pub mod event;
 pub mod identity;
 pub mod json;
 pub mod query;
+pub mod risk;
 pub mod sink;
 pub mod track;
 

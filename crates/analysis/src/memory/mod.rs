@@ -5,6 +5,7 @@ pub mod growth;
 pub mod history;
 pub mod lives;
 pub mod map;
+pub mod segments;
 pub mod who;
 
 use crate::frames::Frames;
@@ -106,6 +107,20 @@ fn one(
         missing_frees: lives.missing_frees,
         history,
     })
+}
+
+/// What an allocator held before the event at this place of [`Memory::events`].
+pub fn held_before(
+    timeline: &Timeline,
+    frames: &Frames,
+    steps: &Steps,
+    allocator: AllocatorIndex,
+    event: usize,
+) -> Held {
+    let memory = &timeline.memory;
+    let lives = lives::of(memory, allocator);
+    let categories = who::categories(timeline, &lives, &positions(memory, steps));
+    held(timeline, frames, &lives, &categories, event.checked_sub(1))
 }
 
 /// What is alive after this event; None: before the first one.

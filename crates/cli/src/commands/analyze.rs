@@ -1,8 +1,9 @@
 //! `inferscope analyze`: opens a trace, finds what holds it back, and prints or writes the report.
 
 use crate::args::{Analyze, ReportFormat};
+use crate::commands::query;
 use crate::config::Settings;
-use crate::confine::Output;
+use crate::confine::{Needs, Output};
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::output::Rights;
@@ -12,6 +13,9 @@ use std::path::Path;
 use timeline::{Note, Timeline};
 
 pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
+    if let Some(path) = analyze.trace.as_deref().filter(|path| query::is_telemetry(path)) {
+        return telemetry(settings, analyze, path);
+    }
     let file = output::file(analyze.output.as_deref());
     if let (Some(path), None) = (file, analyze.format) {
         // Told before a large trace is read.
@@ -35,6 +39,26 @@ pub fn run(settings: &Settings, analyze: &Analyze) -> Result<Ending, Failure> {
             output::write_to(None, |out| verdict.write(settings, format, &style, out))?;
         }
     }
+    Ok(Ending::FINE)
+}
+
+/// A folder of `inferscope track`: it has no steps and no findings, and is shown as `query` shows it.
+fn telemetry(settings: &Settings, analyze: &Analyze, path: &Path) -> Result<Ending, Failure> {
+    let as_json = match (analyze.output.as_deref(), analyze.format) {
+        (None, None | Some(ReportFormat::Text)) => false,
+        (None, Some(ReportFormat::Json)) => true,
+        _ => {
+            let why = "memory telemetry is shown as text, or with --format json, and written to no file";
+            return Err(Failure::usage(why).with_hint("`inferscope query` has CSV and JSON of single events"));
+        }
+    };
+    let mut needs = Needs::default();
+    needs.read(path);
+    let confined = needs.confine();
+    settings.debug(|| format!("confined by Landlock: {confined}"));
+    let mut shown = Vec::new();
+    query::overview(settings, path, as_json, &mut shown)?;
+    output::write_to(None, |out| out.write_all(&shown))?;
     Ok(Ending::FINE)
 }
 

@@ -5,6 +5,7 @@ pub mod attach;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod diagnose;
 pub mod diff;
 pub mod doctor;
 pub mod export;

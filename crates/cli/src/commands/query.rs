@@ -8,7 +8,7 @@ use crate::{output, terminal};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use telemetry::query::{By, Filter, Summaries, Summary, is_oom};
 use telemetry::sink::{self, EXTENSION};
@@ -162,6 +162,42 @@ fn summarise(settings: &Settings, query: &Query, filter: &Filter) -> Result<Endi
     Ok(Ending::FINE)
 }
 
+/// Alerts and errors that are shown at once; `query alerts` shows more.
+const MOST_ALERTS: usize = 20;
+
+/// Whether a folder holds telemetry, and no trace.
+pub fn is_telemetry(path: &Path) -> bool {
+    path.is_dir()
+        && !path.join(trace::tables::MANIFEST).exists()
+        && sink::files(path).is_ok_and(|files| !files.is_empty())
+}
+
+/// All that a telemetry folder says at once, for `inferscope analyze`: what its sessions come to, the newest alerts, and when memory ran out.
+pub fn overview(settings: &Settings, path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut summaries = Summaries::by(By::Session);
+    let mut alerts = std::collections::VecDeque::new();
+    read(path, &mut |event| {
+        summaries.add(&event);
+        if event.kind.is_alert() {
+            alerts.push_back(event);
+        }
+        if alerts.len() > MOST_ALERTS {
+            alerts.pop_front();
+        }
+    })?;
+    let found = summaries.finish();
+    let alerts: Vec<Event> = alerts.into();
+    let written = if as_json {
+        let sessions: Vec<Value> = found.iter().map(|(name, summary)| object(name, summary)).collect();
+        let alerts: Vec<Value> = alerts.iter().map(|event| Value::Object(telemetry::json::object(event))).collect();
+        writeln!(out, "{:#}", json!({ "sessions": sessions, "alerts": alerts }))
+    } else {
+        let style = terminal::stdout_style(&settings.color);
+        report::telemetry::overview(&path.display().to_string(), &found, &alerts, &style, out)
+    };
+    written.map_err(|error| Failure::writing("stdout", &error))
+}
+
 fn object(name: &str, summary: &Summary) -> Value {
     json!({
         "name": name, "events": summary.events, "alerts": summary.alerts, "ooms": summary.ooms, "first_ns": summary.first_ns,
@@ -205,7 +241,7 @@ fn list(
 }
 
 /// Every event of a folder or file.
-fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+pub fn read(path: &Path, take: &mut dyn FnMut(Event)) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::bad_input(format_args!("{}: {why}", path.display()));
     let metadata = std::fs::metadata(path).map_err(|error| {
         failed(&error)

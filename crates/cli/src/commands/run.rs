@@ -5,6 +5,7 @@ use crate::config::Settings;
 use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::finish::{check_report, finish, without_memory};
+use crate::post_mortem::HostMemory;
 use analysis::spelling::nearest_of;
 use recorder::Calls;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,16 @@ pub fn run(settings: &Settings, run: &Run) -> Result<Ending, Failure> {
     // A fault in them is told before anything is recorded.
     let rules = crate::rule_file::load(settings, run.rules.as_deref())?;
     check_report(settings, run.report.as_deref())?;
-    let outcome = recorder::run(&settings.recording, &run.argv).map_err(|error| not_started(settings, run, error))?;
+    let mut memory = HostMemory::new();
+    let outcome = recorder::run_and(&settings.recording, &run.argv, |pid| memory.look(pid))
+        .map_err(|error| not_started(settings, run, error))?;
     let ending = Ending::from(outcome.exit);
     let whole = match &outcome.trace {
         Some(trace) => {
             without_memory(trace, ending.code());
-            finish(settings, trace, &outcome.notes, run.report.as_deref(), &rules).whole
+            let finished = finish(settings, trace, &outcome.notes, run.report.as_deref(), &rules);
+            memory.explain(settings, ending, trace, finished.verdict.as_ref());
+            finished.whole
         }
         None => {
             outcome.notes.iter().for_each(|note| settings.say(note));

@@ -8,6 +8,7 @@ use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::terminal;
 use clap::Args;
+use diagnosis::failed_request::Stage;
 use recorder::readings::{self, Group};
 use recorder::watched;
 use report::bytes;
@@ -19,8 +20,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stream::{Request, Stream};
 use telemetry::alerts::Thresholds;
-use telemetry::bundle::{Bundle, Death, Retention};
+use telemetry::bundle::{Bundle, Retention};
 use telemetry::collect::{DeviceCollector, HostCollector, MemoryCollector, Reading};
+use telemetry::death::Seen;
 use telemetry::query::OUT_OF_MEMORY;
 use telemetry::sink::{Limits, Sink};
 use telemetry::track::{Alert, Tracked, Tracker};
@@ -281,15 +283,20 @@ impl Session<'_> {
         let died_ns = now_ns();
         let group = self.group.read();
         let share = self.last.iter().find(|reading| reading.device_id < 0).and_then(|host| host.counters.share_used());
-        let death = match (group.oom_kills.zip(self.kills_before), group.limit, share) {
-            (Some((after, before)), Some(limit), _) if after > before => Death::GroupLimit { limit },
-            // The level at which the kernel has little left to give.
-            (_, _, Some(share)) if share >= 0.9 => Death::KilledWhileFull { share_percent: (share * 100.0) as u8 },
-            _ => return,
-        };
+        let seen =
+            Seen { killed: true, code: 137, kills: self.kills_before.zip(group.oom_kills), limit: group.limit, share };
+        let Some(death) = seen.death() else { return };
         self.tracker.mark(EventType::Error, died_ns, json!({ "reason": OUT_OF_MEMORY }));
         let events: Vec<_> = self.tracker.recent().collect();
-        let mortem = PostMortem { death: &death, began_ns: self.began_ns, died_ns, events: &events };
+        let mortem = PostMortem {
+            death: &death,
+            began_ns: self.began_ns,
+            died_ns,
+            events: &events,
+            request: None,
+            stage: Stage::Unknown,
+            recorded: false,
+        };
         let sentences = sentences(&mortem);
         sentences.iter().for_each(|sentence| self.settings.say(sentence));
         let pid = u32::try_from(self.tracker.pid()).unwrap_or(0);
@@ -301,6 +308,7 @@ impl Session<'_> {
             began_ns: self.began_ns,
             events,
             sentences,
+            failed_request: serde_json::Value::Null,
             variables: std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
                 .collect(),

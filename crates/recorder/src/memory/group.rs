@@ -2,12 +2,13 @@
 //! Both versions of cgroups; of nested groups the one that leaves least counts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// None: there is no limit, or it cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupMemory {
     pub limit: Option<u64>,
+    /// Without pages of files that the kernel takes back before it kills: a program that reads much fills its group with them.
     pub used: Option<u64>,
     /// Processes that were killed because the group ran out of memory.
     pub oom_kills: Option<u64>,
@@ -19,14 +20,23 @@ struct Version {
     limit: &'static str,
     used: &'static str,
     events: &'static str,
+    /// The line of `memory.stat` with file pages that were not used lately.
+    inactive: &'static str,
 }
 
-const V2: Version = Version { root: "", limit: "memory.max", used: "memory.current", events: "memory.events" };
+const V2: Version = Version {
+    root: "",
+    limit: "memory.max",
+    used: "memory.current",
+    events: "memory.events",
+    inactive: "inactive_file ",
+};
 const V1: Version = Version {
     root: "memory",
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
     events: "memory.oom_control",
+    inactive: "total_inactive_file ",
 };
 /// Version 1 says a number near 2^63 where there is no limit.
 const NO_LIMIT: u64 = 1 << 60;
@@ -53,13 +63,13 @@ fn read(cgroup: &str, mounted: &Path) -> GroupMemory {
         found.oom_kills = found.oom_kills.or_else(|| killed(&own, version));
         for folder in own.ancestors().take_while(|folder| folder.starts_with(&root)) {
             let Some(limit) = number(folder, version.limit).filter(|limit| *limit < NO_LIMIT) else { continue };
-            let used = number(folder, version.used);
+            let used = used(folder, version);
             let left = |limit: u64, used: Option<u64>| limit.saturating_sub(used.unwrap_or(0));
             if found.limit.is_none_or(|known| left(limit, used) < left(known, found.used)) {
                 (found.limit, found.used) = (Some(limit), used);
             }
         }
-        found.used = found.used.or_else(|| number(&own, version.used));
+        found.used = found.used.or_else(|| used(&own, version));
     }
     found
 }
@@ -78,15 +88,25 @@ fn number(folder: &Path, file: &str) -> Option<u64> {
     fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()
 }
 
+fn used(folder: &Path, version: &Version) -> Option<u64> {
+    let inactive = line(&folder.join("memory.stat"), version.inactive).unwrap_or(0);
+    number(folder, version.used).map(|used| used.saturating_sub(inactive))
+}
+
 fn killed(own: &Path, version: &Version) -> Option<u64> {
-    let file: PathBuf = own.join(version.events);
+    line(&own.join(version.events), "oom_kill ")
+}
+
+/// The number on the line that begins so.
+fn line(file: &Path, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn tree(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("inferscope-cgroup-{name}-{}", std::process::id()));
@@ -104,7 +124,8 @@ mod tests {
             "v2",
             &[
                 ("a/memory.max", "1000\n"),
-                ("a/memory.current", "900\n"),
+                ("a/memory.current", "950\n"),
+                ("a/memory.stat", "anon 880\ninactive_file 50\nactive_file 20\n"),
                 ("a/b/memory.max", "500\n"),
                 ("a/b/memory.current", "100\n"),
                 ("a/b/memory.events", "low 0\noom 3\noom_kill 2\n"),

@@ -95,8 +95,35 @@ impl<'a> Simulator<'a> {
         self.unchanged.peak.abs_diff(self.recorded_peak) as f64 / self.recorded_peak.max(1) as f64
     }
 
+    /// Whether one more request after all that was recorded would have been served within so much memory reserved from the driver. Where it does not fit a hole,
+    /// segments that are wholly free are given back first, as PyTorch does before it gives up.
+    pub fn serves(&self, settings: &Settings, bytes: u64, capacity: u64) -> bool {
+        let (mut heap, _) = self.played(settings);
+        if heap.peak > capacity {
+            return false;
+        }
+        let before = heap.reserved;
+        if heap.alloc(bytes, 0, 0).is_none() {
+            return false;
+        }
+        if heap.reserved == before {
+            return true;
+        }
+        let (mut emptied, _) = self.played(settings);
+        emptied.empty();
+        emptied.alloc(bytes, 0, 0).is_some() && emptied.reserved <= capacity
+    }
+
     /// What would have happened. Blocks from before the recording lie where they were, or one behind the other where segments are expandable now.
     pub fn run(&self, settings: &Settings) -> Outcome {
+        let (heap, (blocks, same_place)) = self.played(settings);
+        let (largest_free, free) = heap.holes();
+        let (peak, last, segment_allocs) = (heap.peak, heap.reserved, heap.segment_allocs);
+        Outcome { peak, last, segment_allocs, largest_free, free, blocks, same_place }
+    }
+
+    /// The heap after the last event; how many blocks were handed out, and how many of them lie where they were recorded.
+    fn played(&self, settings: &Settings) -> (Heap, (u64, u64)) {
         let mut heap = Heap::new(settings.clone());
         // By recorded address: where it is now.
         let mut placed: HashMap<u64, u64> = HashMap::new();
@@ -121,10 +148,8 @@ impl<'a> Simulator<'a> {
             }
         }
         heap.segment_allocs = 0;
-        let (blocks, same_place) = self.play(&mut heap, &mut placed, &pools);
-        let (largest_free, free) = heap.holes();
-        let (peak, last, segment_allocs) = (heap.peak, heap.reserved, heap.segment_allocs);
-        Outcome { peak, last, segment_allocs, largest_free, free, blocks, same_place }
+        let counts = self.play(&mut heap, &mut placed, &pools);
+        (heap, counts)
     }
 
     /// Says how many blocks were handed out, and how many of them lie where they were recorded.

@@ -95,6 +95,29 @@ fn blocks_too_large_to_be_split_are_kept_whole() {
     assert_eq!((kept.peak, kept.largest_free), (220 << 20, 200 << 20));
 }
 
+/// Holes of 9 MiB beside small blocks serve no request of 16 MiB; in one expandable segment they are one.
+#[test]
+fn a_request_that_failed_is_served_where_the_rules_say_so() {
+    let (mut events, mut state) = (String::new(), String::new());
+    for round in 0..4u64 {
+        let at = 100 * (round + 1);
+        events += &format!("segment alloc {round}us 20M at {at}M\n block alloc {round}us 9M at {at}M\n");
+        events += &format!("block alloc {round}us 9M at {}M\n", at + 9);
+        state += &format!("reserved 20M at {at}M\n holds 9M free\n holds 9M active\n holds 2M free\n");
+    }
+    for round in 0..4u64 {
+        events += &format!("block free 9us 9M at {}M\n", 100 * (round + 1));
+    }
+    let timeline = Timeline::from_text(&format!("{events}{state}")).unwrap();
+    let simulator = simulator(&timeline);
+    let (own, expandable) = (Settings::default(), Settings { expandable: true, ..Settings::default() });
+    let serves = |settings, bytes: u64, capacity: u64| simulator.serves(settings, bytes << 20, capacity << 20);
+    assert!(serves(&own, 9, 80), "a hole is large enough");
+    assert!(!serves(&own, 16, 80) && serves(&own, 16, 96), "the driver would have had to give more");
+    assert!(!serves(&expandable, 16, 70), "what was recorded alone takes more");
+    assert_eq!(serves(&expandable, 16, 100), serves(&own, 16, 100));
+}
+
 #[test]
 fn streams_and_own_pools_do_not_share() {
     let text = "

@@ -1,7 +1,9 @@
 //! Why a process died of memory, in sentences: what there was, what it held, how it grew, and what to do next.
 
-use crate::units::{bytes, duration};
-use telemetry::bundle::Death;
+use super::failed_request;
+use crate::units::{bytes, counted, duration};
+use diagnosis::failed_request::{FailedRequest, Stage};
+use telemetry::death::Death;
 use telemetry::{Event, EventType};
 
 /// What is known of the process.
@@ -11,34 +13,99 @@ pub struct PostMortem<'a> {
     pub died_ns: u64,
     /// Oldest first.
     pub events: &'a [&'a Event],
+    /// Of GPU memory; none for a process that was not recorded.
+    pub request: Option<&'a FailedRequest>,
+    pub stage: Stage,
+    /// There is a report of the process.
+    pub recorded: bool,
 }
 
 /// A process that dies so soon was still loading.
 const STARTING_NS: u64 = 30_000_000_000;
 
 pub fn sentences(mortem: &PostMortem<'_>) -> Vec<String> {
-    let mut said = vec![match mortem.death {
+    let mut said = match (mortem.death, mortem.request) {
+        (Death::RequestFailed { .. }, Some(request)) => failed_request::sentences(request),
+        (death, _) => vec![cause(death)],
+    };
+    let samples: Vec<&Event> = mortem.events.iter().copied().filter(|event| event.kind == EventType::Sample).collect();
+    if !matches!(mortem.death, Death::RequestFailed { .. }) {
+        said.extend(samples.last().and_then(|last| held(last)));
+        said.extend(grown(&samples));
+    }
+    said.push(when(mortem));
+    said.extend(mortem.request.map(failed_request::setting));
+    said.extend((!mortem.recorded).then(|| {
+        "To see who allocates: `inferscope run` it until shortly before, and read the memory section of the report."
+            .into()
+    }));
+    said
+}
+
+fn cause(death: &Death) -> String {
+    match death {
         Death::GroupLimit { limit } => {
             format!("The kernel killed it: its control group had no memory left (limit {}).", bytes(*limit))
         }
-        Death::KilledWhileFull { share_percent } => format!(
+        Death::GroupLimitOfChild { limit, code } => format!(
+            "The kernel killed a process of its control group, which had no memory left (limit {}); the command then ended with \
+             exit code {code}.",
+            bytes(*limit)
+        ),
+        Death::KilledWhileFull { share_percent, by_kernel: true } => format!(
             "It was killed (SIGKILL) while {share_percent} % of the memory was in use: most likely by the kernel's OOM killer \
              (`dmesg` says so)."
         ),
-    }];
-    let samples: Vec<&Event> = mortem.events.iter().copied().filter(|event| event.kind == EventType::Sample).collect();
-    said.extend(samples.last().and_then(|last| held(last)));
-    said.extend(grown(&samples));
+        Death::KilledWhileFull { share_percent, by_kernel: false } => format!(
+            "It was killed (SIGKILL) while {share_percent} % of the memory was in use, and not by the kernel's OOM killer, whose count \
+             did not change: by a daemon such as systemd-oomd or earlyoom, or by somebody."
+        ),
+        Death::RequestFailed { bytes: asked } => format!("A request for {} of GPU memory failed.", bytes(*asked)),
+    }
+}
+
+/// When in its life. A device that is full while loading, and one that is full at run time, need opposite changes of what a serving engine reserves.
+fn when(mortem: &PostMortem<'_>) -> String {
+    let of_device = mortem.request.is_some();
     let age = mortem.died_ns.saturating_sub(mortem.began_ns);
-    said.push(match age < STARTING_NS {
-        true => format!("It died {} after its start: while it was loading, or in its first requests.", duration(age)),
-        false => format!("It died {} after its start: at run time, not while loading.", duration(age)),
-    });
-    said.push(
-        "To see who allocates: `inferscope run` it until shortly before, and read the memory section of the report."
-            .into(),
-    );
-    said
+    match (mortem.stage, of_device) {
+        (Stage::StartUp, true) => {
+            "It failed at start-up, before the first step: the weights, or what is reserved at start, do not fit. If a \
+             serving engine found no room for its KV cache, raise the share that it reserves (--mem-fraction-static, \
+             --gpu-memory-utilization); else load or reserve less."
+                .into()
+        }
+        (Stage::FirstStep, true) => {
+            "It failed in the first step: the weights fit, and what a step needs beside them does not. Reserve or load \
+             less, or make the first step smaller."
+                .into()
+        }
+        (Stage::RunTime(steps), true) => format!(
+            "It failed at run time, after {}: what a step needs at its peak does not fit beside what is held. Lower the share that a \
+             serving engine reserves (--mem-fraction-static, --gpu-memory-utilization), or the size of a step.",
+            counted(steps, "step")
+        ),
+        (Stage::StartUp, false) => {
+            format!("It died {} after its start, before its first step: at start-up.", duration(age))
+        }
+        (Stage::FirstStep, false) => format!("It died {} after its start, in its first step.", duration(age)),
+        (Stage::RunTime(steps), false) => {
+            format!("It died {} after its start, after {}: at run time.", duration(age), counted(steps, "step"))
+        }
+        (Stage::Unknown, _) if age < STARTING_NS => {
+            format!("It died {} after its start: while it was loading, or in its first requests.", duration(age))
+        }
+        (Stage::Unknown, _) => format!("It died {} after its start: at run time, not while loading.", duration(age)),
+    }
+}
+
+/// It ended by itself, and nothing was seen to fail.
+pub fn ended_while_full(code: i32, share: f64) -> String {
+    format!(
+        "It ended with exit code {code} while {:.0} % of the host's memory was in use. No request for memory was seen to fail: whether it ran out \
+         of memory is not known.",
+        share * 100.0
+    )
 }
 
 fn process_bytes(event: &Event) -> Option<u64> {
@@ -86,7 +153,16 @@ mod tests {
         let all = [event(1, 10 << 20), event(2, 12 << 20), event(4, 90 << 20)];
         let events: Vec<&Event> = all.iter().collect();
         let death = Death::GroupLimit { limit: 100 << 20 };
-        let mortem = PostMortem { death: &death, began_ns: 0, died_ns: 4_100_000_000, events: &events };
+        let (request, stage, recorded) = (None, Stage::Unknown, false);
+        let mortem = PostMortem {
+            death: &death,
+            began_ns: 0,
+            died_ns: 4_100_000_000,
+            events: &events,
+            request,
+            stage,
+            recorded,
+        };
         let said = sentences(&mortem);
         assert_eq!(said[0], "The kernel killed it: its control group had no memory left (limit 100 MiB).");
         assert_eq!(said[1], "In the last sample 90.0 MiB of 100 MiB were in use, 90.0 MiB of it by this process.");

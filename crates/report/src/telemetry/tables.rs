@@ -34,6 +34,32 @@ pub fn summaries(found: &BTreeMap<String, Summary>, style: &Style, out: &mut imp
     table.write(out, style)
 }
 
+/// What a folder comes to: its sessions, and below them the alerts and errors.
+pub fn overview(
+    place: &str,
+    found: &BTreeMap<String, Summary>,
+    alerts: &[Event],
+    style: &Style,
+    mut out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "Memory telemetry: {}\n", style.plain(place))?;
+    summaries(found, style, &mut out)?;
+    let ooms: u64 = found.values().map(|summary| summary.ooms).sum();
+    writeln!(out)?;
+    if alerts.is_empty() {
+        return writeln!(out, "No alerts, and memory never ran out.");
+    }
+    let ran_out = if ooms == 0 { "memory never ran out".into() } else { format!("memory ran out {}", times(ooms)) };
+    let all: u64 = found.values().map(|summary| summary.alerts).sum();
+    let shown = if all > alerts.len() as u64 { format!(", the newest {} shown", alerts.len()) } else { String::new() };
+    writeln!(out, "Alerts and errors: {}{shown}; {ran_out}.", count(all))?;
+    events(alerts, style, &mut out)
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".into() } else { format!("{} times", count(number)) }
+}
+
 /// A line for each event.
 pub fn events(found: &[Event], style: &Style, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(["allocated", "reserved", "used", "total", "time", "what"]);
