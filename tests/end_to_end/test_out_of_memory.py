@@ -20,7 +20,7 @@ import fake_torch
 MIB = 1 << 20
 OUT_OF_MEMORY = 2
 LOAD = """
-    import sys
+    import os, sys
     cuda = ctypes.CDLL(sys.argv[1] + "/libc10_cuda.so") if sys.argv[1:] else None
 """
 FAILS = f"do('malloc bytes={70 << 30} address=0x7f00001000 error={OUT_OF_MEMORY}')\n    "
@@ -120,6 +120,7 @@ def test_holes_holders_and_the_setting_that_would_have_served_it(gpu, torch, tmp
     ("after", "code", "known"),
     [
         ("do('malloc bytes=4096 address=0x7e00000000'); sys.exit(3)", 3, True),
+        ("os.kill(os.getpid(), 15)", -15, True),
         ("sys.exit(0)", 0, False),
     ],
 )

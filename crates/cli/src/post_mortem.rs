@@ -99,7 +99,10 @@ impl HostMemory {
             limit: group.limit,
             share: self.share,
         };
-        let of_request = failed.as_ref().filter(|failed| !failed.went_on && failed.until_end <= ENDS_SOON_NS);
+        // Whoever stops a program ends it, whatever failed just before.
+        let stopped = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].iter().any(|signal| ending.code() == 128 + signal);
+        let of_request =
+            failed.as_ref().filter(|failed| !stopped && !failed.went_on && failed.until_end <= ENDS_SOON_NS);
         let death = match (seen.death(), of_request) {
             (None, Some(failed)) => Death::RequestFailed { bytes: failed.bytes },
             (None, None) => return self.say_what_is_known(settings, ending, failed.as_ref()),

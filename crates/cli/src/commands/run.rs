@@ -15,8 +15,14 @@ pub fn run(settings: &Settings, run: &Run) -> Result<Ending, Failure> {
     let rules = crate::rule_file::load(settings, run.rules.as_deref())?;
     check_report(settings, run.report.as_deref())?;
     let mut memory = HostMemory::new();
-    let outcome = recorder::run_and(&settings.recording, &run.argv, |pid| memory.look(pid))
-        .map_err(|error| not_started(settings, run, error))?;
+    let samples = settings.recording.memory_hz > 0.0;
+    let look = |pid| {
+        if samples {
+            memory.look(pid)
+        }
+    };
+    let outcome =
+        recorder::run_and(&settings.recording, &run.argv, look).map_err(|error| not_started(settings, run, error))?;
     let ending = Ending::from(outcome.exit);
     let whole = match &outcome.trace {
         Some(trace) => {
