@@ -139,12 +139,14 @@ impl Compilers {
 
     fn add(&mut self, file: &str) {
         let below = |folder: &str| file.starts_with(folder) || file.contains(&format!("/{folder}"));
-        match () {
-            () if file.ends_with("torch/utils/cpp_extension.py") => self.extension = true,
-            () if below("torch/") => self.torch = true,
-            () if below("triton/") => self.triton = true,
-            () if below("jax/") => self.jax = true,
-            () => {}
+        if file.ends_with("torch/utils/cpp_extension.py") {
+            self.extension = true;
+        } else if below("torch/") {
+            self.torch = true;
+        } else if below("triton/") {
+            self.triton = true;
+        } else if below("jax/") {
+            self.jax = true;
         }
     }
 
