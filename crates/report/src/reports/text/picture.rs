@@ -58,7 +58,8 @@ impl Page<'_> {
         }
         let mut table = Table::new(["difference", "slow", "typical", "what"]);
         for one in slow.differences.iter().take(self.top.min(8)) {
-            let cells = [self.style.plain(&phrase::longer(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
+            let cells =
+                [self.style.plain(&phrase::longer(one.more_ns())), self.time(one.slow_ns), self.time(one.usual_ns)];
             let at = &one.place;
             let name = at.kernel.clone().or(at.api.clone());
             let place = name.unwrap_or_else(|| match at.function.is_some() || at.file.is_some() {
