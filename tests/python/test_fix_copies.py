@@ -65,7 +65,7 @@ def copies(record, program, *arguments):
     done = record(STAND_IN + program + "\nprint(json.dumps(copies))", *arguments)
     assert (done.code, done.err) == (0, "")
     (segment,) = (one for all_of in done.segments.values() for one in all_of)
-    return json.loads(done.out), [mark.tags["what"] for mark in segment.marks]
+    return json.loads(done.out), [moment.name for moment in segment.of("fix")]
 
 
 def test_pageable_tensors_go_through_pinned_memory_without_a_wait(record):

@@ -69,6 +69,9 @@ fn record(event: &Event, name: String, args: Option<String>, nanos: impl Fn(u64)
             "mark",
             &[("thread", &event.thread), ("time", &time), ("parent", &event.value), ("name", &name), ("args", &args)],
         ),
+        Some(Kind::Fix) => {
+            line("fix", &[("thread", &event.thread), ("time", &time), ("moment", &event.extra), ("name", &name)])
+        }
         Some(kind @ (Kind::Call | Kind::CCall | Kind::Gc)) => {
             let word = match kind {
                 Kind::Call => "call",
