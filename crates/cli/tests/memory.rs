@@ -21,7 +21,7 @@ fn a_limit_that_is_too_low_is_named() {
     ] {
         let error = place.run(arguments).refused(1);
         assert!(
-            error.contains("not enough memory") && error.contains("12 MB") && error.contains("--max-memory-mb"),
+            error.contains("not enough memory") && error.contains("12.0 MiB") && error.contains("--max-memory-mb"),
             "{error}"
         );
     }

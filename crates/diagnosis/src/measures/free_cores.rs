@@ -2,8 +2,8 @@
 
 use crate::action::Precondition;
 use crate::measures::own_load;
+use crate::measures::thread_load;
 use crate::rule::Case;
-use crate::rules::host::cpu_oversubscribed;
 use analysis::phrase;
 
 /// Threads that wait longer than this part of their time on a core do not get more by being more.
@@ -21,7 +21,7 @@ pub struct Cores {
 pub fn find(case: &Case) -> Option<Cores> {
     let all = case.timeline.info.host.cpu_count.filter(|count| *count > 1)?;
     let steps = case.windows.across(|_| true);
-    let threads = cpu_oversubscribed::threads(case, &steps);
+    let threads = thread_load::threads(case, &steps);
     if threads.is_empty() {
         return None;
     }

@@ -22,3 +22,4 @@ pub mod reach;
 pub mod recorded;
 pub mod roofline;
 pub mod rounds;
+pub mod thread_load;

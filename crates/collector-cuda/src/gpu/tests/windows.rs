@@ -253,7 +253,7 @@ fn steps_without_progress_calls_are_whole_in_windows_too() {
     assert!(whole >= 2 && windows.cost().is_none(), "{whole} whole steps");
     assert!(windows.total[0] * 10 < windows.total[1], "{:?}", windows.total);
     assert!(
-        windows.counted(now).note().said().contains("for steps of 3.0 s"),
+        windows.counted(now).note().said().contains("for steps of 3.00 s"),
         "{}",
         windows.counted(now).note().said()
     );

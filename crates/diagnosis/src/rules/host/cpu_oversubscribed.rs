@@ -6,20 +6,20 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::own_load;
 use crate::measures::proof;
+use crate::measures::thread_load::{Thread, threads};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::{hot_line, launch_thread_descheduled, waits_in_step};
 use crate::rules::launch::host_wait;
 use crate::rules::pipeline::preprocess_before_first_kernel;
 use crate::threshold::{Threshold, Unit};
-use analysis::host::series::Nature;
 use analysis::host::step_samples::Doing;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::{Share, Tally};
 use std::collections::HashMap;
-use timeline::{CollectorCode, ProcessIndex, TrackIndex, counters as counter_names};
+use timeline::{CollectorCode, ProcessIndex, TrackIndex};
 
 pub const CODE: RuleCode = RuleCode::new("cpu-oversubscribed");
 
@@ -91,36 +91,6 @@ impl Rule for CpuOversubscribed {
         }
         finding(case, cores, wanted, own, &waits, threads).into()
     }
-}
-
-pub(crate) struct Thread {
-    process: ProcessIndex,
-    tid: i32,
-    pub(crate) ran: f64,
-    pub(crate) waited: f64,
-}
-
-/// What every thread ran and waited while a step was open anywhere.
-pub(crate) fn threads(case: &Case, steps: &analysis::steps::windows::StepSpans) -> Vec<Thread> {
-    let mut all: HashMap<(ProcessIndex, i32), (Option<f64>, Option<f64>)> = HashMap::new();
-    let evenly = |_, _| None;
-    for counter in &case.timeline.counters {
-        let (Some(process), Some(tid)) = (counter.process, counter.tid) else { continue };
-        let place = match &*counter.name {
-            counter_names::CPU_NS => 0,
-            counter_names::RUNQUEUE_WAIT_NS => 1,
-            _ => continue,
-        };
-        let growth = case.readings.inside(counter, steps, TrackIndex(0), &Nature::Time(&evenly));
-        let both = all.entry((process, tid)).or_default();
-        *if place == 0 { &mut both.0 } else { &mut both.1 } = growth.map(|growth| growth.tally.part);
-    }
-    let known = all
-        .into_iter()
-        .filter_map(|((process, tid), (ran, waited))| Some(Thread { process, tid, ran: ran?, waited: waited? }));
-    let mut threads: Vec<Thread> = known.collect();
-    threads.sort_by(|a, b| b.waited.total_cmp(&a.waited).then((a.process, a.tid).cmp(&(b.process, b.tid))));
-    threads
 }
 
 fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
