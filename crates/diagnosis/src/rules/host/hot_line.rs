@@ -299,3 +299,5 @@ fn finding(case: &Case, hot: Hot) -> Finding {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work_tests;
