@@ -253,8 +253,9 @@ def test_diagnose_writes_a_folder_and_fails_on_a_risk(gpu, trace, tmp_path):
 
 def test_diagnose_of_telemetry_without_a_risk_is_fine(script, tmp_path):
     telemetry = tmp_path / "telemetry"
-    program = script("held = bytearray(8 << 20)")
-    options = ("--warn", "off", "--critical", "off", "--output", telemetry)
+    # Long enough for some samples: the first may come before there is anything to read.
+    program = script("import time; held = bytearray(8 << 20); time.sleep(0.5)")
+    options = ("--interval", "0.02", "--warn", "off", "--critical", "off", "--output", telemetry)
     assert inferscope("track", *options, "--", "python3", program).returncode == 0
     folder = tmp_path / "diagnosis"
     done = inferscope("diagnose", telemetry, "--output", folder)

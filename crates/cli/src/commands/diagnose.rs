@@ -104,6 +104,11 @@ fn of_telemetry(settings: &Settings, diagnose: &Diagnose) -> Result<Found, Failu
         events.push_back(event);
     })?;
     let figures = gathered.finish();
+    // No grade from no data.
+    if figures.backend.is_empty() && figures.ooms == 0 {
+        let hint = "track for longer, or sample more often: `inferscope track --interval 0.02 -- COMMAND`";
+        return Err(Failure::bad_input(format_args!("{} has no sample in it", diagnose.path.display())).with_hint(hint));
+    }
     let mut report = Vec::new();
     query::overview(settings, &diagnose.path, true, &mut report)?;
     let suggestions = report::telemetry::advice(figures.risks());
