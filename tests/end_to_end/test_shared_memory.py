@@ -47,7 +47,7 @@ def test_where_cuda_may_be_recorded_its_segment_needs_room_too(own_mounts, scrip
     assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr.decode()
     notes = [note for note in Trace(folder).notes if "/dev/shm" in note]
     assert bool(notes) == elsewhere, notes
-    assert all("one process may need 80 MB" in note for note in notes)
+    assert all("one process may need 80.0 MiB" in note for note in notes)
 
 
 def test_a_program_that_records_itself_in_a_small_shared_memory(own_mounts, script, tmp_path):
