@@ -37,8 +37,10 @@ class _State:
     turns = 0
     thread = 0
     name = ""
-    # Modes of ours that others' modes lie on: they do nothing, and go when they are on top.
-    left: list[tuple[int, Any]] = []  # noqa: RUF012
+    # It was begun inside `torch.inference_mode`.
+    inside = False
+    # Modes of ours that cannot be taken away just now, with their thread, name and `inside`: they do nothing.
+    left: list[tuple[int, Any, str, bool]] = []  # noqa: RUF012
     rhythm = Rhythm()
     # The same paths in every look.
     modules: Modules | None = None
@@ -78,11 +80,11 @@ def _begins(name: str, is_step: bool) -> None:
     state = _State
     try:
         if state.left:
-            _take_away()
+            _take_away(name)
         if state.look is not None:
             # One that has seen all it may ends at the next begin, whatever the name: its own may never come again.
             if state.thread == get_ident() and (state.name == name or not state.look.on):
-                _next_turn()
+                _next_turn(name)
             return
         if state.over or monotonic() < state.due or trigger.is_part(is_step):
             return
@@ -107,12 +109,13 @@ def _start(name: str) -> None:
     look = Look(state.looks, _stop_for_good, state.modules)
     look.try_out()
     state.look, state.turns, state.thread, state.name = look, 1, get_ident(), name
+    state.inside = safety.is_inference()
     thread_end.call(_thread_ends)
     safety.push(look.mode)
     look.on = True
 
 
-def _next_turn() -> None:
+def _next_turn(name: str) -> None:
     state = _State
     look = state.look
     if look is None:
@@ -125,18 +128,18 @@ def _next_turn() -> None:
     if look.seen:
         state.looks += 1
         _native.ops_state("on", "")
-    _end()
+    _end(name)
     _rest(cost)
 
 
-def _end() -> None:
+def _end(name: str = "", thread_ends: bool = False) -> None:
     """The look is over."""
     state = _State
     look, state.look = state.look, None
     if look is not None:
         look.end()
-        state.left.append((state.thread, look.mode))
-        _take_away()
+        state.left.append((state.thread, look.mode, state.name, state.inside))
+        _take_away(name, thread_ends)
 
 
 def _thread_ends(thread: int) -> None:
@@ -145,19 +148,25 @@ def _thread_ends(thread: int) -> None:
     state = _State
     if state.look is not None and state.thread == thread:
         cost = state.look.cost_s()
-        _end()
+        _end("", True)
         _rest(cost)
     elif thread == get_ident():
-        _take_away()
-    state.left = [(other, mode) for other, mode in state.left if other != thread]
+        _take_away("", True)
+    state.left = [one for one in state.left if one[0] != thread]
 
 
-def _take_away() -> None:
-    """Takes what is ours from the stack of this thread, where it is on top."""
+def _take_away(name: str, thread_ends: bool = False) -> None:
+    """Takes what is ours from the stack of this thread, where it is on top.
+
+    Whoever leaves `torch.inference_mode` gets the dispatch keys back that were set when it was entered: what was begun
+    outside and taken away inside would leave a key without a mode, and the program's next operator would fail. So
+    inside it only what the same begin has put there goes."""
     here = get_ident()
-    for thread, mode in list(_State.left):
-        if thread == here and safety.pop(mode):
-            _State.left.remove((thread, mode))
+    for one in list(_State.left):
+        thread, mode, its_name, inside = one
+        may = thread_ends or not safety.is_inference() or (inside and name == its_name)
+        if thread == here and may and safety.pop(mode):
+            _State.left.remove(one)
             # It and its native method hold each other.
             mode.__dict__.clear()
 

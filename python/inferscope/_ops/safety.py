@@ -51,6 +51,12 @@ def is_capturing() -> bool:
     return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
+def is_inference() -> bool:
+    import torch
+
+    return bool(torch.is_inference_mode_enabled())
+
+
 def _top() -> Any:
     import torch
 
