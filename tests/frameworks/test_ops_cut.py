@@ -6,9 +6,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "end_to_end"))
 
-from recording import inferscope  # noqa: E402
+from recording import inferscope
 
-# Steps begin outside the inference mode, calls of the model inside it: the look begins at a step and is cut before a call.
+# Steps begin outside the inference mode, calls inside it: a look begins at the one, and is cut before the other.
 PROGRAM = """
 import torch
 from inferscope import step
