@@ -123,13 +123,16 @@ fn sampled(case: &Case) -> Verdict {
         let in_model = models
             .as_ref()
             .map(|models| case.samples.all.iter().filter(|one| fits(one) && models.holds(case, one)).count() as u64);
+        // A tensor that is made of Python's values is Python's work: it is no native function that could be called less.
+        let of_values = |one: &StepSample| case.frames.on_top(case.sample(one).stack) & is::FROM_VALUES != 0;
+        let values = case.samples.all.iter().filter(|one| fits(one) && of_values(one)).count() as u64;
         let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
         (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
             place: place(case, &function),
             share,
             gain: case.gain_of_samples(fits, share),
             native: native * 2 > function.count && !imports,
-            function: native_function_of(case, fits),
+            function: native_function_of(case, fits).filter(|_| values * 2 <= function.count),
             operators: HotOperators::find(case, fits),
             imports,
             of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
