@@ -260,7 +260,8 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     }
     let element_reads = if imports { None } else { element_reads::of(case, &place) };
     // What reads a tensor element by element has a fix, though each read is an operator.
-    let is_the_work = of_running >= case.threshold(MAX_SHARE) && !is_beside_models;
+    // Of what reads tensors element by element, `per-element-loop` says the gain.
+    let is_the_work = of_running >= case.threshold(MAX_SHARE) && (!is_beside_models || element_reads.is_some());
     let saves = (!native || element_reads.is_some()) && !is_the_work;
     if !saves {
         let why = match native {
