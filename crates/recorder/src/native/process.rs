@@ -6,6 +6,7 @@ use super::memory_map::{self, CodeMapping};
 use super::names;
 use super::object_file::ObjectFile;
 use super::object_files::ObjectFiles;
+use crate::pace::cpu_time;
 use framehop::{Module, Unwinder};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub(super) struct Process {
     python: Option<Arc<str>>,
     /// When the list of mappings was read.
     listed: Option<Instant>,
-    /// How long that took, without what was new in it.
+    /// The CPU time that this took, without what was new in it: waiting for a core on a busy machine is no reason to wait longer.
     listing: Duration,
 }
 
@@ -178,10 +179,10 @@ impl Process {
 
     /// Reads which code is where. What is still there is kept.
     fn list(&mut self) {
-        let began = Instant::now();
-        self.listed = Some(began);
-        let Ok(mappings) = memory_map::read(self.pid) else { return };
-        self.listing = began.elapsed();
+        self.listed = Some(Instant::now());
+        let (mappings, cost) = cpu_time(|| memory_map::read(self.pid));
+        let Ok(mappings) = mappings else { return };
+        self.listing = cost;
         let is_same = |code: &Code, mapping: &CodeMapping| {
             code.mapping == *mapping && code.file.as_ref().is_none_or(|(file, _)| file.mapping.is_whole())
         };
