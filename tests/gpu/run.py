@@ -13,6 +13,7 @@ from pathlib import Path
 import everything
 import fixes
 import long
+import memory
 import others
 import processes
 from case import Case, equal
@@ -59,6 +60,7 @@ CASES = {
     "windows": others.windows,
     "fixes": fixes.fixes,
     "long": long.long,
+    "memory": memory.memory,
     "clock": clock,
     "fixtures": everything.fixtures,
 }
