@@ -19,7 +19,7 @@ mod score;
 mod sequence;
 pub mod spans;
 pub mod startup;
-mod steady;
+pub mod steady;
 mod turns;
 mod whole;
 pub mod windows;

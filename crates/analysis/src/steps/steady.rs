@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use timeline::{ProcessIndex, Timeline};
 
 /// With fewer there is no telling what is usual.
-const ENOUGH: usize = 8;
+pub const MIN_STEPS: usize = 8;
 /// Slower than usual by less is what any program does.
-const NOTICEABLE: f64 = 1.5;
+pub const NOTICEABLE: f64 = 1.5;
+/// Of the steps: chance hardly ever goes so many standard deviations far.
+pub const MIN_DEVIATIONS: f64 = 5.0;
+/// One part of so many may be warm-up: what lasts longer is how the program is.
+pub const MAX_PART: usize = 4;
 
 /// `steps` are in order of start.
 pub fn mark(timeline: &Timeline, steps: &mut [Step]) {
@@ -16,7 +20,7 @@ pub fn mark(timeline: &Timeline, steps: &mut [Step]) {
         let process = timeline.tracks[step.track.0 as usize].process;
         by_process.entry(process).or_default().push(index);
     }
-    for places in by_process.values().filter(|places| places.len() >= ENOUGH) {
+    for places in by_process.values().filter(|places| places.len() >= MIN_STEPS) {
         let durations: Vec<u64> = places.iter().map(|place| steps[*place].dur()).collect();
         let warm = warmup(&durations);
         places[..warm].iter().for_each(|place| steps[*place].warmup = true);
@@ -27,15 +31,15 @@ pub fn mark(timeline: &Timeline, steps: &mut [Step]) {
     }
 }
 
-/// How many of the first steps are slower than the second half ever shows by chance: beyond five times its usual
-/// deviation, and noticeably. No more than a quarter: what lasts longer is not warm-up but how the program is.
+/// How many of the first steps are slower than the second half ever shows by chance: so many times its usual deviation,
+/// and noticeably.
 fn warmup(durations: &[u64]) -> usize {
     let half = sorted(&durations[durations.len() / 2..]);
     let usual = at(&half, 0.5);
     let deviations = sorted(&half.iter().map(|dur| dur.abs_diff(usual as u64)).collect::<Vec<_>>());
     // 1.4826 turns a median deviation into a standard deviation.
-    let limit = (usual + 5.0 * 1.4826 * at(&deviations, 0.5)).max(NOTICEABLE * usual);
-    durations.iter().take(durations.len() / 4).take_while(|dur| **dur as f64 > limit).count()
+    let limit = (usual + MIN_DEVIATIONS * 1.4826 * at(&deviations, 0.5)).max(NOTICEABLE * usual);
+    durations.iter().take(durations.len() / MAX_PART).take_while(|dur| **dur as f64 > limit).count()
 }
 
 /// Tukey's outer fence.

@@ -8,6 +8,7 @@ pub mod collections;
 pub mod collectives;
 pub mod compiled;
 pub mod confidence;
+pub mod element_reads;
 pub mod engine_steps;
 pub mod free_cores;
 pub mod gap;

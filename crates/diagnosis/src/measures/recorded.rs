@@ -1,7 +1,10 @@
-//! Slices of a kind inside the steps, exactly: how much of every step they take, and which are the longest.
+//! Slices of a kind inside the steps, exactly: how much of every step they take, and which are the longest. And where in them the calls of functions are recorded.
 
 use crate::rule::Case;
+use analysis::host::breakdown;
 use analysis::stats::share::Tally;
+use analysis::steps::StepSource;
+use analysis::steps::windows::Window;
 use timeline::{Slice, TrackIndex};
 
 #[derive(Debug, Default)]
@@ -51,6 +54,11 @@ pub fn inside(case: &Case, fits: impl Fn(&Slice) -> bool) -> Recorded {
         }
     }
     recorded
+}
+
+/// The threads that do the work of the steps, each with the stretches in which it does.
+pub fn call_stretches(case: &Case) -> Vec<(TrackIndex, Vec<Window>)> {
+    breakdown::call_stretches(case.timeline, &case.windows, case.steps.source != StepSource::Whole)
 }
 
 impl Recorded {

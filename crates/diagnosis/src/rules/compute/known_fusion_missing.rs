@@ -29,9 +29,13 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "the fused operation exists: a few percent are worth calling it",
 );
-
-/// Kernels between two of a pattern: conversions, an added constant.
-const BETWEEN: usize = 4;
+const MAX_BETWEEN: Threshold = Threshold::new(
+    CODE,
+    "max_between",
+    4.0,
+    Unit::Count,
+    "kernels between two of a pattern: conversions, an added constant",
+);
 
 struct Known {
     what: &'static str,
@@ -64,7 +68,7 @@ impl Rule for KnownFusionMissing {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MAX_BETWEEN]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -163,13 +167,14 @@ impl Found {
     /// A row of kernels with nothing else between.
     fn take(&mut self, case: &Case, run: &[u32], known: &Known) {
         let work = &case.timeline.gpu.work;
+        let between = case.threshold(MAX_BETWEEN) as usize;
         let name = |place: usize| case.timeline.names.text(NameIndex(work.name[run[place] as usize]));
         let mut place = 0;
         while place < run.len() {
             let mut at = place;
             let fits = is(name(place), known.parts[0])
                 && known.parts[1..].iter().all(|part| {
-                    let next = (at + 1..run.len().min(at + 2 + BETWEEN)).find(|next| is(name(*next), part));
+                    let next = (at + 1..run.len().min(at + 2 + between)).find(|next| is(name(*next), part));
                     at = next.unwrap_or(at);
                     next.is_some()
                 });

@@ -34,9 +34,13 @@ const MIN_LAYERS: Threshold = Threshold::new(
     Unit::Count,
     "with fewer layers of one kind there is no telling what is typical",
 );
-
-/// On a CPU: in fewer calls of a model one layer may be disturbed in each.
-const LEAST_CALLS: usize = 4;
+const MIN_CALLS: Threshold = Threshold::new(
+    CODE,
+    "min_calls",
+    4.0,
+    Unit::Count,
+    "on a CPU: in fewer calls of a model one layer may be disturbed in each",
+);
 
 impl Rule for LayerOutlier {
     fn code(&self) -> RuleCode {
@@ -44,7 +48,7 @@ impl Rule for LayerOutlier {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_RATIO, MIN_STEP_SHARE, MIN_LAYERS]
+        &[MIN_SHARE, MIN_RATIO, MIN_STEP_SHARE, MIN_LAYERS, MIN_CALLS]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -182,7 +186,7 @@ fn on_host<'a>(case: &'a Case) -> Layers<'a> {
         rows: layers
             .rows
             .iter()
-            .filter(|row| row.each_ns.len() >= LEAST_CALLS)
+            .filter(|row| row.each_ns.len() as f64 >= case.threshold(MIN_CALLS))
             .map(&mut row)
             .filter(|row| !row.work.is_empty())
             .collect(),

@@ -29,6 +29,13 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "another dtype is one line, and its effect on results has to be checked",
 );
+const MAX_TIME_LEFT: Threshold = Threshold::new(
+    CODE,
+    "max_time_left",
+    0.8,
+    Unit::Share,
+    "tensor cores that are hardly faster are not worth another dtype",
+);
 
 impl Rule for TensorCoresUnused {
     fn code(&self) -> RuleCode {
@@ -36,7 +43,7 @@ impl Rule for TensorCoresUnused {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MAX_TIME_LEFT]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -71,13 +78,13 @@ impl Rule for TensorCoresUnused {
                 "the GPU is not in the table of peaks: the speed of its tensor cores is unknown".into(),
             );
         };
-        let fits = |kind: &Kind| on_cores(kind) && faster(kind, &peaks).is_some();
+        let fits = |kind: &Kind| on_cores(kind) && faster(case, kind, &peaks).is_some();
         let share = device.share(|row| fits(&row.kind));
         let Some(row) = device.rows.iter().find(|row| fits(&row.kind)).filter(|_| share >= case.threshold(MIN_SHARE))
         else {
             return Verdict::Silent;
         };
-        let ratio = faster(&row.kind, &peaks).unwrap_or(1.0);
+        let ratio = faster(case, &row.kind, &peaks).unwrap_or(1.0);
         let fitting = |index: usize| fits(&device.kind(case, index));
         let gain = case.gain_of_work(device, vec![(device.pieces(case, fitting), Left::between(ratio, 1.0))]);
         let gain = Gain { by: GainBy::Bounded, ..gain };
@@ -118,7 +125,7 @@ fn on_cores(kind: &Kind) -> bool {
 }
 
 /// What is left of the time with tensor cores, by the peaks. None: they do not have this type, or another rule tells.
-fn faster(kind: &Kind, peaks: &Peaks) -> Option<f64> {
+fn faster(case: &Case, kind: &Kind, peaks: &Peaks) -> Option<f64> {
     let cores = peaks.math(Math::F32)?;
     let with = match (kind.math?, peaks.math(Math::Tf32)) {
         (Math::F32, Some(_)) if kind.class == Class::Matmul => return None,
@@ -127,7 +134,7 @@ fn faster(kind: &Kind, peaks: &Peaks) -> Option<f64> {
         (math @ (Math::F16 | Math::Bf16), _) => peaks.math(math)?,
         _ => return None,
     };
-    Some(cores / with).filter(|ratio| *ratio < 0.8)
+    Some(cores / with).filter(|ratio| *ratio < case.threshold(MAX_TIME_LEFT))
 }
 
 fn actions(row: &Row, math: Math) -> Vec<Action> {

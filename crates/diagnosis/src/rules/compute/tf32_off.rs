@@ -28,8 +28,11 @@ pub struct Tf32Off;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a twentieth of the step is worth one line");
 
-/// Shorter kernels are made of their start and their end.
-const SHORT_NS: f64 = 5_000.0;
+/// What starting and ending a kernel takes: no precision makes one shorter.
+const MIN_KERNEL: Threshold =
+    Threshold::new(CODE, "min_kernel", 5_000.0, Unit::Nanoseconds, "a kernel takes this long to start and end");
+const MAX_TIME_LEFT: Threshold =
+    Threshold::new(CODE, "max_time_left", 0.8, Unit::Share, "TF32 that is hardly faster is not worth fewer bits");
 
 impl Rule for Tf32Off {
     fn code(&self) -> RuleCode {
@@ -37,13 +40,17 @@ impl Rule for Tf32Off {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MAX_TIME_LEFT]
+    }
+
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_KERNEL]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Matrix products in plain FP32 take {min_share} of the step or more on a GPU that has TF32.",
-            why: "PyTorch multiplies FP32 matrices in full FP32 by default, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and accumulates in FP32: for inference that is nearly always enough. The kernel's name shows which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, at the speed of the fastest TF32 product in the recording, or at the speed measured on an H200; at best at the data sheet's. Without shapes, at the same fraction of the TF32 peak as they reach now of the FP32 peak; at best in no time. At worst they take as long as now, because memory may limit them; and each takes at least 5 µs.",
+            why: "PyTorch multiplies FP32 matrices in full FP32 by default, without tensor cores. TF32 rounds the factors to 10 bits of mantissa and accumulates in FP32: for inference that is nearly always enough. The kernel's name shows which of them ran. The recorded steps are replayed with these kernels on tensor cores. With shapes, at the speed of the fastest TF32 product in the recording, or at the speed measured on an H200; at best at the data sheet's. Without shapes, at the same fraction of the TF32 peak as they reach now of the FP32 peak; at best in no time. At worst they take as long as now, because memory may limit them; and each takes at least {min_kernel}.",
             needs: "GPU operations on a GPU in the table of peaks.",
             example: "FP32 matmuls without TF32 take 61 % of the step: cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
         }
@@ -76,7 +83,9 @@ impl Rule for Tf32Off {
         let Some(peaks) = device.peaks(case) else {
             return Verdict::Abstain("the GPU is not in the table of peaks: whether it has TF32 is unknown".into());
         };
-        let Some(ratio) = ratio(&peaks) else { return Verdict::Silent };
+        let Some(ratio) = ratio(&peaks).filter(|ratio| *ratio < case.threshold(MAX_TIME_LEFT)) else {
+            return Verdict::Silent;
+        };
         // Products of attention that should be one fused kernel are told of by the rule for that.
         let attention = Unfused::find(case, device).claimed();
         let fitting = |index: usize| {
@@ -90,7 +99,7 @@ impl Rule for Tf32Off {
         }
         let (work, row) = (device.pieces(case, fitting), device.rows.iter().find(|row| plain(row)));
         let mean = tally.part / work.len().max(1) as f64;
-        let least = (SHORT_NS / mean.max(1.0)).min(1.0);
+        let least = (MIN_KERNEL.value / mean.max(1.0)).min(1.0);
         let groups: Vec<&Group> =
             case.ops().groups.iter().filter(|group| group.work.iter().any(|index| fitting(*index as usize))).collect();
         let (left, by, words) = by_shapes(case, &groups, work.len(), &peaks).unwrap_or_else(|| {
@@ -165,10 +174,9 @@ fn by_shapes(case: &Case, groups: &[&Group], pieces: usize, peaks: &Peaks) -> Op
     (known >= pieces && ns > 0).then_some((left, reach.by, reach.words))
 }
 
-/// What is left of the time by the peaks. None: no TF32, or none that is faster.
+/// What is left of the time by the peaks. None: no TF32.
 fn ratio(peaks: &Peaks) -> Option<f64> {
-    let ratio = peaks.math(Math::F32)? / peaks.math(Math::Tf32)?;
-    (ratio < 0.8).then_some(ratio)
+    Some(peaks.math(Math::F32)? / peaks.math(Math::Tf32)?)
 }
 
 #[cfg(test)]

@@ -22,6 +22,13 @@ const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "of step time: clocks drop for a moment on any GPU");
 const MIN_SLOWER_SHARE: Threshold =
     Threshold::new(CODE, "min_slower_share", 0.05, Unit::Share, "a clock closer to the highest costs nothing visible");
+const MIN_MEDIUM_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_medium_share",
+    0.05,
+    Unit::Share,
+    "of the step, at most to gain: a twentieth is worth an hour, medium severity",
+);
 
 /// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
 const REASONS: [(i64, &str); 5] = [
@@ -38,7 +45,7 @@ impl Rule for Throttled {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_SLOWER_SHARE]
+        &[MIN_SHARE, MIN_SLOWER_SHARE, MIN_MEDIUM_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -129,7 +136,7 @@ impl Rule for Throttled {
             gain: (!capped).then_some(gain.at_most()),
             severity: match most {
                 _ if capped => Severity::Info,
-                most if most >= 5.0 => Severity::Medium,
+                most if most >= 100.0 * case.threshold(MIN_MEDIUM_SHARE) => Severity::Medium,
                 _ => Severity::Low,
             },
             // Readings are rare: so many stretches tell.

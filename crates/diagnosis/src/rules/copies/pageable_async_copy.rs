@@ -28,6 +28,13 @@ pub struct PageableAsyncCopy;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "pinning memory is one line, so a few percent are worth it");
+const MIN_PINNED_BYTES: Threshold = Threshold::new(
+    CODE,
+    "min_pinned_bytes",
+    1_048_576.0,
+    Unit::Bytes,
+    "what pinned memory reaches is taken from copies of this size: small ones take as long from any memory",
+);
 
 impl Rule for PageableAsyncCopy {
     fn code(&self) -> RuleCode {
@@ -35,7 +42,7 @@ impl Rule for PageableAsyncCopy {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MIN_PINNED_BYTES]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -104,8 +111,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         return None;
     }
     let speed = moved.speed(fits).unwrap_or(0.0);
-    // Small copies take as long from any memory.
-    let large = |copy: &Copy| copy.piece.bytes >= 1 << 20;
+    let large = |copy: &Copy| copy.piece.bytes as f64 >= case.threshold(MIN_PINNED_BYTES);
     let pinned = moved.speed(|copy| copy.host_memory() == detail::PINNED && large(copy));
     let faster = pinned.map_or(0.0, |pinned| (1.0 - speed / pinned).max(0.0));
     let (low, high) = (held + exposed.low * faster, (held + exposed.high).min(1.0));
@@ -132,7 +138,9 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     ];
     evidence.push(Evidence::said(match pinned {
         Some(pinned) => format!("pinned copies in this recording reach {pinned:.1} GB/s"),
-        None => "no pinned copy of 1 MiB or more in this recording to compare with".into(),
+        None => {
+            format!("no pinned copy of {} or more in this recording to compare with", case.said(MIN_PINNED_BYTES))
+        }
     }));
     evidence.extend(longest.map(|copy| Evidence::at("the longest", None, copy.piece.start, copy.piece.end())));
     let api = longest.and_then(|copy| copy.piece.launch).map(|launch| NameIndex(case.timeline.slices.name[launch]));

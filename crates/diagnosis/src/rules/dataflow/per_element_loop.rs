@@ -3,6 +3,7 @@
 use crate::action::{Action, Precondition};
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::element_reads::{self, ElementReads};
 use crate::measures::operators;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -23,6 +24,14 @@ const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "rewriting a loop is work: a tenth of the step is worth it");
 const MIN_READS: Threshold =
     Threshold::new(CODE, "min_reads", 16.0, Unit::Count, "fewer numbers are results that somebody asked for");
+const MIN_CALL_READS: Threshold = Threshold::new(
+    CODE,
+    "min_call_reads",
+    8.0,
+    Unit::Count,
+    "recorded calls count where the function makes this many in each of its calls: fewer are no loop",
+);
+/// As many as somebody reads of one rule.
 const MOST: usize = 3;
 
 impl Rule for PerElementLoop {
@@ -31,7 +40,7 @@ impl Rule for PerElementLoop {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_READS]
+        &[MIN_SHARE, MIN_READS, MIN_CALL_READS]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -58,11 +67,6 @@ impl Rule for PerElementLoop {
     }
 }
 
-/// Elements read in a step, and whether there may be more: the look ended before the loop did.
-pub fn reads(one: &Rounds) -> (u64, bool) {
-    (one.ops.most() * one.host_reads.count as u64 / one.body.len().max(1) as u64, one.is_cut)
-}
-
 /// Whether a read calls the driver: its tensor is on a device.
 fn waits_for_device(case: &Case, one: &Rounds) -> bool {
     let slices = &case.timeline.slices;
@@ -81,13 +85,14 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
     let share = share(case, one);
     let place = one.lines.first().map(|at| dataflow::place(at)).unwrap_or_default();
     // Recorded calls count every step to its end.
-    let exact = hot_line::recorded_reads(case, &place).filter(|reads| reads.per_step);
-    let (count, more) = exact.map_or_else(|| reads(one), |reads| (reads.count, false));
+    let exact = element_reads::by_calls(case, &place, case.threshold(MIN_CALL_READS)).filter(|reads| reads.per_step);
+    let looked_at = element_reads::of_loop(one);
+    let ElementReads { count, is_cut, .. } = exact.unwrap_or(looked_at);
     if share.mid < case.threshold(MIN_SHARE) || (count as f64) < case.threshold(MIN_READS) {
         return None;
     }
     let gain = case.gain_of_host(saved(case, one, share));
-    let said = if more { format!("at least {}", phrase::count(count)) } else { phrase::count(count) };
+    let said = if is_cut { format!("at least {}", phrase::count(count)) } else { phrase::count(count) };
     let needs = match one.host_reads.of_earlier {
         true => Precondition::Holds,
         false => Precondition::Unknown("no iteration needs a number that an earlier one read".into()),
@@ -111,7 +116,7 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
         evidence: vec![
             Evidence::said(format!(
                 "{} reads of single elements by {} in a step with recorded operators, operators {}",
-                phrase::count(reads(one).0),
+                phrase::count(looked_at.count),
                 operators::names(case, one.body.iter().copied()),
                 phrase::duration(one.ops.ns())
             ))

@@ -31,6 +31,13 @@ const MIN_STACK_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "fewer lost stack samples change shares by less than their own error",
 );
+const MIN_MEDIUM_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_medium_share",
+    0.01,
+    Unit::Share,
+    "of the records: a loss that shows in counts and totals has medium severity",
+);
 
 impl Rule for DroppedRecords {
     fn code(&self) -> RuleCode {
@@ -38,7 +45,7 @@ impl Rule for DroppedRecords {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_STACK_SHARE]
+        &[MIN_SHARE, MIN_STACK_SHARE, MIN_MEDIUM_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -76,7 +83,7 @@ impl Rule for DroppedRecords {
             },
             place: Place::default(),
             gain: None,
-            severity: if share >= 0.01 { Severity::Medium } else { Severity::Info },
+            severity: if share >= case.threshold(MIN_MEDIUM_SHARE) { Severity::Medium } else { Severity::Info },
             certainty: Certainty::seen(1.0), // Counted, not estimated.
             evidence: evidence.take(8).collect(),
             actions: Action::all(actions(case.timeline, &losses)),

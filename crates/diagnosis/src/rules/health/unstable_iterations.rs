@@ -29,11 +29,12 @@ const MAX_RATIO: Threshold = Threshold::new(
     "medians within a factor of {max_ratio} of each other are the same speed",
 );
 
-/// So many blocks, with enough steps in each for a median.
+/// Parts of the recording whose medians are compared: fine enough to find the steady one. `CERTAIN` is for the pairs among so many.
 const BLOCKS: usize = 8;
-const LEAST: usize = 5 * BLOCKS;
-/// The two that differ most of eight always differ: 28 pairs, each with a chance.
-const SURE: f64 = 1.0 - 0.05 / 28.0;
+/// The two that differ most of eight always differ: 28 pairs, each with a chance. Bonferroni's correction of 5 %, and no level to choose.
+const CERTAIN: f64 = 1.0 - 0.05 / 28.0;
+const MIN_STEPS: Threshold =
+    Threshold::new(CODE, "min_steps", 40.0, Unit::Count, "five for the median of each of eight blocks");
 
 impl Rule for UnstableIterations {
     fn code(&self) -> RuleCode {
@@ -41,22 +42,25 @@ impl Rule for UnstableIterations {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_RATIO, MAX_RATIO]
+        &[MIN_RATIO, MAX_RATIO, MIN_STEPS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Step time changed by a factor of {min_ratio} or more during the recording; the finding gives the steady window.",
-            why: "The steps are divided into eight blocks in order of time. When the medians of the blocks differ by a fifth, the program, its load or its machine changed, and a mean over all of them means little. The longest run of blocks within a tenth of each other is the window to use.",
-            needs: "At least 40 steps.",
+            why: "The steps are divided into eight blocks in order of time. When the medians of the blocks differ by a factor of {min_ratio}, the program, its load or its machine changed, and a mean over all of them means little. The longest run of blocks within a factor of {max_ratio} of each other is the window to use.",
+            needs: "At least {min_steps} steps.",
             example: "Step time rose from 41.2 ms to 63.0 ms; steady from 2.10 s to 9.80 s",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
         let steps: Vec<&Step> = case.steps.measured().collect();
-        if case.steps.source == StepSource::Whole || steps.len() < LEAST {
-            return Verdict::Abstain(format!("fewer than {LEAST} steps: a change of step time would not show"));
+        if case.steps.source == StepSource::Whole || (steps.len() as f64) < case.threshold(MIN_STEPS) {
+            return Verdict::Abstain(format!(
+                "fewer than {} steps: a change of step time would not show",
+                case.said(MIN_STEPS)
+            ));
         }
         let edge = |block: usize| steps.len() * block / BLOCKS;
         let blocks: Vec<&[&Step]> = (0..BLOCKS).map(|block| &steps[edge(block)..edge(block + 1)]).collect();
@@ -64,7 +68,7 @@ impl Rule for UnstableIterations {
         let (low, high) = range(&medians);
         let apart = Share { low: apart(&blocks, &medians, -1.0), mid: high - low, high: apart(&blocks, &medians, 1.0) };
         let sure = apart.surely_above((case.threshold(MIN_RATIO) - 1.0) / 2.0 * low);
-        if low <= 0.0 || high / low < case.threshold(MIN_RATIO) || sure < SURE {
+        if low <= 0.0 || high / low < case.threshold(MIN_RATIO) || sure < CERTAIN {
             return Verdict::Silent;
         }
         finding(case, &blocks, &medians, sure).into()

@@ -4,35 +4,62 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::again;
-use analysis::steps::{Step, StepSource};
+use analysis::steps::{Step, StepSource, steady};
 
 pub const CODE: RuleCode = RuleCode::new("warmup-in-window");
 
 pub struct WarmupInWindow;
 
-/// With fewer steps there is no telling what is usual.
-const LEAST: usize = 8;
+/// Which steps are warm-up is decided with the steps, for every figure alike: here are its levels for the documentation.
+const MIN_STEPS: Threshold = Threshold::new(
+    CODE,
+    "min_steps",
+    steady::MIN_STEPS as f64,
+    Unit::Count,
+    "with fewer steps there is no telling what is usual",
+);
+const MIN_RATIO: Threshold = Threshold::new(
+    CODE,
+    "min_ratio",
+    steady::NOTICEABLE,
+    Unit::Times,
+    "slower than usual by less is what any program does",
+);
+const MIN_DEVIATIONS: Threshold =
+    Threshold::new(CODE, "min_deviations", steady::MIN_DEVIATIONS, Unit::Times, "chance hardly ever goes so far");
+const MAX_SHARE: Threshold = Threshold::new(
+    CODE,
+    "max_share",
+    1.0 / steady::MAX_PART as f64,
+    Unit::Share,
+    "what lasts longer is how the program is",
+);
 
 impl Rule for WarmupInWindow {
     fn code(&self) -> RuleCode {
         CODE
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_STEPS, MIN_RATIO, MIN_DEVIATIONS, MAX_SHARE]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The first steps of a process were much slower than the rest, and are excluded as warm-up.",
-            why: "Imports, caches, compilation and first touches of memory make first steps slow. Those that exceed the second half of the recording by five times its typical deviation, and by half, are warm-up: at most a quarter of all. They stay on the timeline and are part of no number.",
-            needs: "At least 8 steps of one process.",
+            why: "Imports, caches, compilation and first touches of memory make first steps slow. Those that exceed the second half of the recording by {min_deviations} times its typical deviation, and take {min_ratio} times its median or more, are warm-up: at most {max_share} of all. They stay on the timeline and are part of no number.",
+            needs: "At least {min_steps} steps of one process.",
             example: "First 3 of 160 steps excluded as warm-up (slowest 412 ms, typical 41.2 ms)",
         }
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        if case.steps.source == StepSource::Whole || case.steps.steps.len() < LEAST {
-            return Verdict::Abstain(format!("fewer than {LEAST} steps: warm-up cannot be identified"));
+        if case.steps.source == StepSource::Whole || case.steps.steps.len() < steady::MIN_STEPS {
+            return Verdict::Abstain(format!("fewer than {} steps: warm-up cannot be identified", steady::MIN_STEPS));
         }
         let warm = || case.steps.steps.iter().filter(|step| step.warmup);
         let Some(slowest) = warm().max_by_key(|step| step.dur()) else { return Verdict::Silent };

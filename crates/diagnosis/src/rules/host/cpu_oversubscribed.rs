@@ -32,6 +32,13 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "threads that wait for a core for a tenth of their runnable time are in each other's way",
 );
+const MIN_BUSY_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_busy_share",
+    0.01,
+    Unit::Share,
+    "of the steps on a core: a thread with less only wakes up now and then",
+);
 
 impl Rule for CpuOversubscribed {
     fn code(&self) -> RuleCode {
@@ -39,7 +46,7 @@ impl Rule for CpuOversubscribed {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MIN_BUSY_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -95,8 +102,7 @@ impl Rule for CpuOversubscribed {
 
 fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, threads: Vec<Thread>) -> Finding {
     let time = case.windows.across(|_| true).total() as f64;
-    // A hundredth of the time on a core is more than waking up now and then.
-    let busy: Vec<&Thread> = threads.iter().filter(|one| one.ran >= 0.01 * time).collect();
+    let busy: Vec<&Thread> = threads.iter().filter(|one| one.ran >= case.threshold(MIN_BUSY_SHARE) * time).collect();
     let names: HashMap<(ProcessIndex, i32), (TrackIndex, &timeline::Track)> = case
         .timeline
         .tracks

@@ -33,6 +33,8 @@ const MIN_STEP_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "one pause that takes this much of the median step costs the tail, whatever the mean",
 );
+const MIN_SAMPLES: Threshold =
+    Threshold::new(CODE, "min_samples", 3.0, Unit::Count, "of a line in which collections begin: two could be chance");
 
 impl Rule for GcPauses {
     fn code(&self) -> RuleCode {
@@ -40,7 +42,7 @@ impl Rule for GcPauses {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_STEP_SHARE]
+        &[MIN_SHARE, MIN_STEP_SHARE, MIN_SAMPLES]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -96,10 +98,13 @@ impl Rule for GcPauses {
     }
 }
 
+/// More than half is what "most" means, and no level to choose.
+const MAJORITY: f64 = 0.5;
+
 /// Without steps, and importing modules for most of the recording up to its end: else what comes after the imports is looked at alone.
 fn only_starts(case: &Case) -> bool {
     let whole = case.steps.source == StepSource::Whole && case.steps.startup.is_none();
-    whole && case.imports().is_some_and(|(share, _)| share.mid > 0.5)
+    whole && case.imports().is_some_and(|(share, _)| share.mid > MAJORITY)
 }
 
 fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
@@ -121,17 +126,17 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     }));
     let triggers = blame::functions(case, |one| one.doing == Doing::Gc);
     let sampled: u64 = triggers.iter().map(|function| function.count).sum();
+    let enough = |count: u64| count as f64 >= case.threshold(MIN_SAMPLES);
     let mut caller = None;
     let place = triggers.first().and_then(|function| {
         let (frame, count) = function.lines.first()?;
         let place = case.place(*frame);
         // What makes one due by itself may be any line.
-        caller = (*count >= 3 && count * 2 > sampled).then(|| place.clone());
+        caller = (enough(*count) && count * 2 > sampled).then(|| place.clone());
         let text =
             format!("most often sampled in {}: {} samples", phrase::place(&place), phrase::count(function.count));
         evidence.push(Evidence::said(text).number("samples", function.count as f64));
-        // Two could be chance.
-        (function.count >= 3).then_some(place)
+        enough(function.count).then_some(place)
     });
     let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
     // A pause that was measured is there; whether the next recording has it is what the steps with most of it say.

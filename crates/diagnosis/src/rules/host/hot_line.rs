@@ -2,14 +2,15 @@
 
 mod advice;
 mod calls;
-mod element_reads;
 mod operators;
 mod own_time;
 
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::measures::element_reads;
 use crate::measures::proof;
+use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -23,7 +24,6 @@ use analysis::place::Place;
 use analysis::stats::share::{Share, again};
 use analysis::steps::StepSource;
 use calls::Calls;
-pub use element_reads::recorded as recorded_reads;
 use operators::HotOperators;
 use replay::gain::Gain;
 
@@ -46,10 +46,66 @@ const MAX_SHARE: Threshold = Threshold::new(
     "a function that is nearly everything that runs is the work itself, unless the calls of models are seen to lie elsewhere: then no gain is given",
 );
 
-/// More of them would not be hot.
-const MOST: usize = 3;
-/// One part of so many in calls of models: a stack that is read late shows the next call.
-const BESIDE: u64 = 10;
+const MAX_FUNCTIONS: Threshold =
+    Threshold::new(CODE, "max_functions", 3.0, Unit::Count, "what comes after three others is not hot");
+const MAX_MODEL_SHARE: Threshold = Threshold::new(
+    CODE,
+    "max_model_share",
+    0.1,
+    Unit::Share,
+    "a function with no more of its samples in calls of models lies beside them: a stack that is read late shows the next call",
+);
+const MIN_CALLS: Threshold = Threshold::new(
+    CODE,
+    "min_calls",
+    3.0,
+    Unit::Count,
+    "of an operator that takes long: fewer may be what only the first steps do",
+);
+const MIN_LONG_CALL: Threshold = Threshold::new(
+    CODE,
+    "min_long_call",
+    1_000_000.0,
+    Unit::Nanoseconds,
+    "no operator takes this long to launch what it launches",
+);
+const MIN_COMPUTING_CALL: Threshold = Threshold::new(
+    CODE,
+    "min_computing_call",
+    100_000.0,
+    Unit::Nanoseconds,
+    "an operator that launches nothing and takes this long computes",
+);
+const MIN_CALLEE_SAMPLES: Threshold = Threshold::new(
+    CODE,
+    "min_callee_samples",
+    3.0,
+    Unit::Count,
+    "two samples in a function that it calls could be chance",
+);
+const MIN_READS: Threshold = Threshold::new(
+    CODE,
+    "min_reads",
+    8.0,
+    Unit::Count,
+    "elements of a tensor read in a call of the function: fewer are no loop",
+);
+const MIN_SMALL_OPERATORS: Threshold =
+    Threshold::new(CODE, "min_small_operators", 50.0, Unit::Count, "fewer in a step cost nothing, however small");
+const MAX_SMALL_OPERATOR: Threshold = Threshold::new(
+    CODE,
+    "max_small_operator",
+    20_000.0,
+    Unit::Nanoseconds,
+    "an operator that takes less spends most of its time in PyTorch's own call: no kernel does much in it",
+);
+const MAX_BUSY_CORES: Threshold = Threshold::new(
+    CODE,
+    "max_busy_cores",
+    0.6,
+    Unit::Share,
+    "with more of the cores busy in the steps, more threads get in each other's way",
+);
 
 impl Rule for HotLine {
     fn code(&self) -> RuleCode {
@@ -57,7 +113,20 @@ impl Rule for HotLine {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MAX_SHARE]
+        &[
+            MIN_SHARE,
+            MAX_SHARE,
+            MAX_FUNCTIONS,
+            MAX_MODEL_SHARE,
+            MIN_CALLS,
+            MIN_LONG_CALL,
+            MIN_COMPUTING_CALL,
+            MIN_CALLEE_SAMPLES,
+            MIN_READS,
+            MIN_SMALL_OPERATORS,
+            MAX_SMALL_OPERATOR,
+            MAX_BUSY_CORES,
+        ]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -112,7 +181,7 @@ struct Hot {
 fn sampled(case: &Case) -> Verdict {
     let runs = |one: &StepSample| runs(case, one);
     let running = case.samples.all.iter().filter(|one| runs(one)).count() as f64;
-    let functions = blame::functions(case, runs).into_iter().take(MOST);
+    let functions = blame::functions(case, runs).into_iter().take(case.threshold(MAX_FUNCTIONS) as usize);
     let models = ModelCalls::inside_steps(case);
     let found = functions.filter_map(|function| {
         let name = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one)).name;
@@ -137,7 +206,8 @@ fn sampled(case: &Case) -> Verdict {
             imports,
             of_line: function.lines.first().map_or(1.0, |(_, count)| *count as f64 / function.count as f64),
             of_running: function.count as f64 / running.max(1.0),
-            is_beside_models: in_model.is_some_and(|count| count * BESIDE < function.count),
+            is_beside_models: in_model
+                .is_some_and(|count| (count as f64) < case.threshold(MAX_MODEL_SHARE) * function.count as f64),
             confidence: share.surely_above(case.threshold(MIN_SHARE) / 2.0) * case.coverage(),
             evidence: evidence(case, &function, fits),
             calls: Calls::default(),
@@ -162,7 +232,7 @@ fn place(case: &Case, function: &Blamed) -> Place {
     let Some((frame, first)) = function.lines.first() else { return Place::default() };
     let place = case.place(*frame);
     let next = function.lines.get(1).map_or(0, |(_, count)| *count);
-    // Counts of samples vary by their square root; twice that is exceeded by chance once in twenty recordings.
+    // A count of samples varies by its square root. Twice that is exceeded by chance once in twenty recordings: statistics, and no level to choose.
     let leads = first.saturating_sub(next).pow(2) >= 4 * (first + next);
     if next == 0 || leads { place } else { Place { line: None, ..place } }
 }
@@ -193,11 +263,12 @@ fn by_calls(case: &Case) -> Verdict {
             && part.share >= case.threshold(MIN_SHARE)
             && !starts_up(part)
     };
-    let found: Vec<Part> = case.breakdown.functions().into_iter().filter(runs).take(MOST).collect();
+    let most = case.threshold(MAX_FUNCTIONS) as usize;
+    let found: Vec<Part> = case.breakdown.functions().into_iter().filter(runs).take(most).collect();
     if found.is_empty() {
         return Verdict::Silent;
     }
-    let stretches = calls::stretches(case);
+    let stretches = recorded::call_stretches(case);
     let hot = |part: Part| {
         let calls = calls::of(case, &part, &stretches);
         let each = phrase::duration(calls.each_ns);
@@ -258,7 +329,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
         let part = phrase::percent(function.share);
         evidence.push(Evidence::said(format!("native function: {} ({part} of these samples)", function.said())));
     }
-    let element_reads = if imports { None } else { element_reads::of(case, &place) };
+    let element_reads = if imports { None } else { element_reads::of(case, &place, case.threshold(MIN_READS)) };
     // What reads a tensor element by element has a fix, though each read is an operator.
     // Of what reads tensors element by element, `per-element-loop` says the gain.
     let is_the_work = of_running >= case.threshold(MAX_SHARE) && (!is_beside_models || element_reads.is_some());

@@ -22,6 +22,13 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "some pages of shared libraries are always remote; a quarter of everything is no accident",
 );
+const MIN_MEDIUM_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_medium_share",
+    0.5,
+    Unit::Share,
+    "with most of the memory elsewhere, most reads are remote: medium severity",
+);
 
 impl Rule for WrongNumaNode {
     fn code(&self) -> RuleCode {
@@ -29,7 +36,7 @@ impl Rule for WrongNumaNode {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MIN_MEDIUM_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -111,7 +118,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
         ),
         place: Place { module: Some(program.clone()), ..Place::default() },
         gain: None,
-        severity: if share.low >= 0.5 { Severity::Medium } else { Severity::Low },
+        severity: if share.low >= case.threshold(MIN_MEDIUM_SHARE) { Severity::Medium } else { Severity::Low },
         certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats()),
         evidence: vec![Evidence::said(text).number("share", share.mid).number("bytes", bytes as f64)],
         actions: vec![

@@ -22,6 +22,13 @@ const MIN_CALLS: Threshold = Threshold::new(
     Unit::Count,
     "one late call is a request of a size that had not come before",
 );
+const MIN_EVENTS: Threshold = Threshold::new(
+    CODE,
+    "min_events",
+    4.0,
+    Unit::Times,
+    "events to a late call: with fewer, the recording has only the start, whose end looks like a steady state",
+);
 
 impl Rule for CudamallocInSteadyState {
     fn code(&self) -> RuleCode {
@@ -29,7 +36,7 @@ impl Rule for CudamallocInSteadyState {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_CALLS]
+        &[MIN_CALLS, MIN_EVENTS]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -55,9 +62,10 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     let events = &case.timeline.memory.events;
     let half = events.len() / 2;
     let late: Vec<usize> = one.history.segment_allocs.iter().copied().filter(|at| *at >= half).collect();
-    // Without events of the start, what is left of it looks like a steady state.
     let early = one.history.segment_allocs.len() - late.len();
-    if (late.len() as f64) < case.threshold(MIN_CALLS) || events.len() < 4 * late.len() {
+    if (late.len() as f64) < case.threshold(MIN_CALLS)
+        || (events.len() as f64) < case.threshold(MIN_EVENTS) * late.len() as f64
+    {
         return None;
     }
     let bytes = late.iter().map(|at| events[*at].bytes).fold(0, u64::saturating_add);

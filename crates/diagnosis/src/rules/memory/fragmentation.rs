@@ -31,6 +31,13 @@ const MIN_SPLIT: Threshold = Threshold::new(
     Unit::Share,
     "of the free memory is outside the largest free block: else one request could have it",
 );
+const MIN_HIGH_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_high_share",
+    0.25,
+    Unit::Share,
+    "a quarter of what is reserved is a larger model or batch: high severity",
+);
 
 impl Rule for Fragmentation {
     fn code(&self) -> RuleCode {
@@ -38,7 +45,7 @@ impl Rule for Fragmentation {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_BYTES, MIN_SPLIT]
+        &[MIN_SHARE, MIN_BYTES, MIN_SPLIT, MIN_HIGH_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -119,7 +126,7 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
         ),
         place: splits.map(|holder| holder.place.clone()).unwrap_or_default(),
         gain: None,
-        severity: if share >= 0.25 { Severity::High } else { Severity::Medium },
+        severity: if share >= case.threshold(MIN_HIGH_SHARE) { Severity::High } else { Severity::Medium },
         certainty: Certainty::seen(map.fragmentation() * (map.pinned as f64 / wasted as f64).min(1.0)),
         evidence,
         actions,

@@ -21,15 +21,34 @@ const MIN_BYTES: Threshold =
     Threshold::new(CODE, "min_bytes", 1_048_576.0, Unit::Bytes, "less takes days to matter, and every cache has it");
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.01, Unit::Share, "of the peak: less is not what fills a GPU");
-
-/// Standard deviations: chance gives a trend like this once in a hundred places.
-const TREND: f64 = 2.58;
-/// Steady growth has a third of it in the last third of the steps; a cache that fills up has less than half of that.
-const STILL_GROWS: f64 = 1.0 / 6.0;
-/// Without steps: the forward pass of a model in training keeps blocks from many lines, for the backward pass. A leak is of few.
-const MOST_PLACES: usize = 3;
-/// Without steps as many blocks could be those of the layers of one model.
-const MORE_BLOCKS: f64 = 2.0;
+const MIN_TREND: Threshold = Threshold::new(
+    CODE,
+    "min_trend",
+    2.58,
+    Unit::Times,
+    "standard deviations: chance gives a trend like this once in a hundred places",
+);
+const MIN_LATE_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_late_share",
+    1.0 / 6.0,
+    Unit::Share,
+    "steady growth has a third of it in the last third of the steps; a cache that fills up has less than half of that",
+);
+const MAX_PLACES: Threshold = Threshold::new(
+    CODE,
+    "max_places",
+    3.0,
+    Unit::Count,
+    "a leak is of few lines; the forward pass of a model in training keeps blocks from many, for the backward pass",
+);
+const MIN_BLOCKS_WITHOUT_STEPS: Threshold = Threshold::new(
+    CODE,
+    "min_blocks_without_steps",
+    16.0,
+    Unit::Count,
+    "without steps, fewer could be those of the layers of one model",
+);
 
 impl Rule for Leak {
     fn code(&self) -> RuleCode {
@@ -37,13 +56,13 @@ impl Rule for Leak {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_BLOCKS, MIN_BYTES, MIN_SHARE]
+        &[MIN_BLOCKS, MIN_BYTES, MIN_SHARE, MIN_TREND, MIN_LATE_SHARE, MAX_PLACES, MIN_BLOCKS_WITHOUT_STEPS]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "GPU memory allocated by one line grows from step to step and is never freed: at least {min_blocks} blocks, {min_bytes} and {min_share} of the peak.",
-            why: "Tensors that something still refers to are never freed: a list of results, a closure, a cache without a limit, a graph kept for a backward pass. For each line that allocates, what it holds at the end of each step is tested for a trend (Mann and Kendall), as is the number of its blocks, and it must still grow in the last third: a cache that fills up is no leak, nor is one that replaces its blocks by larger ones. Without steps, equal parts of the recording are compared, each third must have its part of the growth, and growth of more than a few lines is taken for activations that wait for their backward pass.",
+            why: "Tensors that something still refers to are never freed: a list of results, a closure, a cache without a limit, a graph kept for a backward pass. For each line that allocates, what it holds at the end of each step is tested for a trend (Mann and Kendall), as is the number of its blocks, and it must still grow in the last third: a cache that fills up is no leak, nor is one that replaces its blocks by larger ones. Without steps, equal parts of the recording are compared, each third must have its part of the growth, and growth of more than {max_places} lines is taken for activations that wait for their backward pass.",
             needs: "Allocator events with stacks: a memory snapshot of PyTorch that was recorded with `torch.cuda.memory._record_memory_history()`.",
             example: "GPU 0 memory grows by 4.00 MiB a step: 120 blocks never freed (handle, serve.py:44)",
         }
@@ -60,23 +79,24 @@ impl Rule for Leak {
 }
 
 fn of(case: &Case, one: &AllocatorMemory) -> Vec<Finding> {
-    let least = if one.steps > 0 { 1.0 } else { MORE_BLOCKS } * case.threshold(MIN_BLOCKS);
+    let least = case.threshold(if one.steps > 0 { MIN_BLOCKS } else { MIN_BLOCKS_WITHOUT_STEPS });
     let bytes = case.threshold(MIN_BYTES).max(case.threshold(MIN_SHARE) * one.history.peak as f64);
     let grows = |growth: &&Growth| {
         growth.stack.0 != 0
             && growth.blocks as f64 >= least
             && growth.bytes as f64 >= bytes
-            && growth.trend >= TREND
-            && growth.blocks_trend >= TREND
-            && growth.late() >= STILL_GROWS
+            && growth.trend >= case.threshold(MIN_TREND)
+            && growth.blocks_trend >= case.threshold(MIN_TREND)
+            && growth.late() >= case.threshold(MIN_LATE_SHARE)
             // Without steps, blocks that come in one phase are an optimizer's, or a cache's that is built once.
-            && (one.steps > 0 || growth.steady() >= STILL_GROWS)
+            && (one.steps > 0 || growth.steady() >= case.threshold(MIN_LATE_SHARE))
     };
     let growing: Vec<&Growth> = one.growth.iter().filter(grows).collect();
-    if one.steps == 0 && growing.len() > MOST_PLACES {
+    let most = case.threshold(MAX_PLACES) as usize;
+    if one.steps == 0 && growing.len() > most {
         return Vec::new();
     }
-    growing.into_iter().take(MOST_PLACES).map(|growth| finding(case, one, growth)).collect()
+    growing.into_iter().take(most).map(|growth| finding(case, one, growth)).collect()
 }
 
 fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {

@@ -19,8 +19,15 @@ pub struct MemoryUnderused;
 
 const MAX_SHARE: Threshold =
     Threshold::new(CODE, "max_share", 0.5, Unit::Share, "of the device: with more in use there is little to double");
-/// What a larger batch may fill: the context, libraries and rounding need the rest.
-const FILL: f64 = 0.85;
+const MAX_FILLED: Threshold = Threshold::new(
+    CODE,
+    "max_filled",
+    0.85,
+    Unit::Share,
+    "of the device, by a larger batch: the context, libraries and rounding need the rest",
+);
+const MIN_TIMES: Threshold =
+    Threshold::new(CODE, "min_times", 2.0, Unit::Times, "a batch that cannot even double is as good as full");
 
 impl Rule for MemoryUnderused {
     fn code(&self) -> RuleCode {
@@ -28,12 +35,12 @@ impl Rule for MemoryUnderused {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MAX_SHARE]
+        &[MAX_SHARE, MAX_FILLED, MIN_TIMES]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
-            summary: "The allocator's peak takes less than {max_share} of the device's memory, and what the steps allocate could grow by a factor.",
+            summary: "The allocator's peak takes less than {max_share} of the device's memory, and what the steps allocate could grow {min_times} times or more.",
             why: "Memory that steps allocate and free grows with the batch; weights do not. What the device has left, divided by what the steps take at the peak, is how much larger a batch can be as far as memory goes. Whether it is faster is another question.",
             needs: "Allocator events with steps, and the size of the device's memory.",
             example: "GPU 0: 22.0 GiB of 80.0 GiB used at the peak; the batch can grow to 6 times its size",
@@ -64,8 +71,8 @@ fn of(case: &Case, one: &AllocatorMemory, total: u64) -> Option<Finding> {
     let steps: u64 =
         one.peak.by_category.iter().filter(|(kind, _, _)| *kind == Category::Activations).map(|kind| kind.1).sum();
     let kept = peak.saturating_sub(steps) as f64;
-    let times = (FILL * total as f64 - kept) / steps as f64;
-    if steps == 0 || peak as f64 >= case.threshold(MAX_SHARE) * total as f64 || times < 2.0 {
+    let times = (case.threshold(MAX_FILLED) * total as f64 - kept) / steps as f64;
+    if steps == 0 || peak as f64 >= case.threshold(MAX_SHARE) * total as f64 || times < case.threshold(MIN_TIMES) {
         return None;
     }
     let evidence = vec![

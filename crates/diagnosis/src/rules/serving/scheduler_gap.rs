@@ -31,6 +31,13 @@ const MAX_RATIO: Threshold = Threshold::new(
     Unit::Times,
     "a gap longer than this many steps is a pause without requests",
 );
+const MIN_HIGH_SHARE: Threshold = Threshold::new(
+    CODE,
+    "min_high_share",
+    0.2,
+    Unit::Share,
+    "a fifth of the time is worth a day of work: high severity",
+);
 
 impl Rule for SchedulerGap {
     fn code(&self) -> RuleCode {
@@ -38,7 +45,7 @@ impl Rule for SchedulerGap {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_STEPS, MAX_RATIO]
+        &[MIN_SHARE, MIN_STEPS, MAX_RATIO, MIN_HIGH_SHARE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -84,7 +91,7 @@ impl Rule for SchedulerGap {
             title: format!("GPU idle {} between engine steps, {} of the time", phrase::duration(idle / count), phrase::percent(share)),
             place: Place::default(),
             gain: None,
-            severity: if share >= 0.2 { Severity::High } else { Severity::Medium },
+            severity: if share >= case.threshold(MIN_HIGH_SHARE) { Severity::High } else { Severity::Medium },
             certainty: Certainty::seen(again(count as usize)),
             evidence: vec![Evidence::at("the longest", Some(track), widest.0, widest.1).number("share", share)],
             actions: vec![

@@ -1,10 +1,11 @@
 //! What to do about a function that takes much of the steps: that depends on whether it is the driver's call, an operator, native code or Python.
 
-use super::calls::{Calls, Habit, LONG_NS};
-use super::element_reads::{self, ElementReads};
+use super::calls::{Calls, Habit};
 use super::own_time::OwnTime;
+use super::{MIN_CALLEE_SAMPLES, MIN_LONG_CALL};
 use crate::action::{Action, Precondition};
 use crate::measures::capture;
+use crate::measures::element_reads::{self, ElementReads};
 use crate::rule::Case;
 use analysis::frames::NativeFunction;
 use analysis::phrase;
@@ -42,7 +43,7 @@ pub fn actions(
         true if operator && calls.habit == Habit::LongInMost => Some(format!(
             "Keep its data on the GPU, and check what it calls: it takes far longer than a launch {often}, working on the CPU before or between its launches."
         )),
-        true if operator && calls.each_ns >= LONG_NS => Some(format!(
+        true if operator && calls.each_ns as f64 >= case.threshold(MIN_LONG_CALL) => Some(format!(
             "Record {later}: a call takes far longer than a launch because it allocates memory, loads code or waits. What only the first one does belongs before the first request."
         )),
         true if operator => {
@@ -85,7 +86,7 @@ fn of_python(case: &Case, place: &Place, name: &str) -> Vec<Action> {
         called(name)
     ))
     .needs([time.is_own()]);
-    let call = time.called().map(|(callee, said)| {
+    let call = time.called(case.threshold(MIN_CALLEE_SAMPLES)).map(|(callee, said)| {
         Action::new(format!("Call {callee} less often, or with more data per call: {said} of this time is in it."))
             .needs([Precondition::Unknown("calls of it can be left out or batched".into())])
     });

@@ -1,18 +1,11 @@
 //! The recorded calls of a function in the steps: how many, how long they are, in how many steps, and whether they ask the device for anything.
 
+use super::{MIN_CALLS, MIN_COMPUTING_CALL, MIN_LONG_CALL};
 use crate::rule::Case;
-use analysis::host::breakdown::{Part, call_stretches};
-use analysis::steps::StepSource;
+use analysis::host::breakdown::Part;
 use analysis::steps::windows::Window;
 use std::collections::BTreeSet;
 use timeline::{NameIndex, SliceKind, TrackIndex};
-
-/// No operator takes this long to launch what it launches.
-pub const LONG_NS: u64 = 1_000_000;
-/// An operator that launches nothing and takes this long computes.
-const COMPUTES_NS: u64 = 100_000;
-/// Fewer may be what only the first steps do.
-const FEWEST: u64 = 3;
 
 /// What the calls of an operator say about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,11 +26,6 @@ pub struct Calls {
     /// What one takes of its own. 0: not known.
     pub each_ns: u64,
     pub habit: Habit,
-}
-
-/// The threads that do the work of the steps, each with the stretches in which it does.
-pub fn stretches(case: &Case) -> Vec<(TrackIndex, Vec<Window>)> {
-    call_stretches(case.timeline, &case.windows, case.steps.source != StepSource::Whole)
 }
 
 /// Of a function in those stretches, as its time is.
@@ -71,6 +59,7 @@ struct CallTally {
 impl CallTally {
     fn add(&mut self, case: &Case, track: TrackIndex, windows: &[Window], named: &[bool], starts: &[u64]) {
         let slices = &case.timeline.slices;
+        let (computes, long) = (case.threshold(MIN_COMPUTING_CALL), case.threshold(MIN_LONG_CALL));
         // Until when a call of it is open: what begins before then is inside.
         let mut open = 0;
         for index in case.timeline.tracks[track.0 as usize].slices.clone() {
@@ -85,8 +74,8 @@ impl CallTally {
             self.count += 1;
             open = open.max(slice.end());
             let step = starts.partition_point(|start| *start <= slice.start.max(window.start));
-            for (least, (count, steps)) in [(COMPUTES_NS, &mut self.computes), (LONG_NS, &mut self.long)] {
-                if slice.dur >= least {
+            for (least, (count, steps)) in [(computes, &mut self.computes), (long, &mut self.long)] {
+                if slice.dur as f64 >= least {
                     *count += 1;
                     steps.insert(step);
                 }
@@ -96,13 +85,23 @@ impl CallTally {
 
     fn habit(&self, case: &Case, each_ns: u64) -> Habit {
         let most = |(count, steps): &(u64, BTreeSet<usize>)| {
-            *count >= FEWEST && 2 * *count > self.count && 2 * steps.len() > case.windows.all().len()
+            *count as f64 >= case.threshold(MIN_CALLS)
+                && 2 * *count > self.count
+                && 2 * steps.len() > case.windows.all().len()
         };
         // Where launches were not recorded, none is seen in it either.
         let launches = !case.timeline.gpu.work.linked().is_empty();
         match () {
-            () if self.asks == 0 && launches && each_ns >= COMPUTES_NS && most(&self.computes) => Habit::OnHost,
-            () if self.asks > 0 && each_ns >= LONG_NS && most(&self.long) => Habit::LongInMost,
+            () if self.asks == 0
+                && launches
+                && each_ns as f64 >= case.threshold(MIN_COMPUTING_CALL)
+                && most(&self.computes) =>
+            {
+                Habit::OnHost
+            }
+            () if self.asks > 0 && each_ns as f64 >= case.threshold(MIN_LONG_CALL) && most(&self.long) => {
+                Habit::LongInMost
+            }
             () => Habit::Other,
         }
     }

@@ -1,6 +1,7 @@
 //! The operators that a hot function runs on the CPU, from the steps in which operators were recorded, and what to do about what leads among
 //! them: a call of a model is already one batch, and how to make it faster depends on its operators.
 
+use super::{MAX_BUSY_CORES, MAX_SMALL_OPERATOR, MIN_SMALL_OPERATORS};
 use crate::finding::Evidence;
 use crate::measures::free_cores;
 use crate::measures::operators::outer_line;
@@ -12,13 +13,7 @@ use analysis::{OperatorRow, StepOperators};
 use std::collections::{HashMap, HashSet};
 
 /// As many as somebody reads under a finding.
-const MOST: usize = 3;
-/// An operator that takes less spends most of its time in PyTorch's own call: no kernel does much in it.
-const SMALL_NS: u64 = 20_000;
-/// Fewer of them cost nothing, however small.
-const MANY: f64 = 50.0;
-/// The part of the cores below which more threads could help.
-const FEW_CORES: f64 = 0.6;
+const SHOWN_ROWS: usize = 3;
 
 pub struct HotOperators {
     /// Places in the table, most time first.
@@ -67,7 +62,7 @@ impl HotOperators {
             let text = format!("{}{module}: {part} of its operators' time, {}{speed}", named(case, row), often(row));
             Evidence::said(text).number("share", share).number("ns", row.ns as f64)
         };
-        self.rows(table).take(MOST).map(row).collect()
+        self.rows(table).take(SHOWN_ROWS).map(row).collect()
     }
 
     /// Empty: what leads has no advice of its own.
@@ -77,7 +72,7 @@ impl HotOperators {
         self.rows(table).for_each(|row| *families.entry(row.family).or_default() += row.ns);
         let calls: f64 = self.rows(table).map(|row| row.calls).sum();
         let each = (self.ns as f64 / calls.max(1.0)) as u64;
-        if calls >= MANY && each < SMALL_NS {
+        if calls >= case.threshold(MIN_SMALL_OPERATORS) && (each as f64) < case.threshold(MAX_SMALL_OPERATOR) {
             let (calls, each) = (phrase::count(calls as u64), phrase::duration(each));
             return vec![format!(
                 "Run fewer operators: {calls} per step take {each} each, most of it PyTorch's own cost per call. Use a larger batch or torch.compile(model)."
@@ -148,7 +143,7 @@ fn of_family(case: &Case, family: Family, first: &OperatorRow, names: &str) -> V
 fn more_threads(case: &Case) -> Option<String> {
     let cores = free_cores::find(case)?;
     let (all, busy) = (cores.all, cores.busy);
-    (cores.gets_them() && busy < FEW_CORES * all as f64).then(|| {
+    (cores.gets_them() && busy < case.threshold(MAX_BUSY_CORES) * all as f64).then(|| {
         format!("Use more threads: {busy:.1} of {all} cores are busy in the steps. Check torch.get_num_threads() and OMP_NUM_THREADS.")
     })
 }

@@ -9,10 +9,8 @@ use analysis::place::Place;
 use std::collections::HashMap;
 use timeline::{NameIndex, StackIndex};
 
-/// Less than this of it is not most of it.
-const MOST: f64 = 0.5;
-/// Two samples in a callee could be chance.
-const FEWEST: u64 = 3;
+/// More than half is the meaning of "most", and no level to choose.
+const MAJORITY: f64 = 0.5;
 
 #[derive(Debug, Default)]
 pub struct OwnTime {
@@ -53,7 +51,7 @@ impl OwnTime {
 
     /// That most of its time is in its own lines. Without samples its time is that of recorded calls, which is its own.
     pub fn is_own(&self) -> Precondition {
-        match self.all == 0 || self.own_share() >= MOST {
+        match self.all == 0 || self.own_share() >= MAJORITY {
             true => Precondition::Holds,
             false => {
                 let called = phrase::percent(1.0 - self.own_share());
@@ -63,10 +61,10 @@ impl OwnTime {
     }
 
     /// The function that most of its time is in, and how much, where that is not its own lines.
-    pub fn called(&self) -> Option<(String, String)> {
-        let (place, count) = self.callee.as_ref().filter(|(_, count)| *count >= FEWEST)?;
+    pub fn called(&self, min_samples: f64) -> Option<(String, String)> {
+        let (place, count) = self.callee.as_ref().filter(|(_, count)| *count as f64 >= min_samples)?;
         let share = phrase::percent(*count as f64 / self.all as f64);
-        (self.own_share() < MOST).then(|| (phrase::place(place), share))
+        (self.own_share() < MAJORITY).then(|| (phrase::place(place), share))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Whether a function reads tensors element by element: by the recorded calls of C functions in it (`--calls=c`), or by the operators that were looked at.
 
-use super::calls;
+use crate::measures::recorded;
 use crate::rule::Case;
-use crate::rules::dataflow::per_element_loop;
-use analysis::dataflow;
+use analysis::dataflow::{self, Rounds};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
@@ -11,8 +10,6 @@ use timeline::{NameIndex, SliceKind};
 
 /// Methods of tensors that make a Python number of one element.
 const METHODS: [&str; 5] = ["item", "__float__", "__int__", "__bool__", "__index__"];
-/// Fewer in a call of the function are no loop.
-const FEWEST: u64 = 8;
 /// Code that belongs to the function around it.
 const INNER: [&str; 5] = ["<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"];
 
@@ -39,13 +36,19 @@ pub fn is_read(name: &str) -> bool {
     METHODS.contains(&method) && matches!(class.rsplit('.').next(), Some("Tensor" | "TensorBase"))
 }
 
-/// Of a function of the program. Recorded calls are exact; operators show it without them.
-pub fn of(case: &Case, place: &Place) -> Option<ElementReads> {
-    recorded(case, place).or_else(|| looked_at(case, place))
+/// Of a function of the program: at least so many in a call of it. Recorded calls are exact; operators show it without them.
+pub fn of(case: &Case, place: &Place, min_reads: f64) -> Option<ElementReads> {
+    by_calls(case, place, min_reads).or_else(|| by_operators(case, place))
+}
+
+/// Of a loop, as the operators of a step show it.
+pub fn of_loop(one: &Rounds) -> ElementReads {
+    let count = one.ops.most() * one.host_reads.count as u64 / one.body.len().max(1) as u64;
+    ElementReads { count, is_cut: one.is_cut, per_step: true }
 }
 
 /// By recorded calls of C functions. None: they were not recorded, or there are too few.
-pub fn recorded(case: &Case, place: &Place) -> Option<ElementReads> {
+pub fn by_calls(case: &Case, place: &Place, min_reads: f64) -> Option<ElementReads> {
     let names = &case.timeline.names;
     let each = (0..names.len() as u32).map(NameIndex);
     let reads: Vec<bool> = each.clone().map(|name| is_read(names.text(name))).collect();
@@ -56,7 +59,7 @@ pub fn recorded(case: &Case, place: &Place) -> Option<ElementReads> {
     let own: Vec<bool> = each.map(|name| same(place, &names.get(name).file, names.text(name))).collect();
     let slices = &case.timeline.slices;
     let (mut count, mut called) = (0u64, 0u64);
-    for (track, windows) in calls::stretches(case) {
+    for (track, windows) in recorded::call_stretches(case) {
         // Open calls of Python functions, each with whether it is this one.
         let mut open: Vec<(u64, bool)> = Vec::new();
         for index in case.timeline.tracks[track.0 as usize].slices.clone() {
@@ -83,11 +86,15 @@ pub fn recorded(case: &Case, place: &Place) -> Option<ElementReads> {
     }
     let per_step = case.steps.source != StepSource::Whole;
     let steps = if per_step { case.windows.all().len().max(1) as u64 } else { 1 };
-    let least = FEWEST * if itself { steps } else { called.max(1) };
-    (count >= least).then_some(ElementReads { count: count.div_ceil(steps), is_cut: false, per_step })
+    let of = if itself { steps } else { called.max(1) };
+    (count as f64 >= min_reads * of as f64).then_some(ElementReads {
+        count: count.div_ceil(steps),
+        is_cut: false,
+        per_step,
+    })
 }
 
-fn looked_at(case: &Case, place: &Place) -> Option<ElementReads> {
+fn by_operators(case: &Case, place: &Place) -> Option<ElementReads> {
     let inside = |at: &&str| {
         let said = dataflow::place(at);
         same(place, said.file.as_deref().unwrap_or(""), said.function.as_deref().unwrap_or(""))
@@ -95,9 +102,7 @@ fn looked_at(case: &Case, place: &Place) -> Option<ElementReads> {
     let fits = |one: &&dataflow::Rounds| {
         one.host_reads.count > 0 && one.host_reads.depend != Some(true) && one.lines.iter().any(inside)
     };
-    let one = case.rounds().iter().find(fits)?;
-    let (count, is_cut) = per_element_loop::reads(one);
-    Some(ElementReads { count, is_cut, per_step: true })
+    case.rounds().iter().find(fits).map(of_loop)
 }
 
 /// Samples, calls and operators name functions with or without their class.
