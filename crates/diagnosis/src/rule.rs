@@ -97,7 +97,8 @@ pub struct Edit {
     pub whatif: Option<&'static str>,
 }
 
-/// The documentation of a rule, from which docs/rules/ is made. `{min_share}` in it stands for the value of the threshold of that name.
+/// The documentation of a rule, from which docs/rules/ is made. `{min_share}` in it stands for the value of the threshold of that name,
+/// `{stack_samples}` for how many samples every rule needs that lives on them.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleDocs {
     /// One sentence: what it finds.
@@ -114,7 +115,8 @@ impl RuleDocs {
     /// A text of this documentation with the values that are in force.
     pub fn filled(text: &str, rule: &dyn Rule, settings: &RuleSettings) -> String {
         let all = rule.thresholds().iter().chain(rule.fixed());
-        all.fold(text.to_owned(), |text, threshold| {
+        let text = text.replace("{stack_samples}", &LEAST_SAMPLES.to_string());
+        all.fold(text, |text, threshold| {
             let value = threshold.unit.say(settings.value(*threshold));
             text.replace(&format!("{{{}}}", threshold.name), &value)
         })

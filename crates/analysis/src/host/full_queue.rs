@@ -10,8 +10,8 @@ use timeline::parallel::{self, Task};
 use timeline::{ProcessIndex, SliceKind, Timeline, Track};
 
 /// A call that waits takes far longer than others of its name that do not.
-const TIMES: u64 = 10;
-const LEAST_NS: u64 = 50_000;
+pub const TIMES: u64 = 10;
+pub const LEAST_NS: u64 = 50_000;
 /// CUDA's queues hold about a thousand launches.
 pub const DEEP: usize = 500;
 

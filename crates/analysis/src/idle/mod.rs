@@ -17,7 +17,7 @@ mod innermost;
 mod inputs;
 mod looks;
 pub mod near;
-mod pace;
+pub mod pace;
 mod parts;
 mod sums;
 

@@ -5,7 +5,7 @@ use timeline::parallel::{self, Task};
 
 /// A host that keeps a device waiting for longer than this does something else than launching the next kernel: PyTorch takes
 /// 5 to 50 µs for an operation, with Python and all.
-const USUAL_NS: u64 = 100_000;
+pub const USUAL_NS: u64 = 100_000;
 /// Slower hosts, and programs that are recorded call by call, have their own pace: a gap of a few launches is still launching.
 const FEW: u64 = 4;
 /// No operation takes this long to launch.

@@ -46,6 +46,15 @@ pub fn device_bytes(case: &Case, allocator: AllocatorIndex) -> Option<u64> {
         .filter(|bytes| *bytes > 0)
 }
 
+/// Why a rule of device size cannot look.
+pub const NO_SIZE: &str = "the size of the device's memory not recorded (a snapshot does not have it)";
+
+/// Allocators with what their devices have.
+pub fn sized<'a>(case: &'a Case) -> Vec<(&'a AllocatorMemory, u64)> {
+    let with_size = |one: &'a AllocatorMemory| Some((one, device_bytes(case, one.allocator)?));
+    case.memory().iter().filter_map(with_size).collect()
+}
+
 /// What expandable segments would save of the reserved peak, as the replay has it: bytes, and the part of the peak. None: nothing worth it, or not known.
 pub fn expandable_saves(case: &Case, allocator: AllocatorIndex) -> Option<(u64, f64)> {
     let what_if = case.allocator_what_if(allocator).ok()?;

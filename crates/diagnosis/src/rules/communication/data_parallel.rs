@@ -44,7 +44,7 @@ impl Rule for DataParallel {
         RuleDocs {
             summary: "torch.nn.DataParallel spends {min_share} of the step or more copying the model and scattering the batch.",
             why: "It drives all GPUs from one process: every step it copies the weights to each of them, scatters the input and gathers the results, and its threads share one interpreter. One process per GPU does none of that. The gain is the recorded steps replayed without this time; at worst only the model copies go, and batches and results are moved as now.",
-            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls.",
             example: "DataParallel copies the model and the batch for 37 % of the step, at predict (serve.py:52)",
         }
     }

@@ -8,6 +8,7 @@ use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
+use crate::measures::unfused_attention::{MAX_KERNELS_BETWEEN, UnfusedAttention};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::compute::{below_roofline, unfused_elementwise};
@@ -27,10 +28,14 @@ pub struct AttentionFallback;
 
 const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a fused attention is one call");
 
-/// Between the product and the softmax: scaling, a mask, a conversion and their helpers; after it what guards against rows without any key,
-/// a conversion, a dropout.
-const BEFORE: usize = 9;
-const AFTER: usize = 9;
+/// Which kernels those are is read for several rules alike: here is its level for the documentation.
+const MAX_BETWEEN: Threshold = Threshold::new(
+    CODE,
+    "max_between",
+    MAX_KERNELS_BETWEEN as f64,
+    Unit::Count,
+    "scaling, a mask, conversions and what guards against rows without any key",
+);
 
 impl Rule for AttentionFallback {
     fn code(&self) -> RuleCode {
@@ -41,10 +46,14 @@ impl Rule for AttentionFallback {
         &[MIN_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MAX_BETWEEN]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Attention computed as matmul, softmax and matmul takes {min_share} of the step or more.",
-            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them again, several times. A fused kernel never writes them. It is recognised by a softmax with a matmul shortly before and after it in the same stream and only elementwise kernels in between. The recorded steps are replayed without everything between the two matmuls; at worst the softmax stays, because its exponentials are computed in any case. A fused kernel has to compute the matmuls too. With shapes, it takes as long as their arithmetic at the speed that fused attention reaches elsewhere in the recording, or at the speed measured on an H200; at best at the data sheet's, at worst the matmuls stay as they are. Without shapes they stay, unless they are in FP32, to which the math backend converts half precision: then a fused kernel multiplies on tensor cores, at the speed measured on an H200, and the conversions before go; at best the matmuls cost nothing, at worst they stay.",
+            why: "The math backend of scaled_dot_product_attention, and attention written by hand, write the scores of every query with every key to memory and read them again, several times. A fused kernel never writes them. It is recognised by a softmax with a matmul before and after it in the same stream and only elementwise kernels in between, {max_between} at most. The recorded steps are replayed without everything between the two matmuls; at worst the softmax stays, because its exponentials are computed in any case. A fused kernel has to compute the matmuls too. With shapes, it takes as long as their arithmetic at the speed that fused attention reaches elsewhere in the recording, or at the speed measured on an H200; at best at the data sheet's, at worst the matmuls stay as they are. Without shapes they stay, unless they are in FP32, to which the math backend converts half precision: then a fused kernel multiplies on tensor cores, at the speed measured on an H200, and the conversions before go; at best the matmuls cost nothing, at worst they stay.",
             needs: "GPU operations.",
             example: "Unfused attention takes 34 % of the step: 12 times matmul, softmax, matmul",
         }
@@ -67,9 +76,11 @@ impl Rule for AttentionFallback {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = case.kernels().iter().map(|device| (device, Unfused::find(case, device)));
-        let Some((device, unfused)) = found.max_by_key(|(_, unfused)| unfused.ns(case)) else { return Verdict::Silent };
-        let share = unfused.ns(case) as f64 / device.window_ns.max(1) as f64;
+        let found = case.kernels().iter().map(|device| (device, UnfusedAttention::find(case, device)));
+        let Some((device, unfused)) = found.max_by_key(|(_, unfused)| ns(unfused, case)) else {
+            return Verdict::Silent;
+        };
+        let share = ns(&unfused, case) as f64 / device.window_ns.max(1) as f64;
         if share < case.threshold(MIN_SHARE) || unfused.softmax.is_empty() {
             return Verdict::Silent;
         }
@@ -82,7 +93,7 @@ impl Rule for AttentionFallback {
         let confidence =
             confidence::of(&device.tally(case, |index| all.contains(&(index as u32))), case.threshold(MIN_SHARE));
         let (between, products) = (unfused.between.len(), unfused.products.len());
-        let (gain, known) = unfused.gain(case, device);
+        let (gain, known) = gain(unfused, case, device);
         let fused = device.of_kernels(|row| row.kind.class == Class::Attention);
         let finding = Finding {
             code: CODE,
@@ -122,123 +133,61 @@ impl Rule for AttentionFallback {
     }
 }
 
-/// Pieces of work, by what becomes of them.
-#[derive(Default)]
-pub struct Unfused {
-    softmax: Vec<u32>,
-    /// With the softmax.
-    between: Vec<u32>,
-    products: Vec<u32>,
-    /// Conversions and scaling right before the first product.
-    before: Vec<u32>,
+/// With a sentence about what it rests on.
+fn gain(unfused: UnfusedAttention, case: &Case, device: &StepKernels) -> (Gain, String) {
+    let fp32 = |index: &u32| {
+        let kind = device.kind(case, *index as usize);
+        kind.math == Some(Math::F32) && kind.tensor_cores == Some(false)
+    };
+    let plain = unfused.products.iter().all(fp32);
+    let peaks = device.peaks(case);
+    let by_shapes = peaks.as_ref().and_then(|peaks| by_shapes(&unfused, case, peaks, plain));
+    let products = by_shapes.or_else(|| by_peaks(peaks.as_ref().filter(|_| plain)?)).unwrap_or_else(|| Products {
+        left: Left { best: 1.0, usual: 1.0, worst: 1.0 },
+        by: GainBy::Replay,
+        words: "the matmuls stay as they are: shapes would show what a fused kernel needs for them".into(),
+    });
+    let softmax: HashSet<u32> = unfused.softmax.into_iter().collect();
+    let (softmax, others) = unfused.between.into_iter().partition(|index| softmax.contains(index));
+    let mut changes = vec![
+        (others, Left { best: 0.0, usual: 0.0, worst: 0.0 }),
+        (softmax, Left { best: 0.0, usual: 0.0, worst: 1.0 }),
+        (unfused.products, products.left),
+    ];
+    // The math backend turns half precision into FP32 and back: a fused kernel multiplies as it is.
+    if plain && products.by != GainBy::Replay {
+        changes.push((unfused.before, Left { best: 0.0, usual: 0.0, worst: 1.0 }));
+    }
+    let gain = case.gain_of_work(device, changes);
+    (Gain { by: if products.by == GainBy::Replay { gain.by } else { products.by }, ..gain }, products.words)
 }
 
-impl Unfused {
-    pub fn find(case: &Case, device: &StepKernels) -> Unfused {
-        let mut found = Unfused::default();
-        if !device.rows.iter().any(|row| row.kind.class == Class::Softmax) {
-            return found;
+/// By the arithmetic of the products. None: some have no operator with shapes.
+fn by_shapes(unfused: &UnfusedAttention, case: &Case, peaks: &Peaks, plain: bool) -> Option<Products> {
+    let those: HashSet<u32> = unfused.products.iter().copied().collect();
+    let (mut floor, mut ns, mut known) = (0.0, 0u64, 0usize);
+    let mut math = None;
+    for group in case.ops().groups.iter().filter(|group| group.cost.what == What::Matmul) {
+        let pieces = group.work.iter().filter(|index| those.contains(index)).count();
+        if pieces == 0 {
+            continue;
         }
-        let mut run: Vec<(u32, Class)> = Vec::new();
-        let (mut stream, mut window) = (usize::MAX, usize::MAX);
-        let gpu = &case.timeline.gpu;
-        device.each(case, |at, index| {
-            let now = gpu.streams.partition_point(|stream| stream.work.end <= index);
-            if (now, at) != (stream, window) {
-                found.take(&run);
-                run.clear();
-                (stream, window) = (now, at);
-            }
-            run.push((index as u32, device.kind(case, index).class));
-        });
-        found.take(&run);
-        found.products.sort_unstable();
-        found.products.dedup();
-        found
+        let fused = if plain { Math::F16 } else { group.cost.math };
+        let part = pieces as f64 / group.work.len() as f64;
+        floor += part * group.calls as f64 * group.cost.flops / (peaks.math(fused)? * 1e3);
+        ns = ns.saturating_add((part * group.ns as f64) as u64);
+        known += pieces;
+        math = Some(fused);
     }
+    let (math, ns) = (math.filter(|_| known == those.len())?, ns.max(1) as f64);
+    let reach = reach::of(case, peaks, What::Attention, math, true, |_| true);
+    let left = Left { best: (floor / ns).min(1.0), usual: (floor / ns / reach.part).min(1.0), worst: 1.0 };
+    Some(Products { left, by: reach.by, words: reach.words })
+}
 
-    /// One stream in one step.
-    fn take(&mut self, run: &[(u32, Class)]) {
-        let multiplies = |class: Class| matches!(class, Class::Matmul | Class::Gemv);
-        let plain = |class: Class| matches!(class, Class::Elementwise | Class::Copy | Class::Reduction);
-        let product = |places: Vec<usize>| {
-            let place = places.into_iter().find(|place| !plain(run[*place].1))?;
-            multiplies(run[place].1).then_some(place)
-        };
-        for (place, (softmax, _)) in run.iter().enumerate().filter(|(_, one)| one.1 == Class::Softmax) {
-            let before = product((place.saturating_sub(BEFORE)..place).rev().collect());
-            let after = product((place + 1..run.len().min(place + 1 + AFTER)).collect());
-            if let (Some(before), Some(after)) = (before, after) {
-                self.softmax.push(*softmax);
-                self.between.extend(run[before + 1..after].iter().map(|one| one.0));
-                self.products.extend([run[before].0, run[after].0]);
-                let ahead = run[..before].iter().rev().take(BEFORE).take_while(|one| plain(one.1));
-                self.before.extend(ahead.map(|one| one.0));
-            }
-        }
-    }
-
-    /// Work that another rule would tell of too.
-    pub fn claimed(&self) -> HashSet<u32> {
-        self.between.iter().chain(&self.products).chain(&self.before).copied().collect()
-    }
-
-    /// With a sentence about what it rests on.
-    fn gain(self, case: &Case, device: &StepKernels) -> (Gain, String) {
-        let fp32 = |index: &u32| {
-            let kind = device.kind(case, *index as usize);
-            kind.math == Some(Math::F32) && kind.tensor_cores == Some(false)
-        };
-        let plain = self.products.iter().all(fp32);
-        let peaks = device.peaks(case);
-        let by_shapes = peaks.as_ref().and_then(|peaks| self.by_shapes(case, peaks, plain));
-        let products = by_shapes.or_else(|| by_peaks(peaks.as_ref().filter(|_| plain)?)).unwrap_or_else(|| Products {
-            left: Left { best: 1.0, usual: 1.0, worst: 1.0 },
-            by: GainBy::Replay,
-            words: "the matmuls stay as they are: shapes would show what a fused kernel needs for them".into(),
-        });
-        let softmax: HashSet<u32> = self.softmax.into_iter().collect();
-        let (softmax, others) = self.between.into_iter().partition(|index| softmax.contains(index));
-        let mut changes = vec![
-            (others, Left { best: 0.0, usual: 0.0, worst: 0.0 }),
-            (softmax, Left { best: 0.0, usual: 0.0, worst: 1.0 }),
-            (self.products, products.left),
-        ];
-        // The math backend turns half precision into FP32 and back: a fused kernel multiplies as it is.
-        if plain && products.by != GainBy::Replay {
-            changes.push((self.before, Left { best: 0.0, usual: 0.0, worst: 1.0 }));
-        }
-        let gain = case.gain_of_work(device, changes);
-        (Gain { by: if products.by == GainBy::Replay { gain.by } else { products.by }, ..gain }, products.words)
-    }
-
-    /// By the arithmetic of the products. None: some have no operator with shapes.
-    fn by_shapes(&self, case: &Case, peaks: &Peaks, plain: bool) -> Option<Products> {
-        let those: HashSet<u32> = self.products.iter().copied().collect();
-        let (mut floor, mut ns, mut known) = (0.0, 0u64, 0usize);
-        let mut math = None;
-        for group in case.ops().groups.iter().filter(|group| group.cost.what == What::Matmul) {
-            let pieces = group.work.iter().filter(|index| those.contains(index)).count();
-            if pieces == 0 {
-                continue;
-            }
-            let fused = if plain { Math::F16 } else { group.cost.math };
-            let part = pieces as f64 / group.work.len() as f64;
-            floor += part * group.calls as f64 * group.cost.flops / (peaks.math(fused)? * 1e3);
-            ns = ns.saturating_add((part * group.ns as f64) as u64);
-            known += pieces;
-            math = Some(fused);
-        }
-        let (math, ns) = (math.filter(|_| known == those.len())?, ns.max(1) as f64);
-        let reach = reach::of(case, peaks, What::Attention, math, true, |_| true);
-        let left = Left { best: (floor / ns).min(1.0), usual: (floor / ns / reach.part).min(1.0), worst: 1.0 };
-        Some(Products { left, by: reach.by, words: reach.words })
-    }
-
-    fn ns(&self, case: &Case) -> u64 {
-        let dur = &case.timeline.gpu.work.dur;
-        self.between.iter().chain(&self.products).map(|index| dur[*index as usize]).fold(0, u64::saturating_add)
-    }
+fn ns(unfused: &UnfusedAttention, case: &Case) -> u64 {
+    let dur = &case.timeline.gpu.work.dur;
+    unfused.between.iter().chain(&unfused.products).map(|index| dur[*index as usize]).fold(0, u64::saturating_add)
 }
 
 /// What becomes of the products in a fused kernel, and how that is known.

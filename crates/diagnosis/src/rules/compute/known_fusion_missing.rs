@@ -1,11 +1,11 @@
 //! `known-fusion-missing`: a norm or an activation is written out in several kernels, though libraries have one for it.
 
-use super::unfused_elementwise::OWN_OPERAND;
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::compiled;
 use crate::measures::confidence;
+use crate::measures::fusion::OWN_OPERAND;
 use crate::measures::proof;
 use crate::measures::{gap, roofline};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};

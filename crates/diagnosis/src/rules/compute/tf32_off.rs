@@ -1,6 +1,5 @@
 //! `tf32-off`: products of FP32 matrices run without tensor cores on a device whose tensor cores could do them in TF32.
 
-use super::attention_fallback::Unfused;
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
@@ -8,6 +7,7 @@ use crate::measures::confidence;
 use crate::measures::proof;
 use crate::measures::reach;
 use crate::measures::roofline;
+use crate::measures::unfused_attention::UnfusedAttention;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::compute::{below_roofline, tensor_cores_unused};
@@ -87,7 +87,7 @@ impl Rule for Tf32Off {
             return Verdict::Silent;
         };
         // Products of attention that should be one fused kernel are told of by the rule for that.
-        let attention = Unfused::find(case, device).claimed();
+        let attention = UnfusedAttention::find(case, device).claimed();
         let fitting = |index: usize| {
             let kind = device.kind(case, index);
             kind.class == Class::Matmul && is_fp32(&kind) && !attention.contains(&(index as u32))

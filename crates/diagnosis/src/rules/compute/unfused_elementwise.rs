@@ -1,13 +1,14 @@
 //! `unfused-elementwise`: elementwise kernels one after the other, each of which goes over the same memory again.
 
-use super::attention_fallback::Unfused;
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::compiled;
 use crate::measures::confidence;
+use crate::measures::fusion::OWN_OPERAND;
 use crate::measures::proof;
 use crate::measures::roofline;
+use crate::measures::unfused_attention::UnfusedAttention;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -31,8 +32,6 @@ const MIN_KERNELS: Threshold = Threshold::new(CODE, "min_kernels", 3.0, Unit::Co
 
 /// A fused kernel does no more than this: longer ones run out of registers.
 const TOGETHER: usize = 10;
-/// Of three tensors that a kernel moves (the chain's, its own, its result), the fused one still has to read its own.
-pub const OWN_OPERAND: f64 = 1.0 / 3.0;
 
 impl Rule for UnfusedElementwise {
     fn code(&self) -> RuleCode {
@@ -144,7 +143,7 @@ impl Rows {
         if device.share(|row| plain(&row.kind)) < case.threshold(MIN_SHARE) {
             return rows;
         }
-        let attention = Unfused::find(case, device).claimed();
+        let attention = UnfusedAttention::find(case, device).claimed();
         let plain = |index: usize| plain(&device.kind(case, index)) && !attention.contains(&(index as u32));
         let (mut run, mut last): (Vec<u32>, _) = (Vec::new(), (usize::MAX, usize::MAX, usize::MAX));
         let gpu = &case.timeline.gpu;

@@ -9,6 +9,7 @@ use crate::losses::{LossTotal, is_of_device, is_torn, share_of_stacks, totals, w
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use analysis::idle::pace::QUEUED_NS;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::{CollectorCode, LossReason, Timeline};
@@ -38,6 +39,13 @@ const MIN_MEDIUM_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "of the records: a loss that shows in counts and totals has medium severity",
 );
+const MIN_DELAY: Threshold = Threshold::new(
+    CODE,
+    "min_delay",
+    QUEUED_NS as f64,
+    Unit::Nanoseconds,
+    "work starts sooner after its launch where nothing runs before it",
+);
 
 impl Rule for DroppedRecords {
     fn code(&self) -> RuleCode {
@@ -48,10 +56,14 @@ impl Rule for DroppedRecords {
         &[MIN_SHARE, MIN_STACK_SHARE, MIN_MEDIUM_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_DELAY]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Records were lost while recording, so counts and totals are too low, or GPU activity is missing for {min_share} of the step or more.",
-            why: "Every loss is counted where it happens: records overwritten in a full ring, samples taken too late, stacks that changed while they were read. Late samples make shares less certain, not wrong; unreadable stacks make code with many short calls look cheaper than it is; lost scopes and steps are missing from every count. Up to {min_stack_share} of the stack samples, a loss is only shown under Data quality. GPU work that was never recorded shows as a hole: work is launched, nothing recorded runs before it on its GPU, and yet it starts 100 µs later or more. Other tools omit nodes of CUDA graphs, and what was launched before they started. A stream that waits for the host looks the same; work that may wait for another busy GPU of the recording does not count. The GPU may have been busy all that time: its busy share is a lower bound.",
+            why: "Every loss is counted where it happens: records overwritten in a full ring, samples taken too late, stacks that changed while they were read. Late samples make shares less certain, not wrong; unreadable stacks make code with many short calls look cheaper than it is; lost scopes and steps are missing from every count. Up to {min_stack_share} of the stack samples, a loss is only shown under Data quality. GPU work that was never recorded shows as a hole: work is launched, nothing recorded runs before it on its GPU, and yet it starts {min_delay} later or more. Other tools omit nodes of CUDA graphs, and what was launched before they started. A stream that waits for the host looks the same; work that may wait for another busy GPU of the recording does not count. The GPU may have been busy all that time: its busy share is a lower bound.",
             needs: "Nothing: a trace always states its losses. Holes: GPU operations with their launch calls.",
             example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }

@@ -1,11 +1,11 @@
 //! `cpu-oversubscribed`: the program's own threads want more cores than there are.
 
-use super::launch_thread_descheduled::{bounds, stretches};
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::own_load;
 use crate::measures::proof;
+use crate::measures::run_queue;
 use crate::measures::thread_load::{Thread, threads};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -125,9 +125,9 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         evidence.push(line.number("ns", one.waited));
     }
     let explained = (own / waits.mid()).min(1.0);
-    let share = case.run_queue.as_ref().map(|growth| bounds(growth).scaled(explained));
+    let share = case.run_queue.as_ref().map(|growth| run_queue::bounds(growth).scaled(explained));
     if let Some(growth) = &case.run_queue {
-        evidence.extend(stretches(case, growth, "the steps' thread had no core"));
+        evidence.extend(run_queue::stretches(case, growth, "the steps' thread had no core"));
     }
     // A step that waits for its own threads waits longer by what they wait for a core.
     let pool = case.share(|one| one.doing == Doing::Waiting).0.scaled(own);

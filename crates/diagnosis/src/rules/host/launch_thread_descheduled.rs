@@ -5,6 +5,7 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::own_load::{self, Wait};
 use crate::measures::proof;
+use crate::measures::run_queue;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -60,7 +61,7 @@ impl Rule for LaunchThreadDescheduled {
                 "run-queue time of the steps' threads not recorded",
             ));
         };
-        let share = bounds(growth);
+        let share = run_queue::bounds(growth);
         if share.mid < least(case) {
             return Verdict::Silent;
         }
@@ -83,29 +84,6 @@ fn least(case: &Case) -> f64 {
     case.threshold(if case.timeline.gpu.is_empty() { MIN_SHARE_WITHOUT_GPU } else { MIN_SHARE })
 }
 
-/// The share of the steps' time, between the bounds that hold wherever the counter grew.
-pub fn bounds(growth: &Growth) -> Share {
-    let whole = growth.tally.whole.max(1.0);
-    Share { low: growth.low / whole, mid: growth.tally.mid(), high: growth.high / whole }
-}
-
-/// How likely the share is above the level when all between the bounds is as likely.
-pub fn between(share: Share, level: f64) -> f64 {
-    let room = share.high - share.low;
-    if room > 0.0 { ((share.high - level) / room).clamp(0.0, 1.0) } else { f64::from(share.mid > level) }
-}
-
-/// The stretches between two readings in which it grew most, as ranges to jump to.
-pub fn stretches(case: &Case, growth: &Growth, what: &str) -> Vec<Evidence> {
-    let track = case.windows.all().first().map(|window| window.track);
-    let only = case.windows.tracks().count() == 1;
-    let evidence = |(start, end, grown): &(u64, u64, u64)| {
-        let text = format!("{what} for {} of {}", phrase::duration(*grown), phrase::duration(end - start));
-        Evidence::at(text, track.filter(|_| only), *start, *end).number("ns", *grown as f64)
-    };
-    growth.most.iter().map(evidence).collect()
-}
-
 /// The recorder had most of what the thread waited for: nothing of that is to be gained in the program.
 fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
     let waited = format!("{} of step time in the run queue", phrase::percent_range(share));
@@ -113,7 +91,7 @@ fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Findi
         Evidence::said(waited).number("ns", growth.tally.part),
         Evidence::said(own_load::said(cores)).number("cores", cores),
     ];
-    evidence.extend(stretches(case, growth, "not scheduled"));
+    evidence.extend(run_queue::stretches(case, growth, "not scheduled"));
     Finding {
         code: CODE,
         title: format!(
@@ -140,7 +118,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         ))
         .number("ns", growth.tally.part),
     ];
-    evidence.extend(stretches(case, growth, "not scheduled"));
+    evidence.extend(run_queue::stretches(case, growth, "not scheduled"));
     let gain = case.gain_of_host(share);
     let who = if case.timeline.gpu.is_empty() { "Runnable" } else { "Launching thread runnable" };
     Finding {
@@ -149,7 +127,7 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         place: Place::default(),
         gain: Some(gain),
         severity: Severity::of(gain.share()),
-        certainty: Certainty::seen(between(share, least(case)) * growth.tally.repeats()),
+        certainty: Certainty::seen(run_queue::above(share, least(case)) * growth.tally.repeats()),
         evidence,
         actions: vec![
             "Find what else runs: pidstat -u 1, or the other threads of this timeline; stop it or move it to other cores."

@@ -45,7 +45,7 @@ impl Rule for LoggingInStep {
         RuleDocs {
             summary: "Logging calls inside the step take {min_share} of it or more.",
             why: "A handler formats and writes on the calling thread, under a lock that all threads share, and flushes after every record. Samples show it under `logging` (or loguru); the line named is the one in your code that logs. `print` is a built-in that samples do not see: recorded calls (`--calls=c`) do.",
-            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls.",
             example: "Logging takes 9.4 % of the step, from handle (service.py:71)",
         }
     }

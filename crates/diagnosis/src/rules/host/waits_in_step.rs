@@ -50,7 +50,7 @@ impl Rule for WaitsInStep {
         RuleDocs {
             summary: "The step spends {min_share} of its time or more blocked at one place.",
             why: "A sample shows a thread that sleeps in a call: on a lock, a queue, a socket, a child process, or a plain sleep. The thread that it waits for is named where one is in one place during these waits and hardly ever otherwise. Faster code does not help there; what it waits for can be started earlier, overlapped or left out. The gain is the share of the step that this wait takes; where other threads of the program run at the same time, that is the upper bound, and the lower bound is the wait in which none does. A function that waits at several lines has a finding for each, with the share and the gain of that line; short waits at many lines are one finding, whose evidence names each. A wait for the GPU is named with the call and the line that makes it, and has no gain: what a shorter wait would bring depends on the GPU.",
-            needs: "Stack samples inside the steps (at least 20), or recorded calls of C functions (`--calls=c`).",
+            needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls of C functions (`--calls=c`).",
             example: "Blocked for 62 % of the step in next_batch (service.py:131), on a lock, queue or another thread",
         }
     }

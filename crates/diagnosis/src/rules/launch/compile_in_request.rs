@@ -39,7 +39,7 @@ impl Rule for CompileInRequest {
         RuleDocs {
             summary: "torch.compile, Triton, JAX or a C++ extension compiles or tunes inside the steps, in {min_share} of their time or more, warm-up aside.",
             why: "A new shape, a new dtype or a failing guard makes torch.compile recompile, and a kernel without a cached choice is autotuned: seconds inside somebody's request. The rule looks for functions of the compilers on sampled stacks, in steps that are not warm-up. The gain is their share of step time, including unsampled time around them.",
-            needs: "Stack samples inside the steps (at least 20).",
+            needs: "Stack samples inside the steps (at least {stack_samples}).",
             example: "Compilation takes 12 % of the step, triggered by forward (model.py:31), in 4 of 200 steps",
         }
     }

@@ -6,6 +6,7 @@ use crate::measures::gap;
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
+use analysis::idle::pace::USUAL_NS;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::share::Share;
@@ -16,6 +17,13 @@ pub struct HostWait;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a twentieth of a step is worth an hour of work");
+const MIN_GAP: Threshold = Threshold::new(
+    CODE,
+    "min_gap",
+    USUAL_NS as f64,
+    Unit::Nanoseconds,
+    "between two launches: shorter ones are launch overhead",
+);
 
 impl Rule for HostWait {
     fn code(&self) -> RuleCode {
@@ -26,10 +34,14 @@ impl Rule for HostWait {
         &[MIN_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_GAP]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "In the middle of a step the GPU is idle for {min_share} of the step or more because the CPU runs other code.",
-            why: "A gap of more than 100 µs (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. Where the CPU has not waited for the GPU in the step before, its code cannot need the GPU's results, and the next work can be launched first; where it has, the code may decide what is launched next: the advice says so and is half as sure. The gain is at most all of this time, and at least the part of the one line that is named.",
+            why: "A gap of more than {min_gap} (and of more than four launches) between two GPU operations of a step, while the launching thread runs Python or native code, is not launch overhead: the CPU does something the GPU has to wait for. Samples and recorded calls show what. The cost of a synchronisation before it is not counted here. Where the CPU has not waited for the GPU in the step before, its code cannot need the GPU's results, and the next work can be launched first; where it has, the code may decide what is launched next: the advice says so and is half as sure. The gain is at most all of this time, and at least the part of the one line that is named.",
             needs: "GPU operations, and stack samples or recorded calls.",
             example: "GPU idle 34 % of the step between kernels: CPU mostly in sample_tokens (engine.py:88)",
         }

@@ -7,6 +7,7 @@ use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::step_kernels::StepKernels;
+use analysis::idle::pace::USUAL_NS;
 use analysis::idle::{Cause, Measure, Zone};
 use analysis::phrase;
 use analysis::stats::percentile;
@@ -22,6 +23,13 @@ const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "less comes and goes with the first kernels of every step");
 const MIN_KERNELS: Threshold =
     Threshold::new(CODE, "min_kernels", 8.0, Unit::Count, "with fewer kernels per step there is nothing to merge");
+const MAX_GAP: Threshold = Threshold::new(
+    CODE,
+    "max_gap",
+    USUAL_NS as f64,
+    Unit::Nanoseconds,
+    "between two launches: longer ones are no launch overhead",
+);
 
 impl Rule for LaunchBound {
     fn code(&self) -> RuleCode {
@@ -32,10 +40,14 @@ impl Rule for LaunchBound {
         &[MIN_SHARE, MIN_KERNELS]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MAX_GAP]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Kernels are shorter than the time to launch them, and the GPU idles for {min_share} of the step or more waiting for launches.",
-            why: "When the CPU needs longer to launch a kernel than the GPU needs to run it, the queue is empty whenever a kernel ends. A gap shorter than 100 µs (or than four launches, where launching is slower) counts if the next launch came after the GPU was done, minus the cost of a synchronisation before it. A CUDA graph launches all kernels with one call, which needs launches that repeat from step to step with no wait and no copy of pageable memory between them: where the recording shows otherwise, the graph is not advised, and only an upper bound of the gain is given. What remains are the gaps between kernels that are already queued, measured in this recording: they are subtracted from the low end of the gain.",
+            why: "When the CPU needs longer to launch a kernel than the GPU needs to run it, the queue is empty whenever a kernel ends. A gap shorter than {max_gap} (or than four launches, where launching is slower) counts if the next launch came after the GPU was done, minus the cost of a synchronisation before it. A CUDA graph launches all kernels with one call, which needs launches that repeat from step to step with no wait and no copy of pageable memory between them: where the recording shows otherwise, the graph is not advised, and only an upper bound of the gain is given. What remains are the gaps between kernels that are already queued, measured in this recording: they are subtracted from the low end of the gain.",
             needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
             example: "GPU idle 61 % of the step: kernels take 3.10 µs but are launched every 9.80 µs",
         }

@@ -7,7 +7,7 @@ use crate::measures::{calls_in_steps, gap};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
-use analysis::host::full_queue::DEEP;
+use analysis::host::full_queue::{self, DEEP};
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
@@ -25,6 +25,27 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "a full queue is normal for a busy GPU; the CPU has to lose time to it",
 );
+const MIN_CALL: Threshold = Threshold::new(
+    CODE,
+    "min_call",
+    full_queue::LEAST_NS as f64,
+    Unit::Nanoseconds,
+    "no launch takes this long by itself",
+);
+const MIN_TIMES: Threshold = Threshold::new(
+    CODE,
+    "min_times",
+    full_queue::TIMES as f64,
+    Unit::Times,
+    "the median launch: a call that waits takes far longer",
+);
+const MIN_QUEUED: Threshold = Threshold::new(
+    CODE,
+    "min_queued",
+    full_queue::DEEP as f64,
+    Unit::Count,
+    "CUDA's queues hold about a thousand launches",
+);
 
 impl Rule for LaunchQueueFull {
     fn code(&self) -> RuleCode {
@@ -35,10 +56,14 @@ impl Rule for LaunchQueueFull {
         &[MIN_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_CALL, MIN_TIMES, MIN_QUEUED]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Launch calls block on a full queue of hundreds of launches for {min_share} of the step or more.",
-            why: "A CUDA stream queues about a thousand launches. When it is full, the next launch returns only when the GPU has finished something. The GPU is the bottleneck then and the CPU is merely far ahead: nothing is wrong, but the time a CPU profile shows in cudaLaunchKernel is waiting, not launch cost. Calls of 50 µs or more that take ten times the median launch (of those made with fewer than 500 ahead, if that is less) count where 500 launches or more were queued, and those that CUPTI reports as blocked. No gain is given.",
+            why: "A CUDA stream queues about a thousand launches. When it is full, the next launch returns only when the GPU has finished something. The GPU is the bottleneck then and the CPU is merely far ahead: nothing is wrong, but the time a CPU profile shows in cudaLaunchKernel is waiting, not launch cost. Calls of {min_call} or more that take {min_times} times the median launch (of those made with fewer than {min_queued} ahead, if that is less) count where {min_queued} launches or more were queued, and those that CUPTI reports as blocked. No gain is given.",
             needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
             example: "Launch queue full: CPU blocked in cudaLaunchKernel for 41 % of the step, up to 1,024 launches ahead",
         }

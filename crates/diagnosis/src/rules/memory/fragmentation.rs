@@ -38,6 +38,8 @@ const MIN_HIGH_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "a quarter of what is reserved is a larger model or batch: high severity",
 );
+const MIN_SAVED: Threshold =
+    Threshold::new(CODE, "min_saved", allocators::MIN_SAVING, Unit::Share, "less is no reason to change a setting");
 
 impl Rule for Fragmentation {
     fn code(&self) -> RuleCode {
@@ -48,10 +50,14 @@ impl Rule for Fragmentation {
         &[MIN_SHARE, MIN_BYTES, MIN_SPLIT, MIN_HIGH_SHARE]
     }
 
+    fn fixed(&self) -> &'static [Threshold] {
+        &[MIN_SAVED]
+    }
+
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "At least {min_share} of the reserved memory is not in use even at the peak, and is split into holes.",
-            why: "PyTorch reserves memory in segments and splits them. Blocks that live long keep a segment from being given back, and the holes between them are too small for larger requests: the process runs out of memory while gigabytes are free. Memory that is free at the moment of the snapshot but in use at the peak is not counted. The recorded events are replayed under the rules of the allocator (its unchanged peak must come out within 1 %), and a setting is advised only where the replay reserves at least 2 % less with it.",
+            why: "PyTorch reserves memory in segments and splits them. Blocks that live long keep a segment from being given back, and the holes between them are too small for larger requests: the process runs out of memory while gigabytes are free. Memory that is free at the moment of the snapshot but in use at the peak is not counted. The recorded events are replayed under the rules of the allocator (its unchanged peak must come out within 1 %), and a setting is advised only where the replay reserves at least {min_saved} less with it.",
             needs: "The allocator's segments at one moment, as a memory snapshot of PyTorch has them; with its events, the peak is known too.",
             example: "GPU 0: 2.41 GiB of 9.20 GiB reserved is free in 340 holes, largest 40.0 MiB",
         }

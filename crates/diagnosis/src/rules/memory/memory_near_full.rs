@@ -22,9 +22,6 @@ const MIN_SHARE: Threshold = Threshold::new(
     "of the device: the CUDA context, libraries and NCCL take some percent that the allocator does not know of",
 );
 
-/// Why the two rules of device size cannot look.
-pub const NO_SIZE: &str = "the size of the device's memory not recorded (a snapshot does not have it)";
-
 impl Rule for MemoryNearFull {
     fn code(&self) -> RuleCode {
         CODE
@@ -50,19 +47,13 @@ impl Rule for MemoryNearFull {
         if case.memory().is_empty() {
             return allocators::not_recorded(case, allocators::EVENTS);
         }
-        let sized: Vec<(&AllocatorMemory, u64)> = sized(case);
+        let sized: Vec<(&AllocatorMemory, u64)> = allocators::sized(case);
         if sized.is_empty() {
-            return Verdict::Abstain(NO_SIZE.into());
+            return Verdict::Abstain(allocators::NO_SIZE.into());
         }
         let found: Vec<Finding> = sized.into_iter().filter_map(|(one, total)| of(case, one, total)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
-}
-
-/// Allocators with what their devices have.
-pub fn sized<'a>(case: &'a Case) -> Vec<(&'a AllocatorMemory, u64)> {
-    let with_size = |one: &'a AllocatorMemory| Some((one, allocators::device_bytes(case, one.allocator)?));
-    case.memory().iter().filter_map(with_size).collect()
 }
 
 fn of(case: &Case, one: &AllocatorMemory, total: u64) -> Option<Finding> {

@@ -6,7 +6,6 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::allocators;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
-use crate::rules::memory::memory_near_full::{NO_SIZE, sized};
 use crate::threshold::{Threshold, Unit};
 use analysis::AllocatorMemory;
 use analysis::memory::who::Category;
@@ -54,9 +53,9 @@ impl Rule for MemoryUnderused {
         if allocators::with_events(case).is_empty() {
             return allocators::not_recorded(case, allocators::EVENTS);
         }
-        let sized = sized(case);
+        let sized = allocators::sized(case);
         if sized.is_empty() {
-            return Verdict::Abstain(NO_SIZE.into());
+            return Verdict::Abstain(allocators::NO_SIZE.into());
         }
         if case.steps.source == StepSource::Whole {
             return Verdict::Abstain("no steps: what a step allocates is not known".into());

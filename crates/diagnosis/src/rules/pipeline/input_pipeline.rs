@@ -36,7 +36,7 @@ impl Rule for InputPipeline {
         RuleDocs {
             summary: "The step waits for DataLoader workers for {min_share} of its time or more.",
             why: "A DataLoader with workers hands over batches that are ready; waiting for one means that making batches takes longer than using them. More workers, less work for each, or batches prepared once and cached help. The gain is the recorded steps replayed without this wait; at worst nothing, because more workers share the same disk and cores.",
-            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls.",
             example: "Waiting for DataLoader workers takes 41 % of the step, at serve (server.py:44)",
         }
     }

@@ -58,7 +58,7 @@ impl Rule for NoRequestWaiting {
         RuleDocs {
             summary: "The step waits at a queue or socket for the next request for {min_share} of its time or more, while no other thread of the program and no GPU is busy.",
             why: "A server that waits while nothing else runs has nothing to do: faster code would only make it wait longer. It needs more concurrent requests, or fewer machines. If another thread or process of the recording runs during the wait, or waits for a socket or a child itself, the step waits for that one, and this rule stays silent; also where the program has a child whose stacks were not sampled (nothing shows that it is idle), and for an event loop with nothing to run: a step that awaits an answer looks the same as none. The gain is the wait itself: with requests always queued, a step would take that much less.",
-            needs: "Stack samples inside the steps (at least 20), of all processes the program started.",
+            needs: "Stack samples inside the steps (at least {stack_samples}), of all processes the program started.",
             example: "Server idle 71 % of the step: waiting for the next request, at serve (server.py:88)",
         }
     }

@@ -44,7 +44,7 @@ impl Rule for SingleThreadedLoader {
         RuleDocs {
             summary: "A torch DataLoader with num_workers=0 makes batches on the step's own thread for {min_share} of the step or more.",
             why: "Without workers, reading and decoding happens between two steps of the model, on the same thread, and nothing else runs. With workers it happens ahead of time, in other processes. As many workers as there are free cores, eight at most, keep up if a batch takes them no longer than the rest of the step; what they would not keep up with stays. The recorded steps are replayed without the remaining time.",
-            needs: "Stack samples inside the steps (at least 20), or recorded calls.",
+            needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls.",
             example: "DataLoader without workers takes 58 % of the step, mostly in __getitem__ (images.py:31)",
         }
     }
