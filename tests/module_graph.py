@@ -1,10 +1,12 @@
 """Prints, for every crate, its lines and its top-level modules in the order in which they use each other; modules that
-use each other in a circle stand in one line. crates/cli/tests/architecture.rs proves that there are none."""
+use each other in a circle stand in one line. A name that the root of a crate takes out of a module (`pub use module::Name`) is that
+module. crates/cli/tests/architecture.rs proves that there are none."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,19 +18,46 @@ def code_of(file: Path) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
 
 
+def flat(tree: str) -> list[str]:
+    """The paths of what stands behind `use`: of `a::{b, c::{d, e as f}}` these are `a::b`, `a::c::d` and `a::c::e as f`."""
+    head, brace, group = tree.strip().partition("{")
+    if not brace:
+        return [head.strip()] if head.strip() else []
+    parts, depth, begin = [], 0, 0
+    for at, letter in enumerate(group):
+        if depth == 0 and letter in ",}":
+            parts.append(group[begin:at])
+            begin = at + 1
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        if depth < 0:
+            break
+    return [head.strip() + path for part in parts for path in flat(part)]
+
+
 def named_after(prefix: str, code: str) -> set[str]:
     """Of `crate::{a::b, c}` these are `a` and `c`."""
-    names = set(re.findall(rf"(?<![\w:]){prefix}::(\w+)", code))
-    for group in re.findall(rf"(?<![\w:]){prefix}::\{{([^;]*?)\}};", code, re.DOTALL):
-        flat = re.sub(r"\{[^{}]*\}", "", group)
-        names.update(part.strip().split("::")[0].split(" ")[0] for part in flat.split(","))
+    names = set(re.findall(rf"(?<![\w:$]){prefix}(\w+)", code))
+    for found in re.finditer(rf"(?<![\w:$]){prefix}(?=\{{)", code):
+        names.update(re.split(r"\W", path)[0] for path in flat(code[found.end() :]))
     return names
 
 
+def re_exports(root: str, modules: Iterable[str]) -> dict[str, str]:
+    """The names that the root of a crate takes out of its modules, each with its module."""
+    found = {}
+    for tree in re.findall(r"^(?:pub(?:\(crate\))? )?use ([^;]*);", root, re.MULTILINE):
+        for path in flat(tree):
+            first, _, rest = path.removeprefix("crate::").removeprefix("self::").partition("::")
+            if first in modules and rest:
+                found[re.split(r"::| as ", rest)[-1].strip()] = first
+    return found
+
+
 def uses(source: Path) -> dict[str, set[str]]:
-    """For each top-level module, the others that it uses."""
-    root = next(file for file in (source / "lib.rs", source / "main.rs") if file.exists())
-    listed = re.findall(r"^(?:pub(?:\(crate\))? )?mod (\w+);", root.read_text(encoding="utf-8"), re.MULTILINE)
+    """For each top-level module, the others that it uses: by their names, or by what the root takes out of them."""
+    root = code_of(next(file for file in (source / "lib.rs", source / "main.rs") if file.exists()))
+    listed = re.findall(r"^(?:pub(?:\(crate\))? )?mod (\w+);", root, re.MULTILINE)
+    module_of = {**{module: module for module in listed}, **re_exports(root, listed)}
     found: dict[str, set[str]] = {module: set() for module in listed}
     for file in source.rglob("*.rs"):
         path = file.relative_to(source)
@@ -36,10 +65,9 @@ def uses(source: Path) -> dict[str, set[str]]:
         if own not in found or "tests" in path.parts or file.name == "tests.rs":
             continue
         code = code_of(file)
-        named = named_after("crate", code)
-        if len(path.parts) == 1 or path.parts[1:] == ("mod.rs",):
-            named |= named_after("super", code)
-        found[own] |= (named & found.keys()) - {own}
+        depth = len(path.parts) - (file.name == "mod.rs")
+        named = named_after("crate::", code) | named_after("super::" * depth, code)
+        found[own] |= {module_of[name] for name in named & module_of.keys()} - {own}
     return found
 
 

@@ -1,56 +1,29 @@
 //! Where a recording is from: who made it, from inside the program or from outside, and what the program is built on. That decides how to
 //! record more of it, and what can be changed in the program.
 
-use timeline::{CollectorCode, Condition, NameIndex, NoteCode, Process, SliceKind, Timeline};
+use timeline::{CollectorCode, Condition, NameIndex, NoteCode, Process, RecordedBy, SliceKind, Timeline};
 
-/// Who made the recording.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recorder {
-    Ours,
-    Torch,
-    Nsight,
+/// How to have the calls that launch GPU work.
+pub fn for_launches(recorded_by: RecordedBy) -> &'static str {
+    let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU";
+    recorded_by.choose("record with --gpu-detail launch", torch, "record with nsys --trace=cuda")
 }
 
-impl Recorder {
-    pub fn of(timeline: &Timeline) -> Recorder {
-        match timeline.info.recorder.as_str() {
-            "torch.profiler" => Recorder::Torch,
-            "Nsight Systems" => Recorder::Nsight,
-            _ => Recorder::Ours,
-        }
-    }
+/// How to have the layers of a model.
+pub fn for_layers(recorded_by: RecordedBy) -> &'static str {
+    let torch = "profile with with_stack=True";
+    recorded_by.choose("record with --layers", torch, "not in Nsight Systems files")
+}
 
-    /// What belongs to the one who made the recording.
-    pub fn choose<T>(self, ours: T, torch: T, nsight: T) -> T {
-        match self {
-            Recorder::Ours => ours,
-            Recorder::Torch => torch,
-            Recorder::Nsight => nsight,
-        }
-    }
-
-    /// How to have the calls that launch GPU work.
-    pub fn for_launches(self) -> &'static str {
-        let torch = "profile with ProfilerActivity.CUDA and ProfilerActivity.CPU";
-        self.choose("record with --gpu-detail launch", torch, "record with nsys --trace=cuda")
-    }
-
-    /// How to have the layers of a model.
-    pub fn for_layers(self) -> &'static str {
-        let torch = "profile with with_stack=True";
-        self.choose("record with --layers", torch, "not in Nsight Systems files")
-    }
-
-    /// How to have every call.
-    pub fn for_calls(self) -> &'static str {
-        let torch = "profile with with_stack=True";
-        self.choose("record with --calls", torch, "not in the file")
-    }
+/// How to have every call.
+pub fn for_calls(recorded_by: RecordedBy) -> &'static str {
+    let torch = "profile with with_stack=True";
+    recorded_by.choose("record with --calls", torch, "not in the file")
 }
 
 /// Whether the recording is a snapshot of PyTorch's allocator: of memory, and of nothing else.
 pub fn is_snapshot(timeline: &Timeline) -> bool {
-    timeline.info.recorder == "torch.cuda.memory"
+    timeline.info.recorded_by == RecordedBy::Snapshot
 }
 
 /// Why nothing was recorded from inside the program, where nothing was: then what it marks is not in the recording, whatever it marks.
@@ -67,9 +40,9 @@ pub enum Outside {
 impl Outside {
     pub fn of(timeline: &Timeline) -> Option<Outside> {
         let any = |fits: fn(&Process) -> bool| timeline.processes.iter().any(fits);
-        match Recorder::of(timeline) {
-            Recorder::Ours if timeline.info.attached => Some(Outside::Attached),
-            Recorder::Ours if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
+        match timeline.info.recorded_by {
+            RecordedBy::InferScope if timeline.info.attached => Some(Outside::Attached),
+            RecordedBy::InferScope if any(is_outside) && !any(is_inside) && timeline.slices.is_empty() => {
                 let kept_out = [NoteCode::NotInjected, NoteCode::NoPackage];
                 let said = timeline.notes.iter().any(|note| kept_out.contains(&note.code));
                 Some(if said { Outside::KeptOut } else { Outside::Unknown })
@@ -125,7 +98,7 @@ pub fn marks(timeline: &Timeline) -> &'static str {
     };
     let ours = if is_python(timeline) { "from inferscope import step, then with step(\"request\"): ..." } else { nvtx };
     let torch = "prof.step() after each, or with torch.profiler.record_function(\"request\"): ...";
-    Recorder::of(timeline).choose(ours, torch, nvtx)
+    timeline.info.recorded_by.choose(ours, torch, nvtx)
 }
 
 /// Whether any Python was seen in it; where nothing tells, it is taken to be.
@@ -139,7 +112,7 @@ pub fn is_python(timeline: &Timeline) -> bool {
 pub fn uses_torch(timeline: &Timeline) -> bool {
     let layer = || (0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == SliceKind::Layer);
     const SIGNS: [&str; 7] = ["aten::", "at::native", "at::cuda", "c10::", "c10d", "torch", "triton_"];
-    Recorder::of(timeline) == Recorder::Torch
+    timeline.info.recorded_by == RecordedBy::Kineto
         || is_snapshot(timeline)
         || any_name(timeline, |text, file| file.contains("/torch/") || SIGNS.iter().any(|sign| text.contains(sign)))
         || layer()

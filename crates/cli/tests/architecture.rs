@@ -145,75 +145,123 @@ pub fn sources(folder: &Path, below: &str, all: &mut Vec<(String, String)>) {
     }
 }
 
+fn is_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// The paths of what stands behind `use`: of `a::{b, c::{d, e as f}}` these are `a::b`, `a::c::d` and `a::c::e as f`.
+fn flat(tree: &str) -> Vec<String> {
+    let Some((head, group)) = tree.split_once('{') else {
+        return Some(tree.trim().to_owned()).filter(|path| !path.is_empty()).into_iter().collect();
+    };
+    let (mut parts, mut depth, mut begin) = (Vec::new(), 0i32, 0);
+    for (at, letter) in group.char_indices() {
+        if depth == 0 && matches!(letter, ',' | '}') {
+            parts.push(&group[begin..at]);
+            begin = at + 1;
+        }
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        if depth < 0 {
+            break;
+        }
+    }
+    let below = parts.into_iter().flat_map(flat);
+    below.map(|path| format!("{}{path}", head.trim())).collect()
+}
+
 /// The names that follow `prefix` in a piece of code: of `crate::{a::b, c}` these are `a` and `c`.
 fn named_after(code: &str, prefix: &str) -> BTreeSet<String> {
+    let word = |text: &str| text.split(|letter| !is_word(letter)).next().unwrap_or_default().to_owned();
     let mut names = BTreeSet::new();
-    let word =
-        |text: &str| text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect::<String>();
     for (at, _) in code.match_indices(prefix) {
         let before = code[..at].chars().next_back();
-        if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_' || letter == ':') {
+        if before.is_some_and(|letter| is_word(letter) || letter == ':' || letter == '$') {
             continue;
         }
-        let rest = &code[at + prefix.len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            names.insert(word(rest));
-            continue;
-        };
-        let mut depth = 0;
-        let mut begins = true;
-        for (place, letter) in group.char_indices() {
-            match letter {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => begins = true,
-                _ if begins && !letter.is_whitespace() => {
-                    names.insert(word(&group[place..]));
-                    begins = false;
-                }
-                _ => {}
-            }
+        match &code[at + prefix.len()..] {
+            group if group.starts_with('{') => names.extend(flat(group).iter().map(|path| word(path))),
+            rest => _ = names.insert(word(rest)),
         }
     }
     names
 }
 
-/// The top-level modules of a crate as its root lists them, and for each the others that it uses.
-fn modules(short: &str) -> (Vec<String>, BTreeMap<String, BTreeSet<String>>) {
+/// The names that the root of a crate takes out of its modules (`pub use module::Name`), each with its module.
+fn re_exports(root: &str, modules: &[String]) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let lines = std::iter::once(0).chain(root.match_indices('\n').map(|(at, _)| at + 1));
+    let statements = lines.filter_map(|at| {
+        let line = root[at..].trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+        line.strip_prefix("use ")?.split(';').next()
+    });
+    for path in statements.flat_map(flat) {
+        let path = path.trim_start_matches("crate::").trim_start_matches("self::");
+        if let Some((first, rest)) = path.split_once("::")
+            && modules.iter().any(|module| module == first)
+        {
+            let name = rest.rsplit([':', ' ']).next().unwrap_or_default();
+            found.insert(name.to_owned(), first.to_owned());
+        }
+    }
+    found
+}
+
+/// The modules of a crate and who uses whom.
+struct Modules {
+    /// As the root lists them.
+    listed: Vec<String>,
+    /// For each the others that it uses: by their names, or by what the root takes out of them.
+    uses: BTreeMap<String, BTreeSet<String>>,
+    /// What the root itself defines and a module uses: the root uses all of them, so that is a circle.
+    of_the_root: Vec<String>,
+}
+
+fn modules(short: &str) -> Modules {
     let source = root().join("crates").join(short).join("src");
-    let file = if source.join("lib.rs").exists() { "lib.rs" } else { "main.rs" };
-    let text = std::fs::read_to_string(source.join(file)).unwrap_or_else(|error| panic!("{short}: {error}"));
+    let mut files = Vec::new();
+    sources(&source, "", &mut files);
+    let of_root = files.iter().find(|(path, _)| path == "lib.rs" || path == "main.rs");
+    let text = &of_root.unwrap_or_else(|| panic!("{short} has no root")).1;
     let listed: Vec<String> = text
         .lines()
         .filter_map(|line| line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").strip_prefix("mod "))
         .filter_map(|rest| rest.strip_suffix(';'))
         .map(str::to_owned)
         .collect();
-    let mut files = Vec::new();
-    sources(&source, "", &mut files);
-    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (path, code) in files {
+    let re_exports = re_exports(text, &listed);
+    let defines = |name: &str| {
+        let kinds = ["struct", "enum", "const", "static", "fn", "type", "trait", "union"];
+        let words: Vec<&str> = text.split(|letter| !is_word(letter)).collect();
+        words.windows(2).any(|pair| kinds.contains(&pair[0]) && pair[1] == name)
+    };
+    let (mut uses, mut of_the_root) = (BTreeMap::<String, BTreeSet<String>>::new(), Vec::new());
+    for (path, code) in &files {
         let own = path.split('/').next().unwrap_or_default().trim_end_matches(".rs").to_owned();
         if !listed.contains(&own) {
             continue;
         }
-        let mut named = named_after(&code, "crate::");
-        // Only from here is `super` the root of the crate.
-        if path == format!("{own}.rs") || path == format!("{own}/mod.rs") {
-            named.extend(named_after(&code, "super::"));
+        // So many times `super` is the root of the crate.
+        let depth = path.split('/').count() - usize::from(path.ends_with("/mod.rs"));
+        let mut named = named_after(code, "crate::");
+        named.extend(named_after(code, &"super::".repeat(depth)));
+        let others = uses.entry(own.clone()).or_default();
+        for name in named {
+            match re_exports.get(&name).or_else(|| listed.iter().find(|module| **module == name)) {
+                Some(module) if *module != own => _ = others.insert(module.clone()),
+                None if defines(&name) => of_the_root.push(format!("{path}: {name}")),
+                _ => (),
+            }
         }
-        let others = named.into_iter().filter(|name| *name != own && listed.contains(name));
-        uses.entry(own.clone()).or_default().extend(others);
     }
-    (listed, uses)
+    Modules { listed, uses, of_the_root }
 }
 
 #[test]
 fn the_modules_of_a_crate_have_an_order() {
     for name in order() {
         let short = name.trim_start_matches("inferscope-");
-        let (listed, mut uses) = modules(short);
+        let Modules { listed, mut uses, of_the_root } = modules(short);
+        assert!(of_the_root.is_empty(), "{short}: modules use what its root defines: {of_the_root:#?}");
         if WRITTEN_IN_ORDER.contains(&short) {
             for (module, others) in &uses {
                 let place = |name: &String| listed.iter().position(|one| one == name);
@@ -236,7 +284,17 @@ fn the_modules_of_a_crate_have_an_order() {
 fn names_are_found_behind_a_prefix() {
     let of = |code: &str| named_after(code, "crate::").into_iter().collect::<Vec<_>>();
     assert_eq!(of("use crate::{b::{x, y}, a, c::d};\nlet z = crate::e::f();"), ["a", "b", "c", "e"]);
-    assert_eq!(of("use other_crate::a; use $crate::b; my::crate::c"), ["b"]);
+    assert!(of("use other_crate::a; use $crate::b; my::crate::c").is_empty());
+    assert_eq!(flat("a::{b, c::{d, e as f}}"), ["a::b", "a::c::d", "a::c::e as f"]);
+}
+
+#[test]
+fn a_name_that_the_root_takes_out_of_a_module_is_that_module() {
+    let root = "mod a;\npub mod b;\npub use a::{One, two::Three as Four};\nuse other::a;\n\
+                fn f() {\n    use b::Five;\n}\npub use b::{\n    Six,\n};";
+    let found = re_exports(root, &["a".into(), "b".into()]);
+    let found: Vec<(&str, &str)> = found.iter().map(|(name, module)| (name.as_str(), module.as_str())).collect();
+    assert_eq!(found, [("Four", "a"), ("One", "a"), ("Six", "b")]);
 }
 
 /// What looks at a part of a text: the string that follows is searched for.

@@ -12,7 +12,7 @@ use crate::rules;
 use crate::telling::{HALF, LEAST, at_work, device, dwarfs, most_telling, other_line, wanted, worth};
 use crate::too_short::ended;
 use analysis::PartKind;
-use analysis::origin::{self, Recorder};
+use analysis::origin;
 use analysis::phrase;
 use analysis::steps::StepSource;
 use replay::gain::Gain;
@@ -204,7 +204,10 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
             true if origin::samples_damaged(case.timeline) => {
                 "Record again: the stack samples of this trace are damaged.".into()
             }
-            true => Recorder::of(case.timeline)
+            true => case
+                .timeline
+                .info
+                .recorded_by
                 .choose(
                     match origin::is_python(case.timeline) {
                         true => "Record with stack samples (the default of `inferscope run`).",
@@ -238,7 +241,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         let note = case.timeline.notes.first().map(Note::said);
         let again = "Record a longer run";
         let ours = "Record a longer run: inferscope run -- <command>";
-        return full(note.as_deref().unwrap_or(Recorder::of(case.timeline).choose(ours, again, again)));
+        return full(note.as_deref().unwrap_or(case.timeline.info.recorded_by.choose(ours, again, again)));
     }
     match abstentions.first() {
         Some(one) => full(&format!(

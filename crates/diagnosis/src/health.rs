@@ -17,7 +17,7 @@ use analysis::phrase;
 use analysis::steps::StepSource;
 use analysis::steps::startup::Startup;
 use std::collections::BTreeMap;
-use timeline::{CollectorCode, CollectorState, Condition, Note, NoteCode, State, Timeline};
+use timeline::{CollectorCode, CollectorState, Condition, Note, NoteCode, RecordedBy, State, Timeline};
 pub use topic::HealthTopic;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -201,9 +201,9 @@ fn losses(case: &Case) -> (HealthState, String) {
             let name = &failed.name;
             return (Warn, format!("none counted, but collector {name} failed: what it missed is not counted"));
         }
-        let nothing = match case.timeline.info.recorder.as_str() {
-            "" => (Ok, "no losses".into()),
-            recorder => (Info, format!("the {recorder} file does not report any")),
+        let nothing = match case.timeline.info.recorded_by {
+            RecordedBy::InferScope => (Ok, "no losses".into()),
+            other => (Info, format!("the {other} file does not report any")),
         };
         return cut.map_or(nothing, |cut| (Warn, cut));
     }

@@ -41,13 +41,13 @@ pub trait Changes {
     fn is_of_everything(&self, one: &Gain) -> bool;
 }
 
-impl Changes for replay::gain::ReplayedSteps<'_> {
+impl Changes for replay::ReplayedSteps<'_> {
     fn same_time(&self, one: &Gain, other: &Gain) -> Option<bool> {
-        replay::gain::ReplayedSteps::same_time(self, one, other)
+        replay::ReplayedSteps::same_time(self, one, other)
     }
 
     fn covered(&self, one: &Gain, other: &Gain) -> Option<f64> {
-        replay::gain::ReplayedSteps::covered(self, one, other)
+        replay::ReplayedSteps::covered(self, one, other)
     }
 
     fn is_of_everything(&self, one: &Gain) -> bool {

@@ -2,10 +2,10 @@
 //! ends at start-up; then it says so, and how the program ended, instead of naming a cause.
 
 use analysis::host::step_samples::LEAST_SAMPLES;
-use analysis::origin::{self, Recorder};
+use analysis::origin;
 use analysis::stats::share::wilson;
 use analysis::{StepContext, phrase};
-use timeline::{CollectorCode, Exit};
+use timeline::{CollectorCode, Exit, RecordedBy};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Handful {
@@ -24,7 +24,7 @@ impl Handful {
         let least_ns = (LEAST_SAMPLES as f64 / rate * 1e9) as u64;
         // Recorded calls and what a device did are exact, however short.
         let told = context.breakdown.by_calls || !timeline.gpu.is_empty();
-        let sampled = origin::is_python(timeline) && Recorder::of(timeline) == Recorder::Ours;
+        let sampled = origin::is_python(timeline) && timeline.info.recorded_by == RecordedBy::InferScope;
         let kept_out = origin::failed(timeline, CollectorCode::Stacks) || origin::samples_damaged(timeline);
         let few = samples < LEAST_SAMPLES && ns > 0;
         (few && sampled && !told && !kept_out).then_some(Handful { ns, samples, least_ns })

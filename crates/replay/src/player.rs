@@ -1,17 +1,20 @@
 //! Replays the steps of a timeline with changes, as often as somebody asks: the graph is built once, and so is the replay
 //! that everything is compared with.
 
-use super::critical::{self, Tally};
-use super::graph::Graph;
-use super::plan::Plan;
-use super::run::{self, Replayed};
-use super::{Answer, Assume, Change, Check, Refusal, apply};
+use crate::answer::{Answer, Check, MOST_OFF, Refusal};
+use crate::apply;
+use crate::assume::Assume;
+use crate::critical::{self, Tally};
+use crate::expression::Change;
 use crate::gain::Gain;
+use crate::graph::Graph;
+use crate::plan::Plan;
 use crate::recording::RecordingCost;
+use crate::run::{self, Replayed};
 use analysis::device::gpu::WRONG_CLOCK;
 use analysis::device::gpu::call_cost;
 use analysis::host::full_queue::FullQueue;
-use analysis::origin::Recorder;
+use analysis::origin;
 use analysis::steps::Steps;
 use analysis::steps::chosen::Chosen;
 use std::collections::BTreeMap;
@@ -67,7 +70,7 @@ impl<'a> Player<'a> {
         if jobs.peek().is_some() && jobs.all(|job| job.call == 0) {
             let why = match timeline.gpu.clock.early {
                 0 => {
-                    let how = Recorder::of(timeline).for_launches();
+                    let how = origin::for_launches(timeline.info.recorded_by);
                     format!("launch calls were not recorded, so it is unknown what waited for what; {how}")
                 }
                 _ => WRONG_CLOCK.to_owned(),
@@ -125,7 +128,7 @@ impl<'a> Player<'a> {
                 assumed.push(said);
             }
         }
-        if self.check.held > super::MOST_OFF {
+        if self.check.held > MOST_OFF {
             assumed.push("launched work that started late for an unrecorded reason starts as late as recorded".into());
         }
         let works = self.graphs.iter().any(|(graph, _)| !graph.jobs.is_empty());

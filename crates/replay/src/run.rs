@@ -1,10 +1,10 @@
 //! Replays a graph under a plan: when each call, work and step would have begun and ended. Everything that nothing changed
 //! comes out as it was recorded: what holds a thing back keeps its recorded distance, what did not keeps its usual one.
 
-use super::Assume;
 use super::graph::floors::Usual;
 use super::graph::{Graph, Job, StepNode, What};
 use super::plan::Plan;
+use crate::assume::Assume;
 use timeline::WorkKind;
 
 /// A thread that was silent while others of its process made this many calls was waiting for them: autograd's thread and the

@@ -10,7 +10,7 @@ pub fn lines(timeline: &Timeline) -> Vec<String> {
     let info = &timeline.info;
     let state = format!("recording {}", phrase::completeness(info.state));
     // Another tool's file says neither which InferScope made it nor how good its times are.
-    let mut lines = if info.recorder.is_empty() {
+    let mut lines = if info.recorded_by.is_ours() {
         vec![
             format!("recorded by InferScope {}: {}", known(&info.version), known(&info.command)),
             format!("{state}; times are good to {} ns", info.clock.residual_ns),

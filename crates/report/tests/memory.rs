@@ -17,7 +17,7 @@ const STATE: &str =
 
 fn snapshot(text: &str) -> Timeline {
     let mut timeline = Timeline::from_text(text).unwrap();
-    timeline.info.recorder = "torch.cuda.memory".into();
+    timeline.info.recorded_by = timeline::RecordedBy::Snapshot;
     timeline.info.command = "PyTorch memory snapshot: a.pickle".into();
     timeline
 }

@@ -10,12 +10,15 @@ mod finish;
 #[cfg(feature = "fixture")]
 pub mod fixture;
 pub mod gpu;
+mod ids;
 mod import;
 mod link;
 pub mod memory;
 mod names;
 mod open;
+mod open_error;
 pub mod parallel;
+mod recorded_by;
 mod slices;
 mod sort;
 mod stacks;
@@ -24,17 +27,20 @@ mod timeline;
 
 pub use builder::{Builder, SliceExtra};
 pub use gpu::{Gpu, WorkKind};
+pub use ids::{ProcessIndex, TrackIndex};
 pub use import::markers::step as step_marker;
 pub use import::native::check_table;
 pub use link::Around;
 pub use memory::Memory;
 pub use names::{Name, NameIndex, Names};
-pub use open::{Limits, OpenError, open, open_with};
+pub use open::{open, open_with};
+pub use open_error::{Limits, OpenError};
+pub use recorded_by::RecordedBy;
 pub use slices::{Detail, Slice, Slices};
 pub use stacks::{Frame, StackIndex, Stacks};
 pub use timeline::{
-    Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, ProcessIndex, Sample, Samples, Settings, State,
-    Timeline, Track, TrackIndex, WindowedRecording,
+    Clock, CollectorState, Counter, Exit, Host, Info, Loss, Process, Sample, Samples, Settings, State, Timeline, Track,
+    WindowedRecording,
 };
 pub use trace::codes::{
     CollectorCode, Condition, FixMoment, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled,

@@ -2,19 +2,17 @@
 //! `start` is the moment that reports call zero.
 
 use crate::cuda_calls::CudaCall;
-use crate::{Gpu, Memory, NameIndex, Names, Slices, Stacks};
+use crate::gpu::Gpu;
+use crate::ids::ProcessIndex;
+use crate::memory::Memory;
+use crate::names::{NameIndex, Names};
+use crate::recorded_by::RecordedBy;
+use crate::slices::Slices;
+use crate::stacks::{StackIndex, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use trace::codes::{CollectorCode, Condition, LossReason, Note, Spelled};
-
-/// Index into [`Timeline::processes`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct ProcessIndex(pub u32);
-
-/// Index into [`Timeline::tracks`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct TrackIndex(pub u32);
 
 #[derive(Debug, Default)]
 pub struct Timeline {
@@ -76,8 +74,7 @@ pub struct Info {
     pub settings: Settings,
     /// The process ran before it was recorded: nothing in it is from inside.
     pub attached: bool,
-    /// Who recorded it, where that was not InferScope: "torch.profiler". Empty: InferScope.
-    pub recorder: String,
+    pub recorded_by: RecordedBy,
     /// Versions of libraries and settings of the profiler, as a file of another tool names them; of ours, the CUPTI library in use.
     pub software: BTreeMap<String, String>,
     /// Files of a trace of ours that could not be read, or not to their end.
@@ -193,7 +190,7 @@ pub struct Samples {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     pub time: u64,
-    pub stack: crate::StackIndex,
+    pub stack: StackIndex,
     pub active: bool,
     pub gil: bool,
 }
@@ -211,7 +208,7 @@ impl Samples {
         let state = i32::from(self.state[index]);
         Sample {
             time: self.time[index],
-            stack: crate::StackIndex(self.stack[index]),
+            stack: StackIndex(self.stack[index]),
             active: state & trace::tables::sample_state::ACTIVE != 0,
             gil: state & trace::tables::sample_state::GIL != 0,
         }

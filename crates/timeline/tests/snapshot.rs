@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use timeline::fixture::TemporaryFolder;
 use timeline::fixture::pickle::Py;
 use timeline::memory::{BlockState, MemoryEventKind};
-use timeline::{OpenError, SliceKind, Timeline};
+use timeline::{OpenError, RecordedBy, SliceKind, Timeline};
 
 pub fn frame(name: &str, file: &str, line: u64) -> Py {
     Py::dict([("name", name.into()), ("filename", file.into()), ("line", line.into())])
@@ -95,7 +95,7 @@ fn a_snapshot_of_every_protocol_is_the_same() {
         let blocks: Vec<_> = segment.blocks.iter().map(|block| (block.bytes, block.requested, block.state)).collect();
         let expected = [(1 << 20, BlockState::Active), (19 << 20, BlockState::Inactive)];
         assert_eq!(blocks, expected.map(|(bytes, state)| (bytes, Some(bytes - 12), state)));
-        assert_eq!((timeline.info.recorder.as_str(), timeline.duration()), ("torch.cuda.memory", 9_000));
+        assert_eq!((timeline.info.recorded_by, timeline.duration()), (RecordedBy::Snapshot, 9_000));
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the recording does not have, and why: so that an empty table is never mistaken for "nothing happened".
 
 use crate::metrics::Metrics;
-use crate::origin::{self, Outside, Recorder};
+use crate::origin::{self, Outside};
 use crate::phrase;
-use timeline::{CollectorCode, Condition, SliceKind, Timeline};
+use timeline::{CollectorCode, Condition, RecordedBy, SliceKind, Timeline};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Absent {
@@ -28,21 +28,21 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
             absent.push(Absent { what, why, collector, reported });
         }
     };
-    let recorder = Recorder::of(timeline);
+    let recorder = timeline.info.recorded_by;
     let python = origin::is_python(timeline);
     let outside = Outside::of(timeline).map(Outside::why);
     let no_samples = match settings.rate_hz {
-        _ if recorder == Recorder::Torch => "torch.profiler does not sample",
-        _ if recorder == Recorder::Nsight => "not read from Nsight Systems files",
+        _ if recorder == RecordedBy::Kineto => "torch.profiler does not sample",
+        _ if recorder == RecordedBy::Nsight => "not read from Nsight Systems files",
         Some(rate) if rate <= 0.0 => "sampling was off",
         _ => "no Python thread was sampled",
     };
     say(metrics.samples.is_none(), "stack samples", CollectorCode::Stacks, no_samples);
     let no_calls = match settings.calls {
-        _ if recorder == Recorder::Ours && !python => "the program is not Python",
+        _ if recorder == RecordedBy::InferScope && !python => "the program is not Python",
         _ if outside.is_some() => outside.unwrap_or_default(),
         Some(true) => "no calls seen",
-        _ => recorder.for_calls(),
+        _ => origin::for_calls(recorder),
     };
     say(metrics.calls.is_none(), "calls", CollectorCode::Calls, no_calls);
     let marked = !(metrics.scopes.is_empty() && metrics.steps.is_empty() && metrics.marks.is_empty());
@@ -60,13 +60,18 @@ pub fn find(timeline: &Timeline, metrics: &Metrics) -> Vec<Absent> {
     // A machine without a device is not told what is missing of one.
     let device = !timeline.gpu.is_empty();
     let none = |kind| device && !(0..timeline.slices.len()).any(|index| timeline.slices.kind(index) == kind);
-    say(none(SliceKind::ApiCall), "calls that launch GPU work", CollectorCode::Launches, recorder.for_launches());
+    say(
+        none(SliceKind::ApiCall),
+        "calls that launch GPU work",
+        CollectorCode::Launches,
+        origin::for_launches(recorder),
+    );
     // Layers are those of PyTorch's modules.
     say(
         none(SliceKind::Layer) && !origin::without_torch(timeline),
         "layers",
         CollectorCode::Layers,
-        recorder.for_layers(),
+        origin::for_layers(recorder),
     );
     let unread = recorder.choose("not read", "not recorded by torch.profiler", "not read from the file");
     say(metrics.cpu.is_none(), "CPU time", CollectorCode::Threads, unread);

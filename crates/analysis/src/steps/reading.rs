@@ -88,7 +88,7 @@ pub fn why(search: &Search, all: &[Reading], place: usize, unmarked: bool) -> St
     let what = match (&chosen.cut, chosen.source) {
         (_, StepSource::Step) if kinds > 1 => format!("of {kinds} kinds of steps, the one that explains most"),
         (Cut::Slices(number), StepSource::Step) if is_engine(*number) => "from the serving engine's markers".into(),
-        (_, StepSource::Step) if search.timeline.info.recorder.is_empty() => "from `step()` markers".into(),
+        (_, StepSource::Step) if search.timeline.info.recorded_by.is_ours() => "from `step()` markers".into(),
         (_, StepSource::Step) => "from the program's step markers".into(),
         (_, StepSource::Scope) => "the scope that explains most".into(),
         (_, StepSource::Nvtx) => "the NVTX range that explains most".into(),

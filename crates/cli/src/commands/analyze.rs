@@ -69,7 +69,7 @@ fn refuse_nothing(path: &Path, timeline: &Timeline) -> Result<(), Failure> {
         && timeline.counters.is_empty()
         && timeline.gpu.is_empty()
         && timeline.memory.is_empty();
-    if !nothing || timeline.info.recorder.is_empty() && path.is_dir() {
+    if !nothing || timeline.info.recorded_by.is_ours() && path.is_dir() {
         return Ok(());
     }
     let why = timeline.notes.first().map_or_else(|| "The file holds no events.".to_owned(), Note::said);

@@ -75,7 +75,7 @@ fn facts(timeline: &Timeline) -> BTreeMap<(u8, String), String> {
     say(2, "GPU", of(&|device| device.name.to_string()));
     say(2, "GPU memory, bytes", of(&|device| number(device.memory_bytes)));
     say(2, "GPUs used", number(Some(devices.len() as u64).filter(|count| *count > 0)));
-    say(3, "recorded by", if info.recorder.is_empty() { "InferScope".into() } else { info.recorder.clone() });
+    say(3, "recorded by", info.recorded_by.to_string());
     say(3, "InferScope", info.version.clone());
     let on = timeline.processes.iter().flat_map(|process| &process.collectors).filter(|one| one.state == Condition::On);
     say(3, "active collectors", joined(on.map(|one| one.name.to_string()).collect()));
@@ -83,7 +83,7 @@ fn facts(timeline: &Timeline) -> BTreeMap<(u8, String), String> {
     say(3, "calls recorded", info.settings.calls.map(|calls| calls.to_string()).unwrap_or_default());
     say(3, "calls shorter than this left out, µs", number(info.settings.min_us));
     // A file of another tool does not know its command; ours for it is the file's name.
-    say(4, "command", if info.recorder.is_empty() { info.command.clone() } else { String::new() });
+    say(4, "command", if info.recorded_by.is_ours() { info.command.clone() } else { String::new() });
     say(4, "processes", timeline.processes.len().to_string());
     say(5, "host", info.host.hostname.clone());
     say(5, "kernel", info.host.kernel.clone());

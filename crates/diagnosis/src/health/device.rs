@@ -132,7 +132,7 @@ fn records(case: &Case) -> (HealthState, String) {
     }
     let whole = lost as f64 / (lost as f64 + gpu.work.len() as f64);
     match lost {
-        0 if !case.timeline.info.recorder.is_empty() => (Info, text),
+        0 if !case.timeline.info.recorded_by.is_ours() => (Info, text),
         0 if failed(case.timeline, CollectorCode::Gpu) => {
             (Warn, format!("{text}; more may be missing: collector gpu failed"))
         }
@@ -260,7 +260,7 @@ pub mod tests {
     fn what_another_tool_does_not_tell_is_neither_good_nor_bad() {
         let mut timeline =
             Timeline::from_text(&RUN.replace("residual 400ns", "").replace("sync stream 20us..509us", "")).unwrap();
-        timeline.info.recorder = "torch.profiler".into();
+        timeline.info.recorded_by = timeline::RecordedBy::Kineto;
         timeline.gpu.clock.shortest_return_ns = None;
         let said = lines(&Case::new(&timeline, None));
         assert_eq!((said[0].state, said[1].state), (Info, Info), "{said:?}");

@@ -7,7 +7,7 @@ use super::{Figures, METRICS, Measured};
 use analysis::device::gpu::{DeviceMetrics, GpuMetrics};
 use analysis::device::to_host::{CALLS_BETWEEN, TIME_BETWEEN_NS, ToHost};
 use analysis::host::breakdown::PartKind;
-use analysis::origin::Recorder;
+use analysis::origin;
 use analysis::steps::StepSource;
 use analysis::{Metrics, Steps};
 use timeline::cuda_calls::CudaCall;
@@ -131,7 +131,7 @@ impl Source<'_> {
     fn calls(&self, name: &str) -> Value {
         let slices = &self.timeline.slices;
         if !(0..slices.len()).any(|index| slices.kind(index) == SliceKind::ApiCall) {
-            return Err(format!("CUDA calls not recorded; {}", Recorder::of(self.timeline).for_launches()));
+            return Err(format!("CUDA calls not recorded; {}", origin::for_launches(self.timeline.info.recorded_by)));
         }
         let all = &self.parts.apis;
         let waits: Vec<Row> = all.iter().filter(|row| CudaCall::of(&row.label).waits()).cloned().collect();

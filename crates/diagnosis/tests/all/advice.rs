@@ -3,7 +3,7 @@
 
 use analysis::measure;
 use diagnosis::{Diagnosis, Options, diagnose};
-use timeline::Timeline;
+use timeline::{RecordedBy, Timeline};
 
 /// A recording without steps, with a call every microsecond, and GPU work that was launched before it.
 const CALLS: &str = "
@@ -67,9 +67,9 @@ fn our_flags_are_not_for_other_tools_files() {
     let ours = of(CALLS, |_| {}).0;
     assert!(ours.iter().any(|text| text.contains("--calls --min-us")), "{ours:#?}");
     for (recorder, says) in
-        [("torch.profiler", "with_stack=False"), ("Nsight Systems", "nsys profile --trace=cuda,nvtx")]
+        [(RecordedBy::Kineto, "with_stack=False"), (RecordedBy::Nsight, "nsys profile --trace=cuda,nvtx")]
     {
-        let (said, diagnosis) = of(CALLS, |timeline| timeline.info.recorder = recorder.into());
+        let (said, diagnosis) = of(CALLS, |timeline| timeline.info.recorded_by = recorder);
         for code in ["overhead-in-window", "no-steps-found", "work-from-before-window"] {
             assert!(codes(&diagnosis).contains(&code), "{code}: {:?}", codes(&diagnosis));
         }
@@ -117,6 +117,6 @@ fn steps_are_marked_as_the_program_can() {
         |change: fn(&mut Timeline)| of(CALLS, change).0.into_iter().find(|text| text.starts_with("Mark one request"));
     let says = |said: Option<String>, text: &str| assert!(said.as_ref().unwrap().contains(text), "{said:?}");
     says(marks(|_| {}), "from inferscope import step");
-    says(marks(|timeline| timeline.info.recorder = "torch.profiler".into()), "prof.step()");
-    says(marks(|timeline| timeline.info.recorder = "Nsight Systems".into()), "nvtxRangePushA");
+    says(marks(|timeline| timeline.info.recorded_by = RecordedBy::Kineto), "prof.step()");
+    says(marks(|timeline| timeline.info.recorded_by = RecordedBy::Nsight), "nvtxRangePushA");
 }

@@ -1,9 +1,10 @@
 //! `pin copies`: pageable copies as fast as the pinned ones of the same recording. Without such there is no number to take.
 
 use super::{Changed, note};
+use crate::answer::Refusal;
+use crate::assume::Assume;
 use crate::graph::Graph;
 use crate::plan::Plan;
-use crate::{Assume, Refusal};
 use analysis::device::link::Link;
 use analysis::phrase;
 use timeline::WorkKind;

@@ -5,11 +5,12 @@ mod copies;
 mod host;
 mod stretches;
 
+use crate::answer::Refusal;
+use crate::assume::Assume;
 use crate::expression::{Change, Target, fits};
 use crate::graph::waits::{Does, does};
 use crate::graph::{Graph, Job};
 use crate::plan::Plan;
-use crate::{Assume, Refusal};
 use analysis::device::kernel_name;
 use analysis::spelling::distance;
 use std::collections::{BTreeMap, HashMap};

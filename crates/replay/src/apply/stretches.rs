@@ -3,9 +3,10 @@
 //! launches; never more than the launches that it replaces.
 
 use super::{Changed, note};
+use crate::answer::Refusal;
+use crate::assume::Assume;
 use crate::graph::{Call, Graph};
 use crate::plan::{Cut, Plan};
-use crate::{Assume, Refusal};
 use analysis::stats::median;
 use analysis::steps::spans::Spans;
 use timeline::cuda_calls::ApiClass;

@@ -17,9 +17,9 @@ pub struct Gain {
     pub derived: Option<[f64; 3]>,
 }
 
-/// One of the changes that rules asked for while they looked at a case. `gain` keeps them.
+/// One of the changes that rules asked for while they looked at a case: [`crate::ReplayedSteps`] keeps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ChangeId(pub(super) u32);
+pub struct ChangeId(pub(crate) u32);
 
 /// What a gain rests on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

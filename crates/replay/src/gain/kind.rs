@@ -1,7 +1,7 @@
 //! What kind of change a gain is of. How far a promised gain is from a measured one differs by this more than by anything else: a wait that goes is
 //! gone, what a faster kernel reaches is an estimate. Ranges are calibrated by it.
 
-use crate::{Change, Target};
+use crate::expression::{Change, Target};
 use timeline::{Timeline, WorkKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,7 +43,7 @@ impl ChangeKind {
     }
 
     /// Several changes are of the kind that all of them are of.
-    pub(super) fn of(timeline: &Timeline, changes: &[Change]) -> ChangeKind {
+    pub(crate) fn of(timeline: &Timeline, changes: &[Change]) -> ChangeKind {
         let mut kinds = changes.iter().map(|change| of_one(timeline, change));
         let Some(first) = kinds.next() else { return ChangeKind::Other };
         if kinds.all(|kind| kind == first) { first } else { ChangeKind::Other }

@@ -2,7 +2,7 @@
 //! idle stream, from one work to the next in a busy one, from the end of work to the return of a wait for it.
 
 use super::{Call, Graph, Job};
-use crate::Assume;
+use crate::assume::Assume;
 use std::collections::HashMap;
 
 /// So many times the 95th percentile is out of the usual.

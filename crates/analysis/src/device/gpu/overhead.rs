@@ -43,7 +43,7 @@ pub fn measure(inputs: &DeviceInputs) -> Option<Overhead> {
             let how = "collectors' own time on the program's threads; CUPTI's cost per launch comes on top (compare with a run without inferscope)";
             (Some(100.0 * share), how.into(), Some(OverheadBy::OwnTime))
         }
-        None if !timeline.info.recorder.is_empty() => (None, "not measured".into(), None),
+        None if !timeline.info.recorded_by.is_ours() => (None, "not measured".into(), None),
         None => (None, "collectors' time on the program's threads not measured".into(), None),
     };
     Some(Overhead { own_ns, launches: launches(timeline), cupti_ns, percent, how, by })

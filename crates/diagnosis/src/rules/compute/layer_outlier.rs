@@ -7,7 +7,7 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::GpuMetrics;
-use analysis::origin::Recorder;
+use analysis::origin;
 use analysis::origin::not_recorded;
 use analysis::phrase;
 use analysis::place::Place;
@@ -67,7 +67,7 @@ impl Rule for LayerOutlier {
     fn look(&self, case: &Case) -> Verdict {
         let layers = match case.gpu() {
             Some(gpu) if gpu.layers.is_empty() => {
-                let plain = format!("layers not recorded; {}", Recorder::of(case.timeline).for_layers());
+                let plain = format!("layers not recorded; {}", origin::for_layers(case.timeline.info.recorded_by));
                 return Verdict::NeedsTorch(not_recorded(case.timeline, CollectorCode::Layers, &plain));
             }
             Some(gpu) => of_kernels(case, gpu),

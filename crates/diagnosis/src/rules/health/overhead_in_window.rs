@@ -7,11 +7,10 @@ use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
-use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::steps::StepSource;
-use timeline::SliceKind;
+use timeline::{RecordedBy, SliceKind};
 
 pub const CODE: RuleCode = RuleCode::new("overhead-in-window");
 
@@ -100,7 +99,7 @@ impl Rule for OverheadInWindow {
         evidence.extend(
             longest.first().map(|(track, slice)| Evidence::at("example", Some(*track), slice.start, slice.end())),
         );
-        let recorder = Recorder::of(case.timeline);
+        let recorder = case.timeline.info.recorded_by;
         let without = recorder.choose("--calls", "with_stack", "those ranges");
         let finding = Finding {
             code: CODE,
@@ -116,9 +115,9 @@ impl Rule for OverheadInWindow {
             certainty: Certainty::seen(1.0), // Counted.
             evidence,
             actions: match recorder {
-                Recorder::Nsight => vec![Action::torch(OF_TORCH), NSIGHT.into()],
-                Recorder::Ours => Action::all(OURS),
-                Recorder::Torch => Action::all(TORCH),
+                RecordedBy::Nsight => vec![Action::torch(OF_TORCH), NSIGHT.into()],
+                RecordedBy::InferScope | RecordedBy::Snapshot => Action::all(OURS),
+                RecordedBy::Kineto => Action::all(TORCH),
             },
             verify: format!("Compare the steps' p50 with a recording without {without}."),
         };

@@ -6,7 +6,6 @@ use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::GpuMetrics;
-use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::WorkKind;
@@ -74,7 +73,7 @@ impl Rule for WorkFromBeforeWindow {
             certainty: Certainty::seen(1.0), // Counted.
             evidence: vec![Evidence::at(text, None, first, last).number("ns", without as f64)],
             actions: vec![
-                Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT).into(),
+                case.timeline.info.recorded_by.choose(OURS, TORCH, NSIGHT).into(),
                 "If records were lost, see dropped-records.".into(),
             ],
             verify: "Record again: Data quality should no longer mention work from before the recording.".into(),

@@ -194,7 +194,7 @@ pub fn recorded(timeline: &Timeline) -> Recorded<'_> {
     python.dedup();
     Recorded {
         command: some(&info.command),
-        recorder: some(&info.recorder).unwrap_or("InferScope"),
+        recorder: info.recorded_by.name(),
         version: some(&info.version),
         created_unix_ns: Some(info.created_unix_ns).filter(|time| *time > 0),
         exit_code: info.exit.and_then(|exit| if let Exit::Code(code) = exit { Some(code) } else { None }),

@@ -181,7 +181,7 @@ impl Page<'_> {
         lines.extend(absent.map(|line| (Ink::Plain, line)));
         let complete = matches!(self.timeline.info.state, State::Complete | State::Recovered);
         // Others' files do not say so of themselves.
-        let ours = self.timeline.info.recorder.is_empty();
+        let ours = self.timeline.info.recorded_by.is_ours();
         if self.metrics.losses.is_empty() && self.timeline.notes.is_empty() && complete && ours {
             lines.insert(0, (Ink::Good, "no events lost".into()));
         }

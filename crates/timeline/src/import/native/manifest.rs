@@ -4,6 +4,7 @@
 use super::workers;
 use crate::before_codes;
 use crate::gpu::Device;
+use crate::ids::ProcessIndex;
 use crate::timeline::*;
 use crate::{Note, NoteCode};
 use serde_json::Value;

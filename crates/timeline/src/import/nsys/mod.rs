@@ -7,7 +7,7 @@ mod nvtx;
 mod places;
 mod work;
 
-use crate::{Builder, OpenError, State, Timeline};
+use crate::{Builder, OpenError, RecordedBy, State, Timeline};
 use database::Database;
 use load::Loader;
 use std::io::Read;
@@ -45,8 +45,8 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
     let mut timeline = loader.finish();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let info = &mut timeline.info;
-    info.recorder = "Nsight Systems".into();
-    info.command = format!("Nsight Systems: {name}");
+    info.recorded_by = RecordedBy::Nsight;
+    info.command = format!("{}: {name}", info.recorded_by);
     info.state = State::Complete;
     Ok(timeline)
 }

@@ -13,7 +13,7 @@ mod value;
 mod words;
 
 use crate::finish::{RowOrder, Rows};
-use crate::{OpenError, State, Timeline};
+use crate::{OpenError, RecordedBy, State, Timeline};
 use input::{Input, Stop};
 use load::Loader;
 use pickle::Pickle;
@@ -74,7 +74,7 @@ pub fn read(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Timeline,
         crate::finish::finish(Rows { order: RowOrder::OuterFirst, notes, ..records.builder.into_rows() });
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let info = &mut timeline.info;
-    info.recorder = "torch.cuda.memory".into();
+    info.recorded_by = RecordedBy::Snapshot;
     info.command = format!("PyTorch memory snapshot: {name}");
     info.state = if stop.is_some() { State::Cut { events: Some(events) } } else { State::Complete };
     info.created_unix_ns = if timeline.memory.ordered_only { 0 } else { timeline.start };

@@ -6,7 +6,6 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::lacks_most;
 use crate::rule::Case;
 use analysis::idle::Cause;
-use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use timeline::cuda_calls::CudaCall;
@@ -32,7 +31,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     if let Some((start, end)) = device.sums.held {
         evidence.push(Evidence::at(format!("longest, {}", phrase::duration(end - start)), None, start, end));
     }
-    let why = Recorder::of(case.timeline).choose(OURS, TORCH, NSIGHT);
+    let why = case.timeline.info.recorded_by.choose(OURS, TORCH, NSIGHT);
     let actions = if graph { [NODES, why] } else { [why, OTHERS] };
     Some(Finding {
         code: CODE,

@@ -128,7 +128,7 @@ fn inputs_differ(case: &Case, place: &Place) -> Option<bool> {
 
 fn count_calls(case: &Case, place: &Place) -> Option<String> {
     // A file of another tool was not recorded by a command of ours, and calls that were recorded are in the report.
-    let ours = case.timeline.info.recorder.is_empty() && case.timeline.info.settings.calls != Some(true);
+    let ours = case.timeline.info.recorded_by.is_ours() && case.timeline.info.settings.calls != Some(true);
     (ours && is_python(place))
         .then(|| format!("Count its calls: inferscope run --calls --include {} -- ...", module(place)))
 }

@@ -12,12 +12,11 @@ use analysis::frames::is;
 use analysis::host::blame::READ_LATE_NS;
 use analysis::host::step_samples::{Doing, StepSample};
 use analysis::idle::DeviceIdle;
-use analysis::origin::Recorder;
 use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use std::collections::HashMap;
-use timeline::{NameIndex, Slice, SliceKind, StackIndex, TrackIndex};
+use timeline::{NameIndex, RecordedBy, Slice, SliceKind, StackIndex, TrackIndex};
 
 use super::{CODE, MIN_SHARE};
 
@@ -85,7 +84,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
         }),
         evidence: evidence(case, &recorded, share, busy),
         actions: {
-            let mut actions = actions(Recorder::of(case.timeline), paces(case), copies(case));
+            let mut actions = actions(case.timeline.info.recorded_by, paces(case), copies(case));
             if case.timeline.names.call(call).copies() {
                 actions.push(Action::torch(COPY));
             }
@@ -257,7 +256,7 @@ const COPY: &str =
 /// More than half: most of what is waited for is the device's work.
 const HALF: f64 = 0.5;
 
-fn actions(recorder: Recorder, busy: Option<f64>, copies: f64) -> Vec<Action> {
+fn actions(recorder: RecordedBy, busy: Option<f64>, copies: f64) -> Vec<Action> {
     match busy {
         Some(busy) if busy < HALF => vec![
             Action::torch("Wait less often: .item(), .cpu(), printing a tensor and torch.cuda.synchronize() each drain the GPU, which is then idle until the next launch arrives."),

@@ -1,7 +1,8 @@
 //! What changes touch: pieces of the devices' work, and stretches of the host's threads. Two findings that touch the same are of the same time, whatever
 //! numbers they come to. Changes of everything (all launches, all copies) name nothing here.
 
-use crate::Change;
+use crate::expression::Change;
+use crate::gain::Gain;
 use analysis::StepAnalysis;
 use analysis::steps::spans::Spans;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,16 +51,16 @@ impl Touched<'_> {
 
 impl super::ReplayedSteps<'_> {
     /// Whether a gain is of a change of everything (all launches, all gaps), which names nothing in the step.
-    pub fn changes_everything(&self, gain: &super::Gain) -> bool {
+    pub fn changes_everything(&self, gain: &Gain) -> bool {
         let asked = self.asked();
         let change = gain.change.and_then(|id| asked.get(id.0 as usize));
         change.is_some_and(|asked| by(self, &asked.changes).ns() == 0)
     }
 
     /// The part of what the one's change touches that the other's touches, too. None: one of them is not known, or touches nothing by name.
-    pub fn covered(&self, one: &super::Gain, other: &super::Gain) -> Option<f64> {
+    pub fn covered(&self, one: &Gain, other: &Gain) -> Option<f64> {
         let asked = self.asked();
-        let of = |gain: &super::Gain| gain.change.and_then(|id| asked.get(id.0 as usize));
+        let of = |gain: &Gain| gain.change.and_then(|id| asked.get(id.0 as usize));
         let (one, other) = (by(self, &of(one)?.changes), by(self, &of(other)?.changes));
         let ns = one.ns();
         (ns > 0).then(|| one.shared_ns(&other) as f64 / ns as f64)

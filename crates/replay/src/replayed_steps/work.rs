@@ -1,28 +1,9 @@
 //! What a step would gain if some of its device work were shorter.
 
-use super::{Gain, ReplayedSteps};
-use crate::Change;
+use super::ReplayedSteps;
+use crate::expression::Change;
+use crate::gain::{Gain, Left};
 use analysis::device::step_kernels::StepKernels;
-
-/// What is left of the time of some work after a change: at the worst, usually, at the best.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Left {
-    pub worst: f64,
-    pub usual: f64,
-    pub best: f64,
-}
-
-impl Left {
-    /// All that is known are the bounds: half way is taken for usual.
-    pub fn between(best: f64, worst: f64) -> Left {
-        Left { worst, usual: best.midpoint(worst), best }
-    }
-
-    /// It goes; at worst so much of it stays.
-    pub fn gone(worst: f64) -> Left {
-        Left { worst, usual: 0.0, best: 0.0 }
-    }
-}
 
 impl ReplayedSteps<'_> {
     /// What a step would gain if work took only a part of its time. Of the range of that part, the middle is replayed; its ends are in
