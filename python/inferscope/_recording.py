@@ -49,6 +49,7 @@ def start(
     entries: bool | None = None,
     ops: bool | None = None,
     memory_events: str | None = None,
+    memory_stacks_kb: int | None = None,
     device_hz: float | None = None,
 ) -> bool:
     """Starts recording this process and the ones it starts; True if it is being recorded now.
@@ -80,6 +81,8 @@ def start(
     :param ops: Record PyTorch's operators, with shapes and data flow, in a few steps that no figure includes
     :param memory_events: Record every block that PyTorch's allocators hand out: none, gpu, all (also on the CPU). Of
         the GPU only where CUDA is recorded (not with ``--gpu-detail off``).
+    :param memory_stacks_kb: Record the Python stack of every block of 1 MiB and more, and of smaller ones about once
+        per this many KiB; 0 for none
     :param device_hz: GPU clock, power and memory readings per second; 0 turns them off
     """
     # A copy: whoever looks at this frame, as debuggers do, writes later variables into the other.

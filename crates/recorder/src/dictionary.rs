@@ -90,6 +90,11 @@ impl Dictionary {
         Some(parent)
     }
 
+    /// The number of the stack that ends in this frame.
+    pub fn child(&self, parent: i32, name: i32, line: i32) -> i32 {
+        self.lock().child(parent, name, line)
+    }
+
     /// Moves what is new into the store, unless the store is full; says whether it did.
     pub fn hand_over(&self, store: &mut Store) -> bool {
         let mut inner = self.lock();

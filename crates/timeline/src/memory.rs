@@ -4,6 +4,7 @@
 use crate::{ProcessIndex, StackIndex, TrackIndex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use trace::codes::StackMissing;
 
 /// Index into [`Memory::allocators`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -34,6 +35,9 @@ pub struct Allocator {
     pub settings: BTreeMap<String, String>,
     /// Events from before the first one are missing: what is alive at the start is known from a state only, or not at all.
     pub began_late: bool,
+    /// Bytes between two stacks of small blocks, on average: a block of `b` bytes has a stack with a probability of 1 - exp(-b / this), and one
+    /// that has stands for its bytes divided by that. None: stacks were not sampled.
+    pub sampled_bytes: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,9 +53,26 @@ pub struct MemoryEvent {
     pub track: Option<TrackIndex>,
     /// `StackIndex(0)`: not recorded, as for most small blocks.
     pub stack: StackIndex,
+    pub stack_basis: StackBasis,
     /// What the allocator says that it has handed out and reserved, after this event. None: it does not say.
     pub allocated: Option<u64>,
     pub reserved: Option<u64>,
+}
+
+/// What the stack of a block stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum StackBasis {
+    /// For this block: the recording has a stack for each, or for none.
+    #[default]
+    Own,
+    /// For nothing: the sampling of bytes passed this block over. Others stand for it.
+    PassedOver,
+    /// For this block and those of its kind that were passed over, see [`Allocator::sampled_bytes`].
+    Sampled,
+    /// For this block, and it was asked for whatever the sampling said: it is large, the allocator grew for it, or it failed.
+    Always,
+    /// It was asked for and is missing: this is why.
+    Missing(StackMissing),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -129,6 +129,8 @@ pub struct Settings {
     pub min_us: Option<u64>,
     /// Whether the modules of PyTorch were to be recorded.
     pub layers: Option<bool>,
+    /// Bytes of small blocks between two of which the stack was recorded, on average; 0: stacks of blocks were not recorded.
+    pub memory_stack_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]

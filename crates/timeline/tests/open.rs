@@ -248,12 +248,33 @@ fn blocks_become_the_events_of_one_allocator_a_process_and_device() {
     assert_eq!(thread, Some(101), "the thread that gave it back");
 }
 
+/// A block from before the first stack was not passed over by the sampling: the recording of stacks had not begun.
+#[test]
+fn what_the_stack_of_a_block_stands_for_is_known() {
+    use timeline::memory::StackBasis::{Always, Missing, Own, PassedOver, Sampled};
+    use trace::codes::StackMissing;
+    let folder = TemporaryFolder::new("stacks");
+    let text = "process 100 a 3.12\n sample 0 100 5 active main@a.py:3\n block 0 100 0 10 alloc 512 1\n
+        block 0 100 0 20 alloc 2097152 2 stack 1 stack_reason 1\n block 0 100 0 30 alloc 512 3\n
+        block 0 100 0 40 alloc 512 4 stack 1 stack_reason 3\n block 0 100 0 50 alloc 512 5 stack_reason 3 stack_missing 1\n
+        block 0 100 0 60 alloc 512 6 stack_reason 99\n block 0 100 0 70 free 0 4";
+    let mut fixture = Fixture::parse(text);
+    fixture.manifest["settings"]["memory_stacks_kb"] = 64.into();
+    fixture.write(folder.path());
+    let timeline = timeline::open(folder.path()).unwrap();
+    let basis: Vec<_> = timeline.memory.events.iter().map(|event| event.stack_basis).collect();
+    assert_eq!(basis, [Own, Always, PassedOver, Sampled, Missing(StackMissing::NoPython), PassedOver, Own]);
+    assert_eq!(timeline.memory.allocators[0].sampled_bytes, Some(64 << 10));
+    let frame = timeline.stacks.frame(timeline.memory.events[3].stack);
+    assert_eq!(timeline.names.text(frame.name), "main");
+}
+
 #[test]
 fn blocks_and_driver_calls_that_cannot_be_are_counted_and_left_out() {
     let folder = TemporaryFolder::new("blocks");
     let mut fixture = Fixture::parse("process 100 a 3.12\n block 0 100 0 50 alloc 512 17\n alloc 0 0 45 4096 17");
     for (time, device, operation) in [(0, 0, 1), (-1, 0, 1), (9, -7, 1), (9, 0, 99)] {
-        let mut row: [Value; 9] = std::array::from_fn(|_| Value::Null);
+        let mut row: [Value; 12] = std::array::from_fn(|_| Value::Null);
         let required: [i64; 7] = [time, 0, 100, device, operation, 17, 512];
         required.into_iter().enumerate().for_each(|(place, value)| row[place] = value.into());
         fixture.row(Table::Blocks, row);

@@ -20,6 +20,7 @@ pub mod ring;
 pub mod segment;
 pub mod settings;
 pub mod spelling;
+pub mod stack_frame;
 pub mod status;
 pub mod tables;
 pub mod wording;

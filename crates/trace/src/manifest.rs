@@ -65,6 +65,7 @@ keys! {
         C_CALLS = "c_calls",
         MIN_US = "min_us",
         LAYERS = "layers",
+        MEMORY_STACKS_KB = "memory_stacks_kb",
     }
     /// A device of the machine.
     device {

@@ -209,6 +209,11 @@ impl Table {
                         // What the allocator has handed out and reserved after this, where it says.
                         optional(time("allocated")),
                         optional(time("reserved")),
+                        // Of some blocks, where they were allocated from: the stack, a [`crate::codes::StackReason`] of why it was asked for, and
+                        // a [`crate::codes::StackMissing`] where it is not there all the same.
+                        optional(int("stack")),
+                        optional(int("stack_reason")),
+                        optional(int("stack_missing")),
                     ]
                 }
             }

@@ -5,7 +5,7 @@ use super::lives;
 use std::collections::BTreeMap;
 use timeline::gpu::{MemoryOperation, detail};
 use timeline::memory::{
-    AllocatorIndex, AllocatorState, Block, BlockState, Memory, MemoryEvent, MemoryEventKind, Segment,
+    AllocatorIndex, AllocatorState, Block, BlockState, Memory, MemoryEvent, MemoryEventKind, Segment, StackBasis,
 };
 use timeline::{StackIndex, Timeline};
 
@@ -66,6 +66,7 @@ pub fn until(timeline: &Timeline, allocator: AllocatorIndex, event: usize) -> Re
         stream: 0,
         track: None,
         stack: StackIndex(0),
+        stack_basis: StackBasis::Own,
         allocated: None,
         reserved: None,
     };

@@ -8,12 +8,14 @@ use crate::dictionary::Dictionary;
 use crate::notes::Notes;
 use crate::processes::Processes;
 use crate::store::{Checkpoint, Covered, OnDisk, Store, counter, lost};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use trace::event::{EVENT_SIZE, EVENT_WORDS};
 use trace::gathered::TextGatherer;
 use trace::names::NameCursor;
 use trace::ring::Reader;
 use trace::segment::{Identity, SegmentReader};
+use trace::stack_frame::StackFrame;
 use trace::status::Collector;
 use trace::tables::Table;
 
@@ -91,6 +93,8 @@ pub(crate) struct Attached {
     cursor: NameCursor,
     /// Trace-wide numbers by the segment's numbers.
     pub(super) names: Vec<i32>,
+    /// Trace-wide numbers of the stacks that end in a frame, by the frame's number among the names.
+    pub(super) stacks: HashMap<u32, i32>,
     pub(super) unknown: i32,
     pub(super) pairing: Pairing,
     pub(super) counted: [[u64; 5]; Collector::ALL.len()],
@@ -139,6 +143,7 @@ impl Attached {
             pressed: false,
             cursor: NameCursor::default(),
             names: vec![0],
+            stacks: HashMap::new(),
             unknown: 0,
             pairing: Pairing::new(process),
             counted,
@@ -212,7 +217,16 @@ impl Attached {
             self.unknown = dictionary.name("(unknown)", None, None);
             self.names[0] = self.unknown;
         }
-        let names = &mut self.names;
-        self.cursor.read(self.reader.names(), |_, text| names.push(dictionary.segment_name(&text)));
+        let (names, stacks, unknown) = (&mut self.names, &mut self.stacks, self.unknown);
+        self.cursor.read(self.reader.names(), |id, text| match StackFrame::read(&text) {
+            // What it refers to was written before it.
+            Some(frame) => {
+                let parent = stacks.get(&frame.parent.0).copied().unwrap_or(0);
+                let function = names.get(frame.function.0 as usize).copied().unwrap_or(unknown);
+                stacks.insert(id.0, dictionary.child(parent, function, frame.line as i32));
+                names.push(unknown);
+            }
+            None => names.push(dictionary.segment_name(&text)),
+        });
     }
 }

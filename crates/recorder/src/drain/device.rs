@@ -4,7 +4,7 @@
 use super::attached::{Attached, Record, Sink};
 use crate::store::{Cell, Columns};
 use trace::NameId;
-use trace::block::Block;
+use trace::block::{Block, BlockStack};
 use trace::clock::{Mapping, Ticks};
 use trace::codes::{CollectorCode, LossReason, Note};
 use trace::device::{Allocation, MOST_RECORDS, Numbers, Work, payload};
@@ -98,6 +98,14 @@ impl Attached {
             return sink.losses.add(self.process, CollectorCode::Blocks, LossReason::IncompleteDeviceRecord, 1);
         };
         let total = |total: Option<u64>| total.map_or(Cell::Null, |bytes| Cell::Long(bytes as i64));
+        let (stack, reason, missing) = match block.stack {
+            BlockStack::NotAsked => (Cell::Null, Cell::Null, Cell::Null),
+            BlockStack::Read(reason, frame) => {
+                let stack = self.stacks.get(&frame.0).map_or(Cell::Null, |stack| Cell::Int(*stack));
+                (stack, Cell::Int(reason as i32), Cell::Null)
+            }
+            BlockStack::Missing(reason, missing) => (Cell::Null, Cell::Int(reason as i32), Cell::Int(missing as i32)),
+        };
         sink.store.batch(Table::Blocks).push(&[
             Cell::Long(mapping.nanos(Ticks(block.time)).0 as i64),
             Cell::Int(self.process),
@@ -108,6 +116,9 @@ impl Attached {
             Cell::Long(block.bytes as i64),
             total(block.totals.map(|totals| totals.allocated)),
             total(block.totals.map(|totals| totals.reserved)),
+            stack,
+            reason,
+            missing,
         ]);
     }
 

@@ -4,6 +4,7 @@
 //! allocator expandable_segments=True                # settings, where they matter
 //! block alloc 10us 4M at 1 main>decode@serve.py:44  # K, M and G are bytes; `each` makes the address another one in every round of a `repeat`
 //! block free 20us 4M at 1
+//! sampled 512K                                      # from here on a small block without a stack was passed over by sampling
 //! segment alloc 9us 20M at 1                        # from the driver; also `free`, `map`, `unmap`
 //! oom 30us 8G free 100M
 //! reserved 20M at 1 [small] [pool 7] [expandable]   # a segment of the state at the end, with its blocks below it:
@@ -13,8 +14,9 @@
 use super::{Reader, frames, place, time};
 use crate::StackIndex;
 use crate::memory::{
-    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Segment,
+    Allocator, AllocatorIndex, AllocatorState, Block, BlockState, MemoryEvent, MemoryEventKind, Segment, StackBasis,
 };
+use trace::block::LARGE_BLOCK;
 
 /// Rounds of a `repeat` are apart by less than this.
 const EACH: u32 = 44;
@@ -27,6 +29,9 @@ impl Reader {
                 let pairs = settings.iter().filter_map(|one| one.split_once('='));
                 let all = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
                 self.builder.timeline.memory.allocators[0].settings.extend(all);
+            }
+            ("sampled", [apart]) => {
+                self.builder.timeline.memory.allocators[0].sampled_bytes = Some(bytes(apart)?);
             }
             ("block" | "segment", [what, at, size, words @ ..]) => {
                 let kind = match (verb, *what) {
@@ -41,6 +46,14 @@ impl Reader {
                 let stack = self.stack_of(words);
                 let address = address(words, offset)?;
                 let event = event(offset + time(at)?, allocator, kind, address, bytes(size)?, stack);
+                let is_sampled = self.builder.timeline.memory.allocators[0].sampled_bytes.is_some();
+                let stack_basis = match (kind, stack.0) {
+                    (MemoryEventKind::Alloc, 0) if is_sampled => StackBasis::PassedOver,
+                    (MemoryEventKind::Alloc, _) if is_sampled && event.bytes < LARGE_BLOCK => StackBasis::Sampled,
+                    (MemoryEventKind::Alloc, _) if is_sampled => StackBasis::Always,
+                    _ => StackBasis::Own,
+                };
+                let event = MemoryEvent { track: self.track, stack_basis, ..event };
                 self.builder.timeline.memory.events.push(event);
                 if kind == MemoryEventKind::FreeRequested {
                     let completed = MemoryEvent { kind: MemoryEventKind::FreeCompleted, ..event };
@@ -100,7 +113,7 @@ impl Reader {
         let all = &mut self.builder.timeline.memory.allocators;
         if all.is_empty() {
             let (device, backend, settings) = (Some(0), "torch.cuda".into(), Default::default());
-            all.push(Allocator { process, device, backend, settings, began_late: false });
+            all.push(Allocator { process, device, backend, settings, began_late: false, sampled_bytes: None });
         }
         AllocatorIndex(0)
     }
@@ -127,8 +140,8 @@ fn event(
     bytes: u64,
     stack: StackIndex,
 ) -> MemoryEvent {
-    let (stream, track, allocated, reserved) = (0, None, None, None);
-    MemoryEvent { time, allocator, kind, address, bytes, stream, track, stack, allocated, reserved }
+    let (stream, track, stack_basis, allocated, reserved) = (0, None, StackBasis::Own, None, None);
+    MemoryEvent { time, allocator, kind, address, bytes, stream, track, stack, stack_basis, allocated, reserved }
 }
 
 fn after<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {

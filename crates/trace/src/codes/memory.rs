@@ -35,6 +35,34 @@ super::codes! {
     }
 }
 
+super::codes! {
+    /// Why the stack of a block was asked for: `blocks.stack_reason`.
+    pub enum StackReason {
+        /// A block of [`crate::block::LARGE_BLOCK`] and more, or a request that failed.
+        Large = 1, "large";
+        /// The allocator had to ask the driver for memory.
+        Growth = 2, "growth";
+        /// Its bytes were met by the sampling: of any block of so many, with the same probability.
+        Sampled = 3, "sampled";
+    }
+}
+
+super::codes! {
+    /// Why a stack that was asked for is not there: `blocks.stack_missing`.
+    pub enum StackMissing {
+        /// The thread runs no Python.
+        NoPython = 1, "no-python";
+        /// The interpreter was ending.
+        Ending = 2, "ending";
+        /// As many different stacks as are kept were seen before.
+        TooMany = 3, "too-many";
+        /// Another thread was writing a new stack at this moment.
+        Busy = 4, "busy";
+        /// The frames were not what they were when reading them was tried.
+        Unreadable = 5, "unreadable";
+    }
+}
+
 impl MemoryOperation {
     /// What gives something back: it counts from the begin of the call. Everything else counts from its end. Then no address is given
     /// out again before it was given back, whatever threads call at the same time.

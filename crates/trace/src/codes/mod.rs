@@ -15,7 +15,7 @@ pub use collector::{CollectorCode, Condition};
 pub use fix::FixMoment;
 pub use gpu_windows::GpuWindows;
 pub use loss::LossReason;
-pub use memory::{BlockOperation, MemoryOperation};
+pub use memory::{BlockOperation, MemoryOperation, StackMissing, StackReason};
 pub use note::{Note, NoteCode};
 pub use overhead::OverheadKind;
 pub use spelled::{Code, Spelled};
@@ -102,6 +102,8 @@ mod tests {
         comes_back!(LossReason);
         comes_back!(MemoryOperation);
         comes_back!(BlockOperation);
+        comes_back!(StackReason);
+        comes_back!(StackMissing);
         comes_back!(NoteCode);
         comes_back!(FixMoment);
         comes_back!(OverheadKind);

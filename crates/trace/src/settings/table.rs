@@ -132,6 +132,14 @@ settings! {
             )
             .flag("--memory-events", "WHOSE").inside_only()
             .detail("Of the GPU only where CUDA is recorded (not with `--gpu-detail off`).");
+        /// Bytes between two stacks of small blocks, on average. 512 KiB, as allocators that sample take it: some stacks for a token of a small
+        /// model, at under a microsecond each.
+        memory_stacks_kb: u64 = 512,
+            recording(
+                whole(0, 1 << 20, "a gibibyte"),
+                "Record the Python stack of every block of 1 MiB and more, and of smaller ones about once per this many KiB; 0 for none",
+            )
+            .flag("--memory-stacks-kb", "KIB").inside_only();
         /// How often devices are asked how they are. 0: never.
         device_hz: f64 = 10.0,
             recording(OFTEN, "GPU clock, power and memory readings per second; 0 turns them off").flag("--device-hz", "HZ");

@@ -4,14 +4,19 @@
 use super::events::Tracks;
 use super::load::Loader;
 use super::table::Rows;
-use crate::memory::{Allocator, AllocatorIndex, Memory, MemoryEvent, MemoryEventKind};
+use crate::memory::{Allocator, AllocatorIndex, Memory, MemoryEvent, MemoryEventKind, StackBasis};
 use crate::{ProcessIndex, StackIndex, TrackIndex};
 use std::collections::{BTreeMap, HashMap};
-use trace::codes::BlockOperation;
+use trace::codes::{BlockOperation, StackMissing, StackReason};
 use trace::tables::{HOST, Table};
 
 /// An index is 32 bits wide, and an event takes 100 bytes: 40 GB are more than anybody waits for.
 const MOST_EVENTS: usize = 400_000_000;
+
+/// Places of the columns that a row may have none of, among them.
+const STACK: usize = 2;
+const REASON: usize = 3;
+const MISSING: usize = 4;
 
 #[derive(Default)]
 pub struct BlockRows {
@@ -27,7 +32,10 @@ impl BlockRows {
         let (processes, tids) = (rows.ints("process"), rows.ints("thread"));
         let (devices, operations) = (rows.ints("device"), rows.ints("operation"));
         let (allocated, reserved) = (rows.longs("allocated"), rows.longs("reserved"));
-        let levels = ["allocated", "reserved"].map(|column| rows.levels(column));
+        let (stacks, reasons, missing) = (rows.ints("stack"), rows.ints("stack_reason"), rows.ints("stack_missing"));
+        let levels =
+            ["allocated", "reserved", "stack", "stack_reason", "stack_missing"].map(|column| rows.levels(column));
+        let has = |column: usize, row: usize| levels[column].is_empty() || levels[column][row] == 1;
         for row in 0..rows.count {
             if self.events.len() >= MOST_EVENTS {
                 return loader.beyond(Table::Blocks, (rows.count - row) as u64);
@@ -47,8 +55,17 @@ impl BlockRows {
             };
             let process = loader.process(processes[row]);
             let allocator = self.allocator(process, device);
-            let given = |column: usize, value: i64| {
-                (levels[column].is_empty() || levels[column][row] == 1).then_some(value as u64)
+            let given = |column: usize, value: i64| has(column, row).then_some(value as u64);
+            let stack = if has(STACK, row) { StackIndex(loader.stack(stacks[row])) } else { StackIndex(0) };
+            let stack_basis = match has(REASON, row).then(|| StackReason::from_i32(reasons[row])).flatten() {
+                // Of what a later version writes: it is no stack that was drawn.
+                None => StackBasis::PassedOver,
+                Some(_) if has(MISSING, row) => {
+                    StackBasis::Missing(StackMissing::from_i32(missing[row]).unwrap_or(StackMissing::Unreadable))
+                }
+                Some(_) if stack.0 == 0 => StackBasis::Missing(StackMissing::Unreadable),
+                Some(StackReason::Sampled) => StackBasis::Sampled,
+                Some(_) => StackBasis::Always,
             };
             self.events.push(MemoryEvent {
                 time: loader.time(times[row]),
@@ -59,7 +76,8 @@ impl BlockRows {
                 stream: 0,
                 // The thread, until the tracks have their order.
                 track: Some(TrackIndex(loader.thread(processes[row], tids[row]))),
-                stack: StackIndex(0),
+                stack,
+                stack_basis,
                 allocated: given(0, allocated[row]),
                 reserved: given(1, reserved[row]),
             });
@@ -76,12 +94,14 @@ impl BlockRows {
         AllocatorIndex(index)
     }
 
-    pub fn into_memory(mut self, tracks: &Tracks) -> Memory {
+    /// `sampled_bytes` of blocks lie between two stacks that were drawn, on average; 0: stacks were not recorded.
+    pub fn into_memory(mut self, tracks: &Tracks, sampled_bytes: u64) -> Memory {
         for event in &mut self.events {
             event.track = event.track.map(|TrackIndex(thread)| tracks.of(thread));
         }
         self.events.sort_by_key(|event| event.time);
         let late = self.complete();
+        let sampled = self.begin_stacks(sampled_bytes > 0);
         // In their order, whatever was met first.
         let order: BTreeMap<_, _> = self.allocators.iter().zip(0u32..).map(|(key, old)| (*key, old)).collect();
         let mut place = vec![AllocatorIndex(0); self.allocators.len()];
@@ -95,10 +115,25 @@ impl BlockRows {
                 backend: backend.into(),
                 settings: BTreeMap::new(),
                 began_late: late[old as usize],
+                sampled_bytes: sampled[old as usize].then_some(sampled_bytes),
             });
         }
         self.events.iter_mut().for_each(|event| event.allocator = place[event.allocator.0 as usize]);
         Memory { allocators, events: self.events, ..Memory::default() }
+    }
+
+    /// Which allocators have stacks. What was handed out before the first that was asked for was not passed over by any sampling.
+    fn begin_stacks(&mut self, asked: bool) -> Vec<bool> {
+        let mut begun = vec![false; self.allocators.len()];
+        for event in &mut self.events {
+            let begun = &mut begun[event.allocator.0 as usize];
+            *begun |= asked && event.stack_basis != StackBasis::PassedOver;
+            let is_request = matches!(event.kind, MemoryEventKind::Alloc | MemoryEventKind::OutOfMemory);
+            if !*begun || !is_request {
+                event.stack_basis = StackBasis::Own;
+            }
+        }
+        begun
     }
 
     /// Gives what was freed its size, and tells which allocators had handed out blocks before the first event.

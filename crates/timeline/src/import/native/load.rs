@@ -243,7 +243,8 @@ impl Loader {
         let tracks = self.tracks();
         let (slices, slice_track) = slices.into_rows(&self, &tracks, end);
         let (samples, sample_track) = samples.into_rows(&tracks);
-        let memory = std::mem::take(&mut self.blocks).into_memory(&tracks);
+        let memory = std::mem::take(&mut self.blocks)
+            .into_memory(&tracks, self.manifest.info.settings.memory_stack_bytes.unwrap_or(0));
         let mut notes = std::mem::take(&mut self.manifest.notes);
         if self.manifest.info.state == State::Recording {
             notes.push(Note::sentence(

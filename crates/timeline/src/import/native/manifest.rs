@@ -140,6 +140,7 @@ fn read(root: &Object<'_>) -> Manifest {
             },
             min_us: settings.number(keys::settings::MIN_US),
             layers: settings.0.get(keys::settings::LAYERS).and_then(Value::as_bool),
+            memory_stack_bytes: settings.number(keys::settings::MEMORY_STACKS_KB).and_then(|kib| kib.checked_mul(1024)),
         },
         software: cupti(&processes).into_iter().map(|library| ("CUPTI".to_owned(), library)).collect(),
         ..Info::default()

@@ -69,7 +69,14 @@ impl<'a> Loader<'a> {
         let (process, settings) = (self.process, &self.settings);
         *self.allocators.entry(device).or_insert_with(|| {
             let backend = if device.is_some() { "torch.cuda" } else { "torch.pinned" }.into();
-            all.push(Allocator { process, device, backend, settings: settings.clone(), began_late: false });
+            all.push(Allocator {
+                process,
+                device,
+                backend,
+                settings: settings.clone(),
+                began_late: false,
+                sampled_bytes: None,
+            });
             AllocatorIndex(all.len() as u32 - 1)
         })
     }

@@ -4,7 +4,7 @@ use super::heap::Heap;
 use super::input::Stop;
 use super::value::{Kind, Value};
 use super::words::{Fields, Word};
-use crate::memory::{AllocatorIndex, Block, BlockState, MemoryEvent, MemoryEventKind, Segment};
+use crate::memory::{AllocatorIndex, Block, BlockState, MemoryEvent, MemoryEventKind, Segment, StackBasis};
 use crate::{Builder, NameIndex, StackIndex};
 use std::collections::HashMap;
 
@@ -137,6 +137,7 @@ impl Records {
             stream,
             track: None,
             stack,
+            stack_basis: StackBasis::Own,
             allocated,
             reserved,
         });
