@@ -18,7 +18,7 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(file: &File) -> io::Result<FileIdentity> {
+    pub fn of(file: &File) -> io::Result<FileIdentity> {
         let about = file.metadata()?;
         if !about.is_file() {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));

@@ -1,6 +1,7 @@
 //! What native code runs under a line of Python: the functions and their libraries, from copies of the stack that the kernel makes while
 //! the thread runs (perf events). Walked and named out here; the process is not stopped and does nothing for it.
 
+mod chosen;
 mod event;
 mod mapping;
 mod memory_map;

@@ -1,12 +1,14 @@
 //! What an ELF file of code says of itself: where it wants to be loaded, how to walk its stacks, and the names of its functions.
 //! Files lie and are cut off: everything that is read is checked by its reader, and what is not there is none.
 
+use super::chosen;
 use super::mapping::{Mapping, Part};
 use super::symbols::Symbols;
 use framehop::ModuleSectionInfo;
 use object::elf::{FileHeader64, PF_X, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, elf};
+use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -70,7 +72,12 @@ impl ObjectFile {
     /// The name of the function at an address of the file, as the compiler wrote it.
     pub fn function(&self, address: u64, may_read: impl FnOnce(usize) -> bool) -> Option<&str> {
         let symbols = self.symbols.get_or_init(|| {
-            let symbols = Symbols::read(self.mapping.bytes(), may_read);
+            let data = self.mapping.bytes();
+            let mut symbols = Symbols::read(data, may_read);
+            if let (Some(symbols), Some((loaded, frames))) = (&mut symbols, (&self).section(b".eh_frame")) {
+                let address = |name: &CStr| chosen::address(name, self.mapping.identity);
+                symbols.choose(data, address, |starts| chosen::lengths(&frames, loaded.start, starts));
+            }
             self.mapping.release();
             symbols
         });
@@ -122,6 +129,26 @@ mod tests {
         let name = own.function(here - bias, |_| true).unwrap();
         assert!(name.contains("this_program_has_code_frames_and_functions"), "{name}");
         assert_eq!(own.function(u64::MAX, |_| true), None);
+    }
+
+    /// The C library of this program is the one that is asked about, so what it chose is known, and what lies beside it stays unnamed.
+    #[test]
+    fn functions_that_were_chosen_when_the_library_was_loaded_have_names() {
+        let path = fs::read_to_string("/proc/self/maps").unwrap();
+        let path =
+            path.lines().find(|line| line.contains("/libc.so.6")).unwrap().rsplit_once(' ').unwrap().1.to_owned();
+        let library = open(Path::new(&path)).unwrap();
+        let at = |name: &CStr| chosen::address(name, library.mapping.identity);
+        let memcmp = at(c"memcmp").unwrap();
+        assert_eq!(library.function(memcmp, |_| true), Some("memcmp"));
+        assert_eq!(library.function(memcmp + 16, |_| true), Some("memcmp"));
+        assert_eq!(at(c"memcmp"), at(c"bcmp"), "one function, two names");
+        let (loaded, frames) = (&library).section(b".eh_frame").unwrap();
+        let lengths = chosen::lengths(&frames, loaded.start, [(memcmp, 0)].into());
+        let after = memcmp + lengths[&memcmp];
+        assert_ne!(library.function(after, |_| true), Some("memcmp"));
+        let other = open(Path::new("/bin/sh")).unwrap();
+        assert_eq!(chosen::address(c"memcmp", other.mapping.identity), None, "a file that is not loaded here");
     }
 
     /// Cut off anywhere, or with any byte changed near its start, it is read without harm.
