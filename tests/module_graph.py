@@ -1,6 +1,6 @@
 """Prints, for every crate, its lines and its top-level modules in the order in which they use each other; modules that
-use each other in a circle stand in one line. A name that the root of a crate takes out of a module (`pub use module::Name`) is that
-module. crates/cli/tests/architecture.rs proves that there are none."""
+use each other in a circle stand in one line. A name that the root of a crate takes out of a module (`pub use
+module::Name`) is that module. crates/cli/tests/architecture.rs proves that there are no circles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def code_of(file: Path) -> str:
 
 
 def flat(tree: str) -> list[str]:
-    """The paths of what stands behind `use`: of `a::{b, c::{d, e as f}}` these are `a::b`, `a::c::d` and `a::c::e as f`."""
+    """The paths behind a `use`: of `a::{b, c::{d, e as f}}` these are `a::b`, `a::c::d` and `a::c::e as f`."""
     head, brace, group = tree.strip().partition("{")
     if not brace:
         return [head.strip()] if head.strip() else []
