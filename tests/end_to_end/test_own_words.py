@@ -24,6 +24,9 @@ WORDS = [
     "the command buffer is full",
     "Healthy: nothing is wrong",
     '{"ordinal":0,"name":"NVIDIA H200"}',
+    "step (prefill)",
+    "execute (decode)",
+    "torch.profiler",
 ]
 
 
@@ -69,3 +72,29 @@ def test_names_like_our_own_words_mean_nothing(script, record):
     assert told["steps"]["source"] == usual["steps"]["source"]
     assert told["health"]["note_codes"] == usual["health"]["note_codes"]
     assert [line["label"] for line in told["health"]["lines"]] == [line["label"] for line in usual["health"]["lines"]]
+
+
+def engine_like(names: tuple[str, str]) -> str:
+    """Twelve short steps and two long ones between them, as a serving engine's prefill would stop its decoding."""
+    return f"""
+        import time
+        from inferscope import step
+        def work(seconds):
+            until = time.perf_counter() + seconds
+            while time.perf_counter() < until: pass
+        for number in range(14):
+            slow = number in (5, 9)
+            with step({names!r}[slow], tags={{"marker": "step[DECODE bs=1]"}}): work(0.3 if slow else 0.02)
+    """
+
+
+def test_steps_named_like_those_of_an_engine_are_no_engine(script, record):
+    """What a serving engine does in a step is known from its own markers (torch.profiler, NVTX), never from a name."""
+    recorded = record(script(engine_like(("execute (decode)", "execute (prefill)"))))
+    assert recorded.code == 0, recorded.told
+    told = json.loads(inferscope("analyze", str(recorded.trace.folder), "--format", "json").stdout)
+    codes = [finding["code"] for finding in told["findings"]]
+    assert not {"prefill-blocks-decode", "scheduler-gap"} & set(codes), codes
+    exported = inferscope("export", str(recorded.trace.folder), "--format", "json", "--output", "-").stdout
+    phases = {event["metadata"]["phase"] for event in json.loads(exported)["events"] if event["type"] == "scope_enter"}
+    assert phases == {"none"}

@@ -2,7 +2,7 @@
 //! again.
 
 use timeline::fixture::{Fixture, TemporaryFolder};
-use timeline::{Builder, Process, SliceExtra, SliceKind, StackIndex, Timeline};
+use timeline::{Builder, EnginePhase, Process, SliceExtra, SliceKind, StackIndex, Timeline};
 
 const SERVICE: &str = r#"
     process 100 serve.py 3.12.1
@@ -48,6 +48,26 @@ const PAUSES: &str = "
     counter rss_bytes 0..40us every 10us grows 3
     note the first\\line
     loss stacks 7 stack-changed";
+
+/// Phases of a serving engine come back; a step that only sounds like one says nothing, whatever its tags are. A file from before steps
+/// had a phase has the marker.
+#[test]
+fn phases_of_an_engine_come_back_and_names_make_none() {
+    let phases = |timeline: &Timeline| -> Vec<Option<EnginePhase>> {
+        (0..timeline.slices.len()).map(|index| timeline.engine_phase(index)).collect()
+    };
+    let engine = "track main\n step execute~(decode) 0..1ms phase decode args {\"marker\":\"execute_context_0(0)_generation_8(8)\"}";
+    let engine = Timeline::from_text(engine).unwrap();
+    let user =
+        "track main\n step execute~(decode) 0..1ms args {\"marker\":\"step[DECODE]\"}\n step step~(prefill) 2ms..3ms";
+    let user = Timeline::from_text(user).unwrap();
+    assert_eq!(phases(&again(&written(&engine))), [Some(EnginePhase::Decode)]);
+    assert_eq!(phases(&again(&written(&user))), [None, None]);
+    let older = String::from_utf8(written(&engine)).unwrap().replace(r#","phase":"decode""#, "");
+    assert_eq!(phases(&again(older.as_bytes())), [Some(EnginePhase::Decode)]);
+    let unlike = older.replace("execute (decode)", "step (prefill)");
+    assert_eq!(phases(&again(unlike.as_bytes())), [None], "the marker of another name");
+}
 
 fn written(timeline: &Timeline) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -6,8 +6,8 @@ use crate::gpu::{Device, Gather, Job};
 use crate::names::Texts;
 use crate::slices::{Detail, OPEN};
 use crate::{
-    Counter, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline, Track,
-    TrackIndex, sort,
+    Counter, EnginePhase, Loss, LossReason, Name, NameIndex, Process, ProcessIndex, SliceKind, StackIndex, Timeline,
+    Track, TrackIndex, sort,
 };
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -61,6 +61,11 @@ impl Builder {
     pub fn name(&mut self, text: &str, file: &str, line: u32) -> NameIndex {
         let (text, file) = (self.texts.get(text), self.texts.get(file));
         self.timeline.names.intern(Name { text, file, line })
+    }
+
+    /// Steps of this name are those in which a serving engine does this, by its own marker.
+    pub fn engine_step(&mut self, name: NameIndex, phase: EnginePhase) {
+        self.timeline.names.set_phase(name, phase);
     }
 
     pub fn slice(

@@ -43,7 +43,8 @@ pub use timeline::{
     WindowedRecording,
 };
 pub use trace::codes::{
-    CollectorCode, Condition, FixMoment, LossReason, Note, NoteCode, OverheadKind, RecordingWindow, Spelled,
+    CollectorCode, Condition, EnginePhase, FixMoment, LossReason, Note, NoteCode, OverheadKind, RecordingWindow,
+    Spelled,
 };
 pub use trace::counters;
 pub use trace::quantity;

@@ -1,8 +1,9 @@
 //! Names, each once: equal text, file and line is one [`NameIndex`] however many ids the recorder gave it.
 
 use crate::cuda_calls::CudaCall;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use trace::codes::EnginePhase;
 
 /// Index into [`Names`]. 0 stands for a name that is missing from the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -22,6 +23,8 @@ pub struct Names {
     all: Vec<Name>,
     /// What each says as the name of a CUDA call.
     calls: Vec<CudaCall>,
+    /// What a serving engine does in the steps of this name, where its own marker gave them that name.
+    phases: BTreeMap<NameIndex, EnginePhase>,
     known: HashMap<Name, u32>,
 }
 
@@ -29,7 +32,7 @@ pub const MISSING: &str = "(name not recorded)";
 
 impl Default for Names {
     fn default() -> Names {
-        let mut names = Names { all: Vec::new(), calls: Vec::new(), known: HashMap::new() };
+        let mut names = Names { all: Vec::new(), calls: Vec::new(), phases: BTreeMap::new(), known: HashMap::new() };
         names.intern(Name { text: MISSING.into(), file: "".into(), line: 0 });
         names
     }
@@ -55,6 +58,15 @@ impl Names {
     /// What a call of this name does.
     pub fn call(&self, index: NameIndex) -> CudaCall {
         self.calls.get(index.0 as usize).copied().unwrap_or(self.calls[0])
+    }
+
+    /// What a serving engine does in the steps of this name.
+    pub(crate) fn phase(&self, index: NameIndex) -> Option<EnginePhase> {
+        self.phases.get(&index).copied()
+    }
+
+    pub(crate) fn set_phase(&mut self, index: NameIndex, phase: EnginePhase) {
+        self.phases.insert(index, phase);
     }
 
     pub(crate) fn intern(&mut self, name: Name) -> NameIndex {

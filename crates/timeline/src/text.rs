@@ -14,15 +14,15 @@
 //!
 //! Also: `process NAME [python 3.12]` and `process NAME of PID` (its parent's; the first process is 1000, the second 2000, `~` is a space), `collector NAME STATE [reason]`, `call|ccall|gc NAME RANGE`, `mark NAME TIME` (`~` is a space),
 //! `sample TIME [active] [gil] [STACK]`, `counter [process|host] NAME TIME=VALUE ...`, `loss COLLECTOR COUNT REASON`, `note CODE ARGUMENT...` or `note text`,
-//! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, `fix MOMENT TIME [TEXT]`, and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
+//! `api|nvtx|layer|overhead|entry|op NAME RANGE [args JSON]` (`~` is a space), `window on|off TIME`, `fix MOMENT TIME [TEXT]`, `step NAME RANGE phase prefill|decode|mixed` (of a serving engine), and what a device (see `device` below) or an allocator (`memory`) does. `calls on`, `attached`, `state complete`, `clock residual TIME`. `5ms..` never ends. A frame is `name[@file][:line]`, the root first.
 
 mod device;
 mod memory;
 
 use crate::builder::{Builder, SliceExtra};
 use crate::{
-    CollectorState, FixMoment, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex, RecordingWindow,
-    SliceKind, StackIndex, State, Timeline, TrackIndex, WindowedRecording,
+    CollectorState, EnginePhase, FixMoment, LossReason, Note, NoteCode, OverheadKind, Process, ProcessIndex,
+    RecordingWindow, SliceKind, StackIndex, State, Timeline, TrackIndex, WindowedRecording,
 };
 
 impl Timeline {
@@ -157,7 +157,7 @@ impl Reader {
                 }
             }
             ("mark", [name, at, ..]) => {
-                self.slice(SliceKind::Mark, &name.replace('~', " "), &format!("{at}..{at}"), offset, rest)?;
+                self.slice(SliceKind::Mark, name, &format!("{at}..{at}"), offset, rest)?;
             }
             ("gc", [name, span, ..]) => {
                 self.slice(SliceKind::Gc, &format!("gc generation {name}"), span, offset, rest)?
@@ -165,7 +165,7 @@ impl Reader {
             ("overhead", [name, span, ..]) => {
                 let kind = OverheadKind::from_name(name).unwrap_or(OverheadKind::Other);
                 let id = (kind as u32).to_string();
-                self.slice(SliceKind::Overhead, &name.replace('~', " "), span, offset, &["id", &id])?;
+                self.slice(SliceKind::Overhead, name, span, offset, &["id", &id])?;
             }
             ("window", [turn, at]) => {
                 let window = RecordingWindow::from_name(turn).ok_or("neither `on` nor `off`")?;
@@ -225,7 +225,11 @@ impl Reader {
             open: end.is_none(),
         };
         let (text, file, line) = place(name, "");
-        let name = self.builder.name(text, file, line);
+        let name = self.builder.name(&text.replace('~', " "), file, line);
+        if let Some(phase) = word("phase") {
+            let phase = EnginePhase::from_name(phase).ok_or("no phase of an engine's step")?;
+            self.builder.engine_step(name, phase);
+        }
         let start = offset + start;
         let end = end.map(|end| offset + end).or(self.end).unwrap_or(start);
         self.builder.slice(track, kind, name, start, end.saturating_sub(start), more);

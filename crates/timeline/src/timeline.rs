@@ -12,7 +12,8 @@ use crate::stacks::{StackIndex, Stacks};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use trace::codes::{CollectorCode, Condition, LossReason, Note, Spelled};
+use trace::codes::{CollectorCode, Condition, EnginePhase, LossReason, Note, Spelled};
+use trace::tables::SliceKind;
 
 #[derive(Debug, Default)]
 pub struct Timeline {
@@ -48,6 +49,12 @@ impl Timeline {
     /// What a slice does as a CUDA call, by its name.
     pub fn call(&self, slice: usize) -> CudaCall {
         self.names.call(NameIndex(self.slices.name[slice]))
+    }
+
+    /// What a serving engine does in a step, where its own marker says so. However a program names its own steps, it says nothing here.
+    pub fn engine_phase(&self, slice: usize) -> Option<EnginePhase> {
+        let is_step = self.slices.kind(slice) == SliceKind::Step;
+        self.names.phase(NameIndex(self.slices.name[slice])).filter(|_| is_step)
     }
 
     pub fn process(&self, track: &Track) -> &Process {

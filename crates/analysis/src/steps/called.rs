@@ -79,7 +79,7 @@ impl Called {
     fn add(&mut self, text: &str, domain: u32) -> u32 {
         let marker = step_marker(text).filter(|_| domain != LIBRARY);
         let key = match marker {
-            Some(marker) => (0, marker.to_owned()),
+            Some(marker) => (0, marker.name.to_owned()),
             None if self.numbered => (domain, shared(text)),
             None => (domain, text.to_owned()),
         };

@@ -1,18 +1,11 @@
 //! The steps of a serving engine, by its own markers: prefill, decode, or both, in the order of their thread.
 
 use crate::rule::Case;
-use timeline::{SliceKind, TrackIndex};
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    Prefill,
-    Decode,
-    Mixed,
-}
+use timeline::{EnginePhase, TrackIndex};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineStep {
-    pub phase: Phase,
+    pub phase: EnginePhase,
     pub start: u64,
     pub end: u64,
 }
@@ -28,18 +21,11 @@ pub fn find(case: &Case) -> (TrackIndex, Vec<EngineStep>) {
     let timeline = case.timeline;
     let mut most = (TrackIndex(0), Vec::new());
     for (number, track) in timeline.tracks.iter().enumerate() {
-        let steps =
-            track.slices.clone().filter(|index| timeline.slices.kind(*index) == SliceKind::Step).filter_map(|index| {
-                let slice = timeline.slices.get(index);
-                let name = timeline.names.text(slice.name);
-                let phase = match name.rsplit_once('(').map(|(_, phase)| phase.trim_end_matches(')')) {
-                    Some("prefill") => Phase::Prefill,
-                    Some("decode") => Phase::Decode,
-                    Some("mixed") => Phase::Mixed,
-                    _ => return None,
-                };
-                Some(EngineStep { phase, start: slice.start, end: slice.end() })
-            });
+        let steps = track.slices.clone().filter_map(|index| {
+            let phase = timeline.engine_phase(index)?;
+            let slice = timeline.slices.get(index);
+            Some(EngineStep { phase, start: slice.start, end: slice.end() })
+        });
         let steps: Vec<EngineStep> = steps.collect();
         if steps.len() > most.1.len() {
             most = (TrackIndex(number as u32), steps);

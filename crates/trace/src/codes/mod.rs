@@ -2,6 +2,7 @@
 //! on them; [`crate::wording`] makes sentences of them. A program that happens to use our words in a name of its own says nothing by it.
 
 mod collector;
+mod engine;
 mod fix;
 mod gpu_windows;
 mod loss;
@@ -12,6 +13,7 @@ mod spelled;
 mod window;
 
 pub use collector::{CollectorCode, Condition};
+pub use engine::EnginePhase;
 pub use fix::FixMoment;
 pub use gpu_windows::GpuWindows;
 pub use loss::LossReason;
@@ -105,6 +107,7 @@ mod tests {
         comes_back!(StackReason);
         comes_back!(StackMissing);
         comes_back!(NoteCode);
+        comes_back!(EnginePhase);
         comes_back!(FixMoment);
         comes_back!(OverheadKind);
         comes_back!(RecordingWindow);

@@ -2,7 +2,7 @@
 
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::measures::engine_steps::{self, Phase};
+use crate::measures::engine_steps;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -10,6 +10,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::percentile;
 use analysis::stats::share::again;
+use timeline::EnginePhase;
 
 pub const CODE: RuleCode = RuleCode::new("prefill-blocks-decode");
 
@@ -48,7 +49,7 @@ impl Rule for PrefillBlocksDecode {
     fn look(&self, case: &Case) -> Verdict {
         let (track, steps) = engine_steps::find(case);
         let mut decode: Vec<u64> =
-            steps.iter().filter(|step| step.phase == Phase::Decode).map(|step| step.ns()).collect();
+            steps.iter().filter(|step| step.phase == EnginePhase::Decode).map(|step| step.ns()).collect();
         decode.sort_unstable();
         let usual = percentile(&decode, 50);
         let (Some(first), Some(last), true) =
@@ -57,10 +58,10 @@ impl Rule for PrefillBlocksDecode {
             return Verdict::Silent;
         };
         let span = last.end.saturating_sub(first.start);
-        let from = steps.iter().position(|step| step.phase == Phase::Decode).unwrap_or(0);
-        let to = steps.iter().rposition(|step| step.phase == Phase::Decode).unwrap_or(0);
+        let from = steps.iter().position(|step| step.phase == EnginePhase::Decode).unwrap_or(0);
+        let to = steps.iter().rposition(|step| step.phase == EnginePhase::Decode).unwrap_or(0);
         let long = |step: &&engine_steps::EngineStep| {
-            step.phase != Phase::Decode && step.ns() as f64 >= case.threshold(MIN_RATIO) * usual as f64
+            step.phase != EnginePhase::Decode && step.ns() as f64 >= case.threshold(MIN_RATIO) * usual as f64
         };
         let blocks: Vec<_> = steps[from..=to].iter().filter(long).collect();
         let held: u64 = blocks.iter().map(|step| step.ns()).fold(0, u64::saturating_add);
@@ -105,13 +106,16 @@ mod tests {
     use super::*;
     use crate::testing::{found, silent};
 
-    /// Markers as the readers name them; their names have a space, which the small text writes as one word.
-    fn steps(prefill_ms: u64) -> String {
+    fn marked(phase: &str) -> String {
+        format!(" phase {phase}")
+    }
+
+    fn steps(prefill_ms: u64, said: impl Fn(&str) -> String) -> String {
         let mut text = String::from("track engine\n");
         let mut at = 0;
         for number in 0..20 {
-            let (name, ms) = if number % 7 == 3 { ("execute(prefill)", prefill_ms) } else { ("execute(decode)", 10) };
-            text += &format!("step {name} {at}ms..{}ms\n", at + ms);
+            let (name, ms) = if number % 7 == 3 { ("prefill", prefill_ms) } else { ("decode", 10) };
+            text += &format!("step execute~({name}) {at}ms..{}ms{}\n", at + ms, said(name));
             at += ms;
         }
         text
@@ -119,14 +123,19 @@ mod tests {
 
     #[test]
     fn long_prompts_between_decode_steps() {
-        let found = found(&PrefillBlocksDecode, &steps(200));
+        let found = found(&PrefillBlocksDecode, &steps(200, marked));
         assert_eq!(found[0].title, "3 prefill steps block decoding for 200 ms each, 20 times a decode step");
         assert!(found[0].gain.is_none() && found[0].actions.len() == 2);
     }
 
     #[test]
+    fn a_program_that_names_its_steps_like_an_engine_says_nothing_by_it() {
+        silent(&PrefillBlocksDecode, &steps(200, |_| String::new()));
+    }
+
+    #[test]
     fn silent_for_short_prompts_and_for_programs_without_markers() {
-        silent(&PrefillBlocksDecode, &steps(12));
+        silent(&PrefillBlocksDecode, &steps(12, marked));
         silent(&PrefillBlocksDecode, "track main\n step r 0..1s\n samples 0..1s every 10ms active gil main>work:5");
     }
 }

@@ -114,7 +114,7 @@ mod tests {
         for number in 0..20 {
             let at = number * (10 + gap_ms);
             text += &format!(
-                "step execute(decode) {at}ms..{}ms\n api cudaGraphLaunch {at}ms..{at}.1ms\n kernel k {at}.2ms..{}ms\n",
+                "step execute~(decode) {at}ms..{}ms phase decode\n api cudaGraphLaunch {at}ms..{at}.1ms\n kernel k {at}.2ms..{}ms\n",
                 at + 10,
                 at + 10
             );

@@ -156,6 +156,10 @@ impl<'a> Events<'a> {
         self.place(track);
         self.event.raw(r#","scope":"#).number(number.into()).raw(r#","kind":""#).raw(slice.kind.name()).raw("\"");
         self.parent(self.scopes.parent(number));
+        if slice.kind == SliceKind::Step {
+            let phase = self.timeline.engine_phase(index).map_or("none", |phase| phase.name());
+            self.event.raw(r#","phase":"#).text(phase);
+        }
         self.finish(&slice, args, out)?;
         open.exits.push((Reverse(slice.end()), index));
         if open.nested.last().is_none_or(|around| slice.end() <= around.0) {

@@ -29,6 +29,7 @@ pub struct Event<'a> {
     pub window: Raw<'a>,
     pub fix: Raw<'a>,
     pub overhead: Raw<'a>,
+    pub phase: Raw<'a>,
     pub metadata: Raw<'a>,
     start: Raw<'a>,
     end: Raw<'a>,
@@ -72,6 +73,7 @@ impl<'a> Event<'a> {
                 "window" => event.window = value,
                 "fix" => event.fix = value,
                 "overhead" => event.overhead = value,
+                "phase" => event.phase = value,
                 _ => {}
             })?;
         }

@@ -3,8 +3,10 @@
 
 use super::event::Event;
 use super::warnings::JsonWarnings;
+use crate::import::json::fields::fields;
+use crate::import::markers;
 use crate::slices::OPEN;
-use crate::{Builder, NameIndex, ProcessIndex, SliceExtra, SliceKind, TrackIndex};
+use crate::{Builder, EnginePhase, NameIndex, ProcessIndex, SliceExtra, SliceKind, TrackIndex};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -29,6 +31,11 @@ impl Scopes {
         let process = builder.timeline.tracks[track.0 as usize].process;
         let place = builder.timeline.slices.len() as u32;
         let kind = if event.kind.0 == r#""step""# { SliceKind::Step } else { SliceKind::Scope };
+        if kind == SliceKind::Step
+            && let Some(phase) = phase(builder, name, event, args)
+        {
+            builder.engine_step(name, phase);
+        }
         let mut id = event.scope.small();
         if id != 0 && !self.taken.insert((process, id)) {
             warnings.scope_ids += 1;
@@ -77,4 +84,18 @@ impl Scopes {
             slices.dur[place as usize] = end.saturating_sub(slices.start[place as usize]);
         }
     }
+}
+
+/// What a serving engine does in a step; "none" is of a step that no engine marked. Files from before steps had a phase have the engine's marker, which gave the step its name.
+fn phase(builder: &Builder, name: NameIndex, event: &Event<'_>, args: Option<&str>) -> Option<EnginePhase> {
+    if event.phase.given() {
+        return EnginePhase::from_name(&event.phase.text()?);
+    }
+    let mut marker = None;
+    let _ = fields(args?, |key, value| {
+        if key == "marker" {
+            marker = value.text().and_then(|text| markers::step(&text));
+        }
+    });
+    marker.filter(|marker| marker.name == builder.timeline.names.text(name))?.phase
 }

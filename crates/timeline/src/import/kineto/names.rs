@@ -3,7 +3,7 @@
 
 use super::event::Sort;
 use crate::import::json::fields::Raw;
-use crate::import::markers::annotation;
+use crate::import::markers::{self, annotation};
 use crate::import::overheads;
 use crate::{Builder, NameIndex, SliceKind};
 use std::collections::HashMap;
@@ -33,23 +33,20 @@ impl Names {
 }
 
 fn name(builder: &mut Builder, sort: Sort, text: &str) -> Named {
-    let (kind, (text, file, line)) = match sort {
+    // Kineto's first versions wrote the steps among the operators.
+    if sort == Sort::Annotation || sort == Sort::Op && markers::step(text).is_some() {
+        let (kind, name) = annotation(builder, text);
+        return Named { name, kind, id: 0 };
+    }
+    let (kind, text, file, line) = match sort {
         Sort::Python => match (python(text), text.strip_prefix("nn.Module: ")) {
-            (_, Some(module)) => (SliceKind::Layer, (module, "", 0)),
-            (Some(place), _) => (SliceKind::Call, place),
-            (None, _) => (SliceKind::CCall, (text, "", 0)),
+            (_, Some(module)) => (SliceKind::Layer, module, "", 0),
+            (Some((function, file, line)), _) => (SliceKind::Call, function, file, line),
+            (None, _) => (SliceKind::CCall, text, "", 0),
         },
-        Sort::Annotation => {
-            let (kind, text) = annotation(text);
-            (kind, (text, "", 0))
-        }
-        // Kineto's first versions wrote the steps among the operators.
-        Sort::Op => match annotation(text) {
-            (SliceKind::Step, text) => (SliceKind::Step, (text, "", 0)),
-            _ => (SliceKind::CCall, (text, "", 0)),
-        },
-        Sort::Overhead => (SliceKind::Overhead, (text, "", 0)),
-        _ => (SliceKind::ApiCall, (text, "", 0)),
+        Sort::Op => (SliceKind::CCall, text, "", 0),
+        Sort::Overhead => (SliceKind::Overhead, text, "", 0),
+        _ => (SliceKind::ApiCall, text, "", 0),
     };
     let name = if text.is_empty() { NameIndex(0) } else { builder.name(text, file, line) };
     let id = if kind == SliceKind::Overhead { overheads::kind_of(text) as u32 } else { 0 };

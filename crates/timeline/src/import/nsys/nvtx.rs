@@ -3,7 +3,7 @@
 
 use super::load::Loader;
 use crate::import::json::LONGEST_ARGS;
-use crate::import::markers::annotation;
+use crate::import::markers;
 use crate::{SliceExtra, SliceKind};
 use std::collections::HashMap;
 
@@ -41,23 +41,22 @@ impl Loader<'_> {
                     if let Some(sizes) = sizes.filter(|sizes| sizes.len() < LONGEST_ARGS) {
                         args.extend(["{\"Input Dims\":", sizes, "}"]);
                     }
-                    (SliceKind::CCall, name)
+                    (SliceKind::CCall, loader.builder.name(name, "", 0))
                 }
-                None => match annotation(&text) {
-                    (SliceKind::Step, name) if dur > 0 => {
+                None => match markers::step(&text).filter(|_| dur > 0) {
+                    Some(_) => {
                         args.extend(["{\"marker\":", &serde_json::Value::from(&*text).to_string(), "}"]);
-                        (SliceKind::Step, name)
+                        markers::annotation(&mut loader.builder, &text)
                     }
-                    _ => {
+                    None => {
                         if let Some(domain) = domains.get(&(global >> 24, row.number(6).unwrap_or(0))) {
                             args.extend(["{\"domain\":", &serde_json::Value::from(&**domain).to_string(), "}"]);
                         }
-                        (SliceKind::Nvtx, &*text)
+                        (SliceKind::Nvtx, loader.builder.name(&text, "", 0))
                     }
                 },
             };
             let track = loader.places.track(&mut loader.builder, global);
-            let name = loader.builder.name(name, "", 0);
             let more = SliceExtra { args: (!args.is_empty()).then_some(&*args), ..SliceExtra::default() };
             loader.builder.slice(track, kind, name, start, dur, more);
         });

@@ -171,10 +171,9 @@ impl<'a> Loader<'a> {
                 && let Some(at) = open.iter().rposition(|(began, _)| *began == name)
             {
                 let (_, start) = open.remove(at);
-                let (kind, said) = markers::annotation(said);
                 let builder = &mut self.records.builder;
+                let (kind, name) = markers::annotation(builder, said);
                 let track = *track.get_or_insert_with(|| builder.track(self.process, 0, "annotations"));
-                let name = builder.name(said, "", 0);
                 builder.slice(track, kind, name, start, time.saturating_sub(start), SliceExtra::default());
             }
         }
