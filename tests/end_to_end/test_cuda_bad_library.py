@@ -232,7 +232,7 @@ def test_no_clock_in_common(gpu):
     assert seen.kernels() == {}
     assert [row["count"] for row in seen.trace.table("losses") if row["reason"] == "work-without-time"] == [5]
     assert seen.calls()["cudaLaunchKernel"] == 5, "calls are on our own clock"
-    told(seen, "does not take our clock and does not tell its own", "without a timestamp")
+    told(seen, "does not take the recorder's clock and does not tell its own", "without a timestamp")
     assert " h " not in seen.recorded.told, "a recording of as many hours as there were since 1970"
 
 

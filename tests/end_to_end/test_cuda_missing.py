@@ -33,9 +33,9 @@ def test_a_flush_that_fails_is_said_with_its_reason(gpu):
     assert seen.recorded.code == 0
     assert seen.kernels() == {}
     assert seen.collector()["state"] == "failed"
-    assert "did not hand over the last of its records" in seen.notes()
+    assert "did not deliver its last records" in seen.notes()
     report = inferscope("analyze", seen.trace.folder).stdout.decode()
-    assert "did not hand over the last of its records" in report
+    assert "did not deliver its last records" in report
     assert "no losses" not in report and "none lost" not in report
 
 

@@ -151,7 +151,11 @@ pub struct Collector {
     pub name: String,
     /// `on`, `off` or `failed`.
     pub state: String,
+    /// For people.
     pub reason: String,
+    /// Of a reason that is one of `trace::codes::ReasonCode`, its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<String>,
     /// Time that it spent in its own code, in the workload.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub own_ns: u64,

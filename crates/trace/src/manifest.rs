@@ -108,6 +108,7 @@ keys! {
         NAME = "name",
         STATE = "state",
         REASON = "reason",
+        REASON_CODE = "reason_code",
         OWN_NS = "own_ns",
         RESIDUAL_NS = "residual_ns",
         WINDOWS = "windows",

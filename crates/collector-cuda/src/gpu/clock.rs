@@ -5,6 +5,7 @@
 use super::api::{Cupti, SUCCESS};
 use std::sync::atomic::Ordering;
 use trace::clock::monotonic;
+use trace::codes::{Reason, ReasonCode};
 use trace::status::Collector;
 use workload::session::Session;
 
@@ -43,14 +44,13 @@ impl Clock {
     }
 
     /// Why times of CUPTI have no place on our clock. None: they have.
-    pub fn unknown(&self, cupti: &Cupti) -> Option<String> {
+    pub fn unknown(&self, cupti: &Cupti) -> Option<Reason> {
         let Theirs::Unknown(code) = self.theirs else { return None };
-        let why = match (cupti.timestamp, code) {
-            (None, _) => "it has no cuptiGetTimestamp".to_owned(),
-            (_, SUCCESS) => "cuptiGetTimestamp gives 0".to_owned(),
-            (_, code) => format!("cuptiGetTimestamp: {}", cupti.words(code)),
-        };
-        Some(format!("CUPTI does not take our clock and does not tell its own ({why})"))
+        Some(match (cupti.timestamp, code) {
+            (None, _) => Reason::new(ReasonCode::CuptiTellsNoTime),
+            (_, SUCCESS) => Reason::new(ReasonCode::CuptiTimeIsZero),
+            (_, code) => Reason::new(ReasonCode::CuptiTimeFailed).with(cupti.words(code)),
+        })
     }
 
     /// Reads both clocks, several times, and believes the narrowest bracket.

@@ -6,7 +6,7 @@ use super::library::check;
 use super::{Collecting, buffers, calls, launches, layout, say};
 use crate::recorded;
 use std::sync::atomic::Ordering;
-use trace::codes::{Note, NoteCode};
+use trace::codes::{Note, NoteCode, Reason, ReasonCode};
 use trace::status::{Collector, State};
 use workload::settings::{Budget, GpuDetail};
 
@@ -52,7 +52,8 @@ impl Collecting {
         }
         let windows = matches!(self.session.settings.recording.overhead_budget, Budget::Windows(_));
         self.record_calls(!windows);
-        self.kinds(true)?;
+        let refused = |code| format!("CUPTI refuses to record kernels: {}", cupti.words(code));
+        self.kinds(true).map_err(refused)?;
         let status = self.session.status(Collector::Launches);
         match (self.session.settings.recording.gpu_detail, windows) {
             (GpuDetail::Off | GpuDetail::Kernel, _) => status.set(State::Off, "not asked for (--gpu-detail kernel)"),
@@ -62,7 +63,7 @@ impl Collecting {
         }
         if windows {
             // Known to work before the first window.
-            self.kinds(false)?;
+            self.kinds(false).map_err(refused)?;
             self.calls_refused(self.callbacks(calls::PROGRESS_CALLS, true, LAUNCHES), self.records_calls());
         } else {
             self.calls_refused(self.calls(true), self.records_calls());
@@ -88,8 +89,8 @@ impl Collecting {
         KINDS.iter().chain(more).copied()
     }
 
-    /// The error is about kernels: without them nothing is worth having. Other kinds that are refused are said.
-    pub fn kinds(&self, on: bool) -> Result<(), String> {
+    /// The error is CUPTI's, about kernels: without them nothing is worth having. Other kinds that are refused are said.
+    pub fn kinds(&self, on: bool) -> Result<(), u32> {
         let cupti = &self.cupti;
         let Some(function) = (if on { cupti.activity_enable } else { cupti.activity_disable }) else { return Ok(()) };
         let mut refused: Vec<(u32, &str, u32)> = Vec::new();
@@ -97,7 +98,9 @@ impl Collecting {
             // SAFETY: CUPTI's own function; kinds that it does not know it refuses.
             let code = unsafe { function(kind) };
             if on && kind == NEEDED {
-                check(cupti, "CUPTI refuses to record kernels", code)?;
+                if code != SUCCESS {
+                    return Err(code);
+                }
             } else if on && code != SUCCESS {
                 refused.push((kind, name, code));
             }
@@ -202,13 +205,13 @@ impl Collecting {
             recorded::turn(true);
             return true;
         }
-        if let Err(why) = kernels {
+        if let Err(code) = kernels {
             let _ = self.kinds(false);
             let status = self.session.status(Collector::Gpu);
             if status.state() != State::Failed {
-                let why = format!("after a pause {why}: from there on some or all of what the GPU does is missing");
-                status.set(State::Failed, &why);
-                say(self.session, &Note::new(NoteCode::GpuRecordingStopped).with(why));
+                let reason = Reason::new(ReasonCode::KernelsRefusedAfterPause).with(self.cupti.words(code));
+                status.set(State::Failed, &reason.message());
+                say(self.session, &reason.note(NoteCode::GpuRecordingStopped));
             }
         }
         let _ = self.calls(false);

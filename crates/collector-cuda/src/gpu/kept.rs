@@ -1,6 +1,8 @@
 //! What CUPTI keeps of the program's memory for every kernel that is launched after a CUDA graph was captured while it records.
 //! It never gives that back, and whoever records has it: we cannot prevent it, so we say it. Counting is left to `launches`.
 
+use trace::codes::{Reason, ReasonCode};
+
 /// Bytes for each launch: 32 to 35 were seen with CUDA 13.0, where no buffer of CUPTI's and no attribute made a difference.
 const BYTES: u64 = 32;
 /// Kept memory that is worth a word: what is less harms nobody.
@@ -8,10 +10,6 @@ const LARGE: u64 = 64_000_000;
 
 /// Nanoseconds of recording from which a pace can be told: less may be a single call.
 const ENOUGH: u64 = 100_000_000;
-
-const WORDS: &str = "CUPTI keeps some 32 bytes of the program's memory for every kernel launched after a CUDA graph was \
-    captured while it records, and does not give them back (seen with CUDA 13.0): here, that may be 64 MB and more. To avoid it, \
-    let the program run for a shorter time, or record from after the capture on: inferscope.start() in it, not inferscope run";
 
 /// How far the program is.
 #[derive(Clone, Copy)]
@@ -31,28 +29,21 @@ pub struct Kept {
 
 impl Kept {
     /// Once a second: what is to be said now. It is there, too, if the program is killed.
-    pub fn look(&mut self, now: Progress) -> Option<&'static str> {
+    pub fn look(&mut self, now: Progress) -> Option<Reason> {
         if now.counted > 0 && self.first.is_none() {
             self.first = Some(now);
         }
         let large = self.launched(now).saturating_mul(BYTES) >= LARGE;
-        (large && !std::mem::replace(&mut self.told, true)).then_some(WORDS)
+        (large && !std::mem::replace(&mut self.told, true))
+            .then(|| Reason::new(ReasonCode::MemoryAfterCapture).with(BYTES).with(LARGE))
     }
 
     /// At the end: how much it may have become. Nothing where it was not worth a word.
-    pub fn total(&self, now: Progress) -> Option<String> {
+    pub fn total(&self, now: Progress) -> Option<Reason> {
         let launched = self.launched(now);
-        let megabytes = launched.saturating_mul(BYTES) / 1_000_000;
-        let seen = match now.counted {
-            all if all == launched => String::new(),
-            some => format!(" ({some} were counted in recorded windows)"),
-        };
-        self.told.then(|| {
-            format!(
-                "some {launched} kernels were launched after a CUDA graph was captured{seen}: \
-                 CUPTI may have kept {megabytes} MB or more of the program's memory by the end"
-            )
-        })
+        let kept = launched.saturating_mul(BYTES);
+        let reason = || Reason::new(ReasonCode::MemoryKeptAfterCapture).with(launched).with(now.counted).with(kept);
+        self.told.then(reason)
     }
 
     /// Between windows the program is taken to launch as fast as in them.

@@ -4,6 +4,7 @@
 use super::api::{Cupti, Driver, SUCCESS};
 use super::dynamic::{Library, major, mapped_files};
 use std::path::{Path, PathBuf};
+use trace::codes::{Reason, ReasonCode};
 use trace::settings::internal;
 
 pub struct Found {
@@ -13,7 +14,7 @@ pub struct Found {
     /// 13000 is 13.0.
     pub driver: i32,
     /// What a reader of the report has to know.
-    pub warning: Option<String>,
+    pub warning: Option<Reason>,
 }
 
 /// The driver's functions, if its library is in this process already. We never start CUDA for a program that has not: its forked
@@ -135,17 +136,16 @@ fn file_major(path: &Path) -> Option<u32> {
 }
 
 /// CUPTI 12.6 under CUDA 13 silently lost 39 % of the kernels' times: a mismatch is worth a sentence.
-fn mismatch(path: &Path, number: u32, runtime: Option<u32>, driver: i32) -> Option<String> {
+fn mismatch(path: &Path, number: u32, runtime: Option<u32>, driver: i32) -> Option<Reason> {
     let own = if number >= 100_000 { Some(number / 10_000) } else { file_major(path) }?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     match runtime {
-        Some(runtime) if runtime != own => Some(format!(
-            "{file} is of CUDA {own}, but the program runs CUDA {runtime}: kernels may be missing or have wrong times"
-        )),
-        None if driver > 0 && own > (driver / 1000) as u32 => Some(format!(
-            "{file} is of CUDA {own}, newer than the driver's CUDA {}: kernels may be missing",
-            driver / 1000
-        )),
+        Some(runtime) if runtime != own => {
+            Some(Reason::new(ReasonCode::CuptiOfAnotherCuda).with(file).with(own).with(runtime))
+        }
+        None if driver > 0 && own > (driver / 1000) as u32 => {
+            Some(Reason::new(ReasonCode::CuptiNewerThanDriver).with(file).with(own).with(driver / 1000))
+        }
         _ => None,
     }
 }

@@ -172,7 +172,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         std::thread::yield_now();
     }
     if let Some(warning) = warning {
-        say(session, &Note::new(NoteCode::CuptiVersion).with(warning));
+        say(session, &warning.note(NoteCode::CuptiVersion));
     }
     collecting.calls_back.store(collecting.is_subscribed(), Ordering::Relaxed);
     if let Err(why) = collecting.enable() {
@@ -182,7 +182,7 @@ fn begin(session: &'static Session) -> Result<&'static Collecting, String> {
         return Err(why);
     }
     if let Some(why) = collecting.clock().unknown(&collecting.cupti) {
-        say(session, &Note::new(NoteCode::GpuClockUnknown).with(why));
+        say(session, &why.note(NoteCode::GpuClockUnknown));
     }
     session.status(Collector::Gpu).set(State::On, &collecting.words());
     static AT_EXIT: Once = Once::new();
@@ -230,7 +230,7 @@ impl Collecting {
     /// For who has decoded everything: what is to be known of it as a whole.
     pub fn conclude(&self) {
         if let Some(why) = self.clock().unknown(&self.cupti) {
-            self.session.status(Collector::Gpu).set(State::Failed, &format!("{why}: no work of the GPU has a time"));
+            self.session.status(Collector::Gpu).set(State::Failed, &why.message());
         }
         let early = buffers::EARLY.swap(0, Ordering::Relaxed);
         if early > 0 {

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use trace::clock::monotonic;
-use trace::codes::{Note, NoteCode, RecordingWindow};
+use trace::codes::{Note, NoteCode, Reason, ReasonCode, RecordingWindow};
 use trace::status::{Collector, State};
 use workload::guard;
 use workload::session::{self, Session};
@@ -35,12 +35,6 @@ const LAUNCHES: f64 = 10.0;
 const GRAPHS: f64 = 1.0;
 /// A program that is over sooner is recorded as it is.
 const FAST_ROUNDS: u32 = 3;
-const TAKEN_OVER: &str =
-    "CUDA calls went on, but their work was no longer reported: another profiler has taken CUPTI over";
-const SILENT: &str =
-    "CUDA calls went on, but their work was no longer reported: another profiler may have taken CUPTI over";
-/// While the program still runs.
-const QUIET: &str = "CUDA calls go on, but no work has been finished for 10 s: a kernel takes that long, or another profiler has taken CUPTI over";
 
 /// The program ends: hand over what there is.
 pub static STOP: AtomicBool = AtomicBool::new(false);
@@ -227,8 +221,8 @@ impl Worker {
         let now = monotonic().0;
         let times = self.windows.as_ref().map_or([now - self.began, 0], |windows| windows.times(now));
         let progress = Progress { counted: launches::AFTER_CAPTURE.load(Ordering::Relaxed), times };
-        if let Some(words) = self.kept.look(progress) {
-            say(self.session, &Note::new(NoteCode::CuptiKeepsMemory).with(words));
+        if let Some(reason) = self.kept.look(progress) {
+            say(self.session, &reason.note(NoteCode::CuptiKeepsMemory));
         }
         progress
     }
@@ -243,7 +237,7 @@ impl Worker {
 
     fn notice_silence(&mut self) {
         if self.collecting.was_unsubscribed() {
-            return self.lost(TAKEN_OVER);
+            return self.lost(&Reason::new(ReasonCode::CuptiTaken));
         }
         let silent = self.is_unanswered() && self.decoder.work == self.work;
         (self.work, self.captured) = (self.decoder.work, launches::CAPTURED.load(Ordering::Relaxed));
@@ -257,19 +251,20 @@ impl Worker {
             return;
         }
         let status = self.session.status(Collector::Gpu);
+        let words = Reason::new(ReasonCode::CuptiQuiet).with(u64::from(SILENT_ROUNDS) * EVERY.as_secs()).message();
         // What else was said of it stays.
         if quiet && status.state() == State::On {
-            status.set(State::Failed, QUIET);
-        } else if !quiet && status.message() == QUIET {
+            status.set(State::Failed, &words);
+        } else if !quiet && status.message() == words {
             status.set(State::On, &self.collecting.words());
         }
     }
 
     /// Work is not in the recording; said once.
-    fn lost(&mut self, why: &str) {
+    fn lost(&mut self, reason: &Reason) {
         if !std::mem::replace(&mut self.told, true) {
-            self.session.status(Collector::Gpu).set(State::Failed, why);
-            say(self.session, &Note::new(NoteCode::GpuRecordingStopped).with(why));
+            self.session.status(Collector::Gpu).set(State::Failed, &reason.message());
+            say(self.session, &reason.note(NoteCode::GpuRecordingStopped));
         }
     }
 
@@ -292,19 +287,20 @@ impl Worker {
         // Some come only when CUPTI is left.
         self.drain();
         let progress = self.notice_kept();
-        if let Some(words) = self.kept.total(progress) {
-            say(self.session, &Note::new(NoteCode::CuptiKeepsMemory).with(words));
+        if let Some(reason) = self.kept.total(progress) {
+            say(self.session, &reason.note(NoteCode::CuptiKeepsMemory));
         }
         if let Some(note) = launches::failures() {
             say(self.session, &note);
         }
-        let (given, words) = (launches::GIVEN.load(Ordering::Relaxed), self.collecting.cupti.words(flushed));
+        let given = launches::GIVEN.load(Ordering::Relaxed);
         if unsubscribed {
-            self.lost(TAKEN_OVER);
+            self.lost(&Reason::new(ReasonCode::CuptiTaken));
         } else if flushed != SUCCESS && given > self.decoder.newest {
-            self.lost(&format!("CUPTI did not hand over the last of its records: {words}"));
+            let words = self.collecting.cupti.words(flushed);
+            self.lost(&Reason::new(ReasonCode::CuptiKeptRecords).with(words));
         } else if self.is_unanswered() {
-            self.lost(SILENT);
+            self.lost(&Reason::new(ReasonCode::CuptiSilent));
         } else {
             self.be_quiet(false);
         }

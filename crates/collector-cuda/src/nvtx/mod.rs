@@ -12,6 +12,7 @@ mod stacks;
 use crate::recording;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Once;
+use trace::codes::{Reason, ReasonCode};
 
 /// NVTX's number of the table that leads to its functions.
 const CALLBACKS: u32 = 1;
@@ -72,7 +73,7 @@ pub unsafe fn start(export_table: *const c_void) -> c_int {
     if taken > 0 {
         record::is_on(session);
     } else {
-        record::failed(session, "this program's NVTX gives none of its functions away");
+        record::failed(session, &Reason::new(ReasonCode::NvtxGivesNoFunctions).message());
     }
     CONTENT
 }

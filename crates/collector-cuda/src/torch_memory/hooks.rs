@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use trace::block::{Block, Totals};
 use trace::clock::now;
-use trace::codes::BlockOperation;
+use trace::codes::{BlockOperation, Reason, ReasonCode};
 use trace::status::Collector;
 use workload::{guard, session};
 
@@ -97,7 +97,7 @@ unsafe extern "C" fn delete<const COPY: usize>(this: *mut c_void, address: *mut 
 }
 
 /// Puts the function for its name into the slot, which goes on to what the slot led to. The error says why it cannot be.
-pub(super) fn put_into(mut slot: Slot) -> Result<Slot, String> {
+pub(super) fn put_into(mut slot: Slot) -> Result<Slot, Reason> {
     const REPORT_COPIES: [Report; MOST_COPIES] = [report::<0>, report::<1>, report::<2>, report::<3>];
     const FAIL_COPIES: [Fail; MOST_COPIES] = [fail::<0>, fail::<1>, fail::<2>, fail::<3>];
     const NEW_COPIES: [New; MOST_COPIES] = [new::<0>, new::<1>, new::<2>, new::<3>];
@@ -107,13 +107,13 @@ pub(super) fn put_into(mut slot: Slot) -> Result<Slot, String> {
         OUT_OF_MEMORY => (&FAILURES, FAIL_COPIES.map(|function| function as usize)),
         CPU_NEW => (&NEWS, NEW_COPIES.map(|function| function as usize)),
         CPU_DELETE => (&DELETES, DELETE_COPIES.map(|function| function as usize)),
-        other => return Err(format!("there is nothing to put in for {other}")),
+        other => return Err(Reason::new(ReasonCode::NoHook).with(other)),
     };
     let copy = originals.iter().position(|known| {
         let known = known.load(Ordering::Relaxed);
         known == 0 || known == slot.original
     });
-    let copy = copy.ok_or_else(|| format!("there are more than {MOST_COPIES} copies of PyTorch"))?;
+    let copy = copy.ok_or_else(|| Reason::new(ReasonCode::TooManyCopies).with(MOST_COPIES))?;
     originals[copy].store(slot.original, Ordering::Release);
     slot.replace(ours[copy])?;
     Ok(slot)

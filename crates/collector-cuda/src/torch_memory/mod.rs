@@ -13,7 +13,7 @@ use slots::Slot;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
-use trace::codes::{Note, NoteCode};
+use trace::codes::{NoteCode, Reason, ReasonCode};
 use trace::status::{Collector, State};
 use workload::guard;
 use workload::settings::{GpuDetail, Settings};
@@ -89,8 +89,8 @@ pub fn start() {
         }
     }
     if let Some(why) = refused {
-        status.set(State::Failed, &why);
-        gpu::say(session, &Note::new(NoteCode::NoMemoryEvents).with(why));
+        status.set(State::Failed, &why.message());
+        gpu::say(session, &why.note(NoteCode::NoMemoryEvents));
     } else if status.state() != State::Failed {
         status.set(State::On, if whose == Whose::All { "GPU and CPU" } else { "GPU" });
     }
@@ -131,13 +131,14 @@ pub fn check() {
     }
     SAID.call_once(|| {
         let Some(session) = workload::session::current() else { return };
-        let why = "another tool has taken our function out of PyTorch: blocks after that are missing";
-        session.status(Collector::Blocks).set(State::Failed, why);
+        let why = Reason::new(ReasonCode::HookRemoved);
+        session.status(Collector::Blocks).set(State::Failed, &why.message());
         // A thread that ends has given its ring back: another one says it.
         static DONE: AtomicBool = AtomicBool::new(false);
+        let note = why.note(NoteCode::NoMemoryEvents);
         let say = move || {
             guard::guarded(Collector::Blocks, (), || {
-                gpu::say(session, &Note::new(NoteCode::NoMemoryEvents).with(why));
+                gpu::say(session, &note);
             });
             DONE.store(true, Ordering::Release);
         };

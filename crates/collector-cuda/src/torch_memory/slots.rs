@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use trace::codes::{Reason, ReasonCode};
 
 #[cfg(target_arch = "x86_64")]
 const CALL_SLOTS: [u32; 2] = [7, 6]; // R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT
@@ -57,14 +58,15 @@ impl Slot {
     }
 
     /// Puts our function in. The error says why it cannot be.
-    pub fn replace(&mut self, ours: usize) -> Result<(), String> {
+    pub fn replace(&mut self, ours: usize) -> Result<(), Reason> {
         // SAFETY: plain system calls about the page that the slot is in.
         unsafe {
             let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
             let start = (self.at & !(page - 1)) as *mut c_void;
             // Outside of what the loader protects it is writable already, and stays so.
             if libc::mprotect(start, page, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-                return Err(format!("{} is protected: {}", self.name, std::io::Error::last_os_error()));
+                let error = std::io::Error::last_os_error();
+                return Err(Reason::new(ReasonCode::SlotReadOnly).with(self.name).with(error));
             }
         }
         self.ours = ours;
@@ -138,26 +140,26 @@ impl Loaded {
     }
 
     /// Its slots of the functions that are wanted. `refused` says which cannot be used, and why.
-    pub fn slots(self, refused: &mut Option<String>) -> Vec<Slot> {
+    pub fn slots(self, refused: &mut Option<Reason>) -> Vec<Slot> {
         let (mut slots, file) = (Vec::new(), String::from_utf8_lossy(&self.path).into_owned());
         let Some(tables) = self.tables() else {
-            *refused = Some(format!("{file} has no table of its calls"));
+            *refused = Some(Reason::new(ReasonCode::NoCallTable).with(file));
             return slots;
         };
         for name in self.names.needed.iter().chain(self.names.others) {
             let before = slots.len();
             for at in tables.slots_of(&self, name) {
                 if self.protected.iter().any(|(start, end)| (*start..*end).contains(&at)) {
-                    *refused = Some(format!("{file} is protected against changes (RELRO)"));
+                    *refused = Some(Reason::new(ReasonCode::CallTableReadOnly).with(&file));
                     continue;
                 }
                 match self.original(at, name) {
                     Some(original) => slots.push(Slot { name, at, original, ours: 0 }),
-                    None => *refused = Some(format!("{name} is nowhere to be found")),
+                    None => *refused = Some(Reason::new(ReasonCode::FunctionNotFound).with(name)),
                 }
             }
             if slots.len() == before && refused.is_none() && self.names.needed.contains(name) {
-                *refused = Some(format!("{file} does not call {name}: another version of PyTorch"));
+                *refused = Some(Reason::new(ReasonCode::FunctionNotCalled).with(&file).with(name));
             }
         }
         slots

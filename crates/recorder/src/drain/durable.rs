@@ -9,7 +9,7 @@ use crate::manifest;
 use crate::store::{self, Columns, Covered};
 use std::sync::atomic::Ordering;
 use trace::clock::Ticks;
-use trace::codes::{CollectorCode, LossReason};
+use trace::codes::{CollectorCode, LossReason, Reason};
 use trace::status::{Collector, CollectorStatus};
 use trace::tables::SliceKind;
 
@@ -114,10 +114,12 @@ impl Attached {
     pub fn collectors(&self) -> [manifest::Collector; Collector::ALL.len()] {
         Collector::ALL.map(|collector| {
             let status = self.reader.status(collector);
+            let reason = Reason::from_message(&status.message());
             manifest::Collector {
                 name: collector.name().into(),
                 state: status.state().name().into(),
-                reason: status.message(),
+                reason: reason.as_ref().map_or_else(|| status.message(), Reason::said),
+                reason_code: reason.map(|reason| reason.code.name().into()),
                 own_ns: status.own_ns.load(Ordering::Relaxed),
                 residual_ns: status.residual_ns.load(Ordering::Relaxed),
                 windows: status.windows().map(|windows| manifest::CollectorWindows {

@@ -9,6 +9,7 @@ mod loss;
 mod memory;
 mod note;
 mod overhead;
+mod reason;
 mod spelled;
 mod window;
 
@@ -20,6 +21,7 @@ pub use loss::LossReason;
 pub use memory::{BlockOperation, MemoryOperation, StackMissing, StackReason};
 pub use note::{Note, NoteCode};
 pub use overhead::OverheadKind;
+pub use reason::{Reason, ReasonCode};
 pub use spelled::{Code, Spelled};
 pub use window::RecordingWindow;
 
@@ -92,6 +94,7 @@ mod tests {
     fn the_page_of_the_format_has_every_code() {
         let page = include_str!("../../../../docs/trace-format.md");
         let names = LossReason::ALL.iter().map(|code| code.name()).chain(NoteCode::ALL.iter().map(|code| code.name()));
+        let names = names.chain(ReasonCode::ALL.iter().map(|code| code.name()));
         for name in names {
             assert!(page.contains(&format!("| `{name}` |")), "{name} is not on the page");
         }
@@ -110,6 +113,7 @@ mod tests {
         comes_back!(EnginePhase);
         comes_back!(FixMoment);
         comes_back!(OverheadKind);
+        comes_back!(ReasonCode);
         comes_back!(RecordingWindow);
     }
 }

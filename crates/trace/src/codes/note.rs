@@ -80,6 +80,11 @@ super::codes! {
     }
 }
 
+/// An argument without what stands between arguments.
+pub(super) fn clean(argument: impl ToString) -> String {
+    argument.to_string().replace(['\n', BETWEEN, '\0'], " ")
+}
+
 /// One thing that is missing, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
@@ -92,7 +97,7 @@ pub struct Note {
 }
 
 /// Between the arguments of a note in a record: a character that no text of ours or of the system has.
-const BETWEEN: char = '\u{1f}';
+pub(super) const BETWEEN: char = '\u{1f}';
 
 impl Note {
     pub fn new(code: NoteCode) -> Note {
@@ -105,7 +110,7 @@ impl Note {
 
     /// Adds an argument.
     pub fn with(mut self, argument: impl ToString) -> Note {
-        self.args.push(argument.to_string().replace(['\n', BETWEEN, '\0'], " "));
+        self.args.push(clean(argument));
         self
     }
 

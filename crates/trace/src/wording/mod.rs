@@ -3,6 +3,7 @@
 //! the linker leaves them out of its libraries. Nobody reads a meaning out of them.
 
 mod notes;
+mod reasons;
 mod windows;
 
 use crate::codes::{LossReason, RecordingWindow};

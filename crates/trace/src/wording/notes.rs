@@ -1,6 +1,6 @@
 //! What each note says. The arguments are named where they are used.
 
-use crate::codes::{Note, NoteCode};
+use crate::codes::{Note, NoteCode, Reason};
 use crate::quantity;
 
 impl Note {
@@ -118,7 +118,7 @@ impl Note {
             NoRoomForNames => "the table of names is full: kernels seen later have no name".into(),
             CuptiBuffersShort => format!("CUPTI requested a buffer {first} times when none was free"),
             GpuClockUnknown => {
-                format!("{first}: until it does, GPU operations have no timestamps and are only counted")
+                format!("{}: until it does, GPU operations have no timestamps and are only counted", self.reason())
             }
             WorkOfEarlierRecording => format!(
                 "CUPTI delivered {first} GPU operations of an earlier recording of this process after that had ended: \
@@ -134,13 +134,19 @@ impl Note {
             }
             LayersWithoutTorch => "no layers: no recorded process imported PyTorch".into(),
             LayersWithoutGpu => "layers have the CPU's time: no GPU work was recorded".into(),
-            NoMemoryEvents => format!("blocks of PyTorch's allocator are not recorded: {first}"),
+            NoMemoryEvents => format!("blocks of PyTorch's allocator are not recorded: {}", self.reason()),
             NoNativeFrames => format!("no native frames of {}: {first}", self.who("processes")),
             GpuWindows => {
                 crate::codes::GpuWindows::of(&self.args).map_or_else(|| first.to_owned(), |windows| windows.said())
             }
-            GpuRecordingStopped | CuptiKeepsMemory | CuptiVersion => first.to_owned(),
+            GpuRecordingStopped | CuptiKeepsMemory | CuptiVersion => self.reason(),
         }
+    }
+
+    /// The reason that a collector gave as a code; traces from before there were any have its sentence.
+    fn reason(&self) -> String {
+        let sentence = || self.args.first().cloned().unwrap_or_default();
+        Reason::of_note(self).map_or_else(sentence, |reason| reason.said())
     }
 
     fn who(&self, many: &str) -> String {

@@ -21,8 +21,8 @@ fn little_is_not_worth_a_word() {
 #[test]
 fn much_is_said_once_with_what_to_do() {
     let mut kept = Kept::default();
-    let words = kept.look(at(2_000_000)).expect("64 MB");
-    assert!(words.contains("64 MB") && words.contains("inferscope.start()"), "{words}");
+    let words = kept.look(at(2_000_000)).expect("64 MB").said();
+    assert!(words.contains("61.0 MiB") && words.contains("inferscope.start()"), "{words}");
     assert_eq!(kept.look(at(2_000_001)), None);
     assert_eq!(kept.look(at(200_000_000)), None);
 }
@@ -31,8 +31,8 @@ fn much_is_said_once_with_what_to_do() {
 fn the_end_tells_what_it_became() {
     let mut kept = Kept::default();
     kept.look(at(2_100_000));
-    let words = kept.total(at(17_093_298)).expect("said before, so its end is said");
-    assert!(words.contains("some 17093298 kernels") && words.contains("546 MB"), "{words}");
+    let words = kept.total(at(17_093_298)).expect("said before, so its end is said").said();
+    assert!(words.contains("about 17093298 kernels") && words.contains("522 MiB"), "{words}");
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn launches_between_windows_count_as_well() {
     assert_eq!(kept.look(Progress { counted: 200_000, times: [11 * SECOND, 9 * SECOND] }), None);
     let now = Progress { counted: 300_000, times: [12 * SECOND, 18 * SECOND] };
     assert!(kept.look(now).is_some(), "2,100,000 launches, of which 300,000 were seen");
-    let words = kept.total(now).expect("its end");
-    assert!(words.contains("some 2100000 kernels") && words.contains("300000 were counted"), "{words}");
-    assert!(words.contains("67 MB"), "{words}");
+    let words = kept.total(now).expect("its end").said();
+    assert!(words.contains("about 2100000 kernels") && words.contains("300000 were counted"), "{words}");
+    assert!(words.contains("64.1 MiB"), "{words}");
 }
 
 #[test]
