@@ -276,6 +276,7 @@ mod tests {
         let (uuid, pci_bus_id) = (text(), text());
         manifest.devices.push(Device { uuid, pci_bus_id, ..Device::default() });
         let collector = Collector {
+            reason_code: Some(text()),
             own_ns: 1,
             residual_ns: 1,
             windows: Some(CollectorWindows::default()),
