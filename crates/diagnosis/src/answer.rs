@@ -2,7 +2,8 @@
 //! costs the most and where, and what to do first.
 
 use crate::finding::{Abstention, Finding};
-use crate::health::{self, HealthLine, HealthState, HealthTopic, LOST};
+use crate::health::{self, HealthLine, HealthState, LOST};
+use crate::health_topic::HealthTopic;
 use crate::losses::{share_without_stacks, totals};
 use crate::measures::gpu_clock;
 use crate::measures::own_load;

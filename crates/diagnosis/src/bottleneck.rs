@@ -6,7 +6,6 @@ use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule::Case;
 use crate::rules;
-use crate::rules::host::cpu_memory_pressure;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::{Doing, StepSample};
 use analysis::host::waits::{For, waits_for};
@@ -49,12 +48,9 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         Some(known) if kind == BottleneckKind::Unknown => known,
         _ => (kind, confidence),
     };
-    let pressure =
-        findings.iter().find(|finding| finding.code == cpu_memory_pressure::CODE).and_then(|finding| finding.gain);
-    let (kind, confidence) = match pressure {
-        Some(gain) if gain.low >= 100.0 * HALF => (BottleneckKind::Memory, confidence),
-        _ => (kind, confidence),
-    };
+    let most = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.low >= 100.0 * HALF);
+    let hidden = |finding: &Finding| rules::find(finding.code)?.bottleneck_behind_running();
+    let kind = findings.iter().filter(most).find_map(hidden).unwrap_or(kind);
     // As sure as what it rests on.
     let confidence = match telling.filter(|finding| finding.gain.is_some()) {
         Some(finding) => confidence.min(finding.confidence()),

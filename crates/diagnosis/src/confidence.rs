@@ -7,7 +7,7 @@ use crate::certainty::Certainty;
 use crate::finding::Finding;
 use crate::relation::{Relation, Relations};
 use crate::rule::Case;
-use crate::rules::{self, health};
+use crate::rules;
 use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
 use analysis::stats::share::Share;
@@ -22,7 +22,7 @@ pub fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
         let known = finding.certainty;
         let Some(gain) = finding.gain else {
             // What is said of the recording is true whatever its steps are; a share of the steps is not.
-            let of_recording = rules::family(finding.code).is_some_and(|family| family.name == health::FAMILY.name);
+            let of_recording = rules::family(finding.code).is_some_and(|family| family.is_of_recording);
             let steps = if of_recording { 1.0 } else { steps };
             return Finding { certainty: Certainty { steps, ..known }, ..finding };
         };

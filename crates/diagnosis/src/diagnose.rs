@@ -13,9 +13,8 @@ use crate::memory_answer;
 use crate::named::Figures;
 use crate::rank;
 use crate::recording_cost;
-use crate::relation::Relations;
-use crate::rule::{Case, CaseParts, Rule, Verdict};
-use crate::rules::host::hot_line;
+use crate::relation::{Relation, Relations};
+use crate::rule::{Case, CaseParts, Rule, Shown, Verdict};
 use crate::rules::{self, RULES};
 use crate::telling;
 use crate::threshold::RuleSettings;
@@ -102,9 +101,9 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let (findings, relations) = (reordered(findings, &order), relations.reordered(&order));
     let findings = confidence::settled(&case, findings, &relations);
     let considered = considered::for_the_answer(&case, &findings, &relations);
-    let findings = telling::most_telling_first(&case, said_once(&case, findings));
+    let findings = telling::most_telling_first(&case, said_once(&case, findings, &relations));
     let bottleneck = bottleneck::of(&case, &findings);
-    let health = health::lines(&case, &findings);
+    let health = health::lines(&case, &findings, &abstentions);
     let answer = match analysis::memory::is_all(timeline) {
         true => memory_answer::say(&case, &findings),
         false => answer::say(&case, &findings, &abstentions, &health),
@@ -177,16 +176,23 @@ fn headed(findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().map(headed).collect()
 }
 
-/// Without a hot line that repeats the first finding: the same function, of which that one already says why.
-fn said_once(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
-    let Some(first) = telling::most_telling(case, &findings).filter(|first| first.code != hot_line::CODE) else {
+/// Without code of the host that the first finding has named: the same function, in time of which that one says why. The relations are of the findings in
+/// their order.
+fn said_once(case: &Case, findings: Vec<Finding>, relations: &Relations) -> Vec<Finding> {
+    let shows_code = |one: &Finding| rules::shown(one) == Some(Shown::HostCode);
+    let Some(first) = telling::most_telling(case, &findings).filter(|first| !shows_code(first)) else {
         return findings;
     };
-    let explains = rules::find(first.code).is_some_and(|rule| rule.explains().contains(&hot_line::CODE));
-    let at = |finding: &Finding| (finding.place.function.clone(), finding.place.file.clone());
-    let first = at(first);
-    let repeats = |one: &Finding| explains && first.0.is_some() && one.code == hot_line::CODE && at(one) == first;
-    findings.into_iter().filter(|one| !repeats(one)).collect()
+    let place = findings.iter().position(|one| std::ptr::eq(one, first)).unwrap_or(0);
+    let explains = rules::find(first.code).map_or(&[][..], |rule| rule.explains());
+    let says_why = |at: usize, one: &Finding| {
+        explains.contains(&one.code) || matches!(relations.get(place, at), Relation::Explains | Relation::Whole)
+    };
+    let named = |one: &Finding| (one.place.function.clone(), one.place.file.clone());
+    let first = named(first);
+    let repeats =
+        |at: usize, one: &Finding| first.0.is_some() && shows_code(one) && named(one) == first && says_why(at, one);
+    findings.into_iter().enumerate().filter(|(at, one)| !repeats(*at, one)).map(|(_, one)| one).collect()
 }
 
 /// One look at a start-up is no rate of anything: what would be gained is not known, and the rule abstains.

@@ -4,13 +4,13 @@ mod calls;
 pub mod device;
 mod layers;
 mod memory;
-mod topic;
 
-use crate::finding::Finding;
+use crate::finding::{Abstention, Finding};
+use crate::health_topic::HealthTopic;
 use crate::losses;
 use crate::measures::own_load;
 use crate::rule::Case;
-use crate::rules::health::{overhead_in_window, unstable_iterations};
+use crate::rules::RULES;
 use analysis::origin;
 use analysis::origin::not_recorded;
 use analysis::phrase;
@@ -18,7 +18,6 @@ use analysis::steps::StepSource;
 use analysis::steps::startup::Startup;
 use std::collections::BTreeMap;
 use timeline::{CollectorCode, CollectorState, Condition, Note, NoteCode, RecordedBy, State, Timeline};
-pub use topic::HealthTopic;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HealthLine {
@@ -72,7 +71,8 @@ impl HealthState {
 use HealthState::{Bad, Info, Ok, Warn};
 use HealthTopic as Topic;
 
-pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
+/// Of some topics a rule speaks: what it found, or that it could not look.
+pub fn lines(case: &Case, findings: &[Finding], abstentions: &[Abstention]) -> Vec<HealthLine> {
     let line = HealthLine::new;
     if analysis::memory::is_all(case.timeline) {
         return memory::lines(case);
@@ -89,22 +89,22 @@ pub fn lines(case: &Case, findings: &[Finding]) -> Vec<HealthLine> {
         false => "not measured; stack samples are taken from outside the program",
     };
     let unmeasured = calls::overhead(case).unwrap_or(unmeasured);
-    for (code, topic, fine) in [
-        (unstable_iterations::CODE, Topic::Pace, (Ok, "step time is stable")),
-        (overhead_in_window::CODE, Topic::Overhead, (Info, unmeasured)),
-    ] {
-        if code == overhead_in_window::CODE && device::overhead(case).is_some() {
-            lines.extend(device::overhead(case).map(|said| line(topic, said)));
-            continue;
-        }
-        let said = findings.iter().find(|finding| finding.code == code);
-        let steady = code != unstable_iterations::CODE || case.steps.count() >= 40;
-        match said {
-            Some(finding) => lines.push(line(topic, (Warn, finding.title.clone()))),
-            None if steady => lines.push(line(topic, (fine.0, fine.1.into()))),
-            None => lines.push(line(topic, (Info, "too few steps to see a trend".into()))),
-        }
-    }
+    let rule = |topic: Topic| RULES.iter().find(|rule| rule.health_topic() == Some(topic));
+    let said = |topic: Topic| {
+        let code = rule(topic)?.code();
+        findings.iter().find(|finding| finding.code == code).map(|finding| (Warn, finding.title.clone()))
+    };
+    let pace = rule(Topic::Pace).map(|rule| rule.code());
+    let unseen = abstentions.iter().any(|one| Some(one.code) == pace);
+    let off = pace.is_some_and(|code| case.settings().off(code).is_some());
+    let pace = said(Topic::Pace).unwrap_or_else(|| match () {
+        () if off => (Info, "not examined: the rule is switched off".into()),
+        () if unseen => (Info, "too few steps to see a trend".into()),
+        () => (Ok, "step time is stable".into()),
+    });
+    lines.push(line(Topic::Pace, pace));
+    let overhead = device::overhead(case).or_else(|| said(Topic::Overhead));
+    lines.push(line(Topic::Overhead, overhead.unwrap_or((Info, unmeasured.into()))));
     lines.extend(own_load(case).map(|said| line(Topic::Recorder, said)));
     lines.extend(changed_rules(case).map(|text| line(Topic::Rules, (Info, text))));
     lines.extend(device::lines(case));

@@ -5,6 +5,8 @@
 
 mod bottleneck_kind;
 
+mod health_topic;
+
 mod rule_code;
 
 mod threshold;
@@ -79,7 +81,8 @@ pub use certainty::Certainty;
 pub use considered::Considered;
 pub use diagnose::{Diagnosis, Options, diagnose};
 pub use finding::{Abstention, Evidence, Finding, Severity};
-pub use health::{HealthLine, HealthState, HealthTopic};
-pub use rule::{Case, Edit, Rule, RuleDocs, Verdict};
+pub use health::{HealthLine, HealthState};
+pub use health_topic::HealthTopic;
+pub use rule::{Case, Edit, Rule, RuleDocs, Shown, Verdict};
 pub use rule_code::RuleCode;
 pub use threshold::{RuleSettings, Threshold, Unit};

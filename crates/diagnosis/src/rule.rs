@@ -2,6 +2,7 @@
 
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
+use crate::health_topic::HealthTopic;
 use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::Handful;
@@ -35,6 +36,11 @@ pub trait Rule: Sync {
         &[]
     }
 
+    /// Other rules that its documentation names: each `{rule}` in it is the next of them.
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[]
+    }
+
     fn look(&self, case: &Case) -> Verdict;
 
     /// Rules that show the same time without naming its cause, which this one names: it comes before them. Whether two findings are of the same time, and
@@ -46,6 +52,21 @@ pub trait Rule: Sync {
     /// Whether what it asks for changes what the devices do. Else it changes what the host does, and cannot gain more than the time in which the devices are idle.
     fn changes_device_work(&self) -> bool {
         false
+    }
+
+    /// What a finding of it shows, also where no gain is known. None: nothing that tells where the time goes.
+    fn shows(&self) -> Option<Shown> {
+        None
+    }
+
+    /// What the steps are bound by where it is most of them, whatever their threads seem to do: its time looks like running code.
+    fn bottleneck_behind_running(&self) -> Option<BottleneckKind> {
+        None
+    }
+
+    /// The line of the recording's health that its finding is.
+    fn health_topic(&self) -> Option<HealthTopic> {
+        None
     }
 
     /// Whether it says what sets the pace, where nothing is to be gained.
@@ -79,6 +100,19 @@ pub trait Rule: Sync {
     }
 }
 
+/// Where time goes, with or without a fix for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// A function of the host that has it, whatever the cause.
+    HostCode,
+    /// What a device works on.
+    DeviceWork,
+    /// The host waits for a device.
+    WaitForDevice,
+    /// Work of a device that is not in the recording.
+    MissingWork,
+}
+
 /// Rules of one kind: a folder, and a page of the documentation.
 pub struct Family {
     /// The folder's name.
@@ -86,6 +120,8 @@ pub struct Family {
     pub title: &'static str,
     /// One sentence.
     pub summary: &'static str,
+    /// They speak of the recording itself, and not of its steps.
+    pub is_of_recording: bool,
     pub rules: &'static [&'static dyn Rule],
 }
 
@@ -116,6 +152,7 @@ impl RuleDocs {
     pub fn filled(text: &str, rule: &dyn Rule, settings: &RuleSettings) -> String {
         let all = rule.thresholds().iter().chain(rule.fixed());
         let text = text.replace("{stack_samples}", &LEAST_SAMPLES.to_string());
+        let text = rule.mentions().iter().fold(text, |text, code| text.replacen("{rule}", code.as_str(), 1));
         all.fold(text, |text, threshold| {
             let value = threshold.unit.say(settings.value(*threshold));
             text.replace(&format!("{{{}}}", threshold.name), &value)

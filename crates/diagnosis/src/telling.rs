@@ -4,12 +4,8 @@ use crate::finding::{Finding, Severity};
 use crate::losses::lacks_most;
 use crate::measures::pace::{PACES, busiest};
 use crate::rank::sets_pace;
-use crate::rule::Case;
-use crate::rule_code::RuleCode;
+use crate::rule::{Case, Shown};
 use crate::rules;
-use crate::rules::compute::kernel_hotspot;
-use crate::rules::health::dropped_records;
-use crate::rules::host::{hot_line, waits_in_step};
 use analysis::device::kernel_name;
 use analysis::{Cause, phrase};
 
@@ -18,21 +14,22 @@ pub fn most_telling<'a>(case: &Case, findings: &'a [Finding]) -> Option<&'a Find
     if let Some((hot, _)) = dwarfs(case, findings) {
         return Some(hot);
     }
+    let without =
+        |what: Shown| findings.iter().find(|finding| finding.gain.is_none() && rules::shown(finding) == Some(what));
     // A device of which most is not in the recording: nothing else is more telling, nor surer.
     let lacks = lacks_most(case).is_some_and(|device| device.held() > HALF);
-    if let Some(missing) = findings.iter().find(|finding| lacks && finding.code == dropped_records::CODE) {
+    if let Some(missing) = without(Shown::MissingWork).filter(|_| lacks) {
         return Some(missing);
     }
     let least = worth(case);
     let gains = findings.iter().find(|finding| finding.gain.is_some_and(|gain| gain.mid >= least));
-    let without = |code: RuleCode| findings.iter().find(|finding| finding.code == code && finding.gain.is_none());
     // Where a device sets the pace, the line that feeds it is not what takes the time.
-    let hot = without(hot_line::CODE).filter(|_| busiest(case) <= HALF);
+    let hot = without(Shown::HostCode).filter(|_| busiest(case) <= HALF);
     // What sets the pace says more than which kernel runs meanwhile.
     let pace = findings.iter().find(|finding| finding.gain.is_none() && sets_pace(finding));
-    let device = pace.or_else(|| without(kernel_hotspot::CODE)).filter(|_| busiest(case) > HALF);
+    let device = pace.or_else(|| without(Shown::DeviceWork)).filter(|_| busiest(case) > HALF);
     // Waiting for a device that works says less than what it works on.
-    let device = device.or_else(|| without(waits_in_step::CODE).filter(|_| busiest(case) <= HALF));
+    let device = device.or_else(|| without(Shown::WaitForDevice).filter(|_| busiest(case) <= HALF));
     gains.or_else(|| wanted(findings)).or(device).or(hot)
 }
 
@@ -75,7 +72,7 @@ const SMALL: f64 = 4.0;
 /// The place that has most of the step, where what of it could be saved is not known and what is known to be saved is little beside
 /// it: that little is no answer to where the time goes. With it, the little, if that is worth a word.
 pub fn dwarfs<'a>(case: &Case, findings: &'a [Finding]) -> Option<(&'a Finding, Option<&'a Finding>)> {
-    let unmeasured = |finding: &Finding| finding.code == hot_line::CODE && finding.gain.is_none();
+    let unmeasured = |finding: &Finding| finding.gain.is_none() && rules::shown(finding) == Some(Shown::HostCode);
     let small = findings.iter().find(|finding| !unmeasured(finding)).filter(|finding| finding.gain.is_some())?;
     let gain = small.gain.map_or(0.0, |gain| gain.mid);
     let functions = case.breakdown.functions();

@@ -86,7 +86,7 @@ pub fn ended(exit: Option<Exit>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::diagnose::{Diagnosis, Options, diagnose};
-    use crate::health::HealthTopic;
+    use crate::health_topic::HealthTopic;
     use timeline::{Exit, Timeline};
 
     fn of(text: &str, exit: Option<Exit>) -> Diagnosis {

@@ -10,8 +10,8 @@ pub fn overhead(case: &Case) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::health::HealthTopic;
     use crate::health::lines;
+    use crate::health_topic::HealthTopic;
     use crate::rule::Case;
     use timeline::Timeline;
 
@@ -20,7 +20,7 @@ mod tests {
         let said = |settings: &str| {
             let text = format!("{settings}\n track main\n samples 0..500ms every 10ms active gil f:1");
             let timeline = Timeline::from_text(&text).unwrap();
-            let lines = lines(&Case::new(&timeline, None), &[]);
+            let lines = lines(&Case::new(&timeline, None), &[], &[]);
             lines.into_iter().find(|line| line.topic == HealthTopic::Overhead).unwrap().text
         };
         assert!(said("calls on").starts_with("not measured for --calls"), "{}", said("calls on"));

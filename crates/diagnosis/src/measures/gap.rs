@@ -163,13 +163,14 @@ impl Gap<'_> {
         ]
     }
 
-    /// A finding whose gain is this time; as a replay without it says, where one can be made.
-    pub fn finding(&self, case: &Case, code: RuleCode, title: String, place: Place, recorded: Share) -> Finding {
-        let gain = case.gain_of(&self.changes(), recorded);
-        self.finding_with(case, code, title, place, gain)
+    /// What the steps would gain without this time; as a replay without it says, where one can be made.
+    pub fn gain(&self, case: &Case, recorded: Share) -> Gain {
+        case.gain_of(&self.changes(), recorded)
     }
 
-    pub fn finding_with(&self, case: &Case, code: RuleCode, title: String, place: Place, gain: Gain) -> Finding {
+    /// As sure as the steps repeat it.
+    pub fn finding(&self, case: &Case, code: RuleCode, gain: Gain, words: GapWords) -> Finding {
+        let GapWords { title, place, evidence, actions } = words;
         Finding {
             code,
             title,
@@ -177,11 +178,19 @@ impl Gap<'_> {
             gain: Some(gain),
             severity: Severity::of(gain.share()),
             certainty: Certainty::seen(self.tally.repeats()),
-            evidence: Vec::new(),
-            actions: Vec::new(),
+            evidence,
+            actions,
             verify: proof::verify(case, gain.mid / 100.0),
         }
     }
+}
+
+/// What a rule says of a gap, besides what it costs.
+pub struct GapWords {
+    pub title: String,
+    pub place: Place,
+    pub evidence: Vec<Evidence>,
+    pub actions: Vec<Action>,
 }
 
 /// Calls that wait, and what makes them.
@@ -283,9 +292,7 @@ pub fn after_a_wait(
     );
     let what =
         format!("idle after {call}, {} times per step, counted up to the length of the wait", each(waits.a_step));
-    let mut finding = gap.finding(case, level.rule, title, waits.place(), gap.share);
-    finding.evidence = gap.evidence(case, &what);
-    finding.evidence.extend(waits.evidence());
-    finding.actions = actions;
-    finding.into()
+    let evidence = gap.evidence(case, &what).into_iter().chain(waits.evidence()).collect();
+    let words = GapWords { title, place: waits.place(), evidence, actions };
+    gap.finding(case, level.rule, gap.gain(case, gap.share), words).into()
 }

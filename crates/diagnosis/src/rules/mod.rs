@@ -14,7 +14,7 @@ pub(crate) mod serving;
 mod pages;
 
 use crate::finding::Finding;
-use crate::rule::{Family, Rule};
+use crate::rule::{Family, Rule, Shown};
 use crate::rule_code::RuleCode;
 pub use pages::pages;
 use std::borrow::Cow;
@@ -83,6 +83,11 @@ pub fn fits(timeline: &Timeline, code: RuleCode) -> bool {
 /// The rule of this code; None for rules of the user.
 pub fn find(code: RuleCode) -> Option<&'static dyn Rule> {
     RULES.into_iter().find(|rule| rule.code() == code)
+}
+
+/// What a finding shows by the nature of its rule.
+pub fn shown(finding: &Finding) -> Option<Shown> {
+    find(finding.code)?.shows()
 }
 
 /// The family that has this rule; None for rules of the user.

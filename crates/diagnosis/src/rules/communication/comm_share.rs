@@ -6,6 +6,8 @@ use crate::measures::collectives;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::communication::comm_exposed;
+use crate::rules::communication::straggler_rank;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::device::kernel_name;
@@ -31,10 +33,14 @@ impl Rule for CommShare {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Collectives run for {min_share} of the step or more.",
-            why: "NCCL and RCCL kernels move data between GPUs and wait there for the other ranks: a single rank's trace does not tell the two apart. No gain is given; `comm-exposed` gives what no other kernel hides, `straggler-rank` the rank the others wait for.",
+            why: "NCCL and RCCL kernels move data between GPUs and wait there for the other ranks: a single rank's trace does not tell the two apart. No gain is given; `{rule}` gives what no other kernel hides, `{rule}` the rank the others wait for.",
             needs: "GPU operations.",
             example: "Collectives take 39 % of the step, mostly ncclDevKernel_AllReduce_Sum_bf16_RING_LL; 12 % of that overlapped",
         }
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[comm_exposed::CODE, straggler_rank::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -15,6 +15,7 @@ pub const FAMILY: Family = Family {
     name: "communication",
     title: "Several GPUs",
     summary: "Collectives between GPUs and ranks: how long they take, what they delay, which rank is late.",
+    is_of_recording: false,
     rules: &[
         &comm_share::CommShare,
         &comm_exposed::CommExposed,

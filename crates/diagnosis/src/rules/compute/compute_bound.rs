@@ -7,6 +7,7 @@ use crate::measures::proof;
 use crate::measures::roofline::{self, Bound};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::compute::below_roofline;
 use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 
@@ -34,7 +35,7 @@ impl Rule for ComputeBound {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The GPU runs kernels for {min_busy_share} of the step or more, mostly matrix products on tensor cores: healthy, compute-bound.",
-            why: "Nothing is wrong with such a step: the GPU does what it is best at. The rule says so, so that nobody looks for a fault, and because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more on both sides, which libraries choose for large products. No gain is given. `below-roofline` lists what is below the roofline.",
+            why: "Nothing is wrong with such a step: the GPU does what it is best at. The rule says so, so that nobody looks for a fault, and because only less or cheaper arithmetic makes it faster. With shapes (torch.profiler, `record_shapes=True`) an operator counts where the data sheet's arithmetic needs longer than its bytes; without them a kernel counts by its name: tensor cores, and tiles of 64 or more on both sides, which libraries choose for large products. No gain is given. `{rule}` lists what is below the roofline.",
             needs: "GPU operations; more certain with shapes.",
             example: "Healthy: GPU busy 97 % of the step, 91 % of that in BF16 matrix products on tensor cores (compute-bound)",
         }
@@ -50,6 +51,10 @@ impl Rule for ComputeBound {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &["Or use cheaper arithmetic, if the results allow it: FP8 or INT8 kernels of the library."]
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[below_roofline::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -5,7 +5,7 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::compiled;
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Rule, RuleDocs, Shown, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::windows_of;
@@ -49,6 +49,10 @@ impl Rule for KernelHotspot {
             "Give it less to do: a smaller dtype (BF16, FP8), fewer elements, no padding.",
             "Check whether a library has a faster one: cuBLASLt, cuDNN, CUTLASS.",
         ]
+    }
+
+    fn shows(&self) -> Option<Shown> {
+        Some(Shown::DeviceWork)
     }
 
     fn look(&self, case: &Case) -> Verdict {

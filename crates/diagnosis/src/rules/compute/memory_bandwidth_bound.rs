@@ -9,6 +9,7 @@ use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::compute::unfused_elementwise;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::Class;
 use analysis::phrase;
@@ -32,7 +33,7 @@ impl Rule for MemoryBandwidthBound {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "The GPU runs kernels for {min_busy_share} of the step or more, mostly kernels limited by memory bandwidth.",
-            why: "Elementwise operations, norms, copies and matrix-vector products read and write far more bytes than they have arithmetic for: memory bandwidth is the bottleneck, and faster arithmetic changes nothing. With shapes (torch.profiler, `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. No gain of its own is given: `unfused-elementwise` counts what fewer passes over memory save.",
+            why: "Elementwise operations, norms, copies and matrix-vector products read and write far more bytes than they have arithmetic for: memory bandwidth is the bottleneck, and faster arithmetic changes nothing. With shapes (torch.profiler, `record_shapes=True`) an operator counts where its bytes need longer than its arithmetic; without them a kernel counts by its name. No gain of its own is given: `{rule}` counts what fewer passes over memory save.",
             needs: "GPU operations; more certain with shapes.",
             example: "Memory-bound: GPU busy 96 % of the step, 88 % of that limited by memory, mostly elementwise",
         }
@@ -47,6 +48,10 @@ impl Rule for MemoryBandwidthBound {
             "Make fewer passes over the data: fuse neighbouring operations into one kernel.",
             "Move fewer bytes: BF16 instead of FP32, weights in INT8 or FP8.",
         ]
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[unfused_elementwise::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -25,6 +25,7 @@ pub const FAMILY: Family = Family {
     name: "compute",
     title: "Kernels",
     summary: "How well kernels use the GPU: dtypes, shapes, fusion, occupancy, clocks.",
+    is_of_recording: false,
     rules: &[
         &compute_bound::ComputeBound,
         &memory_bandwidth_bound::MemoryBandwidthBound,

@@ -9,6 +9,7 @@ use crate::measures::proof;
 use crate::measures::roofline;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::compute::tf32_off;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::kernel_kind::{Class, Kind, Math};
 use analysis::device::kernel_name;
@@ -49,7 +50,7 @@ impl Rule for TensorCoresUnused {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Matrix products or convolutions without tensor cores take {min_share} of the step or more on a GPU that has them.",
-            why: "Tensor cores multiply several times faster than ordinary cores. They are not used when they do not support the dtype (FP32 on a V100 or T4), when half-precision matrices are too small or badly aligned, or when a convolution has few channels or TF32 is off for cuDNN. The kernel's name shows that, but not why: at best these kernels speed up as the peaks do, at worst nothing changes, and half of it in the middle; the recorded steps are replayed with that. FP32 products where TF32 would do are covered by `tf32-off`.",
+            why: "Tensor cores multiply several times faster than ordinary cores. They are not used when they do not support the dtype (FP32 on a V100 or T4), when half-precision matrices are too small or badly aligned, or when a convolution has few channels or TF32 is off for cuDNN. The kernel's name shows that, but not why: at best these kernels speed up as the peaks do, at worst nothing changes, and half of it in the middle; the recorded steps are replayed with that. FP32 products where TF32 would do are covered by `{rule}`.",
             needs: "GPU operations on a GPU in the table of peaks.",
             example: "Matmuls without tensor cores take 38 % of the step in FP32: volta_sgemm_128x64_nn",
         }
@@ -67,6 +68,10 @@ impl Rule for TensorCoresUnused {
 
     fn fix(&self) -> Option<&'static str> {
         Some("tf32")
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[tf32_off::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

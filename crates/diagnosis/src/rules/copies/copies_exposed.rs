@@ -8,6 +8,7 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::copies::pageable_async_copy;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::moved::{Copy, Moved};
 use analysis::phrase;
@@ -50,7 +51,7 @@ impl Rule for CopiesExposed {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Copies of {min_bytes} or more between host and device take {min_share} of the step or more without overlapping kernels.",
-            why: "A GPU can copy and compute at the same time, if the copy is in a stream of its own and its data is not needed yet. During an exposed copy (no kernel running beside it) it computes nothing: weights that are brought in again for every step, a batch that is sent only when its turn has come. The gain is at most a step without them (the data stays on the GPU), at least nothing (there is nothing to compute at that time), and half of it in the middle. Pageable memory is covered by `pageable-async-copy`.",
+            why: "A GPU can copy and compute at the same time, if the copy is in a stream of its own and its data is not needed yet. During an exposed copy (no kernel running beside it) it computes nothing: weights that are brought in again for every step, a batch that is sent only when its turn has come. The gain is at most a step without them (the data stays on the GPU), at least nothing (there is nothing to compute at that time), and half of it in the middle. Pageable memory is covered by `{rule}`.",
             needs: "GPU copies and kernels.",
             example: "Exposed copies take 46 % of the step: 2.10 GiB per step, host → device, pinned, at 27.7 GB/s",
         }
@@ -62,6 +63,10 @@ impl Rule for CopiesExposed {
 
     fn without_torch(&self) -> &'static [&'static str] {
         &["Copy the next batch while this one is computed: a second stream, pinned memory and cudaMemcpyAsync."]
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[pageable_async_copy::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

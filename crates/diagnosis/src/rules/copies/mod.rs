@@ -20,6 +20,7 @@ pub const FAMILY: Family = Family {
     name: "copies",
     title: "Copies and synchronisation",
     summary: "Copies between host and device, and calls that make the CPU wait for the GPU.",
+    is_of_recording: false,
     rules: &[
         &pageable_async_copy::PageableAsyncCopy,
         &sync_memcpy::SyncMemcpy,

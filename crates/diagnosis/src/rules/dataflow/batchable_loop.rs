@@ -8,6 +8,7 @@ use crate::measures::operators;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::dataflow::per_element_loop;
 use crate::rules::host::hot_line;
 use crate::rules::launch::{host_wait, launch_bound, queue_never_builds, short_kernel_gaps};
 use crate::rules::pipeline::python_loop_over_tensors;
@@ -45,7 +46,7 @@ impl Rule for BatchableLoop {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "A loop of {rounds} rounds or more that do not depend on each other takes {min_share} of the step or more.",
-            why: "A loop over rows, heads, experts or requests pays per round what one batched operation pays once: Python, the dispatcher, the launch. That its rounds are alike and independent is seen by the operators: the same ones at the same lines on the same sizes, and none reads a value that another round wrote. Filling rows of one buffer counts as independent, adding to one does not; where a value goes to the program in between (`.item()`) it is not known, and `per-element-loop` speaks of it. The gain is one round's share of the calls in place of all; at worst the arithmetic stays as it is, because a batch has to do all of it.",
+            why: "A loop over rows, heads, experts or requests pays per round what one batched operation pays once: Python, the dispatcher, the launch. That its rounds are alike and independent is seen by the operators: the same ones at the same lines on the same sizes, and none reads a value that another round wrote. Filling rows of one buffer counts as independent, adding to one does not; where a value goes to the program in between (`.item()`) it is not known, and `{rule}` speaks of it. The gain is one round's share of the calls in place of all; at worst the arithmetic stays as it is, because a batch has to do all of it.",
             needs: "Operators (`--ops`, on by default for PyTorch); on a CPU stack samples for the Python between them.",
             example: "Loop of 48 independent rounds takes 63 % of the step: mul, relu and 2 more (moe.py:31)",
         }
@@ -68,6 +69,10 @@ impl Rule for BatchableLoop {
 
     fn bottleneck(&self) -> Option<BottleneckKind> {
         Some(BottleneckKind::Launch)
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[per_element_loop::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -14,6 +14,7 @@ pub const FAMILY: Family = Family {
     name: "dataflow",
     title: "Data flow",
     summary: "Work that the data shows to be unnecessary: the same result every step, buffers that grow by copying, conversions there and back, rows that could be one batch, elements that are read one by one.",
+    is_of_recording: false,
     rules: &[
         &repeated_work::RepeatedWork,
         &growing_concat::GrowingConcat,

@@ -8,6 +8,9 @@ use crate::measures::operators;
 use crate::measures::proof;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::copies::implicit_sync;
+use crate::rules::copies::sync_api;
+use crate::rules::dataflow::dependent_chain;
 use crate::rules::host::hot_line;
 use crate::threshold::{Threshold, Unit};
 use analysis::dataflow::{self, Rounds};
@@ -46,7 +49,7 @@ impl Rule for PerElementLoop {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "A Python loop reads {min_reads} tensor elements or more one at a time in each step, and that takes {min_share} of it or more.",
-            why: "`tensor[i].item()`, `float(tensor[i])` and `if tensor[i] > 0` each make a view, go through the dispatcher and make a Python number: a microsecond or more for what a vectorised operation does in a nanosecond. Operators show such a loop: the same line asks for a value again and again. Where the tensor was there before the loop, all of it can be read at once (`tolist()`) without changing anything else; where each iteration computes what it reads, that needs iterations that do not use the number for the next one, which no recording shows. A loop whose tensors come from the iteration before is a chain and is left to `dependent-chain`. The gain is at least the time of the operators, at most all that samples show at these lines but one iteration. On a GPU every read waits for the device as well: `implicit-sync` and `sync-api` name that.",
+            why: "`tensor[i].item()`, `float(tensor[i])` and `if tensor[i] > 0` each make a view, go through the dispatcher and make a Python number: a microsecond or more for what a vectorised operation does in a nanosecond. Operators show such a loop: the same line asks for a value again and again. Where the tensor was there before the loop, all of it can be read at once (`tolist()`) without changing anything else; where each iteration computes what it reads, that needs iterations that do not use the number for the next one, which no recording shows. A loop whose tensors come from the iteration before is a chain and is left to `{rule}`. The gain is at least the time of the operators, at most all that samples show at these lines but one iteration. On a GPU every read waits for the device as well: `{rule}` and `{rule}` name that.",
             needs: "Operators (`--ops`, on by default for PyTorch); stack samples for the Python between them.",
             example: "Python loop reads 4,096 tensor elements one at a time per step: 63 % of it (decode.py:10)",
         }
@@ -54,6 +57,10 @@ impl Rule for PerElementLoop {
 
     fn explains(&self) -> &'static [RuleCode] {
         &[hot_line::CODE]
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[dependent_chain::CODE, implicit_sync::CODE, sync_api::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

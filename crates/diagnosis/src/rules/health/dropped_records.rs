@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::losses::{LossTotal, is_of_device, is_torn, share_of_stacks, totals, worst_share};
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Rule, RuleDocs, Shown, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
 use analysis::idle::pace::QUEUED_NS;
@@ -67,6 +67,10 @@ impl Rule for DroppedRecords {
             needs: "Nothing: a trace always states its losses. Holes: GPU operations with their launch calls.",
             example: "Lost: 12,004 records overwritten before they could be written to disk (scopes)",
         }
+    }
+
+    fn shows(&self) -> Option<Shown> {
+        Some(Shown::MissingWork)
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -15,6 +15,7 @@ pub const FAMILY: Family = Family {
     name: "health",
     title: "The recording itself",
     summary: "Whether the recording can be trusted: lost records, warm-up, clocks, and recording overhead.",
+    is_of_recording: true,
     rules: &[
         &no_steps_found::NoStepsFound,
         &warmup_in_window::WarmupInWindow,

@@ -3,6 +3,7 @@
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::health_topic::HealthTopic;
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -58,6 +59,10 @@ impl Rule for OverheadInWindow {
             needs: "Recorded calls (`--calls`), or GPU operations.",
             example: "A step has 41,210 recorded calls, one every 970 ns: short functions are overestimated",
         }
+    }
+
+    fn health_topic(&self) -> Option<HealthTopic> {
+        Some(HealthTopic::Overhead)
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -2,6 +2,7 @@
 
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
+use crate::health_topic::HealthTopic;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -52,6 +53,10 @@ impl Rule for UnstableIterations {
             needs: "At least {min_steps} steps.",
             example: "Step time rose from 41.2 ms to 63.0 ms; steady from 2.10 s to 9.80 s",
         }
+    }
+
+    fn health_topic(&self) -> Option<HealthTopic> {
+        Some(HealthTopic::Pace)
     }
 
     fn look(&self, case: &Case) -> Verdict {

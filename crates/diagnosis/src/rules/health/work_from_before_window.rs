@@ -4,6 +4,7 @@ use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::health::dropped_records;
 use crate::threshold::{Threshold, Unit};
 use analysis::device::gpu::GpuMetrics;
 use analysis::phrase;
@@ -74,7 +75,7 @@ impl Rule for WorkFromBeforeWindow {
             evidence: vec![Evidence::at(text, None, first, last).number("ns", without as f64)],
             actions: vec![
                 case.timeline.info.recorded_by.choose(OURS, TORCH, NSIGHT).into(),
-                "If records were lost, see dropped-records.".into(),
+                format!("If records were lost, see {}.", dropped_records::CODE).into(),
             ],
             verify: "Record again: Data quality should no longer mention work from before the recording.".into(),
         };

@@ -1,5 +1,6 @@
 //! `cpu-memory-pressure`: the machine is short of memory, and steps wait for pages to come back from disk.
 
+use crate::bottleneck_kind::BottleneckKind;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
@@ -43,6 +44,10 @@ impl Rule for CpuMemoryPressure {
             needs: "Pressure counters (PSI) or page faults (collector `memory`).",
             example: "Memory pressure stalls the machine for 8.2 % of step time; 4,211 page faults from disk",
         }
+    }
+
+    fn bottleneck_behind_running(&self) -> Option<BottleneckKind> {
+        Some(BottleneckKind::Memory)
     }
 
     fn look(&self, case: &Case) -> Verdict {

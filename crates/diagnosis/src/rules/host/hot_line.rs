@@ -11,8 +11,9 @@ use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::element_reads;
 use crate::measures::proof;
 use crate::measures::recorded;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Rule, RuleDocs, Shown, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::health::no_steps_found;
 use crate::threshold::{Threshold, Unit};
 use analysis::frames::{NativeFunction, is, native_function};
 use analysis::host::blame::{self, Blamed};
@@ -132,10 +133,18 @@ impl Rule for HotLine {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "One function takes {min_share} of the step or more.",
-            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs, unless the step is seen to call its models elsewhere. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. Vectorising is advised where most samples are in the function's own lines; else the function that it calls is named. In a recording without steps imports count as start-up: `no-steps-found` gives their time.",
+            why: "Time is attributed to the deepest function of your own code on the stack, so that work inside a library counts for the line that called it, and a lambda or comprehension for the function around it. The gain is what the step would save without that function, including its waits for a core: the most that any change to it can bring. No gain is given where nothing shows that time could be saved: native code that computes without the GIL and operators of a tensor framework (usually the model), and a function that is nearly everything the step runs, unless the step is seen to call its models elsewhere. The share is the function's; where one of several lines clearly leads, it is named with its own share. Where the line calls a model on the CPU, the operators it runs, with their shapes and modules, come from the steps in which operators were recorded, and the advice is by what leads among them. A function that reads tensors element by element, by recorded C calls (`--calls=c`) or by operators (`--ops`), is advised to be vectorised, with how often it does; caching is advised only where operators do not show that its inputs change from step to step. Vectorising is advised where most samples are in the function's own lines; else the function that it calls is named. In a recording without steps imports count as start-up: `{rule}` gives their time.",
             needs: "Stack samples inside the steps (at least {stack_samples}), or recorded calls (`--calls`).",
             example: "build_vocabulary takes 31 % of the step (hottest line service.py:57, 18 %)",
         }
+    }
+
+    fn shows(&self) -> Option<Shown> {
+        Some(Shown::HostCode)
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[no_steps_found::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -69,13 +69,7 @@ impl Rule for LaunchThreadDescheduled {
         match own_load::taken_out(share, cores) {
             Wait::Ours(_) => of_recording(case, growth, share, cores).into(),
             Wait::Others(left) if left.mid < least(case) => Verdict::Silent,
-            Wait::Others(left) => {
-                let mut finding = finding(case, growth, left);
-                let own = (cores > 0.0)
-                    .then(|| Evidence::said(format!("{}, which is not counted here", own_load::said(cores))));
-                finding.evidence.extend(own.map(|own| own.number("cores", cores)));
-                finding.into()
-            }
+            Wait::Others(left) => finding(case, growth, left, cores).into(),
         }
     }
 }
@@ -109,7 +103,8 @@ fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Findi
     }
 }
 
-fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
+/// `cores`: what the recorder ran meanwhile, which is not counted.
+fn finding(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
     let mut evidence = vec![
         Evidence::said(format!(
             "{} of step time in the run queue, over {} intervals between readings",
@@ -119,6 +114,8 @@ fn finding(case: &Case, growth: &Growth, share: Share) -> Finding {
         .number("ns", growth.tally.part),
     ];
     evidence.extend(run_queue::stretches(case, growth, "not scheduled"));
+    let own = format!("{}, which is not counted here", own_load::said(cores));
+    evidence.extend((cores > 0.0).then(|| Evidence::said(own).number("cores", cores)));
     let gain = case.gain_of_host(share);
     let who = if case.timeline.gpu.is_empty() { "Runnable" } else { "Launching thread runnable" };
     Finding {

@@ -18,6 +18,7 @@ pub const FAMILY: Family = Family {
     name: "host",
     title: "Python and the CPU",
     summary: "What the CPU runs or waits for: hot functions, locks, garbage collection, logging, cores and memory.",
+    is_of_recording: false,
     rules: &[
         &hot_line::HotLine,
         &waits_in_step::WaitsInStep,

@@ -10,7 +10,7 @@ use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::proof;
-use crate::rule::{Case, Rule, RuleDocs, Verdict};
+use crate::rule::{Case, Rule, RuleDocs, Shown, Verdict};
 use crate::rule_code::RuleCode;
 use crate::rules::host::event_loop_blocked;
 use crate::threshold::{Threshold, Unit};
@@ -60,6 +60,10 @@ impl Rule for WaitsInStep {
             "Wait less often: every copy to the host and every synchronisation drains the GPU, which is then idle until the next launch arrives.",
             "Copy results out with cudaMemcpyAsync into pinned memory, and read them one step later.",
         ]
+    }
+
+    fn shows(&self) -> Option<Shown> {
+        Some(Shown::WaitForDevice)
     }
 
     fn look(&self, case: &Case) -> Verdict {

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::gap::{self, GapWords};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -70,15 +70,18 @@ impl Rule for HostWait {
             if place.function.is_some() { format!("mostly in {}", phrase::place(&place)) } else { "busy".to_owned() };
         let title =
             format!("GPU idle {} of {} between kernels: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
-        let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "CPU runs other code, nothing is launched");
-        finding.actions = vec![
-            Action::new("Launch the next GPU work before this code runs, or move it to another process.")
-                .needs([gap.runs_without_results(case)]),
-            "Do it on the GPU, for the whole batch at once.".into(),
-            "Prepare the next step while this one runs: a queue of one step is enough.".into(),
-        ];
-        finding.into()
+        let words = GapWords {
+            title,
+            place,
+            evidence: gap.evidence(case, "CPU runs other code, nothing is launched"),
+            actions: vec![
+                Action::new("Launch the next GPU work before this code runs, or move it to another process.")
+                    .needs([gap.runs_without_results(case)]),
+                "Do it on the GPU, for the whole batch at once.".into(),
+                "Prepare the next step while this one runs: a queue of one step is enough.".into(),
+            ],
+        };
+        gap.finding(case, CODE, gap.gain(case, gain), words).into()
     }
 }
 

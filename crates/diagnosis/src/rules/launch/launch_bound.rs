@@ -2,7 +2,8 @@
 
 use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::{capture, compiled, gap};
+use crate::measures::gap::{self, GapWords};
+use crate::measures::{capture, compiled};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -113,14 +114,17 @@ impl Rule for LaunchBound {
             .needs(needs);
         // Where it cannot be one graph, fewer launches are the way: how many fewer is not known.
         let gain = if graph.fails().is_some() { gain.at_most() } else { gain };
-        let mut finding = gap.finding_with(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, &what);
-        finding.actions = vec![
-            graph,
-            Action::torch("Fuse small operations").by("torch.compile(model).").needs([compiled::not_yet(case)]),
-            "Increase the batch, if requests can share a step: more work per kernel costs little while launches are the limit.".into(),
-        ];
-        finding.into()
+        let words = GapWords {
+            title,
+            place,
+            evidence: gap.evidence(case, &what),
+            actions: vec![
+                graph,
+                Action::torch("Fuse small operations").by("torch.compile(model).").needs([compiled::not_yet(case)]),
+                "Increase the batch, if requests can share a step: more work per kernel costs little while launches are the limit.".into(),
+            ],
+        };
+        gap.finding(case, CODE, gain, words).into()
     }
 }
 

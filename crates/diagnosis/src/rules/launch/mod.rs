@@ -18,6 +18,7 @@ pub const FAMILY: Family = Family {
     name: "launch",
     title: "Launches and CUDA graphs",
     summary: "The CPU launches too slowly or too late, loads or compiles code during a step, or does not use the CUDA graphs it has.",
+    is_of_recording: false,
     rules: &[
         &host_wait::HostWait,
         &launch_bound::LaunchBound,

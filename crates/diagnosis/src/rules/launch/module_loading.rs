@@ -1,7 +1,8 @@
 //! `module-loading`: device code is loaded inside the steps, long after the start.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::gap::{self, GapWords};
 use crate::measures::recorded;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
@@ -68,22 +69,26 @@ impl Rule for ModuleLoading {
             .clone()
             .or_else(|| recorded.longest.first().map(|(_, one)| case.timeline.names.text(one.name).to_owned()));
         let call = call.unwrap_or_else(|| "a load".into());
-        let mut title = format!(
-            "Loading device code ({call}) stalls the GPU for {} of {}",
+        let steps = || phrase::counted(case.windows.all().len() as u64, "step");
+        let title = format!(
+            "Loading device code ({call}) stalls the GPU for {} of {}{}",
             phrase::percent(gap.share.mid),
-            case.the_step()
+            case.the_step(),
+            match recorded.windows {
+                0 => String::new(),
+                some => format!(", in {} of {}", phrase::count(some), steps()),
+            }
         );
-        if recorded.windows > 0 {
-            let steps = phrase::counted(case.windows.all().len() as u64, "step");
-            title += &format!(", in {} of {steps}", phrase::count(recorded.windows));
-        }
-        let mut finding = gap.finding(case, CODE, title, Place { api: Some(call), ..Place::default() }, gap.share);
-        finding.evidence = gap.evidence(case, "code is loaded while the GPU has nothing to do");
-        finding.actions = vec![
-            "Load all modules at start-up: CUDA_MODULE_LOADING=EAGER.".into(),
-            "Run every shape and batch size once before the first request.".into(),
-        ];
-        finding.into()
+        let words = GapWords {
+            title,
+            place: Place { api: Some(call), ..Place::default() },
+            evidence: gap.evidence(case, "code is loaded while the GPU has nothing to do"),
+            actions: Action::all([
+                "Load all modules at start-up: CUDA_MODULE_LOADING=EAGER.",
+                "Run every shape and batch size once before the first request.",
+            ]),
+        };
+        gap.finding(case, CODE, gap.gain(case, gap.share), words).into()
     }
 }
 

@@ -7,6 +7,8 @@ use crate::measures::proof;
 use crate::measures::{capture, gap};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
+use crate::rules::launch::host_wait;
+use crate::rules::launch::launch_bound;
 use crate::threshold::{Threshold, Unit};
 use analysis::phrase;
 use analysis::place::Place;
@@ -39,7 +41,7 @@ impl Rule for QueueNeverBuilds {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "{min_late_share} of the kernels or more start on an idle GPU because they were launched too late.",
-            why: "A CPU that runs ahead fills a queue, and the GPU goes from kernel to kernel. Here the queue is empty before nearly every launch: the CPU is slower than the GPU, or it waits after each launch. The cost is given by `launch-bound`, `host-wait` and the synchronisation rules, so this rule has no gain.",
+            why: "A CPU that runs ahead fills a queue, and the GPU goes from kernel to kernel. Here the queue is empty before nearly every launch: the CPU is slower than the GPU, or it waits after each launch. The cost is given by `{rule}`, `{rule}` and the synchronisation rules, so this rule has no gain.",
             needs: "GPU operations with their launch calls (`--gpu-detail launch`).",
             example: "GPU queue always empty: 97 % of 12,000 kernels are launched after the GPU went idle",
         }
@@ -57,6 +59,10 @@ impl Rule for QueueNeverBuilds {
             what: "launch ahead of the GPU: no wait in the step, or a CUDA graph",
             whatif: Some("graph steps"),
         })
+    }
+
+    fn mentions(&self) -> &'static [RuleCode] {
+        &[launch_bound::CODE, host_wait::CODE]
     }
 
     fn look(&self, case: &Case) -> Verdict {

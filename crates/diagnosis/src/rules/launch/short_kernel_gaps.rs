@@ -2,7 +2,8 @@
 
 use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::{capture, compiled, gap};
+use crate::measures::gap::{self, GapWords};
+use crate::measures::{capture, compiled};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -92,19 +93,22 @@ impl Rule for ShortKernelGaps {
         );
         let gain = case.gain(&[Change::CloseGaps], gain);
         let gain = if case.replayed(&gain) { gain } else { Gain { by: GainBy::Bounded, ..gain } };
-        let mut finding = gap.finding_with(case, CODE, title, Place::default(), gain);
-        finding.evidence = gap.evidence(case, "the next kernel was launched but had not started");
         let own = |one: &&StepKernels| (one.process, one.ordinal) == (gap.device.process, gap.device.ordinal);
         let needs = case.kernels().iter().find(own).map(|device| capture::of_steps(case, device)).unwrap_or_default();
-        finding.actions = vec![
-            Action::torch("Fuse small kernels")
-                .by("torch.compile(model), or the library's fused operations.")
-                .needs([compiled::not_yet(case)]),
-            Action::torch("Replay the step as a CUDA graph, whose kernels start closer together")
-                .by("torch.compile(model, mode=\"reduce-overhead\").")
-                .needs(needs),
-        ];
-        finding.into()
+        let words = GapWords {
+            title,
+            place: Place::default(),
+            evidence: gap.evidence(case, "the next kernel was launched but had not started"),
+            actions: vec![
+                Action::torch("Fuse small kernels")
+                    .by("torch.compile(model), or the library's fused operations.")
+                    .needs([compiled::not_yet(case)]),
+                Action::torch("Replay the step as a CUDA graph, whose kernels start closer together")
+                    .by("torch.compile(model, mode=\"reduce-overhead\").")
+                    .needs(needs),
+            ],
+        };
+        gap.finding(case, CODE, gain, words).into()
     }
 }
 

@@ -16,6 +16,7 @@ pub const FAMILY: Family = Family {
     name: "memory",
     title: "GPU memory",
     summary: "What PyTorch's allocator holds: leaks, fragmentation, unused reserved memory, and how close it is to the limit.",
+    is_of_recording: false,
     rules: &[
         &leak::Leak,
         &oom_near_miss::OomNearMiss,

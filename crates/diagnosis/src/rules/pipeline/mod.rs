@@ -14,6 +14,7 @@ pub const FAMILY: Family = Family {
     name: "pipeline",
     title: "Input, output and loops",
     summary: "CPU work around the model: preparing a batch, waiting for the next one, handling results, looping over tensors.",
+    is_of_recording: false,
     rules: &[
         &preprocess_before_first_kernel::PreprocessBeforeFirstKernel,
         &postprocess_tail::PostprocessTail,

@@ -1,7 +1,8 @@
 //! `postprocess-tail`: after the last work of a step the host goes on, and the GPU has nothing to do.
 
+use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::gap;
+use crate::measures::gap::{self, GapWords};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -65,13 +66,16 @@ impl Rule for PostprocessTail {
         let title =
             format!("GPU idle {} of {} after last kernel: CPU {most}", phrase::percent(gap.share.mid), case.the_step());
         let gain = Share { low: gap.share.low * part, ..gap.share };
-        let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "CPU runs after the last GPU work of the step");
-        finding.actions = vec![
-            "Start the next request first, then finish this one: hand the result to another thread or process.".into(),
-            "Do it on the GPU before the copy to the host, and copy less.".into(),
-        ];
-        finding.into()
+        let words = GapWords {
+            title,
+            place,
+            evidence: gap.evidence(case, "CPU runs after the last GPU work of the step"),
+            actions: Action::all([
+                "Start the next request first, then finish this one: hand the result to another thread or process.",
+                "Do it on the GPU before the copy to the host, and copy less.",
+            ]),
+        };
+        gap.finding(case, CODE, gap.gain(case, gain), words).into()
     }
 }
 

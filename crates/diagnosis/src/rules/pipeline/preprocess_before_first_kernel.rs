@@ -2,7 +2,8 @@
 
 use crate::action::Action;
 use crate::bottleneck_kind::BottleneckKind;
-use crate::measures::{ahead, gap};
+use crate::measures::ahead;
+use crate::measures::gap::{self, GapWords};
 use crate::rule::{Case, Edit, Rule, RuleDocs, Verdict};
 use crate::rule_code::RuleCode;
 use crate::threshold::{Threshold, Unit};
@@ -77,8 +78,6 @@ impl Rule for PreprocessBeforeFirstKernel {
         // An operator or a call of the driver's is no preprocessing of an input.
         let operator = place.file.is_none()
             && place.function.as_deref().is_some_and(|name| name.contains("::") || CudaCall::of(name).is_runtime());
-        let mut finding = gap.finding(case, CODE, title, place, gain);
-        finding.evidence = gap.evidence(case, "CPU runs before the first GPU work of the step");
         let ahead = Action::new("Prepare the next request while the GPU works on this one: in another process or thread, with a queue in between.")
             .needs([ahead::next_is_there(case), ahead::second_core(case)]);
         let instead = match operator {
@@ -89,19 +88,20 @@ impl Rule for PreprocessBeforeFirstKernel {
                 "Do it on the GPU: torchvision.transforms.v2 on CUDA tensors, nvJPEG for images, a fast tokenizer for text."
             }
         };
-        finding.actions = vec![
-            ahead,
-            match operator {
-                true => instead.into(),
-                false => Action::torch(instead),
-            },
-            "Cache what does not change between requests: compiled patterns, prompt prefixes, buffers.".into(),
-        ];
+        let instead = match operator {
+            true => instead.into(),
+            false => Action::torch(instead),
+        };
         // What may not apply does not come first.
-        if finding.actions[0].applies() < 1.0 {
-            finding.actions.swap(0, 1);
-        }
-        finding.into()
+        let [first, second] = if ahead.applies() < 1.0 { [instead, ahead] } else { [ahead, instead] };
+        let keep = "Cache what does not change between requests: compiled patterns, prompt prefixes, buffers.";
+        let words = GapWords {
+            title,
+            place,
+            evidence: gap.evidence(case, "CPU runs before the first GPU work of the step"),
+            actions: vec![first, second, keep.into()],
+        };
+        gap.finding(case, CODE, gap.gain(case, gain), words).into()
     }
 }
 

@@ -12,6 +12,7 @@ pub const FAMILY: Family = Family {
     name: "serving",
     title: "Serving engines",
     summary: "Steps of an LLM serving engine: padding, prefill, decode, sampling and scheduling.",
+    is_of_recording: false,
     rules: &[
         &padding_waste::PaddingWaste,
         &sampler_share::SamplerShare,
