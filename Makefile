@@ -140,7 +140,7 @@ suite-reliability: .venv/installed ## How often verdicts of a confidence are rig
 mutants: ## Which changes of steps, ranking, confidence, replay and gains the crates' tests do not notice. MUTANTS="--shard 0/8"
 	cargo mutants --package inferscope-analysis --file 'crates/analysis/src/steps/**/*.rs' $(MUTANTS)
 	cargo mutants --package inferscope-replay --file 'crates/replay/src/**/*.rs' $(MUTANTS)
-	cargo mutants --package inferscope-diagnosis $(foreach name,rank relation confidence certainty action considered telling measures/confidence calibration/mod calibration/misses,--file crates/diagnosis/src/$(name).rs) $(MUTANTS)
+	cargo mutants --package inferscope-diagnosis $(foreach name,rank relation confidence certainty action considered leading measures/confidence calibration/mod calibration/misses,--file crates/diagnosis/src/$(name).rs) $(MUTANTS)
 
 .PHONY: gpu-bursts
 gpu-bursts: ## As gpu-bench, only how much slower models get, by short bursts of loaded processes in turn: the most exact. GPU="--models mlp"

@@ -20,8 +20,8 @@ PROFILE_HEALTH = (
     "clock-residual",
     "overhead-in-window",
 )
-# Percent of the step. A finding that promises less is worth knowing and blames nobody. It is `LEAST` of
-# crates/diagnosis/src/telling.rs, the least that the answer names as a cause (test_judge.py holds the two together).
+# Percent of the step. A finding that promises less is worth knowing and blames nobody. It is `MIN_GAIN` of
+# crates/diagnosis/src/leading.rs, the least that the answer names as a cause (test_judge.py holds the two together).
 # Where steps differ much the answer asks for more; here noise is no excuse for what a healthy program was promised.
 BLAME = 3.0
 # The figures to reach.
@@ -64,7 +64,7 @@ def middle(finding: dict[str, Any]) -> float | None:
 
 def first(analysis: Analysis) -> dict[str, Any] | None:
     """The first finding about the program that blames something; where none does, the first that only states. A place
-    beside which all that is promised is little stands before it (`dwarfs` in telling.rs), and is the verdict."""
+    beside which all that is promised is little stands before it (`largest_without_gain` in leading.rs), and is the verdict."""
     about = about_the_program(analysis)
     if about and about[0]["code"] == "hot-line" and middle(about[0]) is None:
         return about[0]

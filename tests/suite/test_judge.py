@@ -39,8 +39,8 @@ class Judging(unittest.TestCase):
         self.assertTrue(judge.judge(SYNC, analysis(finding("sync-api", 30.0))).right)
 
     def test_judge_and_answer_blame_from_the_same_gain_on(self) -> None:
-        answer = Path(__file__).resolve().parents[2] / "crates" / "diagnosis" / "src" / "telling.rs"
-        least = re.search(r"pub const LEAST: f64 = ([0-9.]+);", answer.read_text(encoding="utf-8"))
+        answer = Path(__file__).resolve().parents[2] / "crates" / "diagnosis" / "src" / "leading.rs"
+        least = re.search(r"pub const MIN_GAIN: f64 = ([0-9.]+);", answer.read_text(encoding="utf-8"))
         assert least is not None
         self.assertEqual(judge.BLAME, float(least[1]))
         bound = Program("gemm", "compute-bound")

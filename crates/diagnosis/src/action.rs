@@ -15,7 +15,7 @@ pub enum Precondition {
 }
 
 /// The chance of what the recording does not tell: nothing speaks for either side.
-const UNKNOWN: f64 = 0.5;
+const CHANCE_IF_UNKNOWN: f64 = 0.5;
 
 /// What has to be there for an action: whether a program without PyTorch can do it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,12 +127,12 @@ impl Action {
     pub fn applies(&self) -> f64 {
         match self.fails() {
             Some(_) => 0.0,
-            None => self.unknown().map(|_| UNKNOWN).product(),
+            None => self.unknown().map(|_| CHANCE_IF_UNKNOWN).product(),
         }
     }
 
     /// With what to check in front of it: somebody who reads no further must not do it blindly.
-    pub fn said(self) -> Action {
+    pub fn with_conditions(self) -> Action {
         let conditions: Vec<&str> = self.unknown().collect();
         if conditions.is_empty() {
             return self;
@@ -193,9 +193,9 @@ mod tests {
         let action = Action::new("Batch them.").needs(both).needs([Precondition::Holds]);
         assert_eq!((action.applies(), action.fails()), (0.25, None));
         let said = "If the rounds are independent and they have one shape (not recorded): batch them.";
-        assert_eq!(action.clone().said().text(), said);
-        assert_eq!(action.instead("GPU batches.").said().text(), said.replace("batch them", "GPU batches"));
-        assert_eq!(Action::new("Batch them.").needs([Precondition::Holds]).said(), "Batch them.");
+        assert_eq!(action.clone().with_conditions().text(), said);
+        assert_eq!(action.instead("GPU batches.").with_conditions().text(), said.replace("batch them", "GPU batches"));
+        assert_eq!(Action::new("Batch them.").needs([Precondition::Holds]).with_conditions(), "Batch them.");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn fitted(timeline: &Timeline, findings: Vec<Finding>) -> Vec<Finding> {
         };
         let finding = possible(finding);
         let actions = if torch { finding.actions } else { no_torch::instead(finding.code, &finding.actions) };
-        let actions = actions.into_iter().map(Action::said).collect();
+        let actions = actions.into_iter().map(Action::with_conditions).collect();
         let switched = python && !fails && rules::find(finding.code).is_some_and(|rule| rule.fix().is_some());
         let verify = match switched {
             true => format!(
@@ -42,7 +42,7 @@ fn possible(finding: Finding) -> Finding {
     let (failed, actions): (Vec<Action>, Vec<Action>) =
         finding.actions.into_iter().partition(|one| one.fails().is_some());
     let said = |action: &Action| {
-        Evidence::said(format!("not advised: {} ({})", action.brief(), action.fails().unwrap_or_default()))
+        Evidence::new(format!("not advised: {} ({})", action.brief(), action.fails().unwrap_or_default()))
     };
     let evidence = finding.evidence.into_iter().chain(failed.iter().map(said)).collect();
     match actions.is_empty() && !failed.is_empty() {

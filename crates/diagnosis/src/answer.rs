@@ -2,15 +2,17 @@
 //! costs the most and where, and what to do first.
 
 use crate::finding::{Abstention, Finding};
-use crate::health::{self, HealthLine, HealthState, LOST};
+use crate::health::{self, HealthLine, HealthState, MAX_LOST_SHARE};
 use crate::health_topic::HealthTopic;
+use crate::leading::{
+    MAJORITY, MIN_GAIN, at_work, device, largest_without_gain, leading, min_gain, other_line, wanted_by_user,
+};
 use crate::losses::{share_without_stacks, totals};
 use crate::measures::gpu_clock;
 use crate::measures::own_load;
-use crate::measures::pace::{PACES, busiest};
+use crate::measures::pace::{MIN_PACING_SHARE, busiest};
 use crate::rule::Case;
 use crate::rules;
-use crate::telling::{HALF, LEAST, at_work, device, dwarfs, most_telling, other_line, wanted, worth};
 use crate::too_short::ended;
 use analysis::PartKind;
 use analysis::origin;
@@ -20,14 +22,14 @@ use replay::gain::Gain;
 use timeline::Note;
 
 pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health: &[HealthLine]) -> [String; 3] {
-    let best = most_telling(case, findings);
+    let best = leading(case, findings);
     let cut = health::cut(case).map(|cut| cut + " ").unwrap_or_default();
     // Nothing surely gains enough: what may is worth a try.
     let pace = pace(case, best);
-    let may = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.high >= LEAST);
+    let may = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.high >= MIN_GAIN);
     let maybe = findings.iter().filter(|_| pace.is_some()).find(may);
     let surely = findings.iter().filter_map(|finding| finding.gain).map(|gain| gain.low).fold(0.0, f64::max);
-    let least = if surely < LEAST { LEAST } else { worth(case) };
+    let least = if surely < MIN_GAIN { MIN_GAIN } else { min_gain(case) };
     let what = match pace {
         Some(why) => nothing(busiest(case), &why, maybe.map(|finding| (finding, least))),
         None => what(case, best),
@@ -38,8 +40,8 @@ pub fn say(case: &Case, findings: &[Finding], abstentions: &[Abstention], health
 
 /// What comes after the cause, where that is one half of the answer.
 fn next(case: &Case, findings: &[Finding], best: Option<&Finding>) -> String {
-    let small = dwarfs(case, findings).and_then(|(_, small)| small);
-    let wanted = wanted(findings).filter(|wanted| !best.is_some_and(|best| std::ptr::eq(best, *wanted)));
+    let small = largest_without_gain(case, findings).and_then(|(_, small)| small);
+    let wanted = wanted_by_user(findings).filter(|wanted| !best.is_some_and(|best| std::ptr::eq(best, *wanted)));
     let next = small.or_else(|| other_line(case, findings)).or(wanted);
     next.map(|finding| format!(" Next: {}.", rules::headline(finding))).unwrap_or_default()
 }
@@ -71,8 +73,8 @@ fn how_long(case: &Case) -> String {
     if let Some(said) = at_work(case).filter(|_| !case.breakdown_tells()) {
         return format!("{time}; {said}.");
     }
-    if let Some(handful) = case.handful() {
-        return format!("{time}; {}.", handful.tells_nothing());
+    if let Some(few) = case.too_few_samples() {
+        return format!("{time}; {}.", few.tells_nothing());
     }
     if !case.breakdown_tells() {
         let why = case.without_samples().unwrap_or_default();
@@ -115,7 +117,7 @@ fn name(name: &str) -> String {
 /// Why there is nothing to fix, where the device sets the pace and nothing surely gains enough.
 fn pace(case: &Case, best: Option<&Finding>) -> Option<String> {
     let Some(finding) = best else { return device(case) };
-    let healthy = finding.gain.is_none() && busiest(case) > HALF && rules::finds_health(finding.code);
+    let healthy = finding.gain.is_none() && busiest(case) > MAJORITY && rules::finds_health(finding.code);
     healthy.then(|| lower(finding.title.trim_end_matches('.')))
 }
 
@@ -127,9 +129,9 @@ fn what(case: &Case, best: Option<&Finding>) -> String {
         return format!("{title}; {}.", without(case, gain));
     }
     let largest = case.breakdown.functions().into_iter().next();
-    let imports = case.imports().filter(|(share, _)| share.mid > HALF);
+    let imports = case.imports().filter(|(share, _)| share.mid > MAJORITY);
     match largest {
-        _ if case.handful().is_some() => {
+        _ if case.too_few_samples().is_some() => {
             let ended = ended(case.timeline.info.exit).map(|ended| ended + " ").unwrap_or_default();
             format!("{ended}Not enough data to identify a cause.")
         }
@@ -168,7 +170,7 @@ fn without(case: &Case, gain: Gain) -> String {
 fn nothing(busy: f64, why: &str, maybe: Option<(&Finding, f64)>) -> String {
     let Some((finding, gain, least)) = maybe.and_then(|(finding, least)| Some((finding, finding.gain?, least))) else {
         // A device that idles for long has a cause for that, even where no rule can name it.
-        return match busy >= PACES {
+        return match busy >= MIN_PACING_SHARE {
             true => format!("Nothing to fix found: {why}."),
             false => format!("No single cause found: {why}."),
         };
@@ -191,8 +193,8 @@ fn lower(title: &str) -> String {
 fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health: &[HealthLine]) -> String {
     let full = |text: &str| format!("{}.", text.trim_end_matches('.'));
     let device_tells = best.is_some() && at_work(case).is_some();
-    if let Some(handful) = case.handful().filter(|_| best.is_none()) {
-        return handful.next_step(case);
+    if let Some(few) = case.too_few_samples().filter(|_| best.is_none()) {
+        return few.next_step(case);
     }
     // A condition of the user stands on what it names.
     let wanted = best.is_some_and(|best| rules::find(best.code).is_none());
@@ -222,7 +224,7 @@ fn first(case: &Case, best: Option<&Finding>, abstentions: &[Abstention], health
         };
     }
     // Few samples, and lost ones, do not matter where the device tells.
-    let only_stacks = || share_without_stacks(case.timeline, &totals(case.timeline)) < LOST;
+    let only_stacks = || share_without_stacks(case.timeline, &totals(case.timeline)) < MAX_LOST_SHARE;
     let of_samples =
         |line: &HealthLine| line.topic == HealthTopic::Samples || line.topic == HealthTopic::Losses && only_stacks();
     let matters = |line: &&HealthLine| line.topic != HealthTopic::Recording && !(device_tells && of_samples(line));
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(nothing(0.9, "the GPU sets the pace", None), "Nothing to fix found: the GPU sets the pace.");
         assert_eq!(nothing(0.6, "the GPU is idle", None), "No single cause found: the GPU is idle.");
         assert_eq!(
-            nothing(0.9, "the GPU sets the pace", Some((&finding, LEAST))),
+            nothing(0.9, "the GPU sets the pace", Some((&finding, MIN_GAIN))),
             "No fix is certain to gain 3 % of a step: the GPU sets the pace. \
              Try first (−2.0 %, range 0–10): Exposed collectives take 9.8 % of the step."
         );

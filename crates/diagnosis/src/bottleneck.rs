@@ -22,7 +22,7 @@ pub struct Bottleneck {
 }
 
 /// Bound by a thing means that it takes more than all others together.
-const HALF: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
     let breakdown = &case.breakdown;
@@ -34,30 +34,30 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
         })
         .chain(device::evidence(case))
         .collect();
-    let telling = crate::telling::most_telling(case, findings);
-    let device = device::of(case, findings, telling);
+    let leading = crate::leading::leading(case, findings);
+    let device = device::of(case, findings, leading);
     let (kind, confidence) = match case.breakdown_tells() {
         _ if breakdown.total_ns == 0 => (BottleneckKind::Unknown, 0.0),
         _ if device.is_some() => device.unwrap_or((BottleneckKind::Unknown, 0.0)),
-        _ if breakdown.share(PartKind::Gpu) > HALF => waits_for_device(case),
+        _ if breakdown.share(PartKind::Gpu) > MAJORITY => waits_for_device(case),
         true if breakdown.by_calls => by_parts(case),
         true => by_samples(case),
         false => (BottleneckKind::Unknown, 0.0),
     };
-    let (kind, confidence) = match known(findings, telling) {
+    let (kind, confidence) = match known(findings, leading) {
         Some(known) if kind == BottleneckKind::Unknown => known,
         _ => (kind, confidence),
     };
-    let most = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.low >= 100.0 * HALF);
+    let most = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.low >= 100.0 * MAJORITY);
     let hidden = |finding: &Finding| rules::find(finding.code)?.bottleneck_behind_running();
     let kind = findings.iter().filter(most).find_map(hidden).unwrap_or(kind);
     // As sure as what it rests on.
-    let confidence = match telling.filter(|finding| finding.gain.is_some()) {
+    let confidence = match leading.filter(|finding| finding.gain.is_some()) {
         Some(finding) => confidence.min(finding.confidence()),
         None => confidence,
     };
-    let cause = telling.map(|finding| rules::headline(finding).into_owned());
-    let device = || crate::telling::device(case);
+    let cause = leading.map(|finding| rules::headline(finding).into_owned());
+    let device = || crate::leading::device(case);
     let primary_cause = cause.or_else(device).unwrap_or_else(|| match breakdown.functions().first() {
         _ if !case.breakdown_tells() => "not enough data to identify a cause".into(),
         Some(part) => {
@@ -69,10 +69,10 @@ pub fn of(case: &Case, findings: &[Finding]) -> Bottleneck {
 }
 
 /// What the rule stands for that explains most of the steps; or another rule that speaks of the same place.
-fn known(findings: &[Finding], telling: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
-    let most = telling.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 100.0 * HALF))?;
+fn known(findings: &[Finding], leading: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
+    let most = leading.filter(|finding| finding.gain.is_some_and(|gain| gain.mid >= 100.0 * MAJORITY))?;
     let there = findings.iter().filter(|finding| finding.place.function.is_some() && finding.place == most.place);
-    let (kind, _) = std::iter::once(most).chain(there).find_map(device::told)?;
+    let (kind, _) = std::iter::once(most).chain(there).find_map(device::bottleneck_of)?;
     Some((kind, most.confidence()))
 }
 
@@ -89,7 +89,7 @@ fn waits_for_device(case: &Case) -> (BottleneckKind, f64) {
 fn by_parts(case: &Case) -> (BottleneckKind, f64) {
     let share = |kind| case.breakdown.share(kind);
     let runs = share(PartKind::Python) + share(PartKind::Native) + share(PartKind::Gc) + share(PartKind::Descheduled);
-    match runs > HALF {
+    match runs > MAJORITY {
         true => (BottleneckKind::Cpu, runs * case.windows.repeats()),
         false => (BottleneckKind::Unknown, 0.0),
     }
@@ -117,8 +117,8 @@ fn by_samples(case: &Case) -> (BottleneckKind, f64) {
         kinds.into_iter().map(|kind| (kind, case.share(|one| kind_of(one) == kind).0)).collect();
     let most = shares.iter().max_by(|a, b| a.1.mid.total_cmp(&b.1.mid));
     match most {
-        Some((kind, share)) if share.mid > HALF => (*kind, share.surely_above(HALF) * case.coverage()),
-        Some((_, share)) => (BottleneckKind::Balanced, (1.0 - share.surely_above(HALF)) * case.coverage()),
+        Some((kind, share)) if share.mid > MAJORITY => (*kind, share.surely_above(MAJORITY) * case.coverage()),
+        Some((_, share)) => (BottleneckKind::Balanced, (1.0 - share.surely_above(MAJORITY)) * case.coverage()),
         None => (BottleneckKind::Unknown, 0.0),
     }
 }

@@ -36,7 +36,7 @@ impl Certainty {
     }
 
     /// The factors in one line, where another than `seen` leaves doubt.
-    pub fn said(&self) -> Option<String> {
+    pub fn factors_text(&self) -> Option<String> {
         let doubtful = self.factors().iter().skip(1).any(|(_, chance)| *chance < NO_DOUBT);
         let percent = |chance: f64| format!("{:.0} %", 100.0 * chance);
         let parts: Vec<String> =
@@ -89,13 +89,13 @@ mod tests {
     #[test]
     fn what_leaves_the_most_doubt_is_named_and_what_rounds_to_all_is_not() {
         let sure = Certainty::seen(0.999);
-        assert_eq!((sure.weakest(), sure.said()), (None, None));
+        assert_eq!((sure.weakest(), sure.factors_text()), (None, None));
         let doubtful = Certainty { cause: 0.5, fix: 0.8, ..sure };
         assert_eq!(doubtful.weakest(), Some(("cause", 0.5)));
-        assert_eq!(doubtful.said().as_deref(), Some("seen 100 % × cause 50 % × fix 80 % × steps 100 %"));
+        assert_eq!(doubtful.factors_text().as_deref(), Some("seen 100 % × cause 50 % × fix 80 % × steps 100 %"));
         // How often it was seen is said elsewhere.
         let rare = Certainty::seen(0.6);
-        assert_eq!((rare.weakest(), rare.said()), (Some(("seen", 0.6)), None));
+        assert_eq!((rare.weakest(), rare.factors_text()), (Some(("seen", 0.6)), None));
     }
 
     #[test]

@@ -5,31 +5,33 @@
 
 use crate::certainty::Certainty;
 use crate::finding::Finding;
+use crate::leading::{MIN_GAIN, leading};
 use crate::relation::{Relation, Relations};
 use crate::rule::Case;
 use crate::rules;
-use crate::telling::{LEAST, most_telling};
 use analysis::idle::{Cause, DeviceIdle};
 use analysis::stats::share::Share;
 use replay::gain::{Gain, GainBy};
 use timeline::CollectorCode;
 
 /// The findings as sure as the recording allows, each by itself: seen, fix and steps.
-pub fn trusted(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
-    let (trust, replay, recorded) = (seen(case) * kept(case), explained(case), reproduced(case));
+pub fn limited_by_recording(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+    let (trust, replay, recorded) =
+        (explained_idle(case) * recorded_part(case), replayed_steps(case), reproduced(case));
     let steps = case.steps.confidence;
     let one = |finding: Finding| {
         let known = finding.certainty;
         let Some(gain) = finding.gain else {
             // What is said of the recording is true whatever its steps are; a share of the steps is not.
-            let of_recording = rules::family(finding.code).is_some_and(|family| family.is_of_recording);
-            let steps = if of_recording { 1.0 } else { steps };
+            let is_of_recording = rules::family(finding.code).is_some_and(|family| family.is_of_recording);
+            let steps = if is_of_recording { 1.0 } else { steps };
             return Finding { certainty: Certainty { steps, ..known }, ..finding };
         };
         let by = if case.replayed(&gain) { replay } else { recorded };
         // A fix does what it promises if it can be made at all, and if that is worth it.
         let applies = finding.actions.first().map_or(1.0, |action| action.applies());
-        let certainty = Certainty { seen: known.seen * trust * by, fix: applies * worth(&gain), steps, ..known };
+        let certainty =
+            Certainty { seen: known.seen * trust * by, fix: applies * chance_to_be_worth_it(&gain), steps, ..known };
         Finding { certainty, ..finding }
     };
     findings.into_iter().map(one).collect()
@@ -66,8 +68,8 @@ fn doubt(findings: &[Finding], relations: &Relations, at: usize) -> f64 {
 pub fn settled(case: &Case, findings: Vec<Finding>, relations: &Relations) -> Vec<Finding> {
     // A condition of the user holds or does not, whatever takes the time.
     let ours = |finding: &&Finding| rules::find(finding.code).is_some();
-    let Some(telling) = most_telling(case, &findings).filter(ours) else { return findings };
-    let place = findings.iter().position(|finding| std::ptr::eq(finding, telling)).unwrap_or(0);
+    let Some(leading) = leading(case, &findings).filter(ours) else { return findings };
+    let place = findings.iter().position(|finding| std::ptr::eq(finding, leading)).unwrap_or(0);
     // The largest that speaks of another time.
     let apart = |other: &usize| relations.get(place, *other) == Relation::Apart;
     let others = (place + 1..findings.len()).filter(apart).filter_map(|other| findings[other].gain);
@@ -95,10 +97,10 @@ fn is_most(case: &Case, cause: &Finding, mut others: impl Iterator<Item = Gain>)
 
 /// How likely a gain is worth a change. Where its bounds alone are known, half of the chance lies below its middle and half above, evenly. What was replayed or
 /// recorded is there, however small it is.
-fn worth(gain: &Gain) -> f64 {
+fn chance_to_be_worth_it(gain: &Gain) -> f64 {
     let part = |from: f64, to: f64| match to > from {
-        true => ((to - LEAST) / (to - from)).clamp(0.0, 1.0),
-        false => f64::from(u8::from(to >= LEAST)),
+        true => ((to - MIN_GAIN) / (to - from)).clamp(0.0, 1.0),
+        false => f64::from(u8::from(to >= MIN_GAIN)),
     };
     match gain.by {
         GainBy::Replay | GainBy::Recorded => 1.0,
@@ -107,7 +109,7 @@ fn worth(gain: &Gain) -> f64 {
 }
 
 /// The part of the devices' idle time that has a cause.
-fn seen(case: &Case) -> f64 {
+fn explained_idle(case: &Case) -> f64 {
     let unknown = case.idle().iter().map(|device| device.share(Cause::Unknown)).fold(0.0, f64::max);
     1.0 - unknown.min(1.0)
 }
@@ -126,7 +128,7 @@ fn examined(case: &Case, gain: Option<Gain>) -> f64 {
 }
 
 /// The part of the devices' work and launches that was not lost.
-fn kept(case: &Case) -> f64 {
+fn recorded_part(case: &Case) -> f64 {
     let of_device =
         |loss: &&timeline::Loss| loss.collector == CollectorCode::Gpu || loss.collector == CollectorCode::Launches;
     let lost: u64 = case.timeline.losses.iter().filter(of_device).map(|loss| loss.count).fold(0, u64::saturating_add);
@@ -135,7 +137,7 @@ fn kept(case: &Case) -> f64 {
 }
 
 /// The part of the replayed steps that came out as recorded.
-fn explained(case: &Case) -> f64 {
+fn replayed_steps(case: &Case) -> f64 {
     // Nothing to replay: that says nothing against what was recorded.
     case.player().map_or(1.0, |player| player.check().explained as f64 / player.check().steps.max(1) as f64)
 }
@@ -143,13 +145,13 @@ fn explained(case: &Case) -> f64 {
 /// The part of the mean step that a replay accounts for: what it misses is not where it seems to be.
 fn reproduced(case: &Case) -> f64 {
     let missed = case.player().map_or(0.0, |player| player.check().off);
-    explained(case).max(1.0 - missed.min(1.0))
+    replayed_steps(case).max(1.0 - missed.min(1.0))
 }
 
 /// How likely the one is larger than the other, by their ranges.
 fn above(one: Share, other: Share) -> f64 {
-    let (half, room) = ((one.mid - other.mid) / 2.0, |share: Share| (share.high - share.low) / 2.0);
-    let error = room(one).hypot(room(other));
+    let (half, width) = ((one.mid - other.mid) / 2.0, |share: Share| (share.high - share.low) / 2.0);
+    let error = width(one).hypot(width(other));
     Share { low: half - error / 2.0, mid: half, high: half + error / 2.0 }.surely_above(0.0)
 }
 
@@ -220,17 +222,17 @@ mod tests {
         let act = |needs: Vec<Precondition>| {
             let one = of("host-wait", 40.0, 0.9);
             let actions = vec![Action::new("Do it.").needs(needs), Action::new("Or that.")];
-            trusted(&case, vec![Finding { actions, ..one }])[0].certainty
+            limited_by_recording(&case, vec![Finding { actions, ..one }])[0].certainty
         };
         let steps = case.steps.confidence;
         assert_eq!(act(Vec::new()), Certainty { steps, ..Certainty::seen(0.9) });
         assert_eq!((act(vec![unknown()]).fix, act(vec![unknown(), unknown()]).fix), (0.5, 0.25));
         // What is said of the recording itself is true whatever its steps are; what sets the pace is said of them.
-        let without = |code| trusted(&case, vec![finding(code, None, Severity::Info)])[0].certainty;
+        let without = |code| limited_by_recording(&case, vec![finding(code, None, Severity::Info)])[0].certainty;
         assert_eq!(without("dropped-records").steps, 1.0);
         assert_eq!(without("compute-bound").steps, steps);
         let bounded = Finding { gain: Some(Gain::up_to(6.0)), ..of("host-wait", 6.0, 0.9) };
-        assert!((trusted(&case, vec![bounded])[0].certainty.fix - 0.5).abs() < 1e-9);
+        assert!((limited_by_recording(&case, vec![bounded])[0].certainty.fix - 0.5).abs() < 1e-9);
     }
 
     #[test]
@@ -244,12 +246,13 @@ mod tests {
 
     #[test]
     fn bounds_that_reach_down_to_nothing_leave_doubt_and_less_of_it_the_more_there_is() {
-        let bounded = |most: f64| worth(&Gain::up_to(most));
+        let bounded = |most: f64| chance_to_be_worth_it(&Gain::up_to(most));
         assert_eq!(bounded(2.0), 0.0);
         assert!((bounded(6.0) - 0.5).abs() < 1e-9 && bounded(6.0) < bounded(20.0) && bounded(20.0) < bounded(80.0));
-        let prior = |low, mid, high| worth(&Gain { by: GainBy::Prior, ..Gain::recorded(low, mid, high) });
+        let prior =
+            |low, mid, high| chance_to_be_worth_it(&Gain { by: GainBy::Prior, ..Gain::recorded(low, mid, high) });
         assert!(prior(0.0, 5.0, 90.0) < prior(0.0, 60.0, 90.0) && prior(0.0, 60.0, 90.0) < prior(10.0, 60.0, 90.0));
-        assert_eq!((prior(10.0, 60.0, 90.0), worth(&Gain::recorded(0.0, 1.0, 2.0))), (1.0, 1.0));
+        assert_eq!((prior(10.0, 60.0, 90.0), chance_to_be_worth_it(&Gain::recorded(0.0, 1.0, 2.0))), (1.0, 1.0));
     }
 
     #[test]
@@ -266,14 +269,14 @@ mod tests {
 
     #[test]
     fn records_of_a_device_that_were_lost_leave_doubt_by_their_part() {
-        let kept = |lost: &str| {
+        let recorded_part = |lost: &str| {
             let text = format!(
                 "{lost}\n{STEPS}\n api cudaLaunchKernel 0..1ms\n stream 7\n repeat 3 every 1ms\n kernel k 1ms..1.5ms\n end"
             );
-            kept(&Case::new(&timeline::Timeline::from_text(&text).unwrap(), None))
+            recorded_part(&Case::new(&timeline::Timeline::from_text(&text).unwrap(), None))
         };
-        assert_eq!((kept(""), kept("loss stacks 9 overwritten")), (1.0, 1.0));
-        assert_eq!(kept("loss gpu 1 overwritten"), 0.75);
+        assert_eq!((recorded_part(""), recorded_part("loss stacks 9 overwritten")), (1.0, 1.0));
+        assert_eq!(recorded_part("loss gpu 1 overwritten"), 0.75);
     }
 
     #[test]

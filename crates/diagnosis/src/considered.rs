@@ -1,10 +1,10 @@
 //! What else was considered for the answer, and what speaks against each: one line, from how the findings stand to each other and what they lack.
 
 use crate::finding::Finding;
+use crate::leading::{MIN_GAIN, leading};
 use crate::relation::{Relation, Relations};
 use crate::rule::Case;
 use crate::rule_code::RuleCode;
-use crate::telling::{LEAST, most_telling};
 use analysis::phrase;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -17,21 +17,21 @@ pub struct Considered {
 }
 
 /// As many as somebody reads beside the answer.
-const MOST: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 /// Of findings in their order: those with something to gain that are not the answer.
 pub fn for_the_answer(case: &Case, findings: &[Finding], relations: &Relations) -> Vec<Considered> {
-    let Some(cause) = most_telling(case, findings) else { return Vec::new() };
+    let Some(cause) = leading(case, findings) else { return Vec::new() };
     let at = findings.iter().position(|finding| std::ptr::eq(finding, cause)).unwrap_or(0);
-    let worth_a_word = |finding: &Finding| finding.gain.is_some_and(|gain| gain.high >= LEAST);
-    let others = findings.iter().enumerate().filter(|(other, finding)| *other != at && worth_a_word(finding));
+    let worth_showing = |finding: &Finding| finding.gain.is_some_and(|gain| gain.high >= MIN_GAIN);
+    let others = findings.iter().enumerate().filter(|(other, finding)| *other != at && worth_showing(finding));
     let considered = |(other, finding): (usize, &Finding)| Considered {
         code: finding.code,
         title: finding.title.clone(),
         confidence: finding.confidence(),
         against: against(cause, finding, relations.get(at, other)),
     };
-    others.take(MOST).map(considered).collect()
+    others.take(MAX_SHOWN).map(considered).collect()
 }
 
 fn against(cause: &Finding, other: &Finding, relation: Relation) -> String {

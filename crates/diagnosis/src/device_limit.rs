@@ -22,7 +22,7 @@ fn limited_one(case: &Case, busy: f64, finding: Finding) -> Finding {
     let recorded = |gain: &Gain| !of_the_device && !case.replayed(gain) && gain.high > most;
     let Some(gain) = finding.gain.filter(recorded) else { return finding };
     let text = format!("GPU busy {} of it: changing CPU code can save at most the rest", phrase::percent(busy));
-    let limit = Evidence::said(text).number("busy", busy);
+    let limit = Evidence::new(text).number("busy", busy);
     Finding {
         gain: Some(Gain { low: gain.low.min(most), mid: gain.mid.min(most), high: most, ..gain }),
         evidence: finding.evidence.into_iter().chain([limit]).collect(),

@@ -9,6 +9,7 @@ use crate::considered::{self, Considered};
 use crate::device_limit;
 use crate::finding::{Abstention, Finding};
 use crate::health::{self, HealthLine};
+use crate::leading;
 use crate::memory_answer;
 use crate::named::Figures;
 use crate::rank;
@@ -16,7 +17,6 @@ use crate::recording_cost;
 use crate::relation::{Relation, Relations};
 use crate::rule::{Case, CaseParts, Rule, Shown, Verdict};
 use crate::rules::{self, RULES};
-use crate::telling;
 use crate::threshold::RuleSettings;
 use crate::user_rules::UserRules;
 use analysis::AllocatorMemory;
@@ -52,7 +52,7 @@ pub struct Diagnosis {
     pub abstentions: Vec<Abstention>,
     pub bottleneck: Bottleneck,
     /// There are too few samples for any share of them to be said.
-    pub handful: bool,
+    pub too_few_samples: bool,
     /// Three sentences for somebody who reads nothing else.
     pub answer: [String; 3],
     /// What else could be the cause, and what speaks against it.
@@ -94,23 +94,23 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let (findings, abstentions) = without_guesses(&case, with_the_users(&case, options, made(verdicts)));
     let findings = device_limit::limited(&case, calibration::calibrated(advice::fitted(timeline, findings)));
     let abstentions = advice::fitted_abstentions(timeline, abstentions);
-    let findings = confidence::trusted(&case, recording_cost::said(&case, findings));
+    let findings = confidence::limited_by_recording(&case, recording_cost::with_cost(&case, findings));
     let relations = Relations::of(&findings, &*case);
     let findings = confidence::among_rivals(findings, &relations);
     let order = rank::order(&findings, &relations);
     let (findings, relations) = (reordered(findings, &order), relations.reordered(&order));
     let findings = confidence::settled(&case, findings, &relations);
     let considered = considered::for_the_answer(&case, &findings, &relations);
-    let findings = telling::most_telling_first(&case, said_once(&case, findings, &relations));
+    let findings = leading::leading_first(&case, said_once(&case, findings, &relations));
     let bottleneck = bottleneck::of(&case, &findings);
     let health = health::lines(&case, &findings, &abstentions);
     let answer = match analysis::memory::is_all(timeline) {
         true => memory_answer::say(&case, &findings),
         false => answer::say(&case, &findings, &abstentions, &health),
     };
-    let findings = headed(findings);
+    let findings = with_headlines(findings);
     let replay = case.player().map(|player| player.check()).map_err(ToString::to_string);
-    let handful = case.handful().is_some();
+    let too_few_samples = case.too_few_samples().is_some();
     let allocator_replays = (0..timeline.memory.allocators.len() as u32)
         .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned().map_err(str::to_owned))
         .collect();
@@ -122,7 +122,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         findings,
         abstentions,
         bottleneck,
-        handful,
+        too_few_samples,
         answer,
         considered,
         health,
@@ -171,16 +171,16 @@ fn reordered(findings: Vec<Finding>, order: &[usize]) -> Vec<Finding> {
     order.iter().filter_map(|at| findings[*at].take()).collect()
 }
 
-fn headed(findings: Vec<Finding>) -> Vec<Finding> {
-    let headed = |one: Finding| Finding { title: rules::headline(&one).into_owned(), ..one };
-    findings.into_iter().map(headed).collect()
+fn with_headlines(findings: Vec<Finding>) -> Vec<Finding> {
+    let with_headline = |one: Finding| Finding { title: rules::headline(&one).into_owned(), ..one };
+    findings.into_iter().map(with_headline).collect()
 }
 
 /// Without code of the host that the first finding has named: the same function, in time of which that one says why. The relations are of the findings in
 /// their order.
 fn said_once(case: &Case, findings: Vec<Finding>, relations: &Relations) -> Vec<Finding> {
     let shows_code = |one: &Finding| rules::shown(one) == Some(Shown::HostCode);
-    let Some(first) = telling::most_telling(case, &findings).filter(|first| !shows_code(first)) else {
+    let Some(first) = leading::leading(case, &findings).filter(|first| !shows_code(first)) else {
         return findings;
     };
     let place = findings.iter().position(|one| std::ptr::eq(one, first)).unwrap_or(0);
@@ -200,12 +200,11 @@ fn without_guesses(
     case: &Case,
     (findings, abstentions): (Vec<Finding>, Vec<Abstention>),
 ) -> (Vec<Finding>, Vec<Abstention>) {
-    let Some(handful) = case.handful().filter(|_| case.steps.source == StepSource::Whole) else {
+    let Some(few) = case.too_few_samples().filter(|_| case.steps.source == StepSource::Whole) else {
         return (findings, abstentions);
     };
     let (guesses, kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.gain.is_some());
-    let abstention =
-        |finding: Finding| Abstention { code: finding.code, reason: handful.said(case), needs_torch: false };
+    let abstention = |finding: Finding| Abstention { code: finding.code, reason: few.reason(case), needs_torch: false };
     (kept, abstentions.into_iter().chain(guesses.into_iter().map(abstention)).collect())
 }
 

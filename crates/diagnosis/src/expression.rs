@@ -19,7 +19,7 @@ pub struct Condition(Node);
 
 /// What is wrong, and at which letter (from 1).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
+pub struct ExpressionFault {
     pub at: usize,
     pub why: String,
 }
@@ -52,7 +52,7 @@ enum Operator {
 }
 
 impl Condition {
-    pub fn parse(text: &str) -> Result<Condition, Wrong> {
+    pub fn parse(text: &str) -> Result<Condition, ExpressionFault> {
         parse::condition(text).map(Condition)
     }
 

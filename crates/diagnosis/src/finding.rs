@@ -87,7 +87,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    pub fn said(text: impl Into<String>) -> Evidence {
+    pub fn new(text: impl Into<String>) -> Evidence {
         Evidence { text: text.into(), ..Evidence::default() }
     }
 

@@ -118,16 +118,16 @@ pub fn lines(case: &Case, findings: &[Finding], abstentions: &[Abstention]) -> V
 fn own_load(case: &Case) -> Option<(HealthState, String)> {
     let cores = Some(own_load::cores(case)).filter(|cores| *cores > 0.0)?;
     let all = case.timeline.info.host.cpu_count.unwrap_or(1).max(1) as f64;
-    let state = if cores > MUCH * all { HealthState::Warn } else { HealthState::Info };
-    Some((state, own_load::said(cores)))
+    let state = if cores > MIN_OWN_LOAD * all { HealthState::Warn } else { HealthState::Info };
+    Some((state, own_load::text(cores)))
 }
 
 /// A twentieth of the machine is more than most differences worth looking for.
-const MUCH: f64 = 0.05;
+const MIN_OWN_LOAD: f64 = 0.05;
 
 /// What the user changed of our rules: it decides what is found.
 fn changed_rules(case: &Case) -> Option<String> {
-    let said = case.settings().said();
+    let said = case.settings().changes();
     let (first, more) = (said.iter().take(MOST_CHANGES), said.len().saturating_sub(MOST_CHANGES));
     let first: Vec<&str> = first.map(String::as_str).collect();
     let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
@@ -183,7 +183,7 @@ pub fn cut(case: &Case) -> Option<String> {
 }
 
 /// A larger part that was lost is bad.
-pub const LOST: f64 = 0.05;
+pub const MAX_LOST_SHARE: f64 = 0.05;
 
 fn losses(case: &Case) -> (HealthState, String) {
     let losses = losses::totals(case.timeline);
@@ -207,8 +207,8 @@ fn losses(case: &Case) -> (HealthState, String) {
         };
         return cut.map_or(nothing, |cut| (Warn, cut));
     }
-    let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.said())).collect();
-    (HealthState::above(losses::worst_share(case.timeline, &losses), 0.0, LOST), each.join(", "))
+    let each: Vec<String> = cut.into_iter().chain(losses.iter().take(3).map(|loss| loss.text())).collect();
+    (HealthState::above(losses::worst_share(case.timeline, &losses), 0.0, MAX_LOST_SHARE), each.join(", "))
 }
 
 fn clock(case: &Case) -> (HealthState, String) {
@@ -229,7 +229,7 @@ fn clock(case: &Case) -> (HealthState, String) {
 }
 
 /// Steps that are as likely as not are not to be relied on.
-const LIKELY: f64 = 0.5;
+const MIN_STEPS_CONFIDENCE: f64 = 0.5;
 
 fn steps(case: &Case) -> (HealthState, String) {
     let steps = &case.steps;
@@ -259,14 +259,14 @@ fn steps(case: &Case) -> (HealthState, String) {
         text += &format!("; start-up before them: {}", startup.said());
     }
     let marked = steps.not_found.is_none() && steps.passed_over.is_none();
-    let fine = steps.source != StepSource::Whole && marked && steps.confidence >= LIKELY;
+    let fine = steps.source != StepSource::Whole && marked && steps.confidence >= MIN_STEPS_CONFIDENCE;
     (if fine { Ok } else { Warn }, text)
 }
 
 fn samples(case: &Case) -> (HealthState, String) {
     let count = case.samples.all.len() as u64;
-    if let Some(handful) = case.handful() {
-        return (Bad, handful.said(case));
+    if let Some(few) = case.too_few_samples() {
+        return (Bad, few.reason(case));
     }
     if count == 0 {
         let (state, plain) = match case.timeline.samples.is_empty() {

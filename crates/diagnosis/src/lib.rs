@@ -44,7 +44,7 @@ mod relation;
 
 mod rank;
 
-mod telling;
+mod leading;
 
 mod confidence;
 

@@ -55,7 +55,7 @@ pub struct LossTotal {
 
 impl LossTotal {
     /// `19 of 3,840 stack samples unreadable (0.5 %)`, `12 records overwritten before they could be written to disk (scopes)`
-    pub fn said(&self) -> String {
+    pub fn text(&self) -> String {
         if is_torn(self) && self.of > 0 {
             let (count, of) = (phrase::count(self.count), phrase::counted(self.of, "stack sample"));
             return format!("{count} of {of} unreadable ({})", phrase::percent(self.count as f64 / self.of as f64));

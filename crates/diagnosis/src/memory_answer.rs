@@ -7,7 +7,7 @@ use analysis::AllocatorMemory;
 use analysis::phrase;
 
 /// The part of the peak from which a line is worth naming first.
-const NOTABLE: f64 = 0.1;
+const MIN_NOTABLE_SHARE: f64 = 0.1;
 
 pub fn say(case: &Case, findings: &[Finding]) -> [String; 3] {
     let largest = case.memory().iter().max_by_key(|one| one.history.reserved_peak.unwrap_or(one.history.peak));
@@ -40,7 +40,7 @@ fn held(case: &Case, one: &AllocatorMemory) -> String {
         return format!("{now}.");
     }
     let share = |bytes: u64| bytes as f64 / one.peak.bytes.max(1) as f64;
-    let most = one.peak.by_place.iter().find(|holder| holder.stack.0 != 0 && share(holder.bytes) >= NOTABLE);
+    let most = one.peak.by_place.iter().find(|holder| holder.stack.0 != 0 && share(holder.bytes) >= MIN_NOTABLE_SHARE);
     let by = match (most, one.peak.by_category.first()) {
         (Some(holder), _) => {
             format!(", {} of it from {}", phrase::percent(share(holder.bytes)), phrase::place(&holder.place))

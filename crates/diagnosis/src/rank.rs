@@ -7,7 +7,7 @@ use crate::rules;
 
 /// The places of the findings in their order.
 pub fn order(findings: &[Finding], relations: &Relations) -> Vec<usize> {
-    let own: Vec<f64> = findings.iter().map(worth).collect();
+    let own: Vec<f64> = findings.iter().map(expected_value).collect();
     let weights = weights(relations, own);
     // Without a gain: some say what sets the pace, the others only show it.
     let pace = |finding: &Finding| finding.gain.is_none() && sets_pace(finding);
@@ -21,7 +21,7 @@ pub fn order(findings: &[Finding], relations: &Relations) -> Vec<usize> {
 }
 
 /// What a finding is worth by itself: what is expected of it times how sure it is.
-fn worth(finding: &Finding) -> f64 {
+fn expected_value(finding: &Finding) -> f64 {
     finding.expected_gain().map_or(-1.0, |gain| gain * finding.confidence())
 }
 
@@ -33,14 +33,14 @@ fn weights(relations: &Relations, own: Vec<f64>) -> Vec<f64> {
         for at in 0..count {
             let first = |other: &usize| matches!(relations.get(at, *other), Relation::Explains | Relation::Whole);
             let explained = (0..count).filter(first);
-            weights[at] = explained.map(|other| weights[other] + STEP).fold(weights[at], f64::max);
+            weights[at] = explained.map(|other| weights[other] + TIE_BREAK).fold(weights[at], f64::max);
         }
     }
     weights
 }
 
 /// Percent: enough to come first, too little to pass anything else.
-const STEP: f64 = 1e-6;
+const TIE_BREAK: f64 = 1e-6;
 
 pub fn sets_pace(finding: &Finding) -> bool {
     rules::find(finding.code).is_some_and(|rule| rule.sets_pace())

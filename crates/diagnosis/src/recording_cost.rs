@@ -7,11 +7,11 @@ use crate::rule::Case;
 const MIN_SHARE: f64 = 0.01;
 
 /// The findings whose gains were replayed, with what was taken out of their steps.
-pub fn said(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
+pub fn with_cost(case: &Case, findings: Vec<Finding>) -> Vec<Finding> {
     let cost = case.player().ok().and_then(|player| player.recording()).filter(|cost| cost.share >= MIN_SHARE);
     let Some(cost) = cost else { return findings };
     let evidence = || {
-        Evidence::said(cost.said()).number("recording_ns_per_call", cost.call.ns).number("recording_share", cost.share)
+        Evidence::new(cost.said()).number("recording_ns_per_call", cost.call.ns).number("recording_share", cost.share)
     };
     let one = |finding: Finding| match finding.gain.is_some_and(|gain| case.replayed(&gain)) {
         true => Finding { evidence: finding.evidence.into_iter().chain([evidence()]).collect(), ..finding },

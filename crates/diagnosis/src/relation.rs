@@ -23,13 +23,13 @@ pub enum Relation {
 
 /// Where what they change says that it is the same time, a cause weighs as much as what it explains if it gains no less than this part of it: less
 /// is a detail.
-const DETAIL: f64 = 0.2;
+const MIN_CAUSE_PART: f64 = 0.2;
 /// Where one of them names no change, nothing but their size can tell: the one is no less than this part of the other.
-const SAME: f64 = 0.5;
+const MIN_EQUAL_PART: f64 = 0.5;
 /// More than this of what the one changes is changed by the other, too: it is a part of that.
-const MOSTLY: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 /// As many with the most to gain are compared with each other whatever their rules say: every pair is a replay of its own.
-const COMPARED: usize = 6;
+const MAX_COMPARED: usize = 6;
 
 /// What a recording says of two changes.
 pub trait Changes {
@@ -70,7 +70,7 @@ impl Relations {
         largest.sort_by(|a, b| gained(&findings[*b]).total_cmp(&gained(&findings[*a])));
         for (place, one) in largest.iter().enumerate() {
             for (other_place, other) in largest.iter().enumerate().skip(place + 1) {
-                let relation = between(&findings[*one], &findings[*other], other_place < COMPARED, changes);
+                let relation = between(&findings[*one], &findings[*other], other_place < MAX_COMPARED, changes);
                 relations.all[one * count + other] = relation;
                 relations.all[other * count + one] = relation.reversed();
             }
@@ -117,25 +117,25 @@ fn between(one: &Finding, other: &Finding, compared: bool, changes: &impl Change
         return Relation::Apart;
     }
     let large = |cause: &Gain, effect: &Gain, part: f64| cause.mid >= part * effect.mid;
-    let inside = |one: &Gain, other: &Gain| changes.covered(one, other).is_some_and(|part| part > MOSTLY);
+    let inside = |one: &Gain, other: &Gain| changes.covered(one, other).is_some_and(|part| part > MAJORITY);
     let as_sure = |one: &Finding, other: &Finding| one.certainty.fix >= other.certainty.fix;
     match changes.same_time(&gain, &others) {
         Some(false) => Relation::Apart,
-        Some(true) if first && large(&gain, &others, DETAIL) => Relation::Explains,
-        Some(true) if second && large(&others, &gain, DETAIL) => Relation::Explained,
+        Some(true) if first && large(&gain, &others, MIN_CAUSE_PART) => Relation::Explains,
+        Some(true) if second && large(&others, &gain, MIN_CAUSE_PART) => Relation::Explained,
         Some(true) if first || second => Relation::Apart,
         // What is named in the step says why the whole of it is slow, if it can be changed as surely.
         Some(true) => match (changes.is_of_everything(&gain), changes.is_of_everything(&others)) {
-            (false, true) if as_sure(one, other) && large(&gain, &others, DETAIL) => Relation::Explains,
-            (true, false) if as_sure(other, one) && large(&others, &gain, DETAIL) => Relation::Explained,
+            (false, true) if as_sure(one, other) && large(&gain, &others, MIN_CAUSE_PART) => Relation::Explains,
+            (true, false) if as_sure(other, one) && large(&others, &gain, MIN_CAUSE_PART) => Relation::Explained,
             _ if same_place(one, other) && gain.mid >= others.mid && as_sure(one, other) => Relation::Whole,
             _ if same_place(one, other) && others.mid >= gain.mid && as_sure(other, one) => Relation::Part,
             // A line inside a longer stretch, a kernel among several: both are true.
             _ if inside(&gain, &others) || inside(&others, &gain) => Relation::Apart,
             _ => Relation::Rival,
         },
-        None if first && large(&gain, &others, SAME) => Relation::Explains,
-        None if second && large(&others, &gain, SAME) => Relation::Explained,
+        None if first && large(&gain, &others, MIN_EQUAL_PART) => Relation::Explains,
+        None if second && large(&others, &gain, MIN_EQUAL_PART) => Relation::Explained,
         None => Relation::Apart,
     }
 }
@@ -245,11 +245,11 @@ mod tests {
     /// Each pair is a replay: those with little to gain are compared only where a rule asks for it.
     #[test]
     fn few_are_compared_with_each_other() {
-        let mut many: Vec<Finding> = (0..COMPARED).map(|at| of("kernel-hotspot", 50.0 - at as f64)).collect();
+        let mut many: Vec<Finding> = (0..MAX_COMPARED).map(|at| of("kernel-hotspot", 50.0 - at as f64)).collect();
         many.extend([of("host-wait", 4.0), of("gc-pauses", 3.0)]);
         let relations = Relations::of(&many, &Recording { same_time: Some(true), everything: 0.0, covered: None });
-        assert_eq!(relations.get(0, COMPARED - 1), Relation::Rival);
-        assert_eq!(relations.get(0, COMPARED), Relation::Apart);
-        assert_eq!(relations.get(COMPARED + 1, COMPARED), Relation::Explains);
+        assert_eq!(relations.get(0, MAX_COMPARED - 1), Relation::Rival);
+        assert_eq!(relations.get(0, MAX_COMPARED), Relation::Apart);
+        assert_eq!(relations.get(MAX_COMPARED + 1, MAX_COMPARED), Relation::Explains);
     }
 }

@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::health_topic::HealthTopic;
 use crate::rule_code::RuleCode;
 use crate::threshold::{RuleSettings, Threshold};
-use crate::too_short::Handful;
+use crate::too_short::TooFewSamples;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::LEAST_SAMPLES;
 use analysis::origin::not_recorded;
@@ -223,7 +223,7 @@ impl<'a> Case<'a> {
     }
 
     /// That value, in words.
-    pub fn said(&self, threshold: Threshold) -> String {
+    pub fn threshold_text(&self, threshold: Threshold) -> String {
         threshold.unit.say(self.threshold(threshold))
     }
 
@@ -250,7 +250,7 @@ impl<'a> Case<'a> {
             return Some((Share::exactly(imports as f64 / self.timeline.duration().max(1) as f64), imports));
         }
         let (share, _) = self.share(|one| self.starts_up(one));
-        let enough = self.without_samples().is_none() && share.mid >= WORTH_A_WORD;
+        let enough = self.without_samples().is_none() && share.mid >= MIN_IMPORT_SHARE;
         enough.then(|| (share, (share.mid * self.windows.total() as f64) as u64))
     }
 
@@ -262,14 +262,14 @@ impl<'a> Case<'a> {
     }
 
     /// The samples, where they are too few to say anything by them.
-    pub fn handful(&self) -> Option<Handful> {
-        Handful::of(self)
+    pub fn too_few_samples(&self) -> Option<TooFewSamples> {
+        TooFewSamples::of(self)
     }
 
     /// Why a rule that lives on samples cannot look, where it cannot.
     pub fn without_samples(&self) -> Option<String> {
-        if let Some(handful) = self.handful() {
-            return Some(handful.said(self));
+        if let Some(few) = self.too_few_samples() {
+            return Some(few.reason(self));
         }
         match self.samples.all.len() {
             _ if self.timeline.samples.is_empty() => {
@@ -290,4 +290,4 @@ impl<'a> Case<'a> {
 }
 
 /// Less changes no other share by as much as it is unsure.
-const WORTH_A_WORD: f64 = 0.05;
+const MIN_IMPORT_SHARE: f64 = 0.05;

@@ -132,7 +132,7 @@ impl RuleSettings {
     }
 
     /// Every change in a few words: `hot-line is off (rules.yaml:3)`, `launch-bound min_share is 0.2 (rules.yaml:5)`.
-    pub fn said(&self) -> Vec<String> {
+    pub fn changes(&self) -> Vec<String> {
         let off = self.off.iter().map(|(rule, origin)| format!("{rule} is off ({origin})"));
         let values = self.values.iter();
         off.chain(values.map(|((rule, name), (value, origin))| format!("{rule} {name} is {value} ({origin})")))
@@ -158,7 +158,7 @@ mod tests {
         settings.set(MIN_SHARE, 0.2, "r.yaml:3".into()).unwrap();
         settings.switch_off(RULE, "r.yaml:2".into());
         assert_eq!((settings.value(MIN_SHARE), settings.origin(MIN_SHARE)), (0.2, Some("r.yaml:3")));
-        assert_eq!(settings.said(), ["a-rule is off (r.yaml:2)", "a-rule min_share is 0.2 (r.yaml:3)"]);
+        assert_eq!(settings.changes(), ["a-rule is off (r.yaml:2)", "a-rule min_share is 0.2 (r.yaml:3)"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use analysis::{StepContext, phrase};
 use timeline::{CollectorCode, Exit, RecordedBy};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Handful {
+pub struct TooFewSamples {
     /// The time that was looked at: all steps together, or the recording.
     ns: u64,
     samples: usize,
@@ -16,9 +16,9 @@ pub struct Handful {
     least_ns: u64,
 }
 
-impl Handful {
+impl TooFewSamples {
     /// None: there are enough, none were to be taken, or something is known to have kept them out.
-    pub fn of(context: &StepContext) -> Option<Handful> {
+    pub fn of(context: &StepContext) -> Option<TooFewSamples> {
         let (timeline, ns, samples) = (context.timeline, context.windows.total(), context.samples.all.len());
         let rate = timeline.info.settings.rate_hz.filter(|rate| *rate > 0.0)?;
         let least_ns = (LEAST_SAMPLES as f64 / rate * 1e9) as u64;
@@ -27,7 +27,7 @@ impl Handful {
         let sampled = origin::is_python(timeline) && timeline.info.recorded_by == RecordedBy::InferScope;
         let kept_out = origin::failed(timeline, CollectorCode::Stacks) || origin::samples_damaged(timeline);
         let few = samples < LEAST_SAMPLES && ns > 0;
-        (few && sampled && !told && !kept_out).then_some(Handful { ns, samples, least_ns })
+        (few && sampled && !told && !kept_out).then_some(TooFewSamples { ns, samples, least_ns })
     }
 
     /// So little time has no more samples, however well it is sampled.
@@ -36,7 +36,7 @@ impl Handful {
     }
 
     /// `too short: 34.0 ms, 3 samples`
-    pub fn said(&self, context: &StepContext) -> String {
+    pub fn reason(&self, context: &StepContext) -> String {
         match self.is_short() {
             true => {
                 format!("too short: {}, {}", phrase::duration(self.ns), phrase::counted(self.samples as u64, "sample"))

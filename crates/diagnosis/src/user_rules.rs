@@ -55,7 +55,7 @@ impl UserRules<'_> {
 }
 
 fn finding(rule: &UserRule, code: RuleCode, named: &Named, sure: f64) -> Finding {
-    let mut evidence = Evidence::said(format!("{} ({})", rule.text, rule.origin));
+    let mut evidence = Evidence::new(format!("{} ({})", rule.text, rule.origin));
     let mut values = Vec::new();
     for place in rule.condition.metrics() {
         if let Ok(measured) = named.get(place) {

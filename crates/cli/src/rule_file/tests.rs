@@ -84,7 +84,7 @@ fn our_rules_are_switched_off_and_changed() {
     let file = read_whole(text).unwrap();
     assert!(file.own.is_empty());
     assert_eq!(
-        file.ours.said(),
+        file.ours.changes(),
         [
             "hot-line is off (r.yaml:2)",
             "launch-bound min_kernels is 12 (r.yaml:6)",

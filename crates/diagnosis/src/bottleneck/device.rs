@@ -1,7 +1,7 @@
 //! What the steps are bound by where a device was recorded: by the device itself where it works for more than half of them, else by
 //! what keeps it waiting.
 
-use super::HALF;
+use super::MAJORITY;
 use crate::bottleneck_kind::BottleneckKind;
 use crate::finding::Finding;
 use crate::rule::Case;
@@ -14,7 +14,7 @@ use analysis::phrase;
 const LEAST_GAIN: f64 = 10.0;
 
 /// What the finding's rule stands for.
-pub fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
+pub fn bottleneck_of(finding: &Finding) -> Option<(BottleneckKind, f64)> {
     let kind = rules::find(finding.code)?.bottleneck()?;
     Some((kind, finding.confidence()))
 }
@@ -23,23 +23,23 @@ pub fn told(finding: &Finding) -> Option<(BottleneckKind, f64)> {
 pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<(BottleneckKind, f64)> {
     let device = busiest(case)?;
     // However busy the device is: where the cause is what keeps it waiting, it is not bound by itself.
-    if let Some(kind) = cause.filter(|finding| finding.gain.is_some()).and_then(told) {
+    if let Some(kind) = cause.filter(|finding| finding.gain.is_some()).and_then(bottleneck_of) {
         return Some(kind);
     }
     let repeats = case.windows.repeats();
     let share = |ns: u64| ns as f64 / device.window_ns as f64;
-    if share(device.busy_ns) > HALF {
+    if share(device.busy_ns) > MAJORITY {
         let metrics =
             case.gpu()?.devices.iter().find(|one| (one.process, one.ordinal) == (device.process, device.ordinal));
         let kind = match metrics {
-            Some(metrics) if share(metrics.exposed_copy_ns) > HALF => BottleneckKind::Memory,
-            _ if communicates(case) > HALF => BottleneckKind::Comm,
+            Some(metrics) if share(metrics.exposed_copy_ns) > MAJORITY => BottleneckKind::Memory,
+            _ if communicates(case) > MAJORITY => BottleneckKind::Comm,
             _ => BottleneckKind::Gpu,
         };
         return Some((kind, repeats));
     }
     let gains = |finding: &&Finding| finding.gain.is_some_and(|gain| gain.mid >= LEAST_GAIN);
-    if let Some(kind) = findings.iter().filter(gains).find_map(told) {
+    if let Some(kind) = findings.iter().filter(gains).find_map(bottleneck_of) {
         return Some(kind);
     }
     // What holds launched work back is on the device's side, whatever it is.
@@ -62,7 +62,7 @@ pub fn of(case: &Case, findings: &[Finding], cause: Option<&Finding>) -> Option<
     // A handful of samples says little of what the host did; recorded calls say what they say.
     let sampled = matches!(most.0, BottleneckKind::Cpu | BottleneckKind::Input);
     let seen = !sampled || case.breakdown.by_calls || case.without_samples().is_none();
-    (most.1 > HALF && seen).then_some((most.0, repeats))
+    (most.1 > MAJORITY && seen).then_some((most.0, repeats))
 }
 
 /// Whether a device works, waits for another that does, or holds launched work back for a reason that was not recorded, for more than half of the time, and how
@@ -71,7 +71,7 @@ pub fn at_work(case: &Case) -> Option<f64> {
     let devices = case.idle().iter().filter(|device| device.window_ns > 0);
     let parts = devices.map(|device| (device.paced_ns() as f64 / device.window_ns as f64, device.held()));
     let (busy, held) = parts.max_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)))?;
-    (busy + held > HALF).then(|| (busy + held / 2.0) / (busy + held))
+    (busy + held > MAJORITY).then(|| (busy + held / 2.0) / (busy + held))
 }
 
 fn busiest<'a>(case: &'a Case) -> Option<&'a DeviceIdle> {

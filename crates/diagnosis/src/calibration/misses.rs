@@ -5,10 +5,10 @@
 //! says how many usual misses hold nine of ten fixes. `tests/suite/ranges.py` does the same, with each program left out in turn.
 
 /// The part of measured gains that lies inside the range.
-const INSIDE: f64 = 0.9;
+const INSIDE_RANGE: f64 = 0.9;
 /// All kinds together weigh as much as so many fixes of the kind: with as many of its own, half of its usual miss is its own. A median of eight is known to about a
 /// third of itself, which is how much kinds differ. From 4 to 16 the ranges are as good.
-const POOL: f64 = 8.0;
+const POOL_WEIGHT: f64 = 8.0;
 /// A recording's low and high hold 95 % of what its samples allow: of a normal error half lies within this part of that.
 const HALF_OF_95: f64 = 0.344;
 
@@ -42,7 +42,7 @@ impl Misses {
         let usual = median(fixes.iter().map(Fix::miss).collect())?;
         let mut misses = Misses { fixes, usual, factor: 1.0 };
         let spread = |fix: &Fix| misses.spread(&fix.kind, fix.promised).max(f64::MIN_POSITIVE);
-        misses.factor = quantile(misses.fixes.iter().map(|fix| fix.miss() / spread(fix)).collect(), INSIDE);
+        misses.factor = quantile(misses.fixes.iter().map(|fix| fix.miss() / spread(fix)).collect(), INSIDE_RANGE);
         Some(misses)
     }
 
@@ -66,7 +66,7 @@ impl Misses {
         let own: Vec<f64> = self.fixes.iter().filter(|fix| fix.kind == kind).map(Fix::miss).collect();
         let count = own.len() as f64;
         let usual = median(own).unwrap_or(self.usual);
-        (count * usual + POOL * self.usual) / (count + POOL)
+        (count * usual + POOL_WEIGHT * self.usual) / (count + POOL_WEIGHT)
     }
 }
 
@@ -76,6 +76,7 @@ fn sampling([low, mid, high]: [f64; 3]) -> f64 {
     (angle(mid) - angle(low)).min(angle(high) - angle(mid)).max(0.0)
 }
 
+/// Between the two in the middle, as `ranges.py` has it: `stats::median` is always one of the values.
 fn median(mut all: Vec<f64>) -> Option<f64> {
     all.sort_by(f64::total_cmp);
     let middle = all.len() / 2;

@@ -17,12 +17,12 @@ const MEASURED: &str = include_str!("measured.csv");
 pub fn calibrated(findings: Vec<Finding>) -> Vec<Finding> {
     static KNOWN: OnceLock<Option<Misses>> = OnceLock::new();
     let Some(misses) = KNOWN.get_or_init(|| Misses::of(read(MEASURED))) else { return findings };
-    let one = |finding: Finding| Finding { gain: finding.gain.map(|gain| kept(gain, misses)), ..finding };
+    let one = |finding: Finding| Finding { gain: finding.gain.map(|gain| ranged(gain, misses)), ..finding };
     findings.into_iter().map(one).collect()
 }
 
 /// Of gains smaller than any whose fix was measured nothing is known.
-fn kept(gain: Gain, misses: &Misses) -> Gain {
+fn ranged(gain: Gain, misses: &Misses) -> Gain {
     if gain.mid >= misses.least() { corrected(gain, misses) } else { gain }
 }
 

@@ -85,8 +85,8 @@ fn what_is_known_less_of_is_promised_less_of() {
 #[test]
 fn what_was_derived_is_kept_and_what_promises_less_than_any_fix_is_left() {
     let misses = Misses::of(fixes("calls", 20.0, [18.0, 22.0, 23.0])).unwrap();
-    assert_eq!(kept(Gain::recorded(10.0, 20.0, 30.0), &misses).derived, Some([10.0, 20.0, 30.0]));
-    assert_eq!(kept(Gain::recorded(10.0, 19.9, 30.0), &misses).derived, None);
+    assert_eq!(ranged(Gain::recorded(10.0, 20.0, 30.0), &misses).derived, Some([10.0, 20.0, 30.0]));
+    assert_eq!(ranged(Gain::recorded(10.0, 19.9, 30.0), &misses).derived, None);
 }
 
 #[test]

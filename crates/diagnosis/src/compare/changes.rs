@@ -91,7 +91,7 @@ struct Entry {
     count: Option<f64>,
 }
 
-const OVERLAPPING: &str = "steps overlap on a thread, so what one did cannot be told from what the others did: parts, functions and lines are \
+const STEPS_OVERLAP: &str = "steps overlap on a thread, so what one did cannot be told from what the others did: parts, functions and lines are \
                            their share of the time in which any step was open, times the mean step";
 
 type Key = (Group, String, String);
@@ -107,7 +107,7 @@ pub fn between(a: Side, b: Side) -> (Vec<Change>, Vec<String>) {
         }
     }
     if [a, b].iter().any(|side| side.diagnosis.breakdown.overlapping) && a.diagnosis.steps.source != StepSource::Whole {
-        notes.push(OVERLAPPING.into());
+        notes.push(STEPS_OVERLAP.into());
     }
     let compared = |group: Group| sides.iter().all(|side| side.keys().any(|key| key.0 == group));
     let mut keys: Vec<&Key> = sides.iter().flat_map(|side| side.keys()).filter(|key| compared(key.0)).collect();

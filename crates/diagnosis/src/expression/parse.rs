@@ -1,7 +1,7 @@
 //! Words to an expression by binding power (Pratt), with names and types checked on the way.
 
 use super::token::{Token, tokens};
-use super::{MOST_DEPTH, Node, Operator, Wrong};
+use super::{ExpressionFault, MOST_DEPTH, Node, Operator};
 use crate::named;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,15 +19,15 @@ impl Type {
     }
 }
 
-pub fn condition(text: &str) -> Result<Node, Wrong> {
+pub fn condition(text: &str) -> Result<Node, ExpressionFault> {
     let mut parser = Parser { tokens: tokens(text)?, place: 0 };
     let (node, kind) = parser.expression(0, 0)?;
     match parser.peek() {
         (_, Token::End) if kind == Type::Truth => Ok(node),
         (_, Token::End) => {
-            Err(Wrong { at: 1, why: "it is a number, not a condition: compare it, as in `… > 0.3`".into() })
+            Err(ExpressionFault { at: 1, why: "it is a number, not a condition: compare it, as in `… > 0.3`".into() })
         }
-        (at, token) => Err(Wrong { at: *at, why: format!("{} is not expected here", said(token)) }),
+        (at, token) => Err(ExpressionFault { at: *at, why: format!("{} is not expected here", token_text(token)) }),
     }
 }
 
@@ -48,9 +48,9 @@ impl Parser {
         token
     }
 
-    fn expression(&mut self, least: u8, depth: usize) -> Result<(Node, Type), Wrong> {
+    fn expression(&mut self, least: u8, depth: usize) -> Result<(Node, Type), ExpressionFault> {
         if depth > MOST_DEPTH {
-            return Err(Wrong { at: self.peek().0, why: format!("nested deeper than {MOST_DEPTH}") });
+            return Err(ExpressionFault { at: self.peek().0, why: format!("nested deeper than {MOST_DEPTH}") });
         }
         let (mut left, mut kind) = self.operand(depth)?;
         while let Some((operator, power)) = infix(&self.peek().1) {
@@ -62,7 +62,7 @@ impl Parser {
             let wanted = if matches!(operator, Operator::And | Operator::Or) { Type::Truth } else { Type::Number };
             if let Some(wrong) = [kind, other].into_iter().find(|side| *side != wanted) {
                 let why = format!("{} takes {} on both sides, not {}", sign(operator), wanted.name(), wrong.name());
-                return Err(Wrong { at, why });
+                return Err(ExpressionFault { at, why });
             }
             kind = if power >= ADDS { Type::Number } else { Type::Truth };
             left = Node::Both(operator, Box::new(left), Box::new(right));
@@ -70,7 +70,7 @@ impl Parser {
         Ok((left, kind))
     }
 
-    fn operand(&mut self, depth: usize) -> Result<(Node, Type), Wrong> {
+    fn operand(&mut self, depth: usize) -> Result<(Node, Type), ExpressionFault> {
         let (at, token) = self.next();
         match token {
             Token::Number(value) => Ok((Node::Number(value), Type::Number)),
@@ -85,17 +85,19 @@ impl Parser {
                 let inner = self.expression(0, depth + 1)?;
                 match self.next() {
                     (_, Token::Sign(")")) => Ok(inner),
-                    (at, _) => Err(Wrong { at, why: "missing closing parenthesis".into() }),
+                    (at, _) => Err(ExpressionFault { at, why: "missing closing parenthesis".into() }),
                 }
             }
-            other => Err(Wrong { at, why: format!("expected a metric or a number, got {}", said(&other)) }),
+            other => {
+                Err(ExpressionFault { at, why: format!("expected a metric or a number, got {}", token_text(&other)) })
+            }
         }
     }
 
-    fn prefix(&mut self, at: usize, wanted: Type, power: u8, depth: usize) -> Result<(Node, Type), Wrong> {
+    fn prefix(&mut self, at: usize, wanted: Type, power: u8, depth: usize) -> Result<(Node, Type), ExpressionFault> {
         let (inner, kind) = self.expression(power, depth + 1)?;
         if kind != wanted {
-            return Err(Wrong { at, why: format!("this takes {}, not {}", wanted.name(), kind.name()) });
+            return Err(ExpressionFault { at, why: format!("this takes {}, not {}", wanted.name(), kind.name()) });
         }
         let inner = Box::new(inner);
         Ok((if wanted == Type::Truth { Node::Not(inner) } else { Node::Negative(inner) }, wanted))
@@ -147,7 +149,7 @@ fn sign(operator: Operator) -> &'static str {
     }
 }
 
-fn said(token: &Token) -> String {
+fn token_text(token: &Token) -> String {
     match token {
         Token::Name(name) => name.chars().take(60).collect(),
         Token::Number(number) => number.to_string(),
@@ -156,11 +158,11 @@ fn said(token: &Token) -> String {
     }
 }
 
-fn metric(at: usize, name: &str) -> Result<usize, Wrong> {
+fn metric(at: usize, name: &str) -> Result<usize, ExpressionFault> {
     named::find(name).ok_or_else(|| {
         let shown: String = name.chars().take(60).collect();
         let hint = named::nearest(name)
             .map_or("`inferscope rules list` shows all".into(), |near| format!("did you mean {near}?"));
-        Wrong { at, why: format!("there is no metric {shown}: {hint}") }
+        ExpressionFault { at, why: format!("there is no metric {shown}: {hint}") }
     })
 }

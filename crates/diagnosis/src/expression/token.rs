@@ -1,6 +1,6 @@
 //! Letters to words: names, numbers (with `%` for hundredths) and operators, each with where it begins.
 
-use super::{MOST_LETTERS, Wrong};
+use super::{ExpressionFault, MOST_LETTERS};
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token {
@@ -13,9 +13,9 @@ pub enum Token {
 /// Two letters before one: `<=` is not `<`.
 const SIGNS: [&str; 16] = ["<=", ">=", "==", "!=", "&&", "||", "<", ">", "+", "-", "*", "/", "(", ")", "!", "%"];
 
-pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
+pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionFault> {
     if text.chars().count() > MOST_LETTERS {
-        return Err(Wrong { at: 1, why: format!("longer than {MOST_LETTERS} characters") });
+        return Err(ExpressionFault { at: 1, why: format!("longer than {MOST_LETTERS} characters") });
     }
     let (mut found, mut rest) = (Vec::new(), text);
     loop {
@@ -26,14 +26,14 @@ pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
             return Ok(found);
         };
         let (length, token) = if first.is_ascii_digit() || first == '.' {
-            number(rest).ok_or_else(|| Wrong { at, why: format!("{} is no number", word(rest)) })?
+            number(rest).ok_or_else(|| ExpressionFault { at, why: format!("{} is no number", word(rest)) })?
         } else if first.is_alphabetic() || first == '_' {
             let name = word(rest);
             (name.len(), Token::Name(name.to_owned()))
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (sign.len(), Token::Sign(sign))
         } else {
-            return Err(Wrong { at, why: format!("{first:?} has no meaning here") });
+            return Err(ExpressionFault { at, why: format!("{first:?} has no meaning here") });
         };
         found.push((at, token));
         rest = &rest[length..];

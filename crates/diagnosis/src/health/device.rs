@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use timeline::{CollectorCode, Condition, Timeline, TrackIndex};
 
 /// Less than this of the steps is within what a replay may be off by.
-const HELD: f64 = 0.02;
+const MIN_MISSING_SHARE: f64 = 0.02;
 
 pub fn lines(case: &Case) -> Vec<HealthLine> {
     let Some(metrics) = case.gpu() else { return Vec::new() };
@@ -91,12 +91,12 @@ fn behind(case: &Case) -> Option<(HealthState, String)> {
             "steps end before their GPU work does: it runs for {behind} more (median), which no share of the step includes"
         )
     };
-    (part >= BEHIND).then(|| (if part >= HALF { Warn } else { Info }, text()))
+    (part >= MIN_SHARE_BEHIND).then(|| (if part >= MAJORITY { Warn } else { Info }, text()))
 }
 
 /// A tenth of the step: a few kernels that are still to run are usual.
-const BEHIND: f64 = 0.1;
-const HALF: f64 = 0.5;
+const MIN_SHARE_BEHIND: f64 = 0.1;
+const MAJORITY: f64 = 0.5;
 
 /// How far the steps are reproduced by replaying what was recorded, unchanged: gains are no better than that.
 fn replay(case: &Case) -> Option<(HealthState, String)> {
@@ -106,13 +106,13 @@ fn replay(case: &Case) -> Option<(HealthState, String)> {
             let (off, worst) = (phrase::percent(check.off.abs()), phrase::percent(check.worst.abs()));
             let steps = phrase::counted(check.steps, "step");
             let mut text = format!("{steps} replayed unchanged: {off} off in total, {worst} at worst");
-            if check.held >= HELD {
+            if check.held >= MIN_MISSING_SHARE {
                 let held = phrase::percent(check.held);
                 text += &format!(
                     "; for {held} of the time launched work does not start, for an unrecorded reason: this time is kept as is"
                 );
             }
-            Some((HealthState::above(check.off.abs().max(check.held - HELD), 0.02, f64::INFINITY), text))
+            Some((HealthState::above(check.off.abs().max(check.held - MIN_MISSING_SHARE), 0.02, f64::INFINITY), text))
         }
         Err(why) => Some((Info, format!("gains computed without a replay: {why}"))),
     }

@@ -10,7 +10,7 @@ use analysis::phrase;
 use timeline::{CollectorCode, Condition};
 
 /// Preparing, sampling and the like are launched from no module: from here on it is more than that.
-const MANY: f64 = 0.5;
+const MAX_SHARE_WITHOUT_LAYER: f64 = 0.5;
 
 /// None: layers were not asked for, or nothing could have one.
 pub fn line(case: &Case) -> Option<(HealthState, String)> {
@@ -20,7 +20,7 @@ pub fn line(case: &Case) -> Option<(HealthState, String)> {
     if without == 0 {
         return Some((Ok, format!("{all}, all with a layer")));
     }
-    let state = if without as f64 >= MANY * unnamed.kernels as f64 { Warn } else { Info };
+    let state = if without as f64 >= MAX_SHARE_WITHOUT_LAYER * unnamed.kernels as f64 { Warn } else { Info };
     let why = if unnamed.any_layer { missing(&unnamed) } else { no_layer(case, WITHOUT_GPU) };
     let none = if without == unnamed.kernels { "none with a layer".to_owned() } else { some(without) };
     Some((state, format!("{all}, {none}: {why}")))

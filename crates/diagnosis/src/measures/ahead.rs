@@ -4,9 +4,9 @@ use crate::action::Precondition;
 use crate::rule::Case;
 
 /// A pause between two steps of less than this part of a step is the program's own: the next input was there.
-const AT_ONCE: f64 = 0.1;
+const MAX_PAUSE: f64 = 0.1;
 /// Fewer steps do not show how they follow each other.
-const FEWEST: usize = 4;
+const MIN_STEPS: usize = 4;
 
 /// Whether steps follow each other at once, so that the next request is there while one runs.
 pub fn next_is_there(case: &Case) -> Precondition {
@@ -14,8 +14,8 @@ pub fn next_is_there(case: &Case) -> Precondition {
     steps.sort_unstable();
     let pause = |pair: &[(_, u64, u64)]| (pair[0].0 == pair[1].0).then(|| pair[1].1.saturating_sub(pair[0].2));
     let pauses: Vec<u64> = steps.windows(2).filter_map(pause).collect();
-    let short = pauses.iter().filter(|pause| **pause as f64 <= AT_ONCE * case.steps.p50() as f64).count();
-    match pauses.len() + 1 >= FEWEST && 2 * short > pauses.len() {
+    let short = pauses.iter().filter(|pause| **pause as f64 <= MAX_PAUSE * case.steps.p50() as f64).count();
+    match pauses.len() + 1 >= MIN_STEPS && 2 * short > pauses.len() {
         true => Precondition::Holds,
         false => Precondition::Unknown("the next request is there while this one runs".into()),
     }

@@ -11,7 +11,7 @@ use timeline::memory::AllocatorIndex;
 pub const MIN_SAVING: f64 = 0.02;
 
 /// What most of these rules need.
-pub const EVENTS: &str = "allocator events not recorded (record with --memory-events gpu)";
+pub const NO_EVENTS: &str = "allocator events not recorded (record with --memory-events gpu)";
 
 /// Nothing of an allocator was recorded. A program without a GPU has none, and misses nothing.
 pub fn not_recorded(case: &Case, why: &str) -> Verdict {
@@ -22,7 +22,7 @@ pub fn not_recorded(case: &Case, why: &str) -> Verdict {
 }
 
 /// Why rules of the peak cannot look, where events are missing.
-pub const CUT: &str = "events are missing (the file was cut): the peak is not known";
+pub const EVENTS_MISSING: &str = "events are missing (the file was cut): the peak is not known";
 
 /// Of devices, with events.
 pub fn with_events<'a>(case: &'a Case) -> Vec<&'a AllocatorMemory> {
@@ -68,14 +68,14 @@ fn saves(unchanged: Outcome, changed: Outcome) -> Option<(u64, f64)> {
 }
 
 /// What the replay says of expandable segments, whatever that is.
-pub fn expandable_said(case: &Case, allocator: AllocatorIndex) -> Evidence {
+pub fn expandable_evidence(case: &Case, allocator: AllocatorIndex) -> Evidence {
     match case.allocator_what_if(allocator) {
-        Err(why) => Evidence::said(format!("other settings were not simulated: {why}")),
+        Err(why) => Evidence::new(format!("other settings were not simulated: {why}")),
         Ok(what_if) => match what_if.expandable {
-            None => Evidence::said("segments are expandable already"),
+            None => Evidence::new("segments are expandable already"),
             Some(out) => {
                 let (now, then) = (phrase::bytes(what_if.unchanged.peak), phrase::bytes(out.peak));
-                Evidence::said(format!("simulated with expandable segments: peak reserved {then} instead of {now}"))
+                Evidence::new(format!("simulated with expandable segments: peak reserved {then} instead of {now}"))
                     .number("bytes", out.peak as f64)
             }
         },

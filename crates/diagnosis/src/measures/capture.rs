@@ -13,9 +13,9 @@ use timeline::cuda_calls::CudaCall;
 use timeline::gpu::detail;
 
 /// More than this part of the steps, or of their kernels: what holds for those holds for the program.
-const MOST: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 /// Fewer steps do not show whether launches repeat.
-const STEPS: usize = 4;
+const MIN_STEPS: usize = 4;
 
 /// For the rules that a graph of the step answers.
 pub const EDIT: Edit = Edit {
@@ -47,7 +47,7 @@ fn captured(case: &Case, device: &StepKernels) -> Precondition {
             those += u64::from(graphs.has(index));
         });
     }
-    match those as f64 > MOST * all as f64 {
+    match those as f64 > MAJORITY * all as f64 {
         true => Precondition::Fails(format!("{} of its kernels run in CUDA graphs already", share(those, all))),
         false => Precondition::Holds,
     }
@@ -86,7 +86,7 @@ fn judged(case: &Case, calls: &[u64], does: &str) -> Precondition {
     let each = times as f64 / steps.max(1) as f64;
     match steps as f64 / windows.len().max(1) as f64 {
         0.0 => Precondition::Holds,
-        part if part > MOST => {
+        part if part > MAJORITY => {
             Precondition::Fails(format!("the step {does} {} between its launches", calls_in_steps::times(each)))
         }
         _ => Precondition::Unknown(format!(
@@ -109,7 +109,7 @@ fn launches(case: &Case) -> Vec<u64> {
 /// launched, whatever their sizes, it decides nothing that was recorded.
 pub fn goes_on_alike(case: &Case) -> Precondition {
     let Some((device, _)) = case.most_kernels(|_| true) else { return Precondition::Holds };
-    match device.windows.len() >= STEPS && again(case, device, false) > MOST {
+    match device.windows.len() >= MIN_STEPS && again(case, device, false) > MAJORITY {
         true => Precondition::Holds,
         false => Precondition::Unknown("what is launched next does not depend on the value".into()),
     }
@@ -120,9 +120,9 @@ fn repeats(case: &Case, device: &StepKernels) -> Precondition {
     let (named, shaped) = (again(case, device, false), again(case, device, true));
     let count = device.windows.len();
     match () {
-        () if count < STEPS => Precondition::Unknown("every step launches the same kernels".into()),
-        () if shaped > MOST => Precondition::Holds,
-        () if named > MOST => Precondition::Fails("the shapes of its launches change from step to step".into()),
+        () if count < MIN_STEPS => Precondition::Unknown("every step launches the same kernels".into()),
+        () if shaped > MAJORITY => Precondition::Holds,
+        () if named > MAJORITY => Precondition::Fails("the shapes of its launches change from step to step".into()),
         () => Precondition::Fails("its launches differ from step to step".into()),
     }
 }

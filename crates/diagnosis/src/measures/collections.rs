@@ -11,14 +11,14 @@ use timeline::{ProcessIndex, Slice, SliceKind};
 /// said to be spent on freeing is at most too much.
 const FREED_NS: f64 = 500.0;
 
-const MIDDLE: u64 = 1;
-const FULL: u64 = 2;
+const MIDDLE_GENERATION: u64 = 1;
+const FULL_GENERATION: u64 = 2;
 
 /// One alone may be the end of the program, or a record that was lost before it.
-const SEVERAL: u64 = 2;
+const MIN_ASKED: u64 = 2;
 
 /// More than this of the time is most of it.
-const MOST: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Collections {
@@ -74,10 +74,11 @@ fn asked_for(case: &Case) -> HashSet<usize> {
     let mut asked = HashSet::new();
     for (process, mut pauses) in pauses {
         pauses.sort_unstable();
-        let in_parts = oldest(&case.timeline.processes[process.0 as usize].python) < FULL;
+        let in_parts = oldest(&case.timeline.processes[process.0 as usize].python) < FULL_GENERATION;
         let in_parts = in_parts && pauses.iter().all(|(_, _, generation)| *generation > 0);
         // What was before the first is not known.
-        let full = pauses.windows(2).filter(|two| two[1].2 >= FULL && (in_parts || two[0].2 != MIDDLE));
+        let full =
+            pauses.windows(2).filter(|two| two[1].2 >= FULL_GENERATION && (in_parts || two[0].2 != MIDDLE_GENERATION));
         asked.extend(full.map(|two| two[1].1));
     }
     asked
@@ -110,7 +111,7 @@ impl Collections {
 
     /// How many full collections the program asked for (`gc.collect()`), where most of the time is theirs.
     pub fn asked(&self) -> Option<u64> {
-        (self.asked >= SEVERAL && self.asked_ns > MOST * self.ns).then_some(self.asked)
+        (self.asked >= MIN_ASKED && self.asked_ns > MAJORITY * self.ns).then_some(self.asked)
     }
 
     /// What collecting less often by itself needs.
@@ -127,14 +128,14 @@ impl Collections {
             return Precondition::Unknown("most of this time goes through objects that live long".into());
         };
         let young = 1.0 - old / self.ns.max(1.0);
-        if young > MOST {
+        if young > MAJORITY {
             let why = "{} of this time goes through young objects, which freezing leaves as they are";
             return Precondition::Fails(why.replace("{}", &phrase::percent(young)));
         }
         if self.collected.is_none() {
             return Precondition::Unknown("these collections free little".into());
         }
-        match self.old_collected as f64 * FREED_NS > MOST * old {
+        match self.old_collected as f64 * FREED_NS > MAJORITY * old {
             true => Precondition::Fails(format!(
                 "they free {} each, which has to be done",
                 phrase::counted(self.old_collected / self.count.max(1), "object")

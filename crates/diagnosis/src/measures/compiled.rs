@@ -5,10 +5,10 @@ use crate::rule::Case;
 use analysis::phrase;
 
 /// Pointwise, reduction, persistent reduction and template kernels of Inductor.
-const MADE: [&str; 4] = ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_"];
+const COMPILED_PREFIXES: [&str; 4] = ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_"];
 
 /// More than this part of the kernels that a compiler could have made.
-const MOST: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// What the advice to compile needs: it has not been done.
 pub fn not_yet(case: &Case) -> Precondition {
@@ -16,10 +16,10 @@ pub fn not_yet(case: &Case) -> Precondition {
     for row in case.kernels().iter().flat_map(|device| &device.rows) {
         all += row.count;
         let name = case.timeline.names.text(row.name);
-        made += if MADE.iter().any(|start| name.starts_with(start)) { row.count } else { 0 };
+        made += if COMPILED_PREFIXES.iter().any(|start| name.starts_with(start)) { row.count } else { 0 };
     }
     let part = made as f64 / all.max(1) as f64;
-    match part > MOST {
+    match part > MAJORITY {
         true => {
             Precondition::Fails(format!("{} of its kernels come from torch.compile already", phrase::percent(part)))
         }

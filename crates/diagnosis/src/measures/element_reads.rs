@@ -9,9 +9,9 @@ use analysis::steps::StepSource;
 use timeline::{NameIndex, SliceKind};
 
 /// Methods of tensors that make a Python number of one element.
-const METHODS: [&str; 5] = ["item", "__float__", "__int__", "__bool__", "__index__"];
+const READ_METHODS: [&str; 5] = ["item", "__float__", "__int__", "__bool__", "__index__"];
 /// Code that belongs to the function around it.
-const INNER: [&str; 5] = ["<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"];
+const INNER_FUNCTIONS: [&str; 5] = ["<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"];
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ElementReads {
@@ -24,7 +24,7 @@ pub struct ElementReads {
 
 impl ElementReads {
     /// "4,096 Tensor.item() calls per step".
-    pub fn said(&self) -> String {
+    pub fn text(&self) -> String {
         let (least, per) = (if self.is_cut { "at least " } else { "" }, if self.per_step { " per step" } else { "" });
         format!("{least}{} Tensor.item() calls{per}", phrase::count(self.count))
     }
@@ -33,7 +33,7 @@ impl ElementReads {
 /// Whether this is such a method of a tensor: "torch.Tensor.item", "torch._C.TensorBase.item".
 pub fn is_read(name: &str) -> bool {
     let Some((class, method)) = name.rsplit_once('.') else { return false };
-    METHODS.contains(&method) && matches!(class.rsplit('.').next(), Some("Tensor" | "TensorBase"))
+    READ_METHODS.contains(&method) && matches!(class.rsplit('.').next(), Some("Tensor" | "TensorBase"))
 }
 
 /// Of a function of the program: at least so many in a call of it. Recorded calls are exact; operators show it without them.
@@ -78,7 +78,7 @@ pub fn by_calls(case: &Case, place: &Place, min_reads: f64) -> Option<ElementRea
                 count += u64::from(inside && by && reads[name]);
                 continue;
             }
-            let inner = INNER.iter().any(|one| names.text(NameIndex(name as u32)).ends_with(one));
+            let inner = INNER_FUNCTIONS.iter().any(|one| names.text(NameIndex(name as u32)).ends_with(one));
             let is_own = own[name] || (inner && open.last().is_some_and(|(_, own)| *own));
             called += u64::from(inside && own[name]);
             open.push((slices.get(index).end(), is_own));

@@ -99,25 +99,25 @@ impl Gap<'_> {
     pub fn evidence(&self, case: &Case, what: &str) -> Vec<Evidence> {
         let each = self.tally.part / case.steps.count().max(1) as f64;
         let text = format!("{} of {} on average: {what}", phrase::duration(each as u64), case.the_step());
-        let mut evidence = vec![Evidence::said(text).number("ns", self.tally.part)];
+        let mut evidence = vec![Evidence::new(text).number("ns", self.tally.part)];
         if let Some((start, end, track)) = self.device.sums.longest(self.measure) {
             let text = format!("longest, {}", phrase::duration(end - start));
             evidence.push(Evidence::at(text, Some(track), start, end));
         }
         let busy = self.device.busy_ns as f64 / self.device.window_ns.max(1) as f64;
         let text = format!("GPU busy {} of {}", phrase::percent(busy), case.steps_time());
-        evidence.push(Evidence::said(text).number("busy", busy));
+        evidence.push(Evidence::new(text).number("busy", busy));
         evidence
     }
 
     /// The waits of a kind: which call and which lines make them, and how many there are a step.
-    fn waits(&self, case: &Case, wait: Wait) -> Waits {
+    fn waits(&self, case: &Case, wait: Wait) -> GapWaits {
         let waits = || self.device.sums.waits.iter().filter(|((one, _, _), _)| *one == wait);
         let count: u64 = waits().map(|(_, (_, count))| count).sum();
         // The call, and the line among the waits that a sample fell into.
         let call = waits().max_by_key(|((_, call, _), (ns, _))| (*ns, u32::MAX - call)).map(|((_, call, _), _)| *call);
         let makers: Vec<(Who, u64)> = waits().map(|((_, _, who), (ns, _))| (*who, *ns)).collect();
-        Waits {
+        GapWaits {
             call: call.map(|call| case.timeline.names.text(timeline::NameIndex(call)).to_owned()),
             lines: by_line(case.timeline, &makers),
             a_step: count as f64 / case.steps.count().max(1) as f64,
@@ -194,14 +194,14 @@ pub struct GapWords {
 }
 
 /// Calls that wait, and what makes them.
-struct Waits {
+struct GapWaits {
     call: Option<String>,
     /// Those that a sample fell into, the one that costs the most first.
     lines: Vec<(Place, u64)>,
     a_step: f64,
 }
 
-impl Waits {
+impl GapWaits {
     fn place(&self) -> Place {
         let place = self.lines.first().map(|(place, _)| place.clone()).unwrap_or_default();
         Place { api: self.call.clone(), ..place }
@@ -222,7 +222,7 @@ impl Waits {
         let parts: Vec<String> = self.lines.iter().take(MOST_LINES).map(part).collect();
         let lines = self.lines.len() as f64;
         let text = format!("of this time, by line (samples): {}", parts.join(", "));
-        (lines > 1.0).then(|| Evidence::said(text).number("lines", lines))
+        (lines > 1.0).then(|| Evidence::new(text).number("lines", lines))
     }
 }
 

@@ -5,16 +5,17 @@ use crate::rule::Case;
 use analysis::phrase;
 
 /// One, and several of them.
-const STARTS: [&str; 2] = ["starts before the call that launched it", "start before the calls that launched them"];
+const STARTS_TOO_EARLY: [&str; 2] =
+    ["starts before the call that launched it", "start before the calls that launched them"];
 const STARTS_LONG: [&str; 2] = [
     "starts long before the only call that can have launched it",
     "start long before the only calls that can have launched them",
 ];
-const RETURNS: [&str; 2] =
+const RETURNS_TOO_EARLY: [&str; 2] =
     ["returns before the work it waited for has ended", "return before the work they waited for has ended"];
 
 /// What cannot be, and so shows that device times are wrong.
-pub struct Wrong {
+pub struct ClockFault {
     pub off_ns: u64,
     /// "GPU timestamps are too late by 30.0 µs at least".
     pub by: String,
@@ -23,20 +24,20 @@ pub struct Wrong {
 }
 
 /// None: nothing contradicts the device's times. Of several contradictions the largest.
-pub fn wrong(case: &Case) -> Option<Wrong> {
+pub fn wrong(case: &Case) -> Option<ClockFault> {
     let clock = &case.timeline.gpu.clock;
     let seem = |count: u64, all: String, [one, many]: [&str; 2]| {
         let does = if count == 1 { one } else { many };
         format!("{} of {all} {does}", phrase::count(count))
     };
     let pieces = |count: u64| phrase::counted(count, "GPU operation");
-    let wrong = |off_ns: u64, way: &str, how: &str, seen: String| Wrong {
+    let wrong = |off_ns: u64, way: &str, how: &str, seen: String| ClockFault {
         off_ns,
         by: format!("GPU timestamps are too {way} by {}{how}", phrase::duration(off_ns)),
         seen,
     };
     let starts = clock.shortest_launch_ns.filter(|way| *way < 0).map(|way| {
-        let seen = seem(clock.violations, pieces(clock.linked), STARTS);
+        let seen = seem(clock.violations, pieces(clock.linked), STARTS_TOO_EARLY);
         wrong(way.unsigned_abs(), "early", " at least", seen)
     });
     let early = clock.early_ns.map(|off| {
@@ -48,7 +49,7 @@ pub fn wrong(case: &Case) -> Option<Wrong> {
     let late = clock.shortest_return_ns.filter(|way| *way < 0 && way.unsigned_abs() > clock.residual_ns);
     let returns = late.map(|way| {
         let waits = phrase::counted(clock.waits, "wait");
-        let seen = seem(clock.early_returns, waits, RETURNS);
+        let seen = seem(clock.early_returns, waits, RETURNS_TOO_EARLY);
         wrong(way.unsigned_abs(), "late", " at least", seen)
     });
     [starts, early, returns].into_iter().flatten().max_by_key(|wrong| wrong.off_ns)

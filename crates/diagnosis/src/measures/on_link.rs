@@ -36,7 +36,7 @@ impl<'a> OnLink<'a> {
 
 /// What the link can do, and where the longest copy over it is.
 pub fn evidence(link: &Link, longest: Option<&Copy>) -> Vec<Evidence> {
-    let mut evidence = vec![Evidence::said(link.words()).number("gb_per_s", link.gb_per_s)];
+    let mut evidence = vec![Evidence::new(link.words()).number("gb_per_s", link.gb_per_s)];
     evidence.extend(longest.map(|copy| {
         let text = format!("longest, {}", phrase::bytes(copy.piece.bytes));
         Evidence::at(text, None, copy.piece.start, copy.piece.end())

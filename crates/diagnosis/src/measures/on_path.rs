@@ -11,7 +11,7 @@ use replay::gain::Gain;
 use timeline::{Name, NameIndex, SliceKind, StackIndex, TrackIndex};
 
 /// Samples of a step, for their places in it to mean something.
-const FEW: usize = 5;
+const MIN_SAMPLES: usize = 5;
 
 pub struct OnPath {
     /// Of the steps.
@@ -133,7 +133,7 @@ impl OnPath {
     /// What a step gains when only this part of the time is left.
     pub fn gain(&self, case: &Case, left: f64) -> Gain {
         let share = self.share.scaled(1.0 - left);
-        let few = case.samples.all.len() < FEW * case.windows.all().len().max(1);
+        let few = case.samples.all.len() < MIN_SAMPLES * case.windows.all().len().max(1);
         if few && !case.breakdown.by_calls {
             // So few samples tell how much it is, and not where in each step: no more than without any code of the host.
             let most = case.gain(&[Change::HostCode(left)], Share::exactly(1.0));

@@ -9,7 +9,7 @@ use analysis::stats::share::Share;
 use timeline::{TrackIndex, counters};
 
 /// More than this of a wait is its main part.
-const MAIN: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// Cores that the recorder kept busy while a step was open anywhere; 0 where it was not recorded.
 pub fn cores(case: &Case) -> f64 {
@@ -22,7 +22,7 @@ pub fn cores(case: &Case) -> f64 {
 
 /// How a wait for a core is shared between the recorder and everybody else.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Wait {
+pub enum CoreWait {
     /// Mostly the recorder's: it may have taken this share of the steps.
     Ours(f64),
     /// What is left of it without the recorder.
@@ -30,13 +30,13 @@ pub enum Wait {
 }
 
 /// A thread cannot have waited longer for the recorder than that ran: so much is taken from what is blamed on others.
-pub fn taken_out(share: Share, cores: f64) -> Wait {
+pub fn taken_out(share: Share, cores: f64) -> CoreWait {
     let own = cores.min(share.mid);
-    match own > MAIN * share.mid && own > 0.0 {
-        true => Wait::Ours(own),
+    match own > MAJORITY * share.mid && own > 0.0 {
+        true => CoreWait::Ours(own),
         false => {
             let less = |part: f64| (part - own).max(0.0);
-            Wait::Others(Share { low: less(share.low), mid: less(share.mid), high: share.high })
+            CoreWait::Others(Share { low: less(share.low), mid: less(share.mid), high: share.high })
         }
     }
 }
@@ -52,33 +52,33 @@ pub fn actions(case: &Case) -> Vec<Action> {
 }
 
 /// The recorder keeps the stacks of one process below this part of a core: faster sampling is cut there (docs/internals/overhead.md).
-const MOST_CORES: f64 = 0.2;
+const MAX_SAMPLER_CORES: f64 = 0.2;
 /// A program that waits longer than this part of its steps for a core has none to lend.
-const MOST_WAIT: f64 = 0.01;
+const MAX_RUN_QUEUE_SHARE: f64 = 0.01;
 /// So many times as often is worth another recording, up to what a user can read of it in a minute.
-const MORE: f64 = 5.0;
+const MIN_RATE_RATIO: f64 = 5.0;
 const HIGHEST_RATE: f64 = 500.0;
 
 /// How to have more samples the next time. More often is advised only where what recording took, and how long the program waited for a core, were measured and leave
 /// room for it: on full cores the sampler takes the time that it is to measure.
 pub fn more_samples(case: &Case) -> String {
     let rate = case.timeline.info.settings.rate_hz.filter(|rate| *rate > 0.0);
-    let more = rate.map(|rate| (MORE * rate).min(HIGHEST_RATE).floor()).filter(|more| Some(*more) > rate);
+    let more = rate.map(|rate| (MIN_RATE_RATIO * rate).min(HIGHEST_RATE).floor()).filter(|more| Some(*more) > rate);
     let cores = cores(case);
     let waits = case.run_queue.as_ref().map(|growth| growth.tally.mid());
     match (rate, more, waits) {
-        (Some(rate), Some(more), Some(waits)) if cores > 0.0 => match waits <= MOST_WAIT
-            && cores * more / rate <= MOST_CORES
+        (Some(rate), Some(more), Some(waits)) if cores > 0.0 => match waits <= MAX_RUN_QUEUE_SHARE
+            && cores * more / rate <= MAX_SAMPLER_CORES
         {
             true => format!("Record longer, or sample more often: inferscope run --rate {more} -- <command>."),
-            false => format!("Record longer: at {rate} Hz {}, and more samples would slow the program.", said(cores)),
+            false => format!("Record longer: at {rate} Hz {}, and more samples would slow the program.", text(cores)),
         },
         _ => "Record longer.".into(),
     }
 }
 
 /// `Recording takes 0.4 cores`.
-pub fn said(cores: f64) -> String {
+pub fn text(cores: f64) -> String {
     format!("recording takes {} of a core while the steps run", phrase::percent(cores))
 }
 
@@ -135,10 +135,10 @@ mod tests {
     #[test]
     fn it_is_taken_out_of_a_wait_and_where_it_is_most_of_it_the_wait_is_ours() {
         let share = Share { low: 0.1, mid: 0.3, high: 0.4 };
-        assert_eq!(taken_out(share, 0.0), Wait::Others(share));
-        let Wait::Others(left) = taken_out(share, 0.12) else { panic!("the recorder had the smaller part") };
+        assert_eq!(taken_out(share, 0.0), CoreWait::Others(share));
+        let CoreWait::Others(left) = taken_out(share, 0.12) else { panic!("the recorder had the smaller part") };
         assert!(left.low == 0.0 && (left.mid - 0.18).abs() < 1e-9 && left.high == 0.4, "{left:?}");
-        assert_eq!((taken_out(share, 0.2), taken_out(share, 3.0)), (Wait::Ours(0.2), Wait::Ours(0.3)));
-        assert_eq!(taken_out(Share::default(), 0.0), Wait::Others(Share::default()));
+        assert_eq!((taken_out(share, 0.2), taken_out(share, 3.0)), (CoreWait::Ours(0.2), CoreWait::Ours(0.3)));
+        assert_eq!(taken_out(Share::default(), 0.0), CoreWait::Others(Share::default()));
     }
 }

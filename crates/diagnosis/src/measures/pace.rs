@@ -3,7 +3,7 @@
 use analysis::StepAnalysis;
 
 /// One that is busy for so much sets the pace: where it idles for more than a fifth of the step, whatever makes it idle does so too.
-pub const PACES: f64 = 0.8;
+pub const MIN_PACING_SHARE: f64 = 0.8;
 
 /// The part of the steps in which the busiest device works. 0 without one.
 pub fn busiest(steps: &StepAnalysis) -> f64 {

@@ -40,7 +40,7 @@ pub fn blamed(share: Share, gain: &Gain) -> f64 {
 pub fn unseen(share: Share, gain: &Gain) -> Option<Evidence> {
     let more = blamed(share, gain) >= share.mid + 0.02;
     let text = "{} of the time by samples alone; the rest is unsampled time around them";
-    more.then(|| Evidence::said(text.replace("{}", &phrase::percent(share.mid))).number("share", share.mid))
+    more.then(|| Evidence::new(text.replace("{}", &phrase::percent(share.mid))).number("share", share.mid))
 }
 
 /// The time that would remain, for the sentence that says how to verify. Gains are of all steps together: so are these times.

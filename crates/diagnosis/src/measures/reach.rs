@@ -12,7 +12,7 @@ use replay::gain::GainBy;
 pub const SHORT_NS: u64 = 10_000;
 
 /// What is itself at less than this part of what was seen elsewhere is nothing to compare with.
-const HALF: f64 = 0.5;
+const MIN_OF_REFERENCE: f64 = 0.5;
 
 /// A part of the data sheet, and where it was seen.
 pub struct ReferenceReach {
@@ -65,7 +65,7 @@ pub fn of(
     };
     let groups = case.ops().groups.iter().filter(alike);
     let best = groups.filter_map(|group| Some((part(group)?, group))).max_by(|a, b| a.0.total_cmp(&b.0));
-    match best.filter(|(part, _)| *part >= HALF * seen.part) {
+    match best.filter(|(part, _)| *part >= MIN_OF_REFERENCE * seen.part) {
         Some((part, group)) => Reach {
             part,
             by: GainBy::Replay,

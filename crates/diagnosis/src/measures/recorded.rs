@@ -19,7 +19,7 @@ pub struct Recorded {
 }
 
 /// As many as a reader looks at.
-const LONGEST: usize = 3;
+const MAX_SHOWN: usize = 3;
 
 /// The outermost slices that fit, on the steps' own tracks.
 pub fn inside(case: &Case, fits: impl Fn(&Slice) -> bool) -> Recorded {
@@ -63,11 +63,11 @@ pub fn call_stretches(case: &Case) -> Vec<(TrackIndex, Vec<Window>)> {
 
 impl Recorded {
     fn keep(&mut self, track: TrackIndex, slice: Slice) {
-        if self.longest.len() == LONGEST && self.longest.last().is_some_and(|(_, last)| last.dur >= slice.dur) {
+        if self.longest.len() == MAX_SHOWN && self.longest.last().is_some_and(|(_, last)| last.dur >= slice.dur) {
             return;
         }
         let place = self.longest.partition_point(|(_, kept)| kept.dur >= slice.dur);
         self.longest.insert(place, (track, slice));
-        self.longest.truncate(LONGEST);
+        self.longest.truncate(MAX_SHOWN);
     }
 }

@@ -10,9 +10,9 @@ use analysis::phrase;
 use analysis::place::Place;
 
 /// And most of its time goes there.
-const MOST: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 /// Shapes speak for the kernels where they cover so much of their time.
-const COVERED: f64 = 0.5;
+const MIN_COVERED: f64 = 0.5;
 /// Tiles of libraries for products that have enough rows and columns to be limited by arithmetic.
 const LARGE_TILE: u32 = 64;
 
@@ -41,13 +41,13 @@ pub fn look<'a>(case: &'a Case, least_busy: f64, part: impl Fn(&Parts) -> f64) -
     let shapes = by_shapes(case, device);
     let by_shapes = shapes.is_some();
     let part = part(&shapes.unwrap_or_else(|| by_names(device)));
-    (part >= MOST).then_some(Bound { device, busy, part, by_shapes })
+    (part >= MAJORITY).then_some(Bound { device, busy, part, by_shapes })
 }
 
 /// None: too few kernels have an operator with shapes, or the device's peaks are not known.
 fn by_shapes(case: &Case, device: &StepKernels) -> Option<Parts> {
     let (ops, peaks) = (case.ops(), device.peaks(case)?);
-    if ops.covered() < COVERED {
+    if ops.covered() < MIN_COVERED {
         return None;
     }
     let mut parts = Parts { compute: 0.0, memory: 0.0 };
@@ -105,7 +105,7 @@ impl Bound<'_> {
         let peaks = self.device.peaks(case).filter(|_| self.by_shapes)?;
         let group = case.ops().groups.first()?;
         let text = speed(case, group, peaks.math(group.cost.math)?, peaks.bandwidth);
-        Some(Evidence::said(format!("{text} ({})", peaks.source)))
+        Some(Evidence::new(format!("{text} ({})", peaks.source)))
     }
 }
 

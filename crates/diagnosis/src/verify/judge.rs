@@ -33,14 +33,14 @@ pub enum Outcome {
 }
 
 /// Within one percent either way a change is no reason to keep or to drop a fix.
-const NOTHING: f64 = 0.01;
+const MIN_CHANGE: f64 = 0.01;
 
 /// The predicted gain is in percent of the step; the measured change is a fraction, negative when faster.
 pub fn judge(predicted: Option<PredictedGain>, measured: Interval) -> Outcome {
     let (least, most) = (-measured.high, -measured.low);
     match predicted {
         _ if most < 0.0 => Outcome::Slower,
-        _ if least <= 0.0 && -least <= NOTHING && most <= NOTHING => Outcome::NoDifference,
+        _ if least <= 0.0 && -least <= MIN_CHANGE && most <= MIN_CHANGE => Outcome::NoDifference,
         // It may be nothing, and it is not what was said.
         Some(gain) if least <= 0.0 && most < gain.low / 100.0 => Outcome::Less,
         _ if least <= 0.0 => Outcome::CannotTell,

@@ -45,7 +45,7 @@ pub fn write(
     if let Some((samples, hottest)) = metrics.samples.as_ref().and_then(|s| s.lines.first().map(|line| (s, line))) {
         let name = timeline.names.get(hottest.name);
         let place = if hottest.line > 0 { format!("{}:{}", name.file, hottest.line) } else { name.file.to_string() };
-        let share = match diagnosis.handful {
+        let share = match diagnosis.too_few_samples {
             true => format!("{} of {}", hottest.own, samples.active),
             false => percent_of(hottest.own, samples.active) + " of",
         };
@@ -72,7 +72,7 @@ pub fn write(
         line(out, style, Ink::Plain, "gpu", &text)?;
     }
     for loss in diagnosis::losses::totals(timeline).iter().take(MOST_NOTES) {
-        line(out, style, Ink::Warn, "lost", &loss.said())?;
+        line(out, style, Ink::Warn, "lost", &loss.text())?;
     }
     for note in timeline.notes.iter().take(MOST_NOTES) {
         line(out, style, Ink::Warn, "note", &note.said())?;

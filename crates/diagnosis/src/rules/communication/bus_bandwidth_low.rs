@@ -97,7 +97,7 @@ impl Rule for BusBandwidthLow {
             gain: Some(gain),
             severity: Severity::of_gain(&gain),
             certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
-            evidence: vec![Evidence::said(format!("{} of {} or more; all collectives take {} of step time", phrase::counted(large.len() as u64, "collective"), case.said(MIN_BYTES), phrase::percent(share))).number("gb_per_s", speed)],
+            evidence: vec![Evidence::new(format!("{} of {} or more; all collectives take {} of step time", phrase::counted(large.len() as u64, "collective"), case.threshold_text(MIN_BYTES), phrase::percent(share))).number("gb_per_s", speed)],
             actions: vec![
                 "Check which path they take: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH,INIT <command>, nvidia-smi topo -m, nvidia-smi nvlink -s.".into(),
                 "Compare with what the machine can do: nccl-tests' all_reduce_perf -b 8M -e 256M -f 2 -g 8.".into(),

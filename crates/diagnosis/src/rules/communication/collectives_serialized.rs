@@ -85,7 +85,7 @@ impl Rule for CollectivesSerialized {
             certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
                 Evidence::at("one of the first", None, work.start[first], work.end(first)),
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "{} such rows per step",
                     gap::each(rows.count as f64 / case.steps.count().max(1) as f64)
                 )),

@@ -85,7 +85,7 @@ impl Rule for CommExposed {
         let mut evidence: Vec<Evidence> =
             longest.map(|(start, end)| Evidence::at("the longest", None, *start, *end)).into_iter().collect();
         evidence.push(
-            Evidence::said(format!("other kernels take {} of {}", phrase::percent(others), case.steps_time()))
+            Evidence::new(format!("other kernels take {} of {}", phrase::percent(others), case.steps_time()))
                 .number("others", others),
         );
         let finding = Finding {

@@ -69,7 +69,7 @@ impl Rule for CommShare {
             severity: Severity::Info,
             certainty: Certainty::seen(tally.repeats()),
             evidence: vec![
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "{} per step",
                     crate::measures::gap::each(device.per_step(case, |row| row.kind.class == Class::Collective))
                 ))

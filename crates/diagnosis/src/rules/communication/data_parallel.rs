@@ -24,7 +24,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     "another way to use several GPUs changes the program: a twentieth is worth it",
 );
 
-const FILES: [&str; 4] = [
+const DATA_PARALLEL_FILES: [&str; 4] = [
     "torch/nn/parallel/replicate.py",
     "torch/nn/parallel/scatter_gather.py",
     "torch/nn/parallel/comm.py",
@@ -57,7 +57,13 @@ impl Rule for DataParallel {
             };
         let gain = found.gain(case, 0.0);
         // The model is not copied again; at worst batches and results have to be moved as now.
-        let copies = on_path::find(case, 0.0, "copying the model", |name| on_path::in_file(name, FILES[0]), |_| true);
+        let copies = on_path::find(
+            case,
+            0.0,
+            "copying the model",
+            |name| on_path::in_file(name, DATA_PARALLEL_FILES[0]),
+            |_| true,
+        );
         let least = copies.map_or(0.0, |copies| copies.gain(case, 0.0).low);
         let gain = Gain { low: gain.low.min(least), ..gain };
         let finding = Finding {
@@ -87,7 +93,7 @@ impl Rule for DataParallel {
 }
 
 fn fits(name: &Name) -> bool {
-    FILES.iter().any(|file| on_path::in_file(name, file))
+    DATA_PARALLEL_FILES.iter().any(|file| on_path::in_file(name, file))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Rule for StragglerRank {
         if ranks.iter().any(|(_, pieces)| pieces.len() != count) || count < (case.threshold(MIN_COLLECTIVES) as usize) {
             return Verdict::Abstain(format!(
                 "ranks have different numbers of collectives in their steps, or fewer than {}: not comparable",
-                case.said(MIN_COLLECTIVES)
+                case.threshold_text(MIN_COLLECTIVES)
             ));
         }
         let dur = |rank: usize, place: usize| case.timeline.gpu.work.dur[ranks[rank].1[place] as usize];
@@ -123,7 +123,7 @@ impl Rule for StragglerRank {
             severity: Severity::of(gain.share()),
             // More often last than not, by the number of collectives.
             certainty: Certainty::seen(wilson(often, count as f64).surely_above(0.5) * again(times)),
-            evidence: (0..ranks.len()).take(8).map(|rank| Evidence::said(format!("{}: last in {} of them, busy {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
+            evidence: (0..ranks.len()).take(8).map(|rank| Evidence::new(format!("{}: last in {} of them, busy {} of its steps", name(rank), last[rank], busy(rank)))).collect(),
             actions: vec![
                 "Compare it with another rank: inferscope diff of both traces; look for more tokens, another clock, a shared core or link.".into(),
                 "Balance the ranks: pad or sort requests by length, spread experts evenly, one process per GPU with cores of its own.".into(),

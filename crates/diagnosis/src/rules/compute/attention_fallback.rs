@@ -110,13 +110,13 @@ impl Rule for AttentionFallback {
             certainty: Certainty::seen(confidence),
             evidence: vec![
                 Evidence::at("the first softmax", None, work.start[first], work.end(first)),
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "{} kernels between {} matmuls; fused attention has {} of kernel time",
                     phrase::count(between as u64),
                     phrase::count(products as u64),
                     phrase::percent(fused)
                 )),
-                Evidence::said(known),
+                Evidence::new(known),
             ],
             actions: vec![
                 Action::torch(

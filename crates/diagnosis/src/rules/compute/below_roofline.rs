@@ -47,7 +47,7 @@ const MIN_CALL_NS: Threshold = Threshold::new(
     Unit::Nanoseconds,
     "shorter calls cost their start and their end, whatever they compute",
 );
-const MOST: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 impl Rule for BelowRoofline {
     fn code(&self) -> RuleCode {
@@ -102,7 +102,7 @@ impl Rule for BelowRoofline {
         let groups = case.ops().groups.iter();
         let mut slow: Vec<Slow> = groups.filter_map(|group| Slow::of(group, &peaks, most, &mut reach)).collect();
         slow.sort_by(|a, b| b.saved_ns.total_cmp(&a.saved_ns));
-        slow.truncate(MOST);
+        slow.truncate(MAX_SHOWN);
         let saved: f64 = slow.iter().map(|one| one.saved_ns).sum();
         match slow.first() {
             Some(first) if saved >= case.threshold(MIN_SHARE) * device.window_ns as f64 => {
@@ -163,7 +163,7 @@ fn finding(case: &Case, device: &StepKernels, peaks: &Peaks, slow: &[Slow], firs
             Evidence::at(text, None, case.timeline.gpu.work.start[at], case.timeline.gpu.work.end(at))
         })
         .collect();
-    evidence.push(Evidence::said(first.reach.words.clone()).number("reach", first.reach.part));
+    evidence.push(Evidence::new(first.reach.words.clone()).number("reach", first.reach.part));
     Finding {
         code: CODE,
         title: format!(

@@ -70,7 +70,7 @@ impl Rule for ComputeBound {
             case.the_step(),
             phrase::percent(part)
         );
-        let mut evidence = vec![Evidence::said(bound.how()).number("share", part)];
+        let mut evidence = vec![Evidence::new(bound.how()).number("share", part)];
         evidence.extend(bound.reached(case));
         let finding = Finding {
             code: CODE,

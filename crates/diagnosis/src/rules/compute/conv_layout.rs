@@ -79,7 +79,7 @@ impl Rule for ConvLayout {
             severity: Severity::of(gain.share()),
             certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "convolutions themselves take {} of {}",
                     phrase::percent(device.share(|row| row.kind.class == Class::Convolution)),
                     case.the_step()

@@ -68,7 +68,7 @@ impl Rule for Fp32Share {
                 phrase::percent(share)
             ),
             evidence: vec![
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "most of it in {}, {} of {}",
                     kernel_name::short(case.timeline.names.text(row.name)),
                     phrase::percent(row.ns as f64 / device.window_ns.max(1) as f64),

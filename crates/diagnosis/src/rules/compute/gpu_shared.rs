@@ -67,7 +67,7 @@ impl Rule for GpuShared {
                 title,
                 Some(gain),
                 confidence::of(&tally, case.threshold(MIN_SHARE)),
-                Evidence::said("both were recorded, and report the same GPU"),
+                Evidence::new("both were recorded, and report the same GPU"),
             )
             .into();
         }
@@ -88,7 +88,7 @@ impl Rule for GpuShared {
             phrase::bytes(used as u64),
             phrase::bytes(own as u64)
         );
-        finding(case, title, None, again(readings), Evidence::said(text)).into()
+        finding(case, title, None, again(readings), Evidence::new(text)).into()
     }
 }
 

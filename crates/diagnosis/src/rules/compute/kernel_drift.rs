@@ -63,7 +63,10 @@ impl Rule for KernelDrift {
             return Verdict::Silent;
         }
         if case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            return Verdict::Abstain(format!("fewer than {} steps: no start and end to compare", case.said(MIN_STEPS)));
+            return Verdict::Abstain(format!(
+                "fewer than {} steps: no start and end to compare",
+                case.threshold_text(MIN_STEPS)
+            ));
         }
         let drifts = case.kernels().iter().filter_map(|device| Some((device, worst(case, device)?)));
         let Some((device, drift)) = drifts.max_by(|a, b| a.1.saved.total_cmp(&b.1.saved)) else {
@@ -86,10 +89,9 @@ impl Rule for KernelDrift {
             let at = counter.time.partition_point(|time| *time <= device.windows[from].start);
             counter.value.get(at.checked_sub(1)?).copied()
         };
-        let mut evidence = vec![Evidence::said(format!("{} calls in each quarter", phrase::count(drift.calls as u64)))];
+        let mut evidence = vec![Evidence::new(format!("{} calls in each quarter", phrase::count(drift.calls as u64)))];
         if let (Some(first), Some(last)) = (clock(0), clock(device.windows.len() - 1)) {
-            evidence
-                .push(Evidence::said(format!("the clock was {first} MHz at the first step and {last} at the last")));
+            evidence.push(Evidence::new(format!("the clock was {first} MHz at the first step and {last} at the last")));
         }
         let finding = Finding {
             code: CODE,

@@ -74,14 +74,14 @@ impl Rule for KernelHotspot {
             module: row.and_then(|row| row.layer.as_ref()?.path()).map(str::to_owned),
             ..place
         };
-        let mut evidence = vec![Evidence::said(format!(
+        let mut evidence = vec![Evidence::new(format!(
             "{} of {} on average",
             phrase::duration((tally.part / case.steps.count().max(1) as f64) as u64),
             case.the_step()
         ))];
         evidence.extend(row.map(|row| {
             let (mean, p95) = (phrase::duration(row.mean_ns), phrase::duration(row.p95_ns));
-            Evidence::said(format!("{} times in the recording, mean {mean}, p95 {p95}", phrase::count(row.count)))
+            Evidence::new(format!("{} times in the recording, mean {mean}, p95 {p95}", phrase::count(row.count)))
         }));
         let finding = Finding {
             code: CODE,
@@ -114,9 +114,9 @@ impl Rule for KernelHotspot {
 
 /// A C++ name without its arguments, as far as a line allows.
 fn short(name: &str) -> String {
-    const MOST: usize = 45;
+    const MAX_LETTERS: usize = 45;
     let plain = name.strip_prefix("void ").unwrap_or(name);
-    let end = plain.char_indices().nth(MOST).map_or(plain.len(), |(at, _)| at);
+    let end = plain.char_indices().nth(MAX_LETTERS).map_or(plain.len(), |(at, _)| at);
     if end < plain.len() { format!("{}…", &plain[..end]) } else { plain.to_owned() }
 }
 

@@ -37,25 +37,25 @@ const MAX_BETWEEN: Threshold = Threshold::new(
     "kernels between two of a pattern: conversions, an added constant",
 );
 
-struct Known {
+struct FusionPattern {
     what: &'static str,
     /// Parts of names of kernels, in this order.
     parts: &'static [&'static str],
     instead: &'static str,
 }
 
-const KNOWN: [Known; 3] = [
-    Known {
+const PATTERNS: [FusionPattern; 3] = [
+    FusionPattern {
         what: "RMS norm",
         parts: &["pow", "mean", "rsqrt", "mul"],
         instead: "torch.nn.functional.rms_norm(x, (width,), weight, eps), or torch.nn.RMSNorm",
     },
-    Known {
+    FusionPattern {
         what: "GELU",
         parts: &["pow", "tanh", "mul"],
         instead: "torch.nn.functional.gelu(x, approximate=\"tanh\")",
     },
-    Known {
+    FusionPattern {
         what: "SwiGLU",
         parts: &["silu", "mul"],
         instead: "a fused kernel: liger_kernel's LigerSiLUMulFunction, or torch.compile on the MLP",
@@ -85,10 +85,9 @@ impl Rule for KnownFusionMissing {
     }
 
     fn look(&self, case: &Case) -> Verdict {
-        let found = case
-            .kernels()
-            .iter()
-            .flat_map(|device| KNOWN.iter().map(move |known| (device, known, Found::find(case, device, known))));
+        let found = case.kernels().iter().flat_map(|device| {
+            PATTERNS.iter().map(move |known| (device, known, FusionTally::find(case, device, known)))
+        });
         let Some((device, known, found)) = found.max_by_key(|(_, _, found)| found.saved_ns) else {
             return Verdict::Silent;
         };
@@ -130,7 +129,7 @@ impl Rule for KnownFusionMissing {
 }
 
 #[derive(Default)]
-struct Found {
+struct FusionTally {
     count: usize,
     kernels: usize,
     ns: u64,
@@ -138,9 +137,9 @@ struct Found {
     saved_ns: u64,
 }
 
-impl Found {
-    fn find(case: &Case, device: &StepKernels, known: &Known) -> Found {
-        let mut found = Found::default();
+impl FusionTally {
+    fn find(case: &Case, device: &StepKernels, known: &FusionPattern) -> FusionTally {
+        let mut found = FusionTally::default();
         // Which part of the pattern a name is.
         let has = |part: &str| device.rows.iter().any(|row| is(case.timeline.names.text(row.name), part));
         if !known.parts.iter().all(|part| has(part)) {
@@ -165,7 +164,7 @@ impl Found {
     }
 
     /// A row of kernels with nothing else between.
-    fn take(&mut self, case: &Case, run: &[u32], known: &Known) {
+    fn take(&mut self, case: &Case, run: &[u32], known: &FusionPattern) {
         let work = &case.timeline.gpu.work;
         let between = case.threshold(MAX_BETWEEN) as usize;
         let name = |place: usize| case.timeline.names.text(NameIndex(work.name[run[place] as usize]));

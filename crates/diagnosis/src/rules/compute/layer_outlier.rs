@@ -115,7 +115,7 @@ impl Rule for LayerOutlier {
             gain: Some(gain),
             severity: Severity::Low,
             certainty: Certainty::seen(again(sisters)),
-            evidence: vec![Evidence::said(row.said.clone())],
+            evidence: vec![Evidence::new(row.said.clone())],
             actions: vec![
                 layers.compare.into(),
                 "Check its shapes: print(layer.weight.shape, layer.weight.dtype, layer.weight.is_contiguous()).".into(),

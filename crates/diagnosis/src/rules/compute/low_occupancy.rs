@@ -87,7 +87,7 @@ impl Rule for LowOccupancy {
                 "{} of {} uses at most {} of the GPU's {processors} SMs, mostly {} ({} blocks)",
                 phrase::percent(tally.mid()),
                 case.the_step(),
-                case.said(MAX_SM_SHARE),
+                case.threshold_text(MAX_SM_SHARE),
                 kernel_name::brief(place.kernel.as_deref().unwrap_or("")),
                 phrase::count(blocks(case, longest).unwrap_or(0))
             ),
@@ -97,7 +97,7 @@ impl Rule for LowOccupancy {
             certainty: Certainty::seen(tally.repeats()),
             evidence: vec![
                 Evidence::at("longest", None, work.start[longest], work.end(longest)),
-                Evidence::said(format!("{} of them in the steps", phrase::count(pieces.len() as u64)))
+                Evidence::new(format!("{} of them in the steps", phrase::count(pieces.len() as u64)))
                     .number("share", tally.mid()),
             ],
             actions: vec![

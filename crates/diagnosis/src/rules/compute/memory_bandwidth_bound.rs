@@ -77,11 +77,11 @@ impl Rule for MemoryBandwidthBound {
             case.the_step(),
             phrase::percent(bound.part)
         );
-        let mut evidence = vec![Evidence::said(bound.how()).number("share", bound.part)];
+        let mut evidence = vec![Evidence::new(bound.how()).number("share", bound.part)];
         evidence.extend(bound.reached(case));
         if let Some(peaks) = device.peaks(case) {
             let text = format!("peak memory bandwidth of the GPU: {} GB/s", phrase::count(peaks.bandwidth as u64));
-            evidence.push(Evidence::said(text).number("gb_per_s", peaks.bandwidth));
+            evidence.push(Evidence::new(text).number("gb_per_s", peaks.bandwidth));
         }
         let finding = Finding {
             code: CODE,

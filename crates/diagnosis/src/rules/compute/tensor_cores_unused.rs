@@ -112,7 +112,7 @@ impl Rule for TensorCoresUnused {
             severity: Severity::of_gain(&gain),
             certainty: Certainty::seen(confidence::of(&device.tally(case, fitting), case.threshold(MIN_SHARE))),
             evidence: vec![
-                Evidence::said(format!("{} per step", phrase::count(count(case, device, fits)))).number("share", share),
+                Evidence::new(format!("{} per step", phrase::count(count(case, device, fits)))).number("share", share),
             ],
             actions: actions(row, math),
             verify: proof::verify(case, gain.mid / 100.0),

@@ -124,19 +124,19 @@ impl Rule for Tf32Off {
             severity: Severity::of_gain(&gain),
             certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
             evidence: vec![
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "{} per step, mean {}",
                     phrase::count(device.per_step(case, plain).round() as u64),
                     phrase::duration(mean as u64)
                 ))
                 .number("share", share),
-                Evidence::said(format!(
+                Evidence::new(format!(
                     "peak of the GPU: {:.0} TFLOP/s in FP32, {:.0} in TF32 ({})",
                     peaks.math(Math::F32).unwrap_or(0.0),
                     peaks.math(Math::Tf32).unwrap_or(0.0),
                     peaks.source
                 )),
-                Evidence::said(words),
+                Evidence::new(words),
             ],
             actions: vec![
                 Action::torch(

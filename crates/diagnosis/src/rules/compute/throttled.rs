@@ -31,7 +31,7 @@ const MIN_MEDIUM_SHARE: Threshold = Threshold::new(
 );
 
 /// NVML's reasons that slow a device down against its will; being idle and clocks set by the user are none.
-const REASONS: [(i64, &str); 5] = [
+const THROTTLE_REASONS: [(i64, &str); 5] = [
     (0x4, "the power cap"),
     (0x8, "hardware slowdown"),
     (0x20, "heat"),
@@ -90,7 +90,7 @@ impl Rule for Throttled {
         };
         let (mut held, mut why) = (Vec::new(), 0);
         for (start, end, bits) in stretches(case, reasons) {
-            let bits = REASONS.iter().fold(0, |all, (bit, _)| all | bits & bit);
+            let bits = THROTTLE_REASONS.iter().fold(0, |all, (bit, _)| all | bits & bit);
             if bits != 0 && inside(start, end) > 0 {
                 held.push((start, end));
                 why |= bits;
@@ -119,8 +119,9 @@ impl Rule for Throttled {
         let faster = Change::Scale(Target::Kernel("*".into()), 1.0 - slower * share.min(1.0));
         let gain = case.gain(&[faster], Share::exactly(most / 100.0));
         // A device that works hard runs at its power cap: that is how it is built, and nothing of the program.
-        let capped = why == REASONS[0].0;
-        let words: Vec<&str> = REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
+        let capped = why == THROTTLE_REASONS[0].0;
+        let words: Vec<&str> =
+            THROTTLE_REASONS.iter().filter(|(bit, _)| why & bit != 0).map(|(_, word)| *word).collect();
         let number = |mhz: f64| phrase::count(mhz as u64);
         let finding = Finding {
             code: CODE,
@@ -142,8 +143,8 @@ impl Rule for Throttled {
             // Readings are rare: so many stretches tell.
             certainty: Certainty::seen(again(held.len())),
             evidence: vec![
-                Evidence::said(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
-                Evidence::said(format!("GPU busy {} of step time", phrase::percent(busy))).number("busy", busy),
+                Evidence::new(format!("the clock is {} below the highest of the recording", phrase::percent(slower))).number("slower", slower),
+                Evidence::new(format!("GPU busy {} of step time", phrase::percent(busy))).number("busy", busy),
             ],
             actions: vec![
                 "Find the reason: nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE.".into(),

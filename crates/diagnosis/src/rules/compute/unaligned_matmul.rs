@@ -72,7 +72,7 @@ impl Rule for UnalignedMatmul {
         let odd = groups.first().and_then(|group| odd_side(group));
         let place = roofline::place(case, row);
         let mut evidence = vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} per step; rows are aligned to {} of {} elements",
                 phrase::count(device.per_step(case, |row| unaligned(&row.kind)).round() as u64),
                 row.kind.align.unwrap_or(1),
@@ -83,9 +83,9 @@ impl Rule for UnalignedMatmul {
         evidence.extend(
             groups
                 .first()
-                .map(|group| Evidence::said(format!("{} {}", case.timeline.names.text(group.name), group.shapes))),
+                .map(|group| Evidence::new(format!("{} {}", case.timeline.names.text(group.name), group.shapes))),
         );
-        evidence.push(Evidence::said(estimate.words));
+        evidence.push(Evidence::new(estimate.words));
         let finding = Finding {
             code: CODE,
             title: format!(

@@ -30,8 +30,13 @@ const MIN_SHARE: Threshold = Threshold::new(
 );
 const MIN_KERNELS: Threshold = Threshold::new(CODE, "min_kernels", 3.0, Unit::Count, "fewer in a row save one launch");
 
-/// A fused kernel does no more than this: longer ones run out of registers.
-const TOGETHER: usize = 10;
+const MAX_FUSED: Threshold = Threshold::new(
+    CODE,
+    "max_fused",
+    10.0,
+    Unit::Count,
+    "a fused kernel does no more than so many: longer ones run out of registers",
+);
 
 impl Rule for UnfusedElementwise {
     fn code(&self) -> RuleCode {
@@ -39,13 +44,13 @@ impl Rule for UnfusedElementwise {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE, MIN_KERNELS]
+        &[MIN_SHARE, MIN_KERNELS, MAX_FUSED]
     }
 
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "{min_kernels} or more elementwise kernels in a row could be fused into one, and would save {min_share} of the step or more.",
-            why: "An elementwise kernel reads its tensors and writes one; the next reads that again. One fused kernel reads and writes once, and takes about as long as the longest of them. Kernels count by their names, in a row where nothing else runs between them in their stream; already fused ones (Triton) do not count. The gain is the recorded steps replayed with only the longest of every ten kernels in a row left; at worst a third of each of the others stays, because each may read one more tensor besides the one it reads and the one it writes.",
+            why: "An elementwise kernel reads its tensors and writes one; the next reads that again. One fused kernel reads and writes once, and takes about as long as the longest of them. Kernels count by their names, in a row where nothing else runs between them in their stream; already fused ones (Triton) do not count. The gain is the recorded steps replayed with only the longest of every {max_fused} kernels in a row left; at worst a third of each of the others stays, because each may read one more tensor besides the one it reads and the one it writes.",
             needs: "GPU operations.",
             example: "Unfused elementwise kernels, 7 in a row, take 52 % of the step (model.py:19)",
         }
@@ -96,10 +101,11 @@ impl Rule for UnfusedElementwise {
                     work.start[from as usize],
                     work.end(to as usize),
                 ),
-                Evidence::said(format!(
-                    "{} rows per step, {} of kernels; fused in tens {} less",
+                Evidence::new(format!(
+                    "{} rows per step, {} of kernels; fused {} at a time {} less",
                     crate::measures::gap::each(rows.count as f64 / case.steps.count().max(1) as f64),
                     phrase::duration(rows.ns / case.steps.count().max(1) as u64),
+                    case.threshold_text(MAX_FUSED),
                     phrase::duration(rows.saved_ns / case.steps.count().max(1) as u64)
                 )),
             ],
@@ -172,7 +178,7 @@ impl Rows {
         self.count += 1;
         self.kernels += run.len();
         self.ns = self.ns.saturating_add(ns);
-        for together in run.chunks(TOGETHER) {
+        for together in run.chunks(case.threshold(MAX_FUSED) as usize) {
             let Some(stays) = together.iter().max_by_key(|index| dur(**index)) else { continue };
             let others = together.iter().filter(|index| *index != stays);
             self.saved_ns =

@@ -96,7 +96,7 @@ fn exposed(case: &Case, moved: &Moved) -> Option<Share> {
 
 /// What is copied from where to where: how often, how much, and how long under no kernel.
 #[derive(Default)]
-struct Way {
+struct CopyDirection {
     count: u64,
     bytes: u64,
     ns: u64,
@@ -104,8 +104,8 @@ struct Way {
 }
 
 /// By direction and kind of memory, most exposed first.
-fn ways(case: &Case, moved: &Moved) -> Vec<(String, Way)> {
-    let mut ways: HashMap<(u8, u8, u8), Way> = HashMap::new();
+fn ways(case: &Case, moved: &Moved) -> Vec<(String, CopyDirection)> {
+    let mut ways: HashMap<(u8, u8, u8), CopyDirection> = HashMap::new();
     for copy in moved.all.iter().filter(|copy| fits(case, copy)) {
         let kind = copy.piece.copy();
         let way = ways.entry((kind.direction, kind.source, kind.target)).or_default();
@@ -131,7 +131,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
         true => phrase::bytes(bytes),
         false => format!("{} per step", phrase::bytes(bytes / case.steps.count().max(1) as u64)),
     };
-    let speed = |way: &Way| way.bytes as f64 / way.ns.max(1) as f64;
+    let speed = |way: &CopyDirection| way.bytes as f64 / way.ns.max(1) as f64;
     let most = ways.first().map(|(label, way)| format!(": {}, {label}, at {:.1} GB/s", each(way.bytes), speed(way)));
     let chosen = |copy: &&Copy| case.chosen().is_some_and(|chosen| chosen.has(copy.piece.start));
     let those = || moved.all.iter().filter(|copy| fits(case, copy));
@@ -148,7 +148,7 @@ fn finding(case: &Case, moved: &Moved, share: Share) -> Finding {
                 phrase::duration(way.exposed_ns),
                 phrase::duration(way.ns)
             );
-            Evidence::said(text).number("ns", way.exposed_ns as f64)
+            Evidence::new(text).number("ns", way.exposed_ns as f64)
         })
         .collect();
     let longest = those().max_by_key(|copy| copy.exposed_ns);

@@ -32,7 +32,7 @@ const MIN_SHARE: Threshold =
 const MAX_DELAY_NS: Threshold =
     Threshold::new(CODE, "max_delay_ns", 200_000.0, Unit::Nanoseconds, "a later copy may be of something else");
 
-const MAKES: [&str; 13] = [
+const CREATING_OPERATORS: [&str; 13] = [
     "zeros",
     "ones",
     "full",
@@ -100,7 +100,7 @@ impl Rule for CreatedOnCpu {
 }
 
 fn is_maker(name: &str) -> bool {
-    name.strip_prefix("aten::").is_some_and(|plain| MAKES.contains(&plain))
+    name.strip_prefix("aten::").is_some_and(|plain| CREATING_OPERATORS.contains(&plain))
 }
 
 fn look(case: &Case, process: ProcessIndex, makes: &[bool]) -> Option<(f64, Finding)> {

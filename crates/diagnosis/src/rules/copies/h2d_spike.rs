@@ -56,7 +56,7 @@ impl Rule for H2dSpike {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.steps.source == StepSource::Whole || case.steps.count() < (case.threshold(MIN_STEPS) as usize) {
-            let why = format!("fewer than {} steps: no typical step to compare with", case.said(MIN_STEPS));
+            let why = format!("fewer than {} steps: no typical step to compare with", case.threshold_text(MIN_STEPS));
             return if case.gpu().is_some_and(|gpu| !gpu.copies.is_empty()) {
                 Verdict::Abstain(why)
             } else {
@@ -106,7 +106,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
         phrase::duration(usual)
     );
     let mut evidence = vec![
-        Evidence::said(format!("{} above the median over all steps", phrase::duration(tally.part as u64)))
+        Evidence::new(format!("{} above the median over all steps", phrase::duration(tally.part as u64)))
             .number("ns", tally.part),
     ];
     evidence.extend(longest.map(|copy| {

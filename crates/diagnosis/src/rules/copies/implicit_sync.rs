@@ -18,7 +18,7 @@ pub struct ImplicitSync;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
 
-const SMALL: Threshold = Threshold::new(
+const SMALL_COPY: Threshold = Threshold::new(
     CODE,
     "small_bytes",
     SMALL_BYTES as f64,
@@ -36,7 +36,7 @@ impl Rule for ImplicitSync {
     }
 
     fn fixed(&self) -> &'static [Threshold] {
-        &[SMALL]
+        &[SMALL_COPY]
     }
 
     fn docs(&self) -> RuleDocs {

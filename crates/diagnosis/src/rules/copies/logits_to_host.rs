@@ -20,7 +20,7 @@ pub struct LogitsToHost;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "less of the step is not worth changing code for");
 
-const SMALL: Threshold = Threshold::new(
+const SMALL_COPY: Threshold = Threshold::new(
     CODE,
     "small_bytes",
     SMALL_BYTES as f64,
@@ -38,7 +38,7 @@ impl Rule for LogitsToHost {
     }
 
     fn fixed(&self) -> &'static [Threshold] {
-        &[SMALL]
+        &[SMALL_COPY]
     }
 
     fn docs(&self) -> RuleDocs {

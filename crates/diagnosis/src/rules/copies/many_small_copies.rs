@@ -29,7 +29,7 @@ const MIN_SHARE: Threshold = Threshold::new(CODE, "min_share", 0.03, Unit::Share
 const MIN_COPIES: Threshold =
     Threshold::new(CODE, "min_copies", 8.0, Unit::Count, "ids, positions, lengths and a mask are normal");
 
-const SMALL: Threshold = Threshold::new(
+const SMALL_COPY: Threshold = Threshold::new(
     CODE,
     "small_bytes",
     SMALL_BYTES as f64,
@@ -47,7 +47,7 @@ impl Rule for ManySmallCopies {
     }
 
     fn fixed(&self) -> &'static [Threshold] {
-        &[SMALL]
+        &[SMALL_COPY]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -132,7 +132,7 @@ fn look(case: &Case, moved: &Moved, direction: u8) -> Option<(Share, Finding)> {
         phrase::count(count as u64),
         phrase::duration(tally.part as u64)
     );
-    let mut evidence = vec![Evidence::said(text).number("ns", tally.part)];
+    let mut evidence = vec![Evidence::new(text).number("ns", tally.part)];
     evidence.extend(first.map(|copy| Evidence::at("the first such copy", None, copy.piece.start, copy.piece.end())));
     let api = first.and_then(|copy| copy.piece.launch).map(|launch| case.timeline.slices.get(launch).name);
     let recorded = gain;

@@ -127,19 +127,22 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     );
     let longest = those().max_by_key(|copy| copy.exposed_ns);
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} over all steps, {} of it exposed",
             phrase::bytes(bytes),
             phrase::duration(tally.part as u64)
         ))
         .number("bytes", bytes as f64),
-        Evidence::said(format!("the GPU waits for such a call for {} of step time", phrase::percent(held)))
+        Evidence::new(format!("the GPU waits for such a call for {} of step time", phrase::percent(held)))
             .number("held", held),
     ];
-    evidence.push(Evidence::said(match pinned {
+    evidence.push(Evidence::new(match pinned {
         Some(pinned) => format!("pinned copies in this recording reach {pinned:.1} GB/s"),
         None => {
-            format!("no pinned copy of {} or more in this recording to compare with", case.said(MIN_PINNED_BYTES))
+            format!(
+                "no pinned copy of {} or more in this recording to compare with",
+                case.threshold_text(MIN_PINNED_BYTES)
+            )
         }
     }));
     evidence.extend(longest.map(|copy| Evidence::at("the longest", None, copy.piece.start, copy.piece.end())));
@@ -153,7 +156,7 @@ fn look(case: &Case, moved: &Moved) -> Option<(Share, Finding)> {
     };
     let gain = Gain { by, ..gain };
     if by == GainBy::Prior {
-        evidence.push(Evidence::said(
+        evidence.push(Evidence::new(
             "measured elsewhere: pinned copies reached 52 of 63 GB/s (83 % of the link) on an H200",
         ));
     }

@@ -26,9 +26,9 @@ pub struct BatchableLoop;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "rewriting a loop is work: a tenth of the step is worth it");
-const ROUNDS: Threshold =
+const MIN_ROUNDS: Threshold =
     Threshold::new(CODE, "rounds", LEAST_ROUNDS as f64, Unit::Count, "fewer are rarely worth a batch");
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for BatchableLoop {
     fn code(&self) -> RuleCode {
@@ -40,7 +40,7 @@ impl Rule for BatchableLoop {
     }
 
     fn fixed(&self) -> &'static [Threshold] {
-        &[ROUNDS]
+        &[MIN_ROUNDS]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -80,7 +80,7 @@ impl Rule for BatchableLoop {
             return verdict;
         }
         let loops = case.rounds();
-        let independent = loops.iter().filter(|one| one.depend == Some(false)).take(MOST);
+        let independent = loops.iter().filter(|one| one.depend == Some(false)).take(MAX_FINDINGS);
         let found: Vec<Finding> = independent.filter_map(|one| finding(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
@@ -107,13 +107,13 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
         severity: Severity::of_gain(&gain),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} a round, the first on {}; no round reads what another wrote",
                 phrase::counted(one.body.len() as u64, "operator"),
                 operators::sizes(&one.sizes)
             ))
             .number("rounds", one.rounds as f64),
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} such loops per step with recorded operators, operators {}",
                 crate::measures::gap::each(one.runs),
                 phrase::duration(one.ops.ns())

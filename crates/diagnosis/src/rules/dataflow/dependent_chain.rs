@@ -81,7 +81,7 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
         severity: Severity::Info,
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} a round ({}), {} of {}; every round reads what the one before wrote",
                 phrase::counted(one.body.len() as u64, "operator"),
                 operators::names(case, one.body.iter().copied()),

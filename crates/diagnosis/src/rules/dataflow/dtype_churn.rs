@@ -19,7 +19,7 @@ pub struct DtypeChurn;
 
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "a conversion less is a small edit: little is worth it");
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for DtypeChurn {
     fn code(&self) -> RuleCode {
@@ -52,7 +52,7 @@ impl Rule for DtypeChurn {
             return verdict;
         }
         let found = case.dataflow().conversions(case.timeline);
-        let found: Vec<Finding> = found.iter().take(MOST).filter_map(|one| finding(case, one)).collect();
+        let found: Vec<Finding> = found.iter().take(MAX_FINDINGS).filter_map(|one| finding(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
 }
@@ -77,7 +77,7 @@ fn finding(case: &Case, one: &Conversions) -> Option<Finding> {
         severity: Severity::of(gain.map_or(cost.share, |gain| gain.share())),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} per step with recorded operators, {}",
                 phrase::counted(one.ops.count().round() as u64, "conversion"),
                 phrase::duration(one.ops.ns())

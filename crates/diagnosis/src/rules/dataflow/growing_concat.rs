@@ -24,7 +24,7 @@ const MIN_SHARE: Threshold = Threshold::new(
     Unit::Share,
     "it grows with every step: what is little in a short recording is not in a long run",
 );
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for GrowingConcat {
     fn code(&self) -> RuleCode {
@@ -57,7 +57,7 @@ impl Rule for GrowingConcat {
             return verdict;
         }
         let found = case.dataflow().growing(case.timeline);
-        let found: Vec<Finding> = found.iter().take(MOST).filter_map(|one| finding(case, one)).collect();
+        let found: Vec<Finding> = found.iter().take(MAX_FINDINGS).filter_map(|one| finding(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
 }
@@ -84,9 +84,9 @@ fn finding(case: &Case, one: &Growing) -> Option<Finding> {
         severity: Severity::of(gain.map_or(cost.share, |gain| gain.share())),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!("its output is its own next input, {grows}: {} when last recorded", operators::sizes(std::slice::from_ref(&one.size))))
+            Evidence::new(format!("its output is its own next input, {grows}: {} when last recorded", operators::sizes(std::slice::from_ref(&one.size))))
                 .number("new_part", one.new_part),
-            Evidence::said(format!("{} such concatenations per step with recorded operators, {}", crate::measures::gap::each(one.ops.count()), phrase::duration(one.ops.ns())))
+            Evidence::new(format!("{} such concatenations per step with recorded operators, {}", crate::measures::gap::each(one.ops.count()), phrase::duration(one.ops.ns())))
                 .number("ns", one.ops.ns() as f64),
         ],
         actions: vec![

@@ -35,7 +35,7 @@ const MIN_CALL_READS: Threshold = Threshold::new(
     "recorded calls count where the function makes this many in each of its calls: fewer are no loop",
 );
 /// As many as somebody reads of one rule.
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for PerElementLoop {
     fn code(&self) -> RuleCode {
@@ -69,7 +69,7 @@ impl Rule for PerElementLoop {
         }
         let reads = |one: &&Rounds| one.host_reads.count > 0 && one.host_reads.depend != Some(true);
         let loops = case.rounds().iter().filter(reads).filter(|one| !waits_for_device(case, one));
-        let found: Vec<Finding> = loops.filter_map(|one| finding(case, one)).take(MOST).collect();
+        let found: Vec<Finding> = loops.filter_map(|one| finding(case, one)).take(MAX_FINDINGS).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
 }
@@ -121,7 +121,7 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
         severity: Severity::of_gain(&gain),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} reads of single elements by {} in a step with recorded operators, operators {}",
                 phrase::count(looked_at.count),
                 operators::names(case, one.body.iter().copied()),
@@ -129,7 +129,7 @@ fn finding(case: &Case, one: &Rounds) -> Option<Finding> {
             ))
             .number("reads", count as f64)
             .number("ns", one.ops.ns() as f64),
-            Evidence::said(match one.host_reads.of_earlier {
+            Evidence::new(match one.host_reads.of_earlier {
                 true => "no iteration writes what is read: the values are there before the loop",
                 false => "each iteration computes what it reads",
             }),

@@ -22,9 +22,9 @@ pub struct RepeatedWork;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "computing it once is a small edit: little is worth it");
 /// More than this of the time is most of it.
-const MAIN: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 /// More of them say the same.
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for RepeatedWork {
     fn code(&self) -> RuleCode {
@@ -68,7 +68,8 @@ impl Rule for RepeatedWork {
         let priced = groups.iter().map(|group| (group, operators::cost(case, &group.ops, 0.0)));
         let mut found: Vec<_> = priced.filter(|(_, cost)| cost.share.mid >= case.threshold(MIN_SHARE)).collect();
         found.sort_by(|a, b| b.1.share.mid.total_cmp(&a.1.share.mid));
-        let found: Vec<Finding> = found.iter().take(MOST).map(|(group, cost)| finding(case, group, cost)).collect();
+        let found: Vec<Finding> =
+            found.iter().take(MAX_FINDINGS).map(|(group, cost)| finding(case, group, cost)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
 }
@@ -77,7 +78,7 @@ fn finding(case: &Case, group: &Repeated, cost: &Cost) -> Finding {
     let place = group.lines.first().map(|(at, _)| dataflow::place(at)).unwrap_or_default();
     let names = operators::names(case, group.names.iter().map(|(name, _)| *name));
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} with the same inputs in both of two steps in a row, in {}",
             phrase::counted(group.ops.count().round() as u64, "operator"),
             phrase::counted(group.ops.turns().count() as u64, "recorded step")
@@ -85,16 +86,16 @@ fn finding(case: &Case, group: &Repeated, cost: &Cost) -> Finding {
         .number("operators", group.ops.count())
         .number("ns", group.ops.ns() as f64),
     ];
-    evidence.extend(group.lines.iter().take(MOST).map(|(at, ns)| {
-        Evidence::said(format!("{}: {} per step", phrase::place(&dataflow::place(at)), phrase::duration(*ns)))
+    evidence.extend(group.lines.iter().take(MAX_FINDINGS).map(|(at, ns)| {
+        Evidence::new(format!("{}: {} per step", phrase::place(&dataflow::place(at)), phrase::duration(*ns)))
             .number("ns", *ns as f64)
     }));
-    evidence.extend(group.names.iter().take(MOST).filter_map(|(name, signature)| {
+    evidence.extend(group.names.iter().take(MAX_FINDINGS).filter_map(|(name, signature)| {
         let sizes = operators::sizes(&analysis::operators::sizes(signature, "Output Dims"));
-        (!sizes.is_empty()).then(|| Evidence::said(format!("{} of {sizes}", case.timeline.names.text(*name))))
+        (!sizes.is_empty()).then(|| Evidence::new(format!("{} of {sizes}", case.timeline.names.text(*name))))
     }));
     if group.same_input {
-        evidence.push(Evidence::said(
+        evidence.push(Evidence::new(
             "every step has the same input here: only what comes from parameters and constants is counted",
         ));
     }
@@ -134,7 +135,7 @@ fn actions(converts: f64) -> Vec<Action> {
     );
     let state = "If it depends on a size, cache it by that size: functools.lru_cache on the function that builds it.";
     match converts {
-        part if part > MAIN => vec![convert, once.into(), state.into()],
+        part if part > MAJORITY => vec![convert, once.into(), state.into()],
         part if part > 0.0 => vec![once.into(), state.into(), convert],
         _ => [once, state].map(Action::from).to_vec(),
     }

@@ -57,7 +57,7 @@ impl Rule for ClockResidual {
             gain: None,
             severity: Severity::Low,
             certainty: Certainty::seen(1.0), // Measured by the recorder.
-            evidence: vec![Evidence::said("residual of the clock's anchors").number("ns", error as f64)],
+            evidence: vec![Evidence::new("residual of the clock's anchors").number("ns", error as f64)],
             actions: vec![
                 "Do not compare durations that differ by less than this.".into(),
                 "Record on a machine whose clock source is the time-stamp counter: cat /sys/devices/system/clocksource/clocksource0/current_clocksource".into(),
@@ -86,7 +86,7 @@ impl ClockResidual {
             ),
             Some(wrong) => format!("{}: {}", wrong.by, wrong.seen),
         };
-        let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::said(what.to_owned()).number("ns", ns as f64));
+        let bound = |what: &str, ns: Option<i64>| ns.map(|ns| Evidence::new(what.to_owned()).number("ns", ns as f64));
         let evidence = [
             bound("shortest time from a launch call to its work", clock.shortest_launch_ns),
             bound("shortest time from the end of work to the return of the wait for it", clock.shortest_return_ns),

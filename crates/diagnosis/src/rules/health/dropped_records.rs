@@ -85,13 +85,13 @@ impl Rule for DroppedRecords {
         };
         let share = worst_share(case.timeline, &losses);
         let evidence = losses.iter().map(|loss| {
-            let evidence = Evidence::said(loss.said()).number("count", loss.count as f64);
+            let evidence = Evidence::new(loss.text()).number("count", loss.count as f64);
             Evidence { start: Some(loss.first), end: Some(loss.last), ..evidence }
         });
         let finding = Finding {
             code: CODE,
             title: {
-                let first = if is_torn(worst) { worst.said() } else { format!("Lost: {}", worst.said()) };
+                let first = if is_torn(worst) { worst.text() } else { format!("Lost: {}", worst.text()) };
                 match lost - worst.count {
                     0 => first,
                     more => format!("{first}, and {} more lost", phrase::count(more)),

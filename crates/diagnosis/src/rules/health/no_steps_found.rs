@@ -66,7 +66,7 @@ impl Rule for NoStepsFound {
                 None => "No steps marked: percentages cover the whole recording, start-up included".into(),
             },
         };
-        let mut evidence = vec![Evidence::said(case.steps.why.clone())];
+        let mut evidence = vec![Evidence::new(case.steps.why.clone())];
         let imports = case.imports();
         if let Some((share, ns)) = imports {
             let text = format!(
@@ -74,11 +74,10 @@ impl Rule for NoStepsFound {
                 phrase::duration(ns),
                 phrase::percent(share.mid)
             );
-            evidence.push(Evidence::said(text).number("ns", ns as f64));
+            evidence.push(Evidence::new(text).number("ns", ns as f64));
         }
         if case.steps.unfinished > 0 {
-            evidence
-                .push(Evidence::said("steps started but never ended").number("steps", case.steps.unfinished as f64));
+            evidence.push(Evidence::new("steps started but never ended").number("steps", case.steps.unfinished as f64));
         }
         let finding = Finding {
             code: CODE,

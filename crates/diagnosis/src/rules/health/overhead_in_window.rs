@@ -98,7 +98,7 @@ impl Rule for OverheadInWindow {
         let each = calls / case.steps.count().max(1) as u64;
         let longest = recorded::inside(case, |slice| is_call(slice.kind)).longest;
         let mut evidence = vec![
-            Evidence::said(format!("{} inside {}", phrase::counted(calls, "recorded call"), case.the_steps()))
+            Evidence::new(format!("{} inside {}", phrase::counted(calls, "recorded call"), case.the_steps()))
                 .number("calls", calls as f64),
         ];
         evidence.extend(
@@ -143,7 +143,7 @@ impl OverheadInWindow {
             gain: None,
             severity: Severity::Info,
             certainty: Certainty::seen(1.0), // Measured.
-            evidence: vec![Evidence::said(text).number("percent", percent)],
+            evidence: vec![Evidence::new(text).number("percent", percent)],
             actions: vec![
                 "Record only some steps: inferscope run --overhead-budget 2% -- ...".into(),
                 "Record kernels only: inferscope run --gpu-detail kernel -- ...".into(),

@@ -64,7 +64,7 @@ impl Rule for UnstableIterations {
         if case.steps.source == StepSource::Whole || (steps.len() as f64) < case.threshold(MIN_STEPS) {
             return Verdict::Abstain(format!(
                 "fewer than {} steps: a change of step time would not show",
-                case.said(MIN_STEPS)
+                case.threshold_text(MIN_STEPS)
             ));
         }
         let edge = |block: usize| steps.len() * block / BLOCKS;

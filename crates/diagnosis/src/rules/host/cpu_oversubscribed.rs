@@ -114,13 +114,13 @@ fn finding(case: &Case, cores: u64, wanted: f64, own: f64, waits: &Tally, thread
         |one: &&&Thread| names.get(&(one.process, one.tid)).is_some_and(|(_, track)| !track.samples.is_empty());
     let python = busy.iter().filter(sampled).count();
     let text = format!("{} busy, {python} of them sampled in Python", phrase::counted(busy.len() as u64, "thread"));
-    let mut evidence = vec![Evidence::said(text).number("threads", busy.len() as f64).number("cores wanted", wanted)];
+    let mut evidence = vec![Evidence::new(text).number("threads", busy.len() as f64).number("cores wanted", wanted)];
     for one in threads.iter().take(3) {
         let known = names.get(&(one.process, one.tid));
         let name = known.map(|(_, track)| track.name.to_string()).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| one.tid.to_string());
         let (ran, waited) = (phrase::duration(one.ran as u64), phrase::duration(one.waited as u64));
-        let mut line = Evidence::said(format!("thread {name} ran {ran} and waited {waited} for a core"));
+        let mut line = Evidence::new(format!("thread {name} ran {ran} and waited {waited} for a core"));
         line.track = known.map(|(track, _)| *track);
         evidence.push(line.number("ns", one.waited));
     }

@@ -200,7 +200,7 @@ fn finding(case: &Case, track: TrackIndex, mut runs: Vec<Run>, steps: &Open, usu
     let callback = case.place(StackIndex(longest.callback));
     let mut evidence: Vec<Evidence> = evidence.collect();
     if callback != place {
-        evidence.insert(0, Evidence::said(format!("the callback is {}", phrase::place(&callback))));
+        evidence.insert(0, Evidence::new(format!("the callback is {}", phrase::place(&callback))));
     }
     Finding {
         code: CODE,

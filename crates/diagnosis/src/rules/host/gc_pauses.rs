@@ -110,7 +110,7 @@ fn only_starts(case: &Case) -> bool {
 fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let share = pauses.tally.measured();
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} in {} of {} steps, {} in total",
             phrase::counted(pauses.count, "pause"),
             phrase::count(pauses.windows),
@@ -135,7 +135,7 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
         caller = (enough(*count) && count * 2 > sampled).then(|| place.clone());
         let text =
             format!("most often sampled in {}: {} samples", phrase::place(&place), phrase::count(function.count));
-        evidence.push(Evidence::said(text).number("samples", function.count as f64));
+        evidence.push(Evidence::new(text).number("samples", function.count as f64));
         enough(function.count).then_some(place)
     });
     let place = Place { api: Some("gc".into()), ..place.unwrap_or_default() };
@@ -146,13 +146,13 @@ fn finding(case: &Case, pauses: &Recorded, longest: u64) -> Finding {
     let freezing = collections.freezing();
     if let Some(freed) = collections.freeing() {
         let text = format!("at most {} of it frees what the program threw away", phrase::percent(freed));
-        evidence.push(Evidence::said(text).number("freeing", freed));
+        evidence.push(Evidence::new(text).number("freeing", freed));
     }
     let asked = collections.asked();
     if let Some(asked) = asked {
         let text =
             format!("{} of them were asked for by gc.collect(): nothing else made them due", phrase::count(asked));
-        evidence.push(Evidence::said(text).number("asked", asked as f64));
+        evidence.push(Evidence::new(text).number("asked", asked as f64));
     }
     let garbage = matches!(freezing, Precondition::Fails(_));
     // Garbage is freed one way or the other: what goes is what the program no longer makes, or what is not looked for as often.

@@ -89,7 +89,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
     let waits = |one: &StepSample| one.doing == Doing::Gil;
     let holders = holders(case);
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} of {} samples inside the steps wait for the GIL",
             phrase::count(count),
             phrase::count(case.breakdown.samples)
@@ -116,7 +116,7 @@ fn finding(case: &Case, share: Share, count: u64) -> Finding {
             "{} more samples wait while another thread holds it, at lines never sampled running: the GIL, a lock or a blocking call (calls of C functions tell: --calls=c)",
             phrase::count(case.samples.maybe_gil)
         );
-        evidence.push(Evidence::said(text).number("samples", case.samples.maybe_gil as f64));
+        evidence.push(Evidence::new(text).number("samples", case.samples.maybe_gil as f64));
     }
     evidence.extend(proof::best_step(case, "waiting for the GIL", waits));
     let (who, place) = blamed(case, &holders, count);

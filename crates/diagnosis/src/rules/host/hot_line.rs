@@ -164,7 +164,7 @@ fn runs(case: &Case, one: &StepSample) -> bool {
 }
 
 /// A function that takes much of the steps, however that is known.
-struct Hot {
+struct HotFunction {
     place: Place,
     share: Share,
     gain: Gain,
@@ -205,7 +205,7 @@ fn sampled(case: &Case) -> Verdict {
         let of_values = |one: &StepSample| case.frames.on_top(case.sample(one).stack) & is::FROM_VALUES != 0;
         let values = case.samples.all.iter().filter(|one| fits(one) && of_values(one)).count() as u64;
         let native = case.samples.all.iter().filter(|one| fits(one) && is_native(case, one)).count() as u64;
-        (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| Hot {
+        (share.mid >= case.threshold(MIN_SHARE) && share.low >= case.threshold(MIN_SHARE) / 2.0).then(|| HotFunction {
             place: place(case, &function),
             share,
             gain: case.gain_of_samples(fits, share),
@@ -248,16 +248,16 @@ fn place(case: &Case, function: &Blamed) -> Place {
 
 fn evidence(case: &Case, function: &Blamed, fits: impl Fn(&StepSample) -> bool) -> Vec<Evidence> {
     let (count, of) = (phrase::count(function.count), phrase::count(case.breakdown.samples));
-    let samples = Evidence::said(format!("{count} of {of} samples inside {}", case.the_steps()));
+    let samples = Evidence::new(format!("{count} of {of} samples inside {}", case.the_steps()));
     let mut evidence = vec![samples.number("samples", function.count as f64)];
     evidence.extend(function.lines.iter().take(3).map(|(frame, count)| {
         let at = phrase::place(&case.place(*frame));
-        Evidence::said(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64)
+        Evidence::new(format!("{at}: {} samples", phrase::count(*count))).number("samples", *count as f64)
     }));
     let (with, all) = proof::windows_with(case, &fits);
     if all > 1 && case.steps.source != StepSource::Whole {
         let text = format!("seen in {with} of the {all} sampled steps");
-        evidence.push(Evidence::said(text).number("steps", with as f64));
+        evidence.push(Evidence::new(text).number("steps", with as f64));
     }
     evidence.extend(proof::best_step(case, "on the stack", &fits));
     evidence
@@ -283,12 +283,12 @@ fn by_calls(case: &Case) -> Verdict {
         let each = phrase::duration(calls.each_ns);
         let own = format!("{} of its own in {} (recorded calls)", phrase::duration(part.total_ns), case.the_steps());
         let evidence = match calls.count {
-            0 => Evidence::said(own),
-            1 => Evidence::said(format!("{own}: one call")),
-            count => Evidence::said(format!("{own}: {}, {each} each", phrase::counted(count, "call"))),
+            0 => Evidence::new(own),
+            1 => Evidence::new(format!("{own}: one call")),
+            count => Evidence::new(format!("{own}: {}, {each} each", phrase::counted(count, "call"))),
         };
         let evidence = evidence.number("ns", part.total_ns as f64);
-        Hot {
+        HotFunction {
             share: Share::exactly(part.share),
             gain: case.gain_of_host(Share::exactly(part.share)),
             native: part.kind == PartKind::Native,
@@ -311,13 +311,13 @@ fn by_calls(case: &Case) -> Verdict {
     verdict(case, found.into_iter().map(hot).collect())
 }
 
-fn verdict(case: &Case, found: Vec<Hot>) -> Verdict {
+fn verdict(case: &Case, found: Vec<HotFunction>) -> Verdict {
     let found: Vec<Finding> = found.into_iter().map(|hot| finding(case, hot)).collect();
     if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
 }
 
-fn finding(case: &Case, hot: Hot) -> Finding {
-    let Hot {
+fn finding(case: &Case, hot: HotFunction) -> Finding {
+    let HotFunction {
         place,
         share,
         gain,
@@ -336,7 +336,7 @@ fn finding(case: &Case, hot: Hot) -> Finding {
     evidence.extend(operators.iter().flat_map(|operators| operators.evidence(case)));
     if let Some(function) = &function {
         let part = phrase::percent(function.share);
-        evidence.push(Evidence::said(format!("native function: {} ({part} of these samples)", function.said())));
+        evidence.push(Evidence::new(format!("native function: {} ({part} of these samples)", function.said())));
     }
     let element_reads = if imports { None } else { element_reads::of(case, &place, case.threshold(MIN_READS)) };
     // What reads a tensor element by element has a fix, though each read is an operator.
@@ -351,13 +351,13 @@ fn finding(case: &Case, hot: Hot) -> Finding {
             }
             false => "nearly everything the step runs: the recording does not show how much of it could be saved",
         };
-        evidence.push(Evidence::said(why));
+        evidence.push(Evidence::new(why));
     }
     if saves {
         evidence.extend(proof::unseen(share, &gain));
     }
     if let Some(reads) = &element_reads {
-        evidence.push(Evidence::said(format!("{} in it", reads.said())).number("reads", reads.count as f64));
+        evidence.push(Evidence::new(format!("{} in it", reads.text())).number("reads", reads.count as f64));
     }
     let part = if saves { proof::blamed(share, &gain) } else { share.mid };
     let share_said = format!("{} of {}", phrase::percent(part), case.the_step());

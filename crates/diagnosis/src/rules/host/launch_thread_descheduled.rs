@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::measures::own_load::{self, Wait};
+use crate::measures::own_load::{self, CoreWait};
 use crate::measures::proof;
 use crate::measures::run_queue;
 use crate::rule::{Case, Rule, RuleDocs, Verdict};
@@ -67,9 +67,9 @@ impl Rule for LaunchThreadDescheduled {
         }
         let cores = own_load::cores(case);
         match own_load::taken_out(share, cores) {
-            Wait::Ours(_) => of_recording(case, growth, share, cores).into(),
-            Wait::Others(left) if left.mid < least(case) => Verdict::Silent,
-            Wait::Others(left) => finding(case, growth, left, cores).into(),
+            CoreWait::Ours(_) => of_recording(case, growth, share, cores).into(),
+            CoreWait::Others(left) if left.mid < least(case) => Verdict::Silent,
+            CoreWait::Others(left) => finding(case, growth, left, cores).into(),
         }
     }
 }
@@ -82,8 +82,8 @@ fn least(case: &Case) -> f64 {
 fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
     let waited = format!("{} of step time in the run queue", phrase::percent_range(share));
     let mut evidence = vec![
-        Evidence::said(waited).number("ns", growth.tally.part),
-        Evidence::said(own_load::said(cores)).number("cores", cores),
+        Evidence::new(waited).number("ns", growth.tally.part),
+        Evidence::new(own_load::text(cores)).number("cores", cores),
     ];
     evidence.extend(run_queue::stretches(case, growth, "not scheduled"));
     Finding {
@@ -106,7 +106,7 @@ fn of_recording(case: &Case, growth: &Growth, share: Share, cores: f64) -> Findi
 /// `cores`: what the recorder ran meanwhile, which is not counted.
 fn finding(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} of step time in the run queue, over {} intervals between readings",
             phrase::percent_range(share),
             phrase::count(growth.tally.stretches)
@@ -114,8 +114,8 @@ fn finding(case: &Case, growth: &Growth, share: Share, cores: f64) -> Finding {
         .number("ns", growth.tally.part),
     ];
     evidence.extend(run_queue::stretches(case, growth, "not scheduled"));
-    let own = format!("{}, which is not counted here", own_load::said(cores));
-    evidence.extend((cores > 0.0).then(|| Evidence::said(own).number("cores", cores)));
+    let own = format!("{}, which is not counted here", own_load::text(cores));
+    evidence.extend((cores > 0.0).then(|| Evidence::new(own).number("cores", cores)));
     let gain = case.gain_of_host(share);
     let who = if case.timeline.gpu.is_empty() { "Runnable" } else { "Launching thread runnable" };
     Finding {

@@ -113,10 +113,10 @@ fn sampled(case: &Case) -> Option<Finding> {
         phrase::count(count),
         phrase::count(case.breakdown.samples)
     );
-    let mut evidence = vec![Evidence::said(text).number("samples", count as f64)];
+    let mut evidence = vec![Evidence::new(text).number("samples", count as f64)];
     for (stack, count) in callers.iter().take(3) {
         let text = format!("{} logs: {} samples", phrase::place(&case.place(*stack)), phrase::count(*count));
-        evidence.push(Evidence::said(text).number("samples", *count as f64));
+        evidence.push(Evidence::new(text).number("samples", *count as f64));
     }
     let gain = case.gain_of_samples(logs, share);
     evidence.extend(proof::unseen(share, &gain));
@@ -152,7 +152,7 @@ fn by_calls(case: &Case, called: &recorded::Recorded) -> Option<Finding> {
         ..Place::default()
     };
     let text = format!("{} in {} steps", phrase::counted(called.count, "recorded call"), phrase::count(called.windows));
-    let mut evidence = vec![Evidence::said(text).number("calls", called.count as f64)];
+    let mut evidence = vec![Evidence::new(text).number("calls", called.count as f64)];
     evidence.extend(called.longest.iter().map(|(track, slice)| {
         let text = format!("{} took {}", case.timeline.names.text(slice.name), phrase::duration(slice.dur));
         Evidence::at(text, Some(*track), slice.start, slice.end()).number("ns", slice.dur as f64)

@@ -24,7 +24,7 @@ use analysis::phrase;
 use analysis::place::Place;
 use analysis::stats::share::Share;
 use others::AtWork;
-use places::{Places, Waits};
+use places::{FunctionWaits, Places};
 use replay::gain::Gain;
 use timeline::StackIndex;
 
@@ -35,7 +35,23 @@ pub struct WaitsInStep;
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.10, Unit::Share, "as for a hot function, a tenth of the step is worth a look");
 
-const MOST: usize = 2;
+const MIN_HOLDER_SAMPLES: Threshold = Threshold::new(
+    CODE,
+    "min_holder_samples",
+    10.0,
+    Unit::Count,
+    "of another thread, in the waits and outside of them: fewer show no pattern",
+);
+const MAX_HOLDER_OUTSIDE: Threshold = Threshold::new(
+    CODE,
+    "max_holder_outside",
+    0.5,
+    Unit::Share,
+    "who holds what is waited for is in that place at other times at most in this part of how often it is during the waits",
+);
+
+/// As many as somebody reads of one rule.
+const MAX_FINDINGS: usize = 2;
 
 impl Rule for WaitsInStep {
     fn code(&self) -> RuleCode {
@@ -43,7 +59,7 @@ impl Rule for WaitsInStep {
     }
 
     fn thresholds(&self) -> &'static [Threshold] {
-        &[MIN_SHARE]
+        &[MIN_SHARE, MIN_HOLDER_SAMPLES, MAX_HOLDER_OUTSIDE]
     }
 
     fn docs(&self) -> RuleDocs {
@@ -75,11 +91,11 @@ impl Rule for WaitsInStep {
         }
         let waits = |one: &StepSample| one.doing == Doing::Waiting && !case.starts_up(one);
         let mut found = Vec::from_iter(device);
-        for function in blame::functions(case, waits).into_iter().take(MOST) {
+        for function in blame::functions(case, waits).into_iter().take(MAX_FINDINGS) {
             let frame = |one: &StepSample| case.timeline.stacks.frame(case.blame().frame(case, one));
             let of_function = |one: &StepSample| waits(one) && frame(one).name == function.name;
             let places = Places::of(case, &function, waits);
-            for place in places.worth(case, case.share(of_function).0) {
+            for place in places.above_level(case, case.share(of_function).0) {
                 let fits = |one: &StepSample| of_function(one) && place.at(frame(one).line);
                 found.push(finding(case, &places, &place, fits));
             }
@@ -88,7 +104,7 @@ impl Rule for WaitsInStep {
     }
 }
 
-fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSample) -> bool) -> Finding {
+fn finding(case: &Case, places: &Places, waits: &FunctionWaits, fits: impl Fn(&StepSample) -> bool) -> Finding {
     let (frame, share) = (waits.frame, waits.share);
     let place = case.place(frame);
     let mut tops: std::collections::HashMap<StackIndex, u64> = Default::default();
@@ -129,7 +145,7 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
             holder.thread(case)
         );
     }
-    let samples = Evidence::said(format!(
+    let samples = Evidence::new(format!(
         "{} of {} samples inside {} are blocked; on top is {}",
         phrase::count(count),
         phrase::count(case.breakdown.samples),
@@ -143,11 +159,11 @@ fn finding(case: &Case, places: &Places, waits: &Waits, fits: impl Fn(&StepSampl
             "in {} of them another thread held the GIL, which may be the reason (calls of C functions tell: --calls=c)",
             phrase::count(held)
         );
-        evidence.push(Evidence::said(text).number("samples", held as f64));
+        evidence.push(Evidence::new(text).number("samples", held as f64));
     }
     if at_work.count() > 0 {
         let text = format!("in {} of them another thread of the program runs", phrase::count(at_work.count()));
-        evidence.push(Evidence::said(text).number("samples", at_work.count() as f64));
+        evidence.push(Evidence::new(text).number("samples", at_work.count() as f64));
     }
     evidence.extend(holder.map(|holder| holder.evidence(case)));
     evidence.extend(places.evidence(case, &place));
@@ -197,7 +213,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
     let waits = functions
         .iter()
         .filter(|part| part.kind == PartKind::Waiting && part.share >= case.threshold(MIN_SHARE))
-        .take(MOST);
+        .take(MAX_FINDINGS);
     let found: Vec<Finding> = device
         .into_iter()
         .chain(waits.map(|part| {
@@ -213,7 +229,7 @@ fn by_calls(case: &Case, device: Option<Finding>) -> Verdict {
                 severity: Severity::of(share),
                 // Laplace's rule, as for everything measured.
                 certainty: Certainty::seen(case.windows.repeats()),
-                evidence: vec![Evidence::said(text).number("ns", part.total_ns as f64)],
+                evidence: vec![Evidence::new(text).number("ns", part.total_ns as f64)],
                 verify: proof::verify(case, share.mid),
             }
         }))

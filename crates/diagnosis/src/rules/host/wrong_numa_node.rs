@@ -120,7 +120,7 @@ fn finding(case: &Case, process: ProcessIndex, tally: &Tally) -> Finding {
         gain: None,
         severity: if share.low >= case.threshold(MIN_MEDIUM_SHARE) { Severity::Medium } else { Severity::Low },
         certainty: Certainty::seen(share.surely_above(case.threshold(MIN_SHARE) / 2.0) * tally.repeats()),
-        evidence: vec![Evidence::said(text).number("share", share.mid).number("bytes", bytes as f64)],
+        evidence: vec![Evidence::new(text).number("share", share.mid).number("bytes", bytes as f64)],
         actions: vec![
             "Bind process and memory to one node: numactl --cpunodebind=0 --membind=0 inferscope run -- ...".into(),
             "With one worker per node: start each under its own numactl --cpunodebind=N --membind=N.".into(),

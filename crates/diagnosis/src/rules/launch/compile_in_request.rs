@@ -94,7 +94,7 @@ impl Rule for CompileInRequest {
             phrase::counted(all, "step")
         );
         let text = format!("{} samples have a compiler on the stack", phrase::count(tally.part as u64));
-        let mut evidence = vec![Evidence::said(text).number("samples", tally.part)];
+        let mut evidence = vec![Evidence::new(text).number("samples", tally.part)];
         evidence.extend(proof::unseen(share, &gain));
         evidence.extend(proof::best_step(case, "compiling", compiles));
         let finding = Finding {

@@ -27,7 +27,7 @@ const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.03, Unit::Share, "writing inputs in place is a small change");
 
 /// Copies right before a graph: no graph has more inputs.
-const NEAR: usize = 4096;
+const MAX_NEAR: usize = 4096;
 
 impl Rule for GraphInputCopies {
     fn code(&self) -> RuleCode {
@@ -88,7 +88,7 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
             if launched.iter().any(|piece| known.has(*piece as usize)) {
                 if let Some(window) = at(&windows, timeline.slices.start[index]) {
                     graphs += 1;
-                    let near = &before[before.len().saturating_sub(NEAR)..];
+                    let near = &before[before.len().saturating_sub(MAX_NEAR)..];
                     parts[window] = parts[window].saturating_add(
                         near.iter().map(|piece| work.dur[*piece as usize]).fold(0, u64::saturating_add),
                     );
@@ -135,7 +135,7 @@ fn look(case: &Case, process: ProcessIndex) -> Option<(f64, Finding)> {
         certainty: Certainty::seen(confidence::of(&tally, case.threshold(MIN_SHARE))),
         evidence: vec![
             Evidence::at("the first such copy", None, work.start[first], work.end(first)),
-            Evidence::said(format!("{} graph launches in the steps", phrase::count(graphs))),
+            Evidence::new(format!("{} graph launches in the steps", phrase::count(graphs))),
         ],
         actions: vec![
             Action::torch(

@@ -118,7 +118,7 @@ fn look(case: &Case, device: &StepKernels) -> Option<(f64, Finding)> {
     }
     let gain = Gain::from(tally.measured());
     let worst = device.windows.iter().zip(&steps).filter(|(_, step)| same(step)).max_by_key(|(_, step)| step.ns);
-    let mut evidence = vec![Evidence::said(format!(
+    let mut evidence = vec![Evidence::new(format!(
         "{} steps replay a graph of {} kernels",
         phrase::count(with.len() as u64),
         phrase::count(kernels as u64)

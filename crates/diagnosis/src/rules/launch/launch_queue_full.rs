@@ -109,7 +109,7 @@ impl Rule for LaunchQueueFull {
             certainty: Certainty::seen(full.tally.repeats()),
             evidence: vec![
                 Evidence::at(format!("longest, {}", phrase::duration(slice.dur)), None, slice.start, slice.end()),
-                Evidence::said(format!("{} calls blocked; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
+                Evidence::new(format!("{} calls blocked; the median launch takes {}", phrase::count(full.all.len() as u64), phrase::duration(percentile(&times, 50)))),
             ],
             actions: vec![
                 match copies_most(case) {

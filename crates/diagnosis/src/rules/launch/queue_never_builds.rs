@@ -91,9 +91,9 @@ impl Rule for QueueNeverBuilds {
             severity: Severity::Low,
             certainty: Certainty::seen(1.0), // Counted.
             evidence: vec![
-                Evidence::said(format!("GPU idle {} of {}", phrase::percent(idle), case.steps_time()))
+                Evidence::new(format!("GPU idle {} of {}", phrase::percent(idle), case.steps_time()))
                     .number("idle", idle),
-                Evidence::said("a launch counts when its call returns after the preceding work has ended")
+                Evidence::new("a launch counts when its call returns after the preceding work has ended")
                     .number("share", share),
             ],
             actions: vec![

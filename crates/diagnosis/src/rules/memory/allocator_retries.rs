@@ -39,7 +39,7 @@ impl Rule for AllocatorRetries {
     fn look(&self, case: &Case) -> Verdict {
         let all = allocators::with_events(case);
         if all.is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().filter_map(|one| of(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -86,9 +86,9 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
         severity: Severity::High,
         certainty: Certainty::seen((retries as f64 + 1.0) / (retries as f64 + 2.0)),
         evidence: vec![
-            Evidence::said(format!("{retries} times a segment was asked for right after others were freed"))
+            Evidence::new(format!("{retries} times a segment was asked for right after others were freed"))
                 .number("retries", retries as f64),
-            allocators::expandable_said(case, one.allocator),
+            allocators::expandable_evidence(case, one.allocator),
         ],
         actions,
         verify: "Record again: num_alloc_retries in torch.cuda.memory_stats() stays 0.".into(),

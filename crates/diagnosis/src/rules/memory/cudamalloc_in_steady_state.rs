@@ -51,7 +51,7 @@ impl Rule for CudamallocInSteadyState {
     fn look(&self, case: &Case) -> Verdict {
         let all = allocators::with_events(case);
         if all.is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().filter_map(|one| of(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -73,7 +73,7 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     let stacks = late.iter().map(|at| (events[*at].stack, events[*at].bytes));
     let places = who::by_place(case.timeline, &case.frames, stacks);
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{early} in the first half, {} given back to the driver in the second",
             phrase::count(returned as u64)
         ))
@@ -82,9 +82,9 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     ];
     evidence.extend(places.iter().filter(|holder| holder.stack.0 != 0).take(3).map(|holder| {
         let calls = phrase::counted(holder.blocks, "call");
-        Evidence::said(format!("{calls} for {} ({})", phrase::bytes(holder.bytes), phrase::place(&holder.place)))
+        Evidence::new(format!("{calls} for {} ({})", phrase::bytes(holder.bytes), phrase::place(&holder.place)))
     }));
-    evidence.push(allocators::expandable_said(case, one.allocator));
+    evidence.push(allocators::expandable_evidence(case, one.allocator));
     let emptied =
         "Remove torch.cuda.empty_cache() from the loop: what it gives back is asked for again in the next step.";
     let mut actions: Vec<Action> = Vec::new();

@@ -65,7 +65,7 @@ impl Rule for Fragmentation {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.memory.cut {
-            return Verdict::Abstain(allocators::CUT.into());
+            return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
         if !case.memory().iter().any(|one| one.map.is_some()) {
             return allocators::not_recorded(case, "the allocator's segments not recorded");
@@ -94,7 +94,7 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     }
     let name = allocators::name(case, one.allocator);
     let mut evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} free beside blocks in use, {} in segments that are wholly free",
             phrase::bytes(map.pinned),
             phrase::bytes(map.releasable)
@@ -103,7 +103,7 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
         .number("releasable_bytes", map.releasable as f64),
     ];
     if one.history.allocs > 0 {
-        evidence.push(Evidence::said(format!(
+        evidence.push(Evidence::new(format!(
             "at the peak {} of {} reserved were in use",
             phrase::bytes(one.history.peak),
             phrase::bytes(one.history.reserved_peak.unwrap_or(map.reserved))
@@ -112,9 +112,9 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     let splits = map.pinning.iter().find(|holder| holder.stack.0 != 0);
     evidence.extend(splits.map(|holder| {
         let (bytes, blocks) = (phrase::bytes(holder.bytes), phrase::counted(holder.blocks, "block"));
-        Evidence::said(format!("{blocks} of {} keep {bytes} beside them", phrase::place(&holder.place)))
+        Evidence::new(format!("{blocks} of {} keep {bytes} beside them", phrase::place(&holder.place)))
     }));
-    evidence.push(allocators::expandable_said(case, one.allocator));
+    evidence.push(allocators::expandable_evidence(case, one.allocator));
     let mut actions: Vec<Action> = Vec::new();
     actions.extend(allocators::expandable_action(case, one.allocator).map(Action::from));
     actions.extend(Action::all([

@@ -71,7 +71,7 @@ impl Rule for Leak {
     fn look(&self, case: &Case) -> Verdict {
         let all = allocators::with_events(case);
         if all.is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().flat_map(|one| of(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -108,7 +108,7 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
     let blocks = phrase::counted(growth.blocks, "block");
     let parts = if one.steps > 0 { "steps" } else { "parts of the recording" };
     let evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "{} of {} allocated there are alive at the end: {}",
             phrase::count(growth.blocks),
             phrase::counted(growth.allocated, "block"),
@@ -116,13 +116,13 @@ fn finding(case: &Case, one: &AllocatorMemory, growth: &Growth) -> Finding {
         ))
         .number("bytes", growth.bytes as f64)
         .number("blocks", growth.blocks as f64),
-        Evidence::said(format!(
+        Evidence::new(format!(
             "held after the {parts}: {}; the trend is {:.1} standard deviations from chance",
-            some(&growth.held),
+            sampled(&growth.held),
             growth.trend
         ))
         .number("trend", growth.trend),
-        Evidence::said(format!("the last third of the {parts} has {} of the growth", phrase::percent(growth.late()))),
+        Evidence::new(format!("the last third of the {parts} has {} of the growth", phrase::percent(growth.late()))),
     ];
     Finding {
         code: CODE,
@@ -148,7 +148,7 @@ fn seen(one: &AllocatorMemory, growth: &Growth) -> f64 {
 }
 
 /// Some of the values, from first to last.
-fn some(held: &[u64]) -> String {
+fn sampled(held: &[u64]) -> String {
     let every = held.len().div_ceil(5).max(1);
     let values: Vec<String> = held.iter().rev().step_by(every).map(|bytes| phrase::bytes(*bytes)).collect();
     values.into_iter().rev().collect::<Vec<_>>().join(", ")

@@ -42,10 +42,10 @@ impl Rule for MemoryNearFull {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.memory.cut {
-            return Verdict::Abstain(allocators::CUT.into());
+            return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
         if case.memory().is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let sized: Vec<(&AllocatorMemory, u64)> = allocators::sized(case);
         if sized.is_empty() {
@@ -64,11 +64,11 @@ fn of(case: &Case, one: &AllocatorMemory, total: u64) -> Option<Finding> {
     }
     let holder = one.peak.by_place.iter().find(|holder| holder.stack.0 != 0);
     let mut evidence = vec![
-        Evidence::said(format!("{} of it in use at the peak", phrase::bytes(one.history.peak)))
+        Evidence::new(format!("{} of it in use at the peak", phrase::bytes(one.history.peak)))
             .number("bytes", peak as f64),
     ];
     evidence.extend(holder.map(|holder| {
-        Evidence::said(format!("{} holds {} of that", phrase::place(&holder.place), phrase::bytes(holder.bytes)))
+        Evidence::new(format!("{} holds {} of that", phrase::place(&holder.place), phrase::bytes(holder.bytes)))
     }));
     let mut actions: Vec<Action> = Vec::new();
     actions.extend(allocators::expandable_action(case, one.allocator).map(Action::from));

@@ -48,10 +48,10 @@ impl Rule for MemoryUnderused {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.memory.cut {
-            return Verdict::Abstain(allocators::CUT.into());
+            return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
         if allocators::with_events(case).is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let sized = allocators::sized(case);
         if sized.is_empty() {
@@ -75,7 +75,7 @@ fn of(case: &Case, one: &AllocatorMemory, total: u64) -> Option<Finding> {
         return None;
     }
     let evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "steps allocate {} at the peak, {} are held throughout",
             phrase::bytes(steps),
             phrase::bytes(kept as u64)

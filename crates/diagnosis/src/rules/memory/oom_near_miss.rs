@@ -32,7 +32,7 @@ impl Rule for OomNearMiss {
         let recorded = |one: &&AllocatorMemory| one.history.allocs > 0 || !one.history.failed.is_empty();
         let all: Vec<&AllocatorMemory> = case.memory().iter().filter(recorded).collect();
         if all.is_empty() {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().filter_map(|one| of(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -45,13 +45,13 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     let place = who::place(case.timeline, case.frames.home(last.stack));
     let at = if place.function.is_some() { format!(" ({})", phrase::place(&place)) } else { String::new() };
     let mut evidence = vec![
-        Evidence::said(format!("{} failed", phrase::counted(one.history.failed.len() as u64, "request")))
+        Evidence::new(format!("{} failed", phrase::counted(one.history.failed.len() as u64, "request")))
             .number("requests", one.history.failed.len() as f64)
             .number("bytes", last.bytes as f64),
     ];
     let mut actions: Vec<Action> = Vec::new();
     if let Some(map) = &one.map {
-        evidence.push(Evidence::said(format!(
+        evidence.push(Evidence::new(format!(
             "the allocator held {} free in {}, largest {}; {} in use",
             phrase::bytes(map.free),
             phrase::counted(map.free_blocks, "hole"),
@@ -59,10 +59,10 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
             phrase::bytes(map.active)
         )));
         if map.free >= last.bytes && map.largest_free < last.bytes {
-            evidence.push(Evidence::said("that is enough for the request, but split"));
+            evidence.push(Evidence::new("that is enough for the request, but split"));
         }
     }
-    evidence.push(allocators::expandable_said(case, one.allocator));
+    evidence.push(allocators::expandable_evidence(case, one.allocator));
     actions.extend(allocators::expandable_action(case, one.allocator).map(Action::from));
     if let Some(holder) = one.peak.by_place.iter().find(|holder| holder.stack.0 != 0) {
         let (bytes, place) = (phrase::bytes(holder.bytes), phrase::place(&holder.place));

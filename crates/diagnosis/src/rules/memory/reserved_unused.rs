@@ -44,11 +44,11 @@ impl Rule for ReservedUnused {
 
     fn look(&self, case: &Case) -> Verdict {
         if case.timeline.memory.cut {
-            return Verdict::Abstain(allocators::CUT.into());
+            return Verdict::Abstain(allocators::EVENTS_MISSING.into());
         }
         let all = allocators::with_events(case);
         if !all.iter().any(|one| one.map.is_some()) {
-            return allocators::not_recorded(case, allocators::EVENTS);
+            return allocators::not_recorded(case, allocators::NO_EVENTS);
         }
         let found: Vec<Finding> = all.iter().filter_map(|one| of(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
@@ -64,13 +64,13 @@ fn of(case: &Case, one: &AllocatorMemory) -> Option<Finding> {
     }
     let name = allocators::name(case, one.allocator);
     let evidence = vec![
-        Evidence::said(format!(
+        Evidence::new(format!(
             "the recording uses {} at its peak; {} lie in segments that are wholly free",
             phrase::bytes(one.history.peak),
             phrase::bytes(map.releasable)
         ))
         .number("bytes", unused as f64),
-        allocators::expandable_said(case, one.allocator),
+        allocators::expandable_evidence(case, one.allocator),
     ];
     let mut actions = Action::all([format!(
         "Call torch.cuda.empty_cache() once, after loading and warm-up: it gives {} back. Not in every step: each call makes the next ones wait for cudaMalloc.",

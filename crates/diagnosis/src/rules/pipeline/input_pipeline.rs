@@ -59,7 +59,7 @@ impl Rule for InputPipeline {
         let mut evidence = found.evidence;
         let others = case.timeline.processes.len().saturating_sub(1) as u64;
         if others > 0 {
-            evidence.push(Evidence::said(format!("{} besides this one", phrase::counted(others, "recorded process"))));
+            evidence.push(Evidence::new(format!("{} besides this one", phrase::counted(others, "recorded process"))));
         }
         let finding = Finding {
             code: CODE,

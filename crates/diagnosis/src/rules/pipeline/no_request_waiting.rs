@@ -34,7 +34,7 @@ const MIN_QUIET_SHARE: Threshold = Threshold::new(
 
 /// Functions that take the next request, by the end of their file's path. What an event loop waits for, or one who asks whether a socket or a pipe is
 /// ready, may as well be the answer that a request needs: `selectors.py` alone takes nothing.
-const TAKES: [(&str, &[&str]); 8] = [
+const TAKING_FUNCTIONS: [(&str, &[&str]); 8] = [
     ("queue.py", &["get"]),
     ("asyncio/queues.py", &["get"]),
     ("multiprocessing/queues.py", &["get"]),
@@ -94,7 +94,7 @@ impl Rule for NoRequestWaiting {
         }
         let gain = found.gain(case, 0.0);
         let mut evidence = vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "in {} of the samples of this wait no other thread runs and the GPU is idle",
                 phrase::percent(quiet)
             ))
@@ -120,7 +120,9 @@ impl Rule for NoRequestWaiting {
 }
 
 fn takes(name: &Name) -> bool {
-    TAKES.iter().any(|(file, functions)| functions.contains(&on_path::last(name)) && on_path::in_file(name, file))
+    TAKING_FUNCTIONS
+        .iter()
+        .any(|(file, functions)| functions.contains(&on_path::last(name)) && on_path::in_file(name, file))
 }
 
 /// Whether what waits was called to take a request: by frames that do nothing but wait, up to the one that takes it. Above `serve_forever` there

@@ -32,9 +32,9 @@ const MAX_KERNEL_NS: Threshold = Threshold::new(
 );
 const MIN_ROUNDS: Threshold =
     Threshold::new(CODE, "min_rounds", 24.0, Unit::Count, "layers of a model repeat less often");
-const BODY: usize = 5;
+const MAX_BODY: usize = 5;
 const MAX_KERNELS: Threshold =
-    Threshold::new(CODE, "max_kernels", BODY as f64, Unit::Count, "a longer body does enough work in each round");
+    Threshold::new(CODE, "max_kernels", MAX_BODY as f64, Unit::Count, "a longer body does enough work in each round");
 
 impl Rule for PythonLoopOverTensors {
     fn code(&self) -> RuleCode {
@@ -109,7 +109,7 @@ impl Rule for PythonLoopOverTensors {
                     work.start[first as usize],
                     work.end(first as usize),
                 ),
-                Evidence::said(format!("{} such loops per step", gap::each(count))),
+                Evidence::new(format!("{} such loops per step", gap::each(count))),
             ],
             actions: vec![
                 Action::torch("Batch all iterations into one operation")
@@ -173,7 +173,7 @@ impl Loops {
                 let same = (place + body..run.len()).take_while(|at| name(*at) == name(*at - body)).count();
                 same / body + 1
             };
-            let Some((body, rounds)) = (1..=BODY)
+            let Some((body, rounds)) = (1..=MAX_BODY)
                 .map(|body| (body, rounds(body)))
                 .find(|(_, rounds)| *rounds >= (case.threshold(MIN_ROUNDS) as usize))
             else {

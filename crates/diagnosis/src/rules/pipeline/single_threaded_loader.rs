@@ -29,7 +29,7 @@ const MIN_SHARE: Threshold = Threshold::new(
 );
 
 /// More workers than this are seldom worth their memory.
-const WORKERS: u64 = 8;
+const MAX_WORKERS: u64 = 8;
 
 impl Rule for SingleThreadedLoader {
     fn code(&self) -> RuleCode {
@@ -65,12 +65,15 @@ impl Rule for SingleThreadedLoader {
         let load = found.share.mid;
         let cores = free_cores::find(case);
         let workers = match &cores {
-            Some(cores) => (cores.for_moved(load) as u64).clamp(1, WORKERS),
-            None => {
-                case.timeline.info.host.cpu_count.map_or(WORKERS / 2, |all| all.saturating_sub(1).clamp(1, WORKERS))
-            }
+            Some(cores) => (cores.for_moved(load) as u64).clamp(1, MAX_WORKERS),
+            None => case
+                .timeline
+                .info
+                .host
+                .cpu_count
+                .map_or(MAX_WORKERS / 2, |all| all.saturating_sub(1).clamp(1, MAX_WORKERS)),
         };
-        let room = match &cores {
+        let free_core = match &cores {
             Some(cores) => cores.one_more(load),
             None if case.timeline.info.host.cpu_count == Some(1) => {
                 Precondition::Fails("the machine has one core".into())
@@ -80,11 +83,11 @@ impl Rule for SingleThreadedLoader {
         let left = ((load / workers as f64 - (1.0 - load)) / load).clamp(0.0, 1.0);
         let gain = found.gain(case, left);
         // Without workers, what less work in a batch saves.
-        let gain = if room == Precondition::Holds { gain } else { gain.at_most() };
+        let gain = if free_core == Precondition::Holds { gain } else { gain.at_most() };
         let device = case.gpu().is_some();
         let mut evidence = found.evidence;
-        if room == Precondition::Holds {
-            evidence.push(Evidence::said(format!(
+        if free_core == Precondition::Holds {
+            evidence.push(Evidence::new(format!(
                 "{} would make a batch in {} of a step each",
                 phrase::counted(workers, "worker"),
                 phrase::percent(load / workers as f64)
@@ -112,7 +115,7 @@ impl Rule for SingleThreadedLoader {
                         "DataLoader(..., num_workers={workers}, {}persistent_workers=True).",
                         if device { "pin_memory=True, " } else { "" }
                     ))
-                    .needs([room]),
+                    .needs([free_core]),
                 Action::torch(match device {
                     true => {
                         "Do less per batch: decode on the GPU (torchvision.io.decode_jpeg(..., device=\"cuda\")), cache prepared tensors on disk."

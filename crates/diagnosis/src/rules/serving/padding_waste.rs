@@ -23,7 +23,7 @@ const MIN_PADDING: Threshold =
     Threshold::new(CODE, "min_padding", 0.20, Unit::Share, "rows of one batch always differ a little in length");
 const MIN_SHARE: Threshold =
     Threshold::new(CODE, "min_share", 0.05, Unit::Share, "a twentieth of a step is worth an hour of work");
-const MOST: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 impl Rule for PaddingWaste {
     fn code(&self) -> RuleCode {
@@ -60,7 +60,7 @@ impl Rule for PaddingWaste {
             return verdict;
         }
         let all = case.dataflow().padding(case.timeline);
-        let found: Vec<Finding> = all.iter().take(MOST).filter_map(|one| finding(case, one)).collect();
+        let found: Vec<Finding> = all.iter().take(MAX_FINDINGS).filter_map(|one| finding(case, one)).collect();
         if found.is_empty() { Verdict::Silent } else { Verdict::Found(found) }
     }
 }
@@ -100,7 +100,7 @@ fn finding(case: &Case, one: &Padding) -> Option<Finding> {
         severity: Severity::of_gain(&gain),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} of {} tokens in steps with recorded operators are a run of id {} at the end or beginning of their row; {} of all are in every row",
                 phrase::count(ids.padding),
                 phrase::count(ids.tokens),
@@ -109,7 +109,7 @@ fn finding(case: &Case, one: &Padding) -> Option<Finding> {
             ))
             .number("padding", ids.padding as f64)
             .number("tokens", ids.tokens as f64),
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{} operators per step compute on them, {}",
                 crate::measures::gap::each(one.ops.count()),
                 phrase::duration(one.ops.ns())

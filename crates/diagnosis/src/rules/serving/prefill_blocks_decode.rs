@@ -89,7 +89,7 @@ impl Rule for PrefillBlocksDecode {
             certainty: Certainty::seen(again(blocks.len())),
             evidence: vec![
                 Evidence::at(format!("longest, {}", phrase::duration(longest.ns())), Some(track), longest.start, longest.end),
-                Evidence::said(format!("a decode step takes {} (median); prefill between decode steps takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),
+                Evidence::new(format!("a decode step takes {} (median); prefill between decode steps takes {} of the time", phrase::duration(usual), phrase::percent(held as f64 / span.max(1) as f64))),
             ],
             actions: vec![
                 "Enable chunked prefill: vLLM --enable-chunked-prefill --max-num-batched-tokens 2048; SGLang --chunked-prefill-size 2048.".into(),

@@ -59,7 +59,7 @@ impl Rule for SamplerShare {
             gain: None,
             severity: Severity::Low,
             certainty: Certainty::seen(confidence::of(&device.tally(case, |index| device.kind(case, index).class == Class::Choose), case.threshold(MIN_SHARE))),
-            evidence: vec![Evidence::said(format!("{} such kernels per step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
+            evidence: vec![Evidence::new(format!("{} such kernels per step", crate::measures::gap::each(device.per_step(case, chooses)))).number("share", share)],
             actions: vec![
                 "Sort fewer values: apply top_k before top_p; use greedy decoding where it is enough.".into(),
                 "Use a sampler that does not sort: flashinfer.sampling.top_p_sampling_from_probs; vLLM: VLLM_USE_FLASHINFER_SAMPLER=1.".into(),

@@ -60,7 +60,7 @@ fn one(timeline: &Timeline, number: usize, finding: &Finding, whole: &str, out: 
 
 /// What the confidence is made of, where anything but how surely it was seen is in doubt.
 fn factors(finding: &Finding) -> String {
-    finding.certainty.said().map(|said| format!(" ({said})")).unwrap_or_default()
+    finding.certainty.factors_text().map(|said| format!(" ({said})")).unwrap_or_default()
 }
 
 /// `46 to 54 %`.

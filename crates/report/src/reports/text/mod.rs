@@ -50,7 +50,7 @@ pub fn write(
     page.spreads(out, "Steps", &step_times::excluded(diagnosis), &steps)?;
     page.spreads(out, "Scopes", "", &metrics.scopes)?;
     // Of a handful no share is known.
-    if let Some(samples) = metrics.samples.as_ref().filter(|_| !diagnosis.handful) {
+    if let Some(samples) = metrics.samples.as_ref().filter(|_| !diagnosis.too_few_samples) {
         page.sampled_functions(out, samples)?;
         page.sampled_lines(out, samples)?;
     }
@@ -172,7 +172,7 @@ impl Page<'_> {
     /// Everything that the numbers above do not show.
     fn missing(&self, out: &mut impl Write) -> io::Result<()> {
         let mut lines: Vec<(Ink, String)> = Vec::new();
-        lines.extend(diagnosis::losses::totals(self.timeline).iter().map(|loss| (Ink::Warn, loss.said())));
+        lines.extend(diagnosis::losses::totals(self.timeline).iter().map(|loss| (Ink::Warn, loss.text())));
         for note in &self.timeline.notes {
             let plain = diagnosis::health::note_state(note) == HealthState::Info;
             lines.push((if plain { Ink::Plain } else { Ink::Warn }, note.said()));

@@ -14,7 +14,7 @@ impl Page<'_> {
     pub(super) fn parts(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
         let (steps, parts) = (&diagnosis.steps, &diagnosis.breakdown.parts);
         // Of a handful of samples no share is known.
-        if parts.is_empty() || diagnosis.handful {
+        if parts.is_empty() || diagnosis.too_few_samples {
             return Ok(());
         }
         let mean = self.time(diagnosis.breakdown.step_ns);

@@ -1,7 +1,7 @@
 //! Tensors that a recording of ours shows to be created on the CPU and then copied to the GPU: by the values of operators where a look covers
 //! both, else by samples of PyTorch's own code that fills memory, with that copy as the next work of the thread.
 
-use super::stretches::{Use, uses};
+use super::stretches::{TensorUse, uses};
 use super::{CODE, MIN_SHARE};
 use crate::action::Action;
 use crate::certainty::Certainty;
@@ -36,18 +36,18 @@ pub struct Source {
 }
 
 /// More of them say the same.
-const MOST: usize = 3;
+const MAX_SHOWN: usize = 3;
 /// Fewer samples may be of anything.
-const LEAST_SAMPLES: usize = 3;
+const MIN_SAMPLES: usize = 3;
 /// So many of a line's samples that fill memory come before the same copy.
-const NEARLY_ALL: f64 = 0.8;
+const MIN_SAME_COPY: f64 = 0.8;
 
 pub fn find(case: &Case) -> Vec<Finding> {
     let mut sources: Vec<Source> = case
         .dataflow()
         .created(case.timeline)
         .iter()
-        .take(MOST_LINES)
+        .take(MAX_LINES)
         .filter_map(|one| by_operators(case, one))
         .collect();
     let sampled = by_samples(case);
@@ -56,7 +56,7 @@ pub fn find(case: &Case) -> Vec<Finding> {
     );
     let mut found: Vec<(f64, Finding)> = sources.iter().filter_map(|source| finding(case, source)).collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().take(MOST).map(|(_, finding)| finding).collect()
+    found.into_iter().take(MAX_SHOWN).map(|(_, finding)| finding).collect()
 }
 
 /// The bytes of each copy to a device that calls of a thread in a stretch of time ask for.
@@ -73,12 +73,12 @@ fn copied(case: &Case, track: TrackIndex, start: u64, end: u64) -> Vec<u64> {
 }
 
 /// Lines that are asked about, those with most time first; and moves of one, beyond which copies of the same size are not told apart.
-const MOST_LINES: usize = 64;
-const MOST_MOVES: usize = 4096;
+const MAX_LINES: usize = 64;
+const MAX_MOVES: usize = 4096;
 
 fn by_operators(case: &Case, one: &Created) -> Option<Source> {
     let looks = &case.dataflow().looks;
-    if one.moves.len() > MOST_MOVES || looks.len() > MOST_MOVES {
+    if one.moves.len() > MAX_MOVES || looks.len() > MAX_MOVES {
         return None;
     }
     let slices = &case.timeline.slices;
@@ -101,7 +101,7 @@ fn by_operators(case: &Case, one: &Created) -> Option<Source> {
         looked_ns: Some(one.makers.ns()),
         size: one.size.clone(),
         seen: again(looked),
-        evidence: Evidence::said(format!(
+        evidence: Evidence::new(format!(
             "{} creates it from constants, ranges or random numbers: {} per step with recorded operators; moved at {}",
             one.name,
             phrase::duration(one.makers.ns()),
@@ -112,7 +112,7 @@ fn by_operators(case: &Case, one: &Created) -> Option<Source> {
 }
 
 /// PyTorch's functions that give memory its first content.
-const FILLS: [&str; 13] = [
+const FILLING_OPERATORS: [&str; 13] = [
     "fill_",
     "full",
     "zero",
@@ -132,11 +132,12 @@ const FILLS: [&str; 13] = [
 fn fills(text: &str, file: &str) -> bool {
     let plain = text.strip_prefix("at::native::").map(|rest| rest.split(['(', '<']).next().unwrap_or(rest));
     let last = plain.and_then(|plain| plain.rsplit("::").next());
-    file.contains("libtorch_cpu") && last.is_some_and(|last| FILLS.iter().any(|fill| last.starts_with(fill)))
+    file.contains("libtorch_cpu")
+        && last.is_some_and(|last| FILLING_OPERATORS.iter().any(|fill| last.starts_with(fill)))
 }
 
 /// A line with samples that fill memory.
-struct Line {
+struct FillLine {
     place: Place,
     samples: usize,
     /// The copies that come next, by their bytes.
@@ -150,7 +151,7 @@ fn by_samples(case: &Case) -> Vec<Source> {
     if !filling.contains(&true) {
         return Vec::new();
     }
-    let mut lines: BTreeMap<(String, u32), Line> = BTreeMap::new();
+    let mut lines: BTreeMap<(String, u32), FillLine> = BTreeMap::new();
     for one in &case.samples.all {
         let sample = case.sample(one);
         let Some(line) = operators::outer_line(case, sample.stack) else { continue };
@@ -160,7 +161,7 @@ fn by_samples(case: &Case) -> Vec<Source> {
         }
         let place = case.place(line);
         let key = (place.file.clone().unwrap_or_default(), place.line.unwrap_or(0));
-        let entry = lines.entry(key).or_insert_with(|| Line { place, samples: 0, copies: BTreeMap::new() });
+        let entry = lines.entry(key).or_insert_with(|| FillLine { place, samples: 0, copies: BTreeMap::new() });
         entry.samples += 1;
         let track = &timeline.tracks[case.track(one).0 as usize].slices;
         let from = track.start + slices.start[track.clone()].partition_point(|at| *at < sample.time);
@@ -178,9 +179,9 @@ fn by_samples(case: &Case) -> Vec<Source> {
             entry.copies.entry(copy.bytes).or_default().push(*piece);
         }
     }
-    let source = |Line { place, samples, copies }: Line| {
+    let source = |FillLine { place, samples, copies }: FillLine| {
         let (bytes, pieces) = copies.into_iter().max_by_key(|(_, pieces)| pieces.len())?;
-        let enough = pieces.len() >= LEAST_SAMPLES && pieces.len() as f64 >= NEARLY_ALL * samples as f64;
+        let enough = pieces.len() >= MIN_SAMPLES && pieces.len() as f64 >= MIN_SAME_COPY * samples as f64;
         enough.then(|| Source {
             places: vec![place],
             bytes,
@@ -188,7 +189,7 @@ fn by_samples(case: &Case) -> Vec<Source> {
             looked_ns: None,
             size: Vec::new(),
             seen: again(pieces.len()),
-            evidence: Evidence::said(format!(
+            evidence: Evidence::new(format!(
                 "{} of {} in which PyTorch fills memory there come right before this copy",
                 pieces.len(),
                 phrase::counted(samples as u64, "sample")
@@ -217,13 +218,13 @@ fn finding(case: &Case, source: &Source) -> Option<(f64, Finding)> {
         return None;
     }
     let place = source.places.first().cloned().unwrap_or_default();
-    let chosen = |one: &&Use| case.chosen().is_none_or(|chosen| chosen.has(one.call.0));
+    let chosen = |one: &&TensorUse| case.chosen().is_none_or(|chosen| chosen.has(one.call.0));
     // The calls go whatever is assumed: no call that copies from pageable memory is left, and a launch in its place is short.
     let copies = [
         Change::Work(case.chosen_work(uses.all.iter().map(|one| one.work).collect()), 0.0),
         Change::Calls(uses.all.iter().filter(chosen).map(|one| one.launch).collect(), 0.0),
     ];
-    let stretch = |of: fn(&Use) -> (u64, u64)| -> Vec<(TrackIndex, u64, u64)> {
+    let stretch = |of: fn(&TensorUse) -> (u64, u64)| -> Vec<(TrackIndex, u64, u64)> {
         let all = uses.all.iter().filter(chosen).map(|one| (one.track, of(one).0, of(one).1));
         all.filter(|(_, start, end)| start < end).collect()
     };
@@ -252,7 +253,7 @@ fn finding(case: &Case, source: &Source) -> Option<(f64, Finding)> {
         certainty: Certainty::seen(source.seen * confidence::of(&tally, case.threshold(MIN_SHARE))),
         evidence: vec![
             source.evidence.clone(),
-            Evidence::said(format!(
+            Evidence::new(format!(
                 "{size}{} per step: {} to create and free it, {} to copy it",
                 times(each),
                 phrase::duration((each * uses.host_ns) as u64),

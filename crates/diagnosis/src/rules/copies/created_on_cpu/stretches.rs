@@ -11,7 +11,7 @@ use timeline::gpu::detail;
 use timeline::{ProcessIndex, SliceKind, StackIndex, TrackIndex};
 
 /// One copy of such a tensor, and the host's time around it: from the call before it, and to the call after it.
-pub struct Use {
+pub struct TensorUse {
     pub work: u32,
     /// The slice of its call.
     pub launch: u32,
@@ -24,7 +24,7 @@ pub struct Use {
 pub struct Uses {
     pub process: ProcessIndex,
     pub ordinal: u32,
-    pub all: Vec<Use>,
+    pub all: Vec<TensorUse>,
     /// The part of the time before and after the copies that has to do with it.
     pub before_part: f64,
     pub after_part: f64,
@@ -36,11 +36,11 @@ pub struct Uses {
 }
 
 /// Fewer samples do not tell what part of a stretch is what.
-const LEAST: usize = 5;
+const MIN_SAMPLES: usize = 5;
 /// A call takes so long whatever it copies; more than this and its copy is time in which the device had other work.
 const CALL_NS: u64 = 20_000;
 /// Where most of the time before the copy is spent on other lines, something else is made there.
-const MOSTLY: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 /// None: there is no such copy in the steps, or its time is of other lines.
 pub fn uses(case: &Case, source: &Source) -> Option<Uses> {
@@ -69,18 +69,18 @@ pub fn uses(case: &Case, source: &Source) -> Option<Uses> {
             places.push(place);
         }
     });
-    let part = |of: fn(&Use) -> (u64, u64)| {
+    let part = |of: fn(&TensorUse) -> (u64, u64)| {
         let in_it: Vec<bool> = all
             .iter()
             .flat_map(|one| seen.places(one.track, of(one)))
             .map(|place| places.iter().any(|own| same(own, place)))
             .collect();
         let own = in_it.iter().filter(|own| **own).count();
-        (in_it.len() >= LEAST).then(|| own as f64 / in_it.len() as f64)
+        (in_it.len() >= MIN_SAMPLES).then(|| own as f64 / in_it.len() as f64)
     };
     let (before_part, after_part) = (part(|one| one.before), part(|one| one.after).unwrap_or(0.0));
     let before_part = match (before_part, source.looked_ns) {
-        (Some(part), _) if part < MOSTLY && source.looked_ns.is_none() => return None,
+        (Some(part), _) if part < MAJORITY && source.looked_ns.is_none() => return None,
         (Some(part), _) => part,
         (None, Some(ns)) => {
             all.iter_mut().for_each(|one| one.before.0 = one.before.0.max(one.before.1.saturating_sub(ns)));
@@ -111,7 +111,7 @@ pub fn uses(case: &Case, source: &Source) -> Option<Uses> {
 }
 
 /// The calls that wait for the copy belong to it.
-fn around(case: &Case, work: u32, launch: usize, start: u64, end: u64) -> Use {
+fn around(case: &Case, work: u32, launch: usize, start: u64, end: u64) -> TensorUse {
     let (timeline, slices) = (case.timeline, &case.timeline.slices);
     let track = timeline.tracks.partition_point(|track| track.slices.end <= launch);
     let range = timeline.tracks[track].slices.clone();
@@ -129,7 +129,7 @@ fn around(case: &Case, work: u32, launch: usize, start: u64, end: u64) -> Use {
         call.1 = call.1.max(slices.get(index).end());
     }
     let after = (call.1, until.max(call.1));
-    Use { work, launch: launch as u32, track: TrackIndex(track as u32), before: (from, call.0), call, after }
+    TensorUse { work, launch: launch as u32, track: TrackIndex(track as u32), before: (from, call.0), call, after }
 }
 
 fn same(one: &Place, other: &Place) -> bool {

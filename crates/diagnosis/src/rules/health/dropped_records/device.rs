@@ -27,7 +27,7 @@ pub fn finding(case: &Case) -> Option<Finding> {
     let graph = api.as_deref().is_some_and(|api| CudaCall::of(api).launches_graph());
     let at_most =
         format!("GPU busy at least {} of the time, at most {}", phrase::percent(busy), phrase::percent(busy + held));
-    let mut evidence = vec![Evidence::said(at_most).number("busy", busy).number("held", held)];
+    let mut evidence = vec![Evidence::new(at_most).number("busy", busy).number("held", held)];
     if let Some((start, end)) = device.sums.held {
         evidence.push(Evidence::at(format!("longest, {}", phrase::duration(end - start)), None, start, end));
     }

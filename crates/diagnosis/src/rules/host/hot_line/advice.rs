@@ -117,7 +117,7 @@ pub fn of_elements(case: &Case, place: &Place, reads: &ElementReads) -> Vec<Stri
     let vectorise = format!(
         "Vectorise {}: {}. Compute on whole tensors, or read all values once with tensor.tolist() and loop over the list.",
         called(name),
-        reads.said()
+        reads.text()
     );
     [Some(vectorise), count_calls(case, place)].into_iter().flatten().collect()
 }

@@ -60,7 +60,7 @@ impl HotOperators {
             let module = row.module.as_ref().map_or(String::new(), |module| format!(" in {module}"));
             let part = phrase::percent(share);
             let text = format!("{}{module}: {part} of its operators' time, {}{speed}", named(case, row), often(row));
-            Evidence::said(text).number("share", share).number("ns", row.ns as f64)
+            Evidence::new(text).number("share", share).number("ns", row.ns as f64)
         };
         self.rows(table).take(SHOWN_ROWS).map(row).collect()
     }

@@ -4,7 +4,7 @@
 use crate::action::Action;
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
-use crate::measures::pace::PACES;
+use crate::measures::pace::MIN_PACING_SHARE;
 use crate::measures::proof;
 use crate::measures::recorded;
 use crate::rule::Case;
@@ -219,13 +219,13 @@ fn evidence(case: &Case, recorded: &recorded::Recorded, share: Share, busy: Opti
         let calls = phrase::counted(recorded.count, "call");
         let text =
             format!("{calls} inside {}, {} in total", case.the_steps(), phrase::duration(recorded.tally.part as u64));
-        evidence.push(Evidence::said(text).number("ns", recorded.tally.part));
+        evidence.push(Evidence::new(text).number("ns", recorded.tally.part));
     } else {
-        evidence.push(Evidence::said(format!("{} of the samples", phrase::percent_range(share))));
+        evidence.push(Evidence::new(format!("{} of the samples", phrase::percent_range(share))));
     }
     if let Some(busy) = busy {
         let text = format!("GPU busy {} of {}", phrase::percent(busy), case.steps_time());
-        evidence.push(Evidence::said(text).number("busy", busy));
+        evidence.push(Evidence::new(text).number("busy", busy));
     }
     if let Some((track, slice)) = recorded.longest.first() {
         let mut text = format!("longest, {}", phrase::duration(slice.dur));
@@ -254,22 +254,22 @@ const COPY: &str =
     "Do not block on the copy: use pinned memory and non_blocking=True, and read the result one step later.";
 
 /// More than half: most of what is waited for is the device's work.
-const HALF: f64 = 0.5;
+const MAJORITY: f64 = 0.5;
 
 fn actions(recorder: RecordedBy, busy: Option<f64>, copies: f64) -> Vec<Action> {
     match busy {
-        Some(busy) if busy < HALF => vec![
+        Some(busy) if busy < MAJORITY => vec![
             Action::torch("Wait less often: .item(), .cpu(), printing a tensor and torch.cuda.synchronize() each drain the GPU, which is then idle until the next launch arrives."),
             Action::torch("Copy results out with non_blocking=True into pinned memory, and read them one step later."),
         ],
-        Some(busy) if busy < PACES => vec![
+        Some(busy) if busy < MIN_PACING_SHARE => vec![
             format!(
                 "Reduce the GPU work (see the kernel table) and start it sooner (see the idle table): the GPU is busy {} of the time.",
                 phrase::percent(busy)
             )
             .into(),
         ],
-        Some(_) if copies > HALF => vec![
+        Some(_) if copies > MAJORITY => vec![
             "Copy less, or overlap copies with kernels (see the copy table): the GPU is the bottleneck, and copies are most of its work.".into(),
         ],
         Some(_) => vec![

@@ -1,6 +1,7 @@
 //! Who holds what a step waits for: another thread of the process that is in one place while the step waits, and hardly ever when it does not. Whether that
 //! thread runs or sleeps there does not matter: a lock may be held by who sleeps.
 
+use super::{MAX_HOLDER_OUTSIDE, MIN_HOLDER_SAMPLES};
 use crate::finding::Evidence;
 use crate::rule::Case;
 use analysis::host::step_samples::StepSample;
@@ -18,11 +19,7 @@ pub struct Holder {
 }
 
 /// In more than this part of the waits: by chance it would be there as often as at other times.
-const MOST: f64 = 0.5;
-/// At other times it is there at most in this part of what it is in the waits.
-const RARELY: f64 = 0.5;
-/// Fewer samples in the waits, or outside of them, show no pattern.
-const SAMPLES: u64 = 10;
+const MAJORITY: f64 = 0.5;
 
 /// The thread whose stacks alternate with these waits of the steps' threads.
 pub fn find(case: &Case, waits: impl Fn(&StepSample) -> bool) -> Option<Holder> {
@@ -39,7 +36,8 @@ pub fn find(case: &Case, waits: impl Fn(&StepSample) -> bool) -> Option<Holder> 
     let holders = places.iter().filter_map(|((track, stack), there)| {
         let all = seen.get(track)?;
         let (inside, outside) = (part(there[0], all[0]), part(there[1], all[1]));
-        let holds = all[0].min(all[1]) >= SAMPLES && inside > MOST && outside <= RARELY * inside;
+        let enough = all[0].min(all[1]) as f64 >= case.threshold(MIN_HOLDER_SAMPLES);
+        let holds = enough && inside > MAJORITY && outside <= case.threshold(MAX_HOLDER_OUTSIDE) * inside;
         holds.then_some((inside - outside, *track, *stack, (there[0], all[0]), (there[1], all[1])))
     });
     let most = holders.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)).then(b.2.0.cmp(&a.2.0)))?;
@@ -64,7 +62,7 @@ impl Holder {
             phrase::count(self.else_there.0),
             phrase::count(self.else_there.1)
         );
-        Evidence { track: Some(self.track), ..Evidence::said(text) }.number("samples", self.there.0 as f64)
+        Evidence { track: Some(self.track), ..Evidence::new(text) }.number("samples", self.there.0 as f64)
     }
 }
 

@@ -12,14 +12,14 @@ use analysis::stats::share::Share;
 use timeline::StackIndex;
 
 /// One thing to say: these lines of a function wait for this share of the steps.
-pub struct Waits {
+pub struct FunctionWaits {
     /// The line with the most of it.
     pub frame: StackIndex,
     pub share: Share,
     lines: Vec<u32>,
 }
 
-impl Waits {
+impl FunctionWaits {
     /// Whether a sample of the function is at one of its lines.
     pub fn at(&self, line: u32) -> bool {
         self.lines.contains(&line)
@@ -46,22 +46,22 @@ impl Places {
     }
 
     /// What is worth a finding, given the share of the whole function.
-    pub fn worth(&self, case: &Case, function: Share) -> Vec<Waits> {
+    pub fn above_level(&self, case: &Case, function: Share) -> Vec<FunctionWaits> {
         let line = |frame: &StackIndex| case.timeline.stacks.frame(*frame).line;
         let long = self.lines.iter().filter(|(_, share)| enough(case, *share));
-        let each = long.map(|(frame, share)| Waits { frame: *frame, share: *share, lines: vec![line(frame)] });
-        let found: Vec<Waits> = each.collect();
+        let each = long.map(|(frame, share)| FunctionWaits { frame: *frame, share: *share, lines: vec![line(frame)] });
+        let found: Vec<FunctionWaits> = each.collect();
         match self.lines.first() {
             Some((frame, _)) if found.is_empty() && enough(case, function) => {
                 let lines = self.lines.iter().map(|(frame, _)| line(frame)).collect();
-                vec![Waits { frame: *frame, share: function, lines }]
+                vec![FunctionWaits { frame: *frame, share: function, lines }]
             }
             _ => found,
         }
     }
 
     /// The lines and their shares: `31 % at service.py:44, 12 % at service.py:90`. None: it waits at one line only.
-    pub fn said(&self, case: &Case) -> Option<String> {
+    pub fn text(&self, case: &Case) -> Option<String> {
         let at = |frame: StackIndex| phrase::line(&case.place(frame));
         let each = |(frame, share): &(StackIndex, Share)| format!("{} at {}", phrase::percent(share.mid), at(*frame));
         let mut said: Vec<String> = self.lines.iter().take(MOST_LINES).map(each).collect();
@@ -79,8 +79,8 @@ impl Places {
     pub fn evidence(&self, case: &Case, place: &Place) -> Option<Evidence> {
         let function = place.function.as_deref().unwrap_or("the function");
         let lines = self.count();
-        let said = self.said(case)?;
-        Some(Evidence::said(format!("{function} waits at {lines}: {said}")).number("lines", self.lines.len() as f64))
+        let said = self.text(case)?;
+        Some(Evidence::new(format!("{function} waits at {lines}: {said}")).number("lines", self.lines.len() as f64))
     }
 }
 
