@@ -120,6 +120,7 @@ fn nvidia_devices_are_sampled_and_what_they_lack_is_missing() {
         ("gpu_pcie_rx_bytes_per_s", 22_000),
         ("gpu_pcie_link_gen", 5),
         ("gpu_pcie_link_width", 16),
+        ("gpu_other_processes_memory_bytes", 0),
     ];
     for (name, value) in expected {
         assert_eq!((counters.of(0, name), counters.of(1, name)), (Some(value), Some(value)), "{name}");

@@ -8,6 +8,7 @@ mod tests;
 use crate::ProcessIndex;
 use crate::gpu::Allocation;
 use live::Live;
+use std::collections::HashSet;
 
 /// Where memory lies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -47,6 +48,8 @@ pub struct LiveBytes {
     pub pooled: u64,
     /// Handles that were imported: memory that was created elsewhere, and counts there.
     pub imported: u64,
+    /// What a framework's allocator took, where it is told from the rest ([`driver_memory_beside`]): not in `direct` and `pooled` then.
+    pub framework: u64,
 }
 
 /// An allocation that CUDA refused.
@@ -84,7 +87,7 @@ impl Unmatched {
 impl LiveBytes {
     /// What this process has taken of the place.
     pub fn own(&self) -> u64 {
-        self.direct.saturating_add(self.pooled)
+        self.direct.saturating_add(self.pooled).saturating_add(self.framework)
     }
 }
 
@@ -103,7 +106,15 @@ impl PlaceMemory {
 
 /// What was alive when, out of calls that are sorted by time.
 pub fn driver_memory(allocations: &[Allocation]) -> DriverMemory {
-    let mut live = Live::default();
+    walk(allocations, Live::new(None))
+}
+
+/// The same, with the calls at these places counted as those of a framework's allocator.
+pub fn driver_memory_beside(allocations: &[Allocation], framework: &HashSet<usize>) -> DriverMemory {
+    walk(allocations, Live::new(Some(framework)))
+}
+
+fn walk(allocations: &[Allocation], mut live: Live) -> DriverMemory {
     for at in 0..allocations.len() {
         live.take(allocations, at);
     }

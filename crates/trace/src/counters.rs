@@ -29,6 +29,7 @@ pub const GPU_MEMORY_BANDWIDTH_UTILISATION_PERCENT: &str = "gpu_memory_bandwidth
 pub const GPU_MEMORY_USED_BYTES: &str = "gpu_memory_used_bytes";
 pub const GPU_MEMORY_TOTAL_BYTES: &str = "gpu_memory_total_bytes";
 pub const GPU_PROCESS_MEMORY_BYTES: &str = "gpu_process_memory_bytes";
+pub const GPU_OTHER_PROCESSES_MEMORY_BYTES: &str = "gpu_other_processes_memory_bytes";
 pub const GPU_SM_CLOCK_MHZ: &str = "gpu_sm_clock_mhz";
 pub const GPU_MEMORY_CLOCK_MHZ: &str = "gpu_memory_clock_mhz";
 pub const GPU_POWER_MW: &str = "gpu_power_mw";

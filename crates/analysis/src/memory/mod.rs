@@ -1,10 +1,12 @@
 //! What frameworks' allocators held: over time, at the peak and at the end, by whom and for what; what of it is free and cannot be used; and what
 //! grows. All of it from events of the allocator and from snapshots of it.
 
+pub mod attribution;
 pub mod growth;
 pub mod history;
 pub mod lives;
 pub mod map;
+mod owners;
 pub mod segments;
 pub mod who;
 

@@ -20,6 +20,7 @@ enum Sort {
     Direct,
     Pooled,
     Imported,
+    Framework,
 }
 
 struct Allocated {
@@ -48,7 +49,9 @@ struct Mapping {
 }
 
 #[derive(Default)]
-pub(super) struct Live {
+pub(super) struct Live<'a> {
+    /// Calls of a framework's allocator, by their places in the list.
+    framework: Option<&'a HashSet<usize>>,
     places: BTreeMap<(ProcessIndex, MemoryPlace), Sums>,
     unmatched: Unmatched,
     allocated: HashMap<Key, Allocated>,
@@ -65,10 +68,14 @@ pub(super) struct Live {
 struct Sums {
     points: Vec<LiveBytes>,
     failed: Vec<FailedAllocation>,
-    bytes: [u128; 3],
+    bytes: [u128; 4],
 }
 
-impl Live {
+impl<'a> Live<'a> {
+    pub fn new(framework: Option<&'a HashSet<usize>>) -> Live<'a> {
+        Live { framework, ..Live::default() }
+    }
+
     /// Takes the call at this place of the list.
     pub fn take(&mut self, all: &[Allocation], at: usize) {
         use MemoryOperation as Op;
@@ -79,14 +86,14 @@ impl Live {
         match call.operation {
             Op::Alloc => {
                 self.before(all, at, Op::Free);
-                self.alloc(call);
+                self.alloc(call, if call.pool { Sort::Pooled } else { Sort::Direct }, at);
             }
             Op::Free => self.free(call),
             Op::Failed => {
                 let failed = FailedAllocation { time: call.time, bytes: call.bytes, error: call.error };
                 self.places.entry((call.process, place_of(call))).or_default().failed.push(failed);
             }
-            Op::Create => self.create(call, Sort::Direct),
+            Op::Create => self.create(call, self.sort(Sort::Direct, at)),
             Op::Import => self.create(call, Sort::Imported),
             Op::Release => self.release(call),
             Op::Map => {
@@ -122,9 +129,13 @@ impl Live {
         }
     }
 
-    fn alloc(&mut self, call: &Allocation) {
-        let sort = if call.pool { Sort::Pooled } else { Sort::Direct };
-        let new = Allocated { place: place_of(call), sort, bytes: call.bytes };
+    /// What a framework's allocator took counts as its own, however it asked.
+    fn sort(&self, sort: Sort, at: usize) -> Sort {
+        if self.framework.is_some_and(|framework| framework.contains(&at)) { Sort::Framework } else { sort }
+    }
+
+    fn alloc(&mut self, call: &Allocation, sort: Sort, at: usize) {
+        let new = Allocated { place: place_of(call), sort: self.sort(sort, at), bytes: call.bytes };
         self.count(call.process, &new, call.time, true);
         if let Some(old) = self.allocated.insert((call.process, call.address), new) {
             self.unmatched.replaced += 1;
@@ -255,8 +266,8 @@ impl Live {
         let sum = &mut sums.bytes[memory.sort as usize];
         let bytes = u128::from(memory.bytes);
         *sum = if more { sum.saturating_add(bytes) } else { sum.saturating_sub(bytes) };
-        let [direct, pooled, imported] = sums.bytes.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
-        let point = LiveBytes { time, direct, pooled, imported };
+        let [direct, pooled, imported, framework] = sums.bytes.map(|sum| u64::try_from(sum).unwrap_or(u64::MAX));
+        let point = LiveBytes { time, direct, pooled, imported, framework };
         match sums.points.last_mut().filter(|last| last.time == time) {
             Some(last) => *last = point,
             None => sums.points.push(point),

@@ -24,7 +24,7 @@ fn none() -> Unmatched {
 fn allocations_live_until_they_are_freed() {
     let memory = of("alloc 1us 100 at 16\n alloc 2us 50 at 32 pool\n free 3us 0 at 16\n failed 4us 9000 error 2");
     let place = &memory.places[0];
-    let point = |time, direct, pooled| LiveBytes { time, direct, pooled, imported: 0 };
+    let point = |time, direct, pooled| LiveBytes { time, direct, pooled, imported: 0, framework: 0 };
     assert_eq!(place.points, [point(1_000, 100, 0), point(2_000, 100, 50), point(3_000, 0, 50)]);
     assert_eq!((place.place, place.peak().unwrap().own(), place.at(2_500).own()), (MemoryPlace::Device(0), 150, 150));
     assert_eq!((place.at(999).own(), place.failed.len(), place.failed[0].bytes), (0, 1, 9000));
