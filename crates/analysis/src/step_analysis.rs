@@ -8,6 +8,7 @@ use crate::device::step_kernels::{Row, StepKernels};
 use crate::host::StepContext;
 use crate::host::layers::HostLayers;
 use crate::idle::{self, DeviceIdle, Piece};
+use crate::memory::attribution::{self, DeviceAttribution};
 use crate::memory::{self, AllocatorMemory};
 use crate::step_operators::StepOperators;
 use crate::steps::chosen::Chosen;
@@ -29,6 +30,7 @@ pub struct StepAnalysis<'a> {
     host_layers: OnceLock<HostLayers>,
     rounds: OnceLock<Vec<Rounds<'a>>>,
     memory: OnceLock<Vec<AllocatorMemory>>,
+    attribution: OnceLock<Vec<DeviceAttribution>>,
 }
 
 /// What the host did is known from the start, and is asked for everywhere.
@@ -57,6 +59,7 @@ impl<'a> StepAnalysis<'a> {
             host_layers: OnceLock::new(),
             rounds: OnceLock::new(),
             memory: OnceLock::new(),
+            attribution: OnceLock::new(),
         }
     }
 
@@ -168,6 +171,16 @@ impl<'a> StepAnalysis<'a> {
     pub fn take_memory(&mut self) -> Vec<AllocatorMemory> {
         self.memory();
         self.memory.take().unwrap_or_default()
+    }
+
+    /// Every byte of the devices by what it is for. Empty: nothing of their memory was recorded.
+    pub fn attribution(&self) -> &[DeviceAttribution] {
+        self.attribution.get_or_init(|| attribution::measure(self.timeline, &self.steps))
+    }
+
+    pub fn take_attribution(&mut self) -> Vec<DeviceAttribution> {
+        self.attribution();
+        self.attribution.take().unwrap_or_default()
     }
 
     /// The kernels of a device that start inside the steps.

@@ -22,6 +22,7 @@ use crate::user_rules::UserRules;
 use analysis::AllocatorMemory;
 use analysis::host::breakdown::Breakdown;
 use analysis::idle::DeviceIdle;
+use analysis::memory::attribution::DeviceAttribution;
 use analysis::slow_steps::{self, SlowSteps};
 use analysis::steps::{StepSource, Steps};
 use analysis::waterfall::{self, Waterfall};
@@ -74,6 +75,8 @@ pub struct Diagnosis {
     pub host_layers: HostLayers,
     /// What frameworks' allocators held. Empty: nothing of them was recorded.
     pub memory: Vec<AllocatorMemory>,
+    /// Every byte of the devices by what it is for, or why that is not known. Empty: nothing of their memory was recorded.
+    pub attribution: Vec<DeviceAttribution>,
     /// What each allocator of the timeline would have reserved under other settings, or why that is not known.
     pub allocator_replays: Vec<Result<WhatIf, String>>,
 }
@@ -114,7 +117,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
     let allocator_replays = (0..timeline.memory.allocators.len() as u32)
         .map(|one| case.allocator_what_if(AllocatorIndex(one)).cloned().map_err(str::to_owned))
         .collect();
-    let CaseParts { context, gpu, idle, operators, host_layers, memory } = case.into_parts();
+    let CaseParts { context, gpu, idle, operators, host_layers, memory, attribution } = case.into_parts();
     let StepContext { steps, breakdown, .. } = context;
     Diagnosis {
         steps,
@@ -134,6 +137,7 @@ pub fn diagnose(timeline: &Timeline, options: &Options) -> Diagnosis {
         operators,
         host_layers,
         memory,
+        attribution,
         allocator_replays,
     }
 }

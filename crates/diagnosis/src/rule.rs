@@ -8,6 +8,7 @@ use crate::threshold::{RuleSettings, Threshold};
 use crate::too_short::TooFewSamples;
 use analysis::host::breakdown::PartKind;
 use analysis::host::step_samples::LEAST_SAMPLES;
+use analysis::memory::attribution::DeviceAttribution;
 use analysis::origin::not_recorded;
 use analysis::stats::share::Share;
 use analysis::{
@@ -184,6 +185,7 @@ pub struct CaseParts<'a> {
     pub operators: Option<StepOperators>,
     pub host_layers: HostLayers,
     pub memory: Vec<AllocatorMemory>,
+    pub attribution: Vec<DeviceAttribution>,
 }
 
 pub struct Case<'a> {
@@ -240,7 +242,8 @@ impl<'a> Case<'a> {
         let mut analysis = self.steps.into_analysis();
         let (gpu, idle, memory) = (analysis.take_gpu(), analysis.take_idle(), analysis.take_memory());
         let (operators, host_layers) = (analysis.take_operators(), analysis.take_host_layers());
-        CaseParts { context: analysis.into_context(), gpu, idle, operators, host_layers, memory }
+        let attribution = analysis.take_attribution();
+        CaseParts { context: analysis.into_context(), gpu, idle, operators, host_layers, memory, attribution }
     }
 
     /// The part of a recording without steps in which modules are imported, where it is worth a word: as a share, and the time of it.

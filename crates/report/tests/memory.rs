@@ -89,3 +89,37 @@ fn two_are_compared_by_line() {
         (Some(40 << 20), Some(0))
     );
 }
+
+/// 500 MiB of a context, 300 MiB of the program, 100 MiB of others, as the driver counts it.
+const DEVICE: &str =
+    "device 0 GPU memory 80G\n track main\n alloc 200ms 314572800 at 1073741824\n alloc 201ms 1024 at 64\n
+    counter host gpu_memory_used_bytes 300ms=943718400 900ms=943718400\n
+    counter process gpu_process_memory_bytes 300ms=838860800 900ms=838860800";
+
+#[test]
+fn every_byte_of_a_device_is_in_a_part_of_every_report() {
+    let [text, markdown, json, _] = written(&Timeline::from_text(DEVICE).unwrap());
+    for said in [&text, &markdown] {
+        assert!(said.contains("Memory in use on GPU 0"), "{said}");
+        assert!(said.contains("900 MiB at most, by 2 readings of the driver"), "{said}");
+        assert!(said.contains("CUDA context and libraries") && said.contains("500 MiB"), "{said}");
+        assert!(said.contains("other processes") && said.contains("allocated outside PyTorch's allocator"), "{said}");
+    }
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let one = &json["memory_attribution"][0];
+    let sum: u64 = one["parts"].as_array().unwrap().iter().filter_map(|part| part["bytes"][1].as_u64()).sum();
+    assert_eq!((Some(sum), one["abstained"].is_null()), (one["used_bytes"][1].as_u64(), true));
+    assert_eq!((one["level"].as_str(), one["samples"].as_u64()), (Some("process"), Some(2)));
+}
+
+#[test]
+fn what_is_not_attributed_is_said_with_its_reason() {
+    let without = DEVICE.lines().take(4).collect::<Vec<_>>().join("\n");
+    let [text, markdown, json, _] = written(&Timeline::from_text(&without).unwrap());
+    for said in [&text, &markdown] {
+        assert!(said.contains("not attributed: what the device has in use was not sampled"), "{said}");
+    }
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["memory_attribution"][0]["abstained"].as_str().unwrap().contains("not sampled"));
+    assert_eq!(json["memory_attribution"][0]["parts"].as_array().map(Vec::len), Some(0));
+}

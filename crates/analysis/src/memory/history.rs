@@ -34,7 +34,7 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
     let mut ends = ends.into_iter().peekable();
     let mut starts = lives.all.iter().filter(|life| life.start.is_some()).peekable();
     let (mut live, mut change, mut most) = (first, 0i128, 0i128);
-    let mut any = state.is_some();
+    let (mut any, mut said, mut most_said) = (state.is_some(), None, None);
     for (at, event) in memory.events.iter().enumerate().filter(|(_, event)| event.allocator == allocator) {
         any = true;
         while let Some((_, bytes)) = ends.next_if(|(end, _)| *end <= at) {
@@ -61,14 +61,21 @@ pub fn of(memory: &Memory, allocator: AllocatorIndex, lives: &Lives) -> Option<H
             MemoryEventKind::FreeCompleted => {}
         }
         most = most.max(change);
+        // Of an allocator whose segments are not events: what it said after each of its blocks.
+        said = event.reserved.map(i128::from).or(said);
+        most_said = most_said.max(said);
     }
     history.last = live;
     let reserved = state.map(|state| i128::from(reserved(&state.segments)));
+    let without_segments = reserved.is_none() && change == 0 && history.segment_allocs.is_empty();
     // Without a state, only what was taken since is known; that is all where nothing was there before.
     let known = reserved.or((!memory.allocator(allocator).began_late && change > 0).then_some(change));
     let bytes = |bytes: i128| u64::try_from(bytes.max(0)).unwrap_or(u64::MAX);
     history.reserved_last = known.map(bytes);
     history.reserved_peak = known.filter(|_| !memory.cut).map(|known| bytes(known - change + most));
+    if without_segments {
+        (history.reserved_last, history.reserved_peak) = (said.map(bytes), most_said.map(bytes));
+    }
     any.then_some(history)
 }
 

@@ -1,6 +1,7 @@
 //! The analysis as JSON for programs: the shape that `schema/analysis.schema.json` describes. What was not measured is
 //! null, never zero; shares of a whole add up to 100.
 
+mod attribution;
 mod gpu;
 mod health;
 mod hot;
@@ -18,7 +19,7 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 /// Grows by one after the point when something is added, before it when something changes its meaning or goes.
-pub const VERSION: &str = "1.8";
+pub const VERSION: &str = "1.9";
 
 pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
     let (devices, in_steps): (Vec<_>, Vec<_>) = gpu::in_steps(timeline, diagnosis).into_iter().unzip();
@@ -39,6 +40,7 @@ pub fn write(timeline: &Timeline, metrics: &Metrics, diagnosis: &Diagnosis, out:
         operators: operators::operators(timeline, diagnosis),
         host_layers: operators::layers(timeline, diagnosis),
         memory: memory::memory(timeline, diagnosis),
+        memory_attribution: attribution::attribution(timeline, diagnosis),
         replay: shape::replay(diagnosis),
         timeline_breakdown: parts::timeline_breakdown(&diagnosis.breakdown),
         idle_breakdown: parts::idle_breakdown(timeline, diagnosis),

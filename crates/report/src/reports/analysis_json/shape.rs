@@ -1,5 +1,6 @@
 //! What the rules said, in the shape of the analysis JSON.
 
+use super::attribution::Attributed;
 use super::gpu::{Device, Work};
 use super::health::Health;
 use super::hot::{Host, Recorded};
@@ -40,6 +41,9 @@ pub struct Analysis<'a> {
     /// Not there where nothing of a framework's allocator was recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Allocator<'a>>,
+    /// The same of the driver.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_attribution: Vec<Attributed<'a>>,
     /// Not there where no work of a device was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay<'a>>,

@@ -2,6 +2,7 @@
 
 use super::table::{Table, bar};
 use super::words::prose;
+use crate::attribution_words::{note, refusal, rows, title};
 use crate::memory_words::{MOST_HOLDERS, facts, place};
 use crate::units::{bytes, count, percent_of};
 use diagnosis::Diagnosis;
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 use timeline::Timeline;
 
 pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    attribution(timeline, diagnosis, out)?;
     for one in &diagnosis.memory {
         writeln!(out, "## Memory of {}\n", prose(&analysis::memory::name(timeline, one.allocator)))?;
         for fact in facts(timeline, diagnosis, one) {
@@ -42,6 +44,26 @@ pub fn write(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -
                 count(holder.blocks),
                 prose(&place(holder)),
             ]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+fn attribution(timeline: &Timeline, diagnosis: &Diagnosis, out: &mut impl Write) -> io::Result<()> {
+    for one in &diagnosis.attribution {
+        writeln!(out, "## {}\n", prose(&title(timeline, one)))?;
+        let found = match &one.found {
+            Ok(found) => found,
+            Err(why) => {
+                writeln!(out, "{}\n", prose(&refusal(why)))?;
+                continue;
+            }
+        };
+        writeln!(out, "{}\n", prose(&note(found)))?;
+        let mut table = Table::new([" share", " at the end", " at most", "what"]);
+        for (share, end, most, said) in rows(timeline, found) {
+            table.row([share, end, most, prose(&said)]);
         }
         table.write(out)?;
     }

@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::verdict::wrapped;
+use crate::attribution_words;
 use crate::memory_words::{MOST_HOLDERS, facts, place};
 use crate::style::Ink;
 use crate::table::Table;
@@ -12,6 +13,7 @@ use std::io::{self, Write};
 
 impl Page<'_> {
     pub(super) fn memory(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        self.attribution(out, diagnosis)?;
         for one in &diagnosis.memory {
             let name = analysis::memory::name(self.timeline, one.allocator);
             self.heading(out, &format!("Memory of {name}"), &self.timeline.memory.allocator(one.allocator).backend)?;
@@ -21,6 +23,31 @@ impl Page<'_> {
                 }
             }
             self.held(out, one)?;
+        }
+        Ok(())
+    }
+
+    fn attribution(&self, out: &mut impl Write, diagnosis: &Diagnosis) -> io::Result<()> {
+        for one in &diagnosis.attribution {
+            let title = attribution_words::title(self.timeline, one);
+            let found = match &one.found {
+                Ok(found) => found,
+                Err(why) => {
+                    self.heading(out, &title, "")?;
+                    for line in
+                        wrapped(self.style, &attribution_words::refusal(why), self.style.width.saturating_sub(4))
+                    {
+                        writeln!(out, "  {line}")?;
+                    }
+                    continue;
+                }
+            };
+            self.heading(out, &title, &attribution_words::note(found))?;
+            let mut table = Table::new(["share", "at the end", "at most", ""]);
+            for (share, end, most, said) in attribution_words::rows(self.timeline, found) {
+                table.row([share, end, most].map(|text| (Ink::Plain, text)), &said, "");
+            }
+            table.write(out, self.style)?;
         }
         Ok(())
     }
