@@ -218,7 +218,11 @@ impl Device<'_> {
         }
         let settled = Settled::of(self.used, &self.users);
         if settled.times.is_empty() {
-            return Err("memory was taken or given back at every time at which the driver was asked".into());
+            return Err(match settled.left_out {
+                0 => "the driver was not asked after the program first took memory",
+                _ => "memory was taken or given back at every time at which the driver was asked",
+            }
+            .into());
         }
         let processes = named(self.timeline, counter_names::GPU_PROCESS_MEMORY_BYTES);
         let processes: Vec<&Counter> = processes.filter(|counter| number(counter) == self.device).collect();
@@ -394,7 +398,9 @@ impl<'a> Sum<'a> {
             if !ending || *over as f64 <= MOST_OFF * (*used).max(1) as f64 {
                 return;
             }
-            (self.times.pop(), self.overs.pop(), self.used.pop());
+            self.times.pop();
+            self.overs.pop();
+            self.used.pop();
             self.unsettled += 1;
         }
     }
