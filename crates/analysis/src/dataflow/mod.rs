@@ -12,7 +12,7 @@ mod rounds;
 
 pub use conversions::{Conversions, Why, converts};
 pub use created::Created;
-pub use growing::Growing;
+pub use growing::{Growing, Growth};
 pub use padding::Padding;
 pub use repeated::Repeated;
 pub use rounds::{HostReads, LEAST_ROUNDS, Rounds};
@@ -107,7 +107,7 @@ impl<'a> Dataflow<'a> {
         repeated::find(self.pairs())
     }
 
-    /// Concatenations of what an earlier one gave, by line.
+    /// Concatenations of what an earlier one gave, or of what was there before, by line.
     pub fn growing(&self, timeline: &Timeline) -> Vec<Growing<'a>> {
         growing::find(self.looks.iter().map(|look| look.ops.as_slice()), timeline)
     }

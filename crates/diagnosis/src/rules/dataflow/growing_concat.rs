@@ -1,6 +1,6 @@
 //! `growing-concat`: a tensor grows by concatenation, and all of it is copied each time.
 
-use crate::action::Action;
+use crate::action::{Action, Precondition};
 use crate::certainty::Certainty;
 use crate::finding::{Evidence, Finding, Severity};
 use crate::measures::operators;
@@ -10,7 +10,7 @@ use crate::rule_code::RuleCode;
 use crate::rules::compute::{kernel_hotspot, memory_bandwidth_bound, unfused_elementwise};
 use crate::rules::host::hot_line;
 use crate::threshold::{Threshold, Unit};
-use analysis::dataflow::{self, Growing};
+use analysis::dataflow::{self, Growing, Growth};
 use analysis::phrase;
 
 pub const CODE: RuleCode = RuleCode::new("growing-concat");
@@ -38,7 +38,7 @@ impl Rule for GrowingConcat {
     fn docs(&self) -> RuleDocs {
         RuleDocs {
             summary: "Concatenating what an earlier concatenation gave takes {min_share} of the step or more.",
-            why: "`x = torch.cat([x, new])` allocates a new tensor and copies all of the old one to add a little: the cost of a step grows with the number of steps before it (a key-value cache, a history, a list of results). It is seen by the data: the input of a concatenation is the very result of an earlier one at the same line, in the same step or in the one before. The gain is the recorded steps with only the new part copied, as into a buffer that was allocated once.",
+            why: "`x = torch.cat([x, new])` allocates a new tensor and copies all of the old one to add a little: the cost of a step grows with the number of steps before it (a key-value cache, a history, a list of results). It is seen by the data: the input of a concatenation is the very result of an earlier one at the same line, in the same step or in the one before. Where the recorded steps hold one round only, it is enough that what a device copies was there before the round; then the fix is named with what to check. The gain is the recorded steps with only the new part copied, as into a buffer that was allocated once.",
             needs: "Operators (`--ops`, on by default for PyTorch).",
             example: "torch.cat re-copies a growing tensor: 18 % of the step, 98 % of each copy unchanged (cache.py:22)",
         }
@@ -68,12 +68,24 @@ fn finding(case: &Case, one: &Growing) -> Option<Finding> {
         return None;
     }
     let place = dataflow::place(one.at);
-    let grows = if one.in_step { "within a step" } else { "from step to step" };
+    let (what, seen, needs) = match one.growth {
+        Growth::WithinStep => {
+            ("a growing tensor", "its output is its own next input, within a step", Precondition::Holds)
+        }
+        Growth::BetweenSteps => {
+            ("a growing tensor", "its output is its own next input, from step to step", Precondition::Holds)
+        }
+        Growth::Kept => (
+            "a kept tensor",
+            "the larger input was on the device before the step",
+            Precondition::Unknown("the larger input is an earlier result of this line".into()),
+        ),
+    };
     let gain = cost.gain;
     Some(Finding {
         code: CODE,
         title: format!(
-            "torch.cat re-copies a growing tensor: {} of {}, {} of each copy unchanged{}",
+            "torch.cat re-copies {what}: {} of {}, {} of each copy unchanged{}",
             phrase::percent(cost.share.mid),
             case.the_step(),
             phrase::percent(1.0 - one.new_part),
@@ -84,13 +96,13 @@ fn finding(case: &Case, one: &Growing) -> Option<Finding> {
         severity: Severity::of(gain.map_or(cost.share, |gain| gain.share())),
         certainty: Certainty::seen(operators::confidence(&one.ops)),
         evidence: vec![
-            Evidence::new(format!("its output is its own next input, {grows}: {} when last recorded", operators::sizes(std::slice::from_ref(&one.size))))
+            Evidence::new(format!("{seen}: {} when last recorded", operators::sizes(std::slice::from_ref(&one.size))))
                 .number("new_part", one.new_part),
             Evidence::new(format!("{} such concatenations per step with recorded operators, {}", crate::measures::gap::each(one.ops.count()), phrase::duration(one.ops.ns())))
                 .number("ns", one.ops.ns() as f64),
         ],
         actions: vec![
-            "Allocate it once for the longest it gets and write into it: buffer = x.new_empty(most, ...); buffer[n:n + k] = new; use buffer[:n + k].".into(),
+            Action::new("Allocate it once for the longest it gets and write into it: buffer = x.new_empty(most, ...); buffer[n:n + k] = new; use buffer[:n + k].").needs([needs]),
             Action::torch("For a key-value cache use a static one: cache_implementation=\"static\" in transformers. For results, append to a list and torch.cat once at the end."),
         ],
         verify: proof::verify(case, gain.map_or(0.0, |gain| gain.mid / 100.0)),
