@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,17 +67,21 @@ class Case:
         self.results.check(name, work)
 
     def keep(self, name: str) -> None:
-        """Packs a trace for the repository: tables and manifest, no report."""
-        import tarfile
-
+        """Packs a trace for the repository."""
         target = self.results.folder / f"{name}.tar.gz"
-        with tarfile.open(target, "w:gz") as archive:
-            for file in sorted((self.folder / name).iterdir()):
-                if file.suffix == ".parquet" or file.name == "manifest.json":
-                    archive.add(file, arcname=f"{name}/{file.name}")
+        packed(self.folder / name, target)
         size = os.path.getsize(target)
         assert size <= MOST_FIXTURE_BYTES, f"{target.name} has {size} bytes, a fixture at most {MOST_FIXTURE_BYTES}"
         self.results.say(f"     {target.name}: {size} bytes")
+
+
+def packed(trace: Path, target: Path) -> None:
+    """Tables, manifest and what was written of its death; no report."""
+    with tarfile.open(target, "w:gz") as archive:
+        for file in sorted(trace.rglob("*")):
+            kept = file.suffix == ".parquet" or file.name == "manifest.json" or file.parent.name.startswith("oom_dump_")
+            if kept and file.is_file():
+                archive.add(file, arcname=f"{trace.name}/{file.relative_to(trace)}")
 
 
 def equal(found: object, expected: object, what: str) -> None:

@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from case import Case
+from case import Case, packed
 from machine import inferscope, require_gpu
 from memory_cases import CASES, Memory
 from results import Results
@@ -39,6 +39,8 @@ def one(name: str, target: Path, seconds: int) -> None:
             said = str(error) or traceback.format_exc(limit=-1)
         except BaseException:
             said = traceback.format_exc(limit=-3)
+        for trace in sorted(Path(folder).glob("*/manifest.json")):
+            packed(trace.parent, target.with_name(f"trace-{trace.parent.name}.tar.gz"))
     target.write_text(json.dumps({"said": said, "figures": memory.figures}, default=str), encoding="utf-8")
 
 
