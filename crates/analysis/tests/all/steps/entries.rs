@@ -5,18 +5,18 @@ use super::*;
 #[test]
 fn the_turn_of_the_loop_is_the_step_where_the_loop_works_between_the_calls() {
     let found = find(&rounds(20, "entry model~Net 0..6ms"));
-    assert_eq!((chosen(&found), found.p50()), ((StepSource::Turn, "iteration (model~Net)", 19), 10_000_000));
+    assert_eq!((chosen(&found), found.p50()), ((StepSource::Turn, "iteration (model Net)", 19), 10_000_000));
     assert!(found.confidence > 0.9 && found.why.contains("from one call into"), "{}", found.why);
     let asked = |name: &str| Steps::find(&text(&rounds(20, "entry model~Net 0..6ms")), Some(name));
-    assert_eq!(chosen(&asked("model~Net")), (StepSource::Entry, "model~Net", 20));
-    assert_eq!(chosen(&asked("iteration (model~Net)")), (StepSource::Turn, "iteration (model~Net)", 19));
+    assert_eq!(chosen(&asked("model Net")), (StepSource::Entry, "model Net", 20));
+    assert_eq!(chosen(&asked("iteration (model Net)")), (StepSource::Turn, "iteration (model Net)", 19));
 }
 
 #[test]
 fn the_call_is_the_step_where_the_thread_only_waits_between() {
     let text = "track main\n repeat 20 every 10ms\n samples 0..6ms every 1ms active gil main:1\n samples 6ms..10ms every 1ms wait:2\n entry model~Net 0..6ms\n end";
     let found = find(text);
-    assert_eq!((chosen(&found), found.p50()), ((StepSource::Entry, "model~Net", 20), 6_000_000));
+    assert_eq!((chosen(&found), found.p50()), ((StepSource::Entry, "model Net", 20), 6_000_000));
 }
 
 #[test]

@@ -67,5 +67,5 @@ fn kernels_that_run_outside_speak_against_calls_that_only_launch() {
         "track main\n repeat 20 every 10ms\n samples 0..4ms every 1ms active gil main:1\n samples 4ms..10ms every 1ms main:2\n {inside}\n end"
     );
     let found = find(&text);
-    assert_eq!((chosen(&found), found.p50()), ((StepSource::Turn, "iteration (model~Net)", 19), 10_000_000));
+    assert_eq!((chosen(&found), found.p50()), ((StepSource::Turn, "iteration (model Net)", 19), 10_000_000));
 }
