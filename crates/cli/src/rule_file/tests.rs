@@ -105,7 +105,7 @@ fn what_is_wrong_with_a_change_of_ours_is_said_with_the_nearest_name() {
             "rules:\n  zzzzzzzzzz: {enabled: false}",
             "r.yaml:2: unknown rule zzzzzzzzzz: `inferscope rules list` shows all",
         ),
-        ("rules:\n  hot-line: false", "r.yaml:2: hot-line takes enabled, min_share, max_share; got false"),
+        ("rules:\n  hot-line: false", "r.yaml:2: hot-line takes enabled, min_share, max_share, "),
         ("rules:\n  hot-line: {min_shar: 0.2}", "r.yaml:2: unknown key min_shar: did you mean min_share?"),
         ("rules:\n  hot-line: {enabled: 1}", "r.yaml:2: enabled must be true or false, got 1"),
         ("rules:\n  hot-line: {min_share: 20}", "r.yaml:2: min_share must be a share from 0 to 1, got 20"),
@@ -118,6 +118,8 @@ fn what_is_wrong_with_a_change_of_ours_is_said_with_the_nearest_name() {
         let error = read_whole(text).unwrap_err();
         assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
     }
+    let error = read_whole("rules:\n  hot-line: false").unwrap_err();
+    assert!(error.ends_with("; got false"), "{error}");
 }
 
 #[test]
