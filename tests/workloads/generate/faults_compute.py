@@ -25,10 +25,11 @@ FP32 = Fault(
 self.wide = nn.Sequential(*(nn.Linear(4096, 4096) for _ in range(3)))
 if FIX:
     self.wide = self.wide.to(torch.bfloat16)
-self.asked = torch.randn(ASKED_ROWS, 4096).to(torch.bfloat16)
+self.asked = [torch.randn(ASKED_ROWS, 4096).to(torch.bfloat16) for _ in range(4)]
 """,
         "after": """
-wide = self.wide(self.asked if FIX else self.asked.float())
+asked = self.asked[number % 4]
+wide = self.wide(asked if FIX else asked.float())
 y = y + wide.float().abs().mean().to(y.dtype)
 """,
     },
@@ -80,13 +81,13 @@ UNALIGNED = Fault(
     {
         "setup": """
 words = torch.randn(ODD, ODD).to(DTYPE) / 64
-states = torch.randn(4096, ODD).to(DTYPE)
+states = [torch.randn(4096, ODD).to(DTYPE) for _ in range(4)]
 even = -(-ODD // 64) * 64 if FIX else ODD
 self.words = F.pad(words, (0, even - ODD, 0, even - ODD))
-self.states = F.pad(states, (0, even - ODD))
+self.states = [F.pad(one, (0, even - ODD)) for one in states]
 """,
         "after": """
-hidden = self.states
+hidden = self.states[number % 4]
 for _ in range(PRODUCTS):
     hidden = hidden @ self.words
 y = y + hidden[:, :ODD].float().abs().mean().to(y.dtype)
@@ -153,12 +154,12 @@ self.reader = nn.Sequential(
 ).to(DTYPE)
 """,
         "inputs_made": """
-rows = [torch.randint(1, 1000, (LONGEST // 8 + number,)) for number in range(16)]
-longest = max(len(row) for row in rows) if FIX else LONGEST
-self.texts = pinned(padded(rows, longest))
+lengths = [LONGEST // 8 + number for number in range(16)]
+longest = max(lengths) if FIX else LONGEST
+self.texts = [pinned(padded([torch.randint(1, 1000, (one,)) for one in lengths], longest)) for _ in range(4)]
 """,
         "after": """
-texts = self.texts.to(DEVICE, non_blocking=True)
+texts = self.texts[number % 4].to(DEVICE, non_blocking=True)
 read = self.reader(texts) * (texts != 0).unsqueeze(-1)
 y = y + (read.float().abs().sum() / 1e6).to(y.dtype)
 """,

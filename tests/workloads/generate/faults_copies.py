@@ -72,9 +72,12 @@ LOGITS = Fault(
     "all logits are copied to the host, where a few are used; fixed: only those are copied",
     "logits-to-host-each-step",
     {
-        "setup": "self.words = nn.Linear(256, WORDS_KNOWN).to(DTYPE)\nself.states = torch.randn(ASKING, 256).to(DTYPE)",
+        "setup": """
+self.words = nn.Linear(256, WORDS_KNOWN).to(DTYPE)
+self.states = [torch.randn(ASKING, 256).to(DTYPE) for _ in range(4)]
+""",
         "after": """
-logits = self.words(self.states) + y.float().mean().to(DTYPE)
+logits = self.words(self.states[number % 4]) + y.float().mean().to(DTYPE)
 if FIX:
     candidates = logits[:, :16].float().cpu()
 else:
@@ -93,10 +96,10 @@ PAGEABLE = Fault(
     "pageable-async-copy",
     {
         "inputs_made": """
-features = torch.randn(MEGABYTES, 512, 512)
-self.features = pinned(features) if FIX else features
+features = [torch.randn(MEGABYTES, 512, 512) for _ in range(4)]
+self.features = [pinned(one) for one in features] if FIX else features
 """,
-        "stage_in": "features = self.features.to(DEVICE, non_blocking=True)",
+        "stage_in": "features = self.features[number % 4].to(DEVICE, non_blocking=True)",
         "after": "y = y + features[:, 0, :8].abs().mean().to(y.dtype)",
     },
     gpu_only=True,
@@ -109,15 +112,14 @@ SMALL_COPIES = Fault(
     "many-small-copies",
     {
         "inputs_made": """
-fields = torch.randn(FIELDS, 64)
-self.fields = [pinned(field.clone()) for field in fields]
-self.packed = pinned(fields)
+self.packed = [pinned(torch.randn(FIELDS, 64)) for _ in range(4)]
+self.fields = [[pinned(field.clone()) for field in packed] for packed in self.packed]
 """,
         "stage_in": """
 if FIX:
-    fields = self.packed.to(DEVICE, non_blocking=True)
+    fields = self.packed[number % 4].to(DEVICE, non_blocking=True)
 else:
-    fields = torch.stack([field.to(DEVICE, non_blocking=True) for field in self.fields])
+    fields = torch.stack([field.to(DEVICE, non_blocking=True) for field in self.fields[number % 4]])
 """,
         "after": "y = y + fields.abs().mean().to(y.dtype)",
     },
@@ -133,10 +135,12 @@ SYNC_COPIES = Fault(
     "sync-memcpy",
     {
         "setup": "self.side = nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(3))).to(DTYPE)",
-        "inputs_made": "self.parts = [pinned(torch.randn(2048, 1024).to(DTYPE)) for _ in range(PARTS)]",
+        "inputs_made": """
+self.parts = [[pinned(torch.randn(2048, 1024).to(DTYPE)) for _ in range(PARTS)] for _ in range(4)]
+""",
         "after": """
 sums = []
-for part in self.parts:
+for part in self.parts[number % 4]:
     part = part.to(DEVICE, non_blocking=FIX)
     sums.append(self.side(part).abs().mean())
     # What is noted about every part.

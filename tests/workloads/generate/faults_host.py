@@ -68,13 +68,14 @@ def piece(token):
 """,
         "ready": "self.pieces = [piece(token) for token in range(4096)]",
         "tail": """
+told = self.told[number % 4]
 if FIX:
-    text = "".join(map(self.pieces.__getitem__, self.told))
+    text = "".join(map(self.pieces.__getitem__, told))
 else:
-    text = " ".join(piece(token) for token in self.told).replace(" ", "")
+    text = " ".join(piece(token) for token in told).replace(" ", "")
 answer = (answer, len(text))
 """,
-        "begin": "self.told = [token * 37 % 4096 for token in range(TOLD)]",
+        "begin": "self.told = [[(token * 37 + text) % 4096 for token in range(TOLD)] for text in range(4)]",
     },
     also=("hot-line",),
     needs="any",
@@ -87,14 +88,14 @@ PREPROCESS = Fault(
     "preprocess-before-first-kernel",
     {
         "ready": """
-self.raw = [(number * 7919 % 1000) / 10 for number in range(VALUES)]
-self.column = torch.tensor(self.raw)
+self.raw = [[((value + row) * 7919 % 1000) / (10 + row) for value in range(VALUES)] for row in range(4)]
+self.columns = [torch.tensor(raw) for raw in self.raw]
 """,
         "before": """
 if FIX:
-    normal = (self.column - 50.0) / 25.0
+    normal = (self.columns[number % 4] - 50.0) / 25.0
 else:
-    normal = torch.tensor([(value - 50.0) / 25.0 for value in self.raw])
+    normal = torch.tensor([(value - 50.0) / 25.0 for value in self.raw[number % 4]])
 """,
         "after": "y = y + normal.mean().item()",
     },
@@ -246,7 +247,7 @@ class Pictures(Dataset):
 
     def __getitem__(self, number):
         """As decoding does: some Python, then line by line over all pixels."""
-        lines = [line * 31 % 256 for line in range(6 * PIXELS)]
+        lines = [(line + number) * 31 % 256 for line in range(6 * PIXELS)]
         row = torch.tensor(lines[:PIXELS], dtype=torch.uint8)
         return torch.stack([row.roll(line) for line in range(PIXELS)]).repeat(3, 1, 1)
 ''',

@@ -11,13 +11,14 @@ EXPERTS = Fault(
     {
         "setup": """
 self.weights = torch.randn(EXPERTS, 128, 128).to(DTYPE) / 16
-self.routed = torch.randn(EXPERTS, 16, 128).to(DTYPE)
+self.routed = [torch.randn(EXPERTS, 16, 128).to(DTYPE) for _ in range(4)]
 """,
         "after": """
+routed = self.routed[number % 4]
 if FIX:
-    mixed = torch.relu(torch.bmm(self.routed, self.weights)).mean((1, 2))
+    mixed = torch.relu(torch.bmm(routed, self.weights)).mean((1, 2))
 else:
-    mixed = torch.stack([torch.relu(self.routed[one] @ self.weights[one]).mean() for one in range(EXPERTS)])
+    mixed = torch.stack([torch.relu(routed[one] @ self.weights[one]).mean() for one in range(EXPERTS)])
 y = y + mixed.mean().to(y.dtype)
 """,
     },
@@ -34,13 +35,14 @@ ROWS = Fault(
     {
         "setup": """
 self.scorer = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 64)).to(DTYPE)
-self.rows = torch.randn(SCORED, 256).to(DTYPE)
+self.rows = [torch.randn(SCORED, 256).to(DTYPE) for _ in range(4)]
 """,
         "after": """
+rows = self.rows[number % 4]
 if FIX:
-    scored = self.scorer(self.rows)
+    scored = self.scorer(rows)
 else:
-    scored = torch.stack([self.scorer(row) for row in self.rows])
+    scored = torch.stack([self.scorer(row) for row in rows])
 y = y + scored.abs().mean().to(y.dtype)
 """,
     },
@@ -55,7 +57,7 @@ CHAIN = Fault(
     {
         "setup": """
 self.refine = nn.ModuleList([nn.Linear(256, 256) for _ in range(REFINED)]).to(DTYPE)
-self.state = torch.randn(16, 256).to(DTYPE)
+self.starts = [torch.randn(16, 256).to(DTYPE) for _ in range(4)]
 """,
         "code": """
 def refined(layers, state):
@@ -66,20 +68,22 @@ def refined(layers, state):
         "ready": """
 if FIX and DEVICE == "cuda":
     side = torch.cuda.Stream()
+    self.asked_state = self.starts[0].clone()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        refined(self.refine, self.state)
+        refined(self.refine, self.asked_state)
     torch.cuda.current_stream().wait_stream(side)
     self.graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(self.graph):
-        self.end_state = refined(self.refine, self.state)
+        self.end_state = refined(self.refine, self.asked_state)
 """,
         "after": """
 if FIX and DEVICE == "cuda":
+    self.asked_state.copy_(self.starts[number % 4])
     self.graph.replay()
     state = self.end_state
 else:
-    state = refined(self.refine, self.state)
+    state = refined(self.refine, self.starts[number % 4])
 y = y + state.abs().mean().to(y.dtype)
 """,
     },
@@ -153,14 +157,15 @@ GROWING_LIST = Fault(
     "results are gathered by `torch.cat` onto what there is; fixed: gathered in a list, one `cat` at the end",
     "growing-concat",
     {
-        "setup": "self.piece = torch.randn(PIECE, 1024)",
+        "setup": "self.results = [torch.randn(PIECE, 1024) for _ in range(4)]",
         "after": """
+part = self.results[number % 4]
 if FIX:
-    gathered = torch.cat([self.piece + one for one in range(GATHERED)])
+    gathered = torch.cat([part + one for one in range(GATHERED)])
 else:
-    gathered = self.piece + 0
+    gathered = part + 0
     for one in range(1, GATHERED):
-        gathered = torch.cat([gathered, self.piece + one])
+        gathered = torch.cat([gathered, part + one])
 y = y + (gathered.mean() / GATHERED).to(y.dtype)
 """,
     },

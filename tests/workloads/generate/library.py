@@ -272,8 +272,11 @@ def polished(state):
 
 jitted = jax.jit(polished)
 """,
-        "setup": "self.state = jnp.ones((64, 256), jnp.float32)",
-        "after": "y = y + (jitted(self.state) if FIX else polished(self.state)).mean().astype(y.dtype)",
+        "setup": "self.states = [jnp.full((64, 256), 1.0 + one, jnp.float32) for one in range(4)]",
+        "after": """
+state = self.states[number % 4]
+y = y + (jitted(state) if FIX else polished(state)).mean().astype(y.dtype)
+""",
     },
     also=("short-kernel-gaps", "dependent-chain", "host-wait", "python-loop-over-tensors"),
     needs="jax",
