@@ -64,7 +64,8 @@ def middle(finding: dict[str, Any]) -> float | None:
 
 def first(analysis: Analysis) -> dict[str, Any] | None:
     """The first finding about the program that blames something; where none does, the first that only states. A place
-    beside which all that is promised is little stands before it (`largest_without_gain` in leading.rs), and is the verdict."""
+    beside which all that is promised is little (`largest_without_gain` in leading.rs) stands before it: that is the
+    verdict."""
     about = about_the_program(analysis)
     if about and about[0]["code"] == "hot-line" and middle(about[0]) is None:
         return about[0]

@@ -52,7 +52,7 @@ pub enum Command {
     /// Track memory of a command, a process or the machine, and explain a death by memory
     Track(commands::track::Track),
     /// Show memory of a command, a process or the machine while it runs
-    Monitor(commands::track::Track),
+    Monitor(commands::monitor::Monitor),
     /// Query memory telemetry: sessions, events, alerts, OOMs
     Query(commands::query::Query),
     /// Write figures, risks and advice about memory to a folder
