@@ -74,7 +74,7 @@ impl ObjectFile {
         let symbols = self.symbols.get_or_init(|| {
             let data = self.mapping.bytes();
             let mut symbols = Symbols::read(data, may_read);
-            if let (Some(symbols), Some((loaded, frames))) = (&mut symbols, (&self).section(b".eh_frame")) {
+            if let (Some(symbols), Some((loaded, frames))) = (&mut symbols, self.section(b".eh_frame")) {
                 let address = |name: &CStr| chosen::address(name, self.mapping.identity);
                 symbols.choose(data, address, |starts| chosen::lengths(&frames, loaded.start, starts));
             }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(library.function(memcmp, |_| true), Some("memcmp"));
         assert_eq!(library.function(memcmp + 16, |_| true), Some("memcmp"));
         assert_eq!(at(c"memcmp"), at(c"bcmp"), "one function, two names");
-        let (loaded, frames) = (&library).section(b".eh_frame").unwrap();
+        let (loaded, frames) = library.section(b".eh_frame").unwrap();
         let lengths = chosen::lengths(&frames, loaded.start, [(memcmp, 0)].into());
         let after = memcmp + lengths[&memcmp];
         assert_ne!(library.function(after, |_| true), Some("memcmp"));
