@@ -137,7 +137,8 @@ def test_headings_tables_and_boxes_are_those_of_the_report(analyses: Path, name:
     page = rendered(analyses, name)
     analysis = read(analyses, name)
     assert page.count("<h1>") == 1
-    assert page.count("<h2>") == 5 + bool(analysis["gpu"])
+    of_memory = sum(len(analysis.get(part, [])) for part in ("memory", "memory_attribution"))
+    assert page.count("<h2>") == 5 + bool(analysis["gpu"]) + of_memory
     also = bool(analysis["slow_steps"]) + bool(analysis["considered"])
     assert page.count("<h3>") == len(analysis["findings"]) + also
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>")
