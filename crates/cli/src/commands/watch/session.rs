@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
 fn tracked(options: &Options, session: String) -> Tracked {
     Tracked {
         pid: options.pid.map_or(-1, i64::from),
-        host: readings::host().hostname,
+        host: Some(readings::host().hostname).filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".into()),
         session,
         identity: Identity::of(|name| std::env::var(name).ok()),
         interval_ms: options.interval.as_millis() as u64,
