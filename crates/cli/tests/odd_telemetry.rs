@@ -118,3 +118,11 @@ fn sizes_and_times_at_the_end_of_their_range() {
             .unwrap();
     assert_eq!((&summary["reserved_bytes"], &summary["utilization_ratio"]), (&json!(u64::MAX), &json!(1.0)));
 }
+
+#[test]
+fn a_process_that_is_not_there_is_said_and_leaves_no_folder() {
+    let place = Place::new("telemetry-nobody");
+    let told = place.run(["track", "--pid", "2147483647"]);
+    assert!(told.code != Some(0) && told.err.contains("no process has pid 2147483647"), "{}", told.err);
+    assert!(!place.at("inferscope-telemetry").exists());
+}

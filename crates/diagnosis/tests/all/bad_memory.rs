@@ -10,7 +10,7 @@ fn of(text: &str) -> Diagnosis {
 }
 
 fn codes(diagnosis: &Diagnosis) -> Vec<&'static str> {
-    diagnosis.findings.iter().map(|finding| finding.code).collect()
+    diagnosis.findings.iter().map(|finding| finding.code.as_str()).collect()
 }
 
 const STEPS: &str = "process p\n device 0 NVIDIA_H200\n track main\n";

@@ -105,6 +105,28 @@ fn a_folder_that_is_gone_is_counted_and_tried_again() {
     assert_eq!(all(&folder).0, written[..1]);
 }
 
+/// As rotation of logs by copying does, or somebody who wants room.
+#[test]
+fn a_file_that_is_cut_or_removed_costs_its_events_and_nobodys_life() {
+    let folder = Folder::new("cut");
+    let mut sink = Sink::create(&folder.0, "s", Limits::default()).unwrap();
+    let written = events(40);
+    written[..10].iter().for_each(|event| sink.append(event));
+    std::fs::File::create(sink.path().unwrap()).unwrap();
+    written[10..30].iter().for_each(|event| sink.append(event));
+    assert_eq!((sink.lost, sink.written), (10, 20));
+    assert!(sink.why_lost.as_ref().is_some_and(|why| why.ends_with("was truncated by another program")));
+    assert_eq!(all(&folder).0, written[10..30]);
+    std::fs::remove_file(sink.path().unwrap()).unwrap();
+    written[30..].iter().for_each(|event| sink.append(event));
+    assert_eq!((sink.lost, sink.written), (30, 10));
+    assert!(sink.why_lost.as_ref().is_some_and(|why| why.ends_with("was removed by another program")));
+    let cut = sink.path().unwrap().to_owned();
+    std::fs::File::create(&cut).unwrap();
+    drop(sink);
+    assert_eq!(std::fs::metadata(cut).unwrap().len(), 0);
+}
+
 #[test]
 fn more_texts_than_are_remembered_come_back_and_take_no_memory() {
     let folder = Folder::new("texts");

@@ -40,6 +40,8 @@ pub struct Sink {
     pub why_lost: Option<String>,
     /// Events that are in files.
     pub written: u64,
+    /// Those of the file that is being written.
+    in_file: u64,
     /// Contexts and metadata that were too long to be kept, of the files that are closed.
     pub dropped_texts: u64,
 }
@@ -61,6 +63,7 @@ impl Sink {
             lost: 0,
             why_lost: None,
             written: 0,
+            in_file: 0,
             dropped_texts: 0,
         };
         sink.next_file()?;
@@ -70,7 +73,10 @@ impl Sink {
     /// Never fails: an event that finds no room on the disk is counted, and the next one tries again.
     pub fn append(&mut self, event: &Event) {
         match self.try_append(event) {
-            Ok(()) => self.written += 1,
+            Ok(()) => {
+                self.written += 1;
+                self.in_file += 1;
+            }
             Err(error) => {
                 self.lost += 1;
                 self.why_lost = Some(error.to_string());
@@ -79,6 +85,7 @@ impl Sink {
     }
 
     fn try_append(&mut self, event: &Event) -> io::Result<()> {
+        self.leave_if_taken();
         for _ in 0..2 {
             self.buffer.clear();
             if self.file.is_some() {
@@ -93,9 +100,18 @@ impl Sink {
         Err(io::Error::other("the event is larger than a file"))
     }
 
+    /// A file that somebody else cut or removed has none of its events any more, or not all.
+    fn leave_if_taken(&mut self) {
+        let Some((file, what)) = self.file.as_ref().and_then(|file| Some((file, file.taken()?))) else { return };
+        self.why_lost = Some(format!("{} {what}", file.path().display()));
+        self.lost += self.in_file;
+        self.written -= self.in_file;
+        (self.file, self.in_file) = (None, 0);
+    }
+
     /// Events that are in no file keep the encoder from going on in one: each file begins anew.
     fn next_file(&mut self) -> io::Result<()> {
-        self.file = None;
+        (self.file, self.in_file) = (None, 0);
         self.dropped_texts += std::mem::take(&mut self.encoder).dropped_texts;
         self.retain();
         loop {

@@ -22,6 +22,10 @@ use telemetry::{EventType, Identity};
 /// Watches what the options say until it ends. Telemetry goes into the folder; without one, and without a stream, each sample is a line
 /// for people.
 pub fn watch(settings: &Settings, options: &Options, folder: Option<&Path>) -> Result<Ending, Failure> {
+    // Before there is a folder of nothing.
+    if let Some(pid) = options.pid.filter(|pid| readings::resident(*pid).is_none()) {
+        return Err(recorder::Error::NoSuchProcess { pid }.into());
+    }
     let mut session = Session::begin(settings, options, folder)?;
     let ending = session.follow(options)?;
     session.end(options.pid);
