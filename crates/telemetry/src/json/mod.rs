@@ -9,12 +9,16 @@ use crate::event::{Counters, Event, EventType, Source};
 use crate::identity::Identity;
 use fields::Fields;
 use serde_json::{Map, Value};
+use std::fmt::Display;
 use std::io::BufRead;
 use std::sync::Arc;
 pub use write::{line, object};
 
 /// Longer than any event that a tool writes.
 const LONGEST_EVENT: u64 = 1 << 20;
+
+/// The first byte of a packed file.
+const GZIP: u8 = 0x1f;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -23,6 +27,20 @@ pub enum ReadError {
     Invalid { unit: &'static str, at: u64, why: String },
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl ReadError {
+    /// Values of the file stand in what is said: none of them makes it longer than somebody reads.
+    const LONGEST: usize = 300;
+
+    fn invalid(unit: &'static str, at: u64, why: impl Display) -> ReadError {
+        let mut why = why.to_string();
+        if let Some((end, _)) = why.char_indices().nth(ReadError::LONGEST) {
+            why.truncate(end);
+            why.push('…');
+        }
+        ReadError::Invalid { unit, at, why }
+    }
 }
 
 /// What became of a file.
@@ -45,6 +63,7 @@ pub fn read(mut input: impl BufRead, take: &mut dyn FnMut(Event)) -> Result<Read
     match first {
         None => Ok(ReadReport::default()),
         Some(b'[') => stream::array(input, LONGEST_EVENT, &mut each),
+        Some(GZIP) => Err(ReadError::invalid("line", 1, "packed with gzip; unpack it first")),
         Some(_) => stream::lines(input, LONGEST_EVENT, &mut each),
     }
 }

@@ -12,8 +12,14 @@ type Each<'a> = dyn FnMut(Value) -> Result<(), String> + 'a;
 
 const EVENTS: &str = "events";
 
+/// What some editors put in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The first byte that is no white space, which stays in the input.
 pub fn first_byte(input: &mut impl BufRead) -> io::Result<Option<u8>> {
+    if input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        input.consume(BYTE_ORDER_MARK.len());
+    }
     loop {
         let buffer = input.fill_buf()?;
         let Some(first) = buffer.first().copied() else { return Ok(None) };
@@ -27,7 +33,7 @@ pub fn first_byte(input: &mut impl BufRead) -> io::Result<Option<u8>> {
 /// Objects, a line each, or one object over many lines.
 pub fn lines(mut input: impl BufRead, longest: u64, each: &mut Each<'_>) -> Result<ReadReport, ReadError> {
     let (mut report, mut at, mut line) = (ReadReport::default(), 0, Vec::new());
-    let invalid = |at, why| ReadError::Invalid { unit: "line", at, why };
+    let invalid = |at, why| ReadError::invalid("line", at, why);
     loop {
         line.clear();
         input.by_ref().take(longest + 1).read_until(b'\n', &mut line)?;
@@ -46,7 +52,7 @@ pub fn lines(mut input: impl BufRead, longest: u64, each: &mut Each<'_>) -> Resu
             Some(Ok(Value::Object(mut object))) if at == 1 && object.get(EVENTS).is_some_and(Value::is_array) => {
                 let Some(Value::Array(events)) = object.remove(EVENTS) else { return Ok(report) };
                 for (number, value) in (1..).zip(events) {
-                    each(value).map_err(|why| ReadError::Invalid { unit: "event", at: number, why })?;
+                    each(value).map_err(|why| ReadError::invalid("event", number, why))?;
                     report.events += 1;
                 }
             }
@@ -96,9 +102,9 @@ fn whole<R: Read>(
     match done {
         Ok(()) => Ok(ReadReport { events: count, cut_short: false }),
         Err(error) if error.is_eof() && count > 0 => Ok(ReadReport { events: count, cut_short: true }),
-        Err(error) if within => Err(ReadError::Invalid { unit: "event", at: count + 1, why: error.to_string() }),
-        Err(error) if error.is_data() => Err(ReadError::Invalid { unit: "line", at: 1, why: error.to_string() }),
-        Err(error) => Err(ReadError::Invalid { unit: "line", at: 1, why: format!("not JSON: {error}") }),
+        Err(error) if within => Err(ReadError::invalid("event", count + 1, error)),
+        Err(error) if error.is_data() => Err(ReadError::invalid("line", 1, error)),
+        Err(error) => Err(ReadError::invalid("line", 1, format_args!("not JSON: {error}"))),
     }
 }
 

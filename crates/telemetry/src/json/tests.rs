@@ -106,6 +106,8 @@ fn arrays_objects_and_lines_are_the_same() {
         assert_eq!(read_text(&text).unwrap().1, ReadReport { events: 2, cut_short: false }, "{text}");
     }
     assert_eq!(read_text(&format!("{one:#}")).unwrap().1.events, 1);
+    assert_eq!(read_text(&format!("\u{feff}{one}\n")).unwrap().1.events, 1);
+    assert!(read_text("\u{1f}\u{8b}").unwrap_err().contains("unpack it first"));
     let many = json!({"events": vec![one; 3000]}).to_string();
     assert!(many.len() as u64 > LONGEST_EVENT);
     assert_eq!(read_text(&many).unwrap().1.events, 3000);
@@ -184,6 +186,11 @@ fn what_is_wrong_is_said_with_its_line_and_field() {
     let mut event = sample(4);
     event["metadata"] = json!({});
     assert!(read_text(&event.to_string()).unwrap_err().contains("memory_capabilities is missing"));
+    for field in ["schema_version", "event_type", "pid"] {
+        assert!(refused(|event| event[field] = json!(vec!["x".repeat(5_000)])).len() < 500, "{field}");
+        assert!(refused(|event| event[field] = json!("é".repeat(5_000).as_str())).len() < 1_500, "{field}");
+    }
+    assert!(refused(|event| event["y".repeat(5_000)] = json!(1)).len() < 500);
     assert!(read_text("[1]").unwrap_err().contains("an event must be an object"));
     assert!(read_text(&"[".repeat(10_000)).is_err(), "nesting is bounded");
     assert!(read_text(&"x".repeat(2 << 20)).unwrap_err().contains("longer than"));
