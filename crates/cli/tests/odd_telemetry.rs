@@ -126,3 +126,15 @@ fn a_process_that_is_not_there_is_said_and_leaves_no_folder() {
     assert!(told.code != Some(0) && told.err.contains("no process has pid 2147483647"), "{}", told.err);
     assert!(!place.at("inferscope-telemetry").exists());
 }
+
+/// The command cuts the file that its tracker writes: the exit code is the command's own, and what was lost is said.
+#[test]
+fn a_telemetry_file_that_is_cut_meanwhile_harms_nobody() {
+    let place = Place::new("telemetry-cut");
+    let script = "sleep 0.2; for file in out/*.telemetry; do : > $file; done; sleep 0.2; exit 3";
+    let told = place.run(["track", "--interval", "0.02", "--output", "out", "--", "sh", "-c", script]);
+    assert_eq!(told.code, Some(3), "{}", told.err);
+    assert!(told.err.contains("events could not be written") && told.err.contains("truncated"), "{}", told.err);
+    let events = place.run(["query", "events", "out", "--format", "json"]).fine();
+    assert!(events.out.lines().last().is_some_and(|line| line.contains("\"stop\"")), "{}", events.out);
+}
