@@ -6,6 +6,7 @@ use super::{EXTENSION, files};
 use crate::event::Event;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// How much is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,9 @@ impl Default for Limits {
 /// Smaller files would be mostly definitions, larger ones make retention coarse.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(1 << 30);
 
+/// To look takes a microsecond, which the first event of a round can wait for and not each of a burst.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 pub struct Sink {
     folder: PathBuf,
     session: String,
@@ -42,6 +46,8 @@ pub struct Sink {
     pub written: u64,
     /// Those of the file that is being written.
     in_file: u64,
+    /// When it was last looked whether the file is still whole.
+    pub(super) looked: Option<Instant>,
     /// Contexts and metadata that were too long to be kept, of the files that are closed.
     pub dropped_texts: u64,
 }
@@ -64,6 +70,7 @@ impl Sink {
             why_lost: None,
             written: 0,
             in_file: 0,
+            looked: None,
             dropped_texts: 0,
         };
         sink.next_file()?;
@@ -102,6 +109,11 @@ impl Sink {
 
     /// A file that somebody else cut or removed has none of its events any more, or not all.
     fn leave_if_taken(&mut self) {
+        let now = Instant::now();
+        if self.looked.is_some_and(|looked| now - looked < LOOK_EVERY) {
+            return;
+        }
+        self.looked = Some(now);
         let Some((file, what)) = self.file.as_ref().and_then(|file| Some((file, file.taken()?))) else { return };
         self.why_lost = Some(format!("{} {what}", file.path().display()));
         self.lost += self.in_file;
